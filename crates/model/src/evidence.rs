@@ -1,0 +1,202 @@
+//! What the kernel and the device said around a trial: raw counters, taken
+//! just before the clock started and just after it stopped. Conclusions are
+//! drawn from them in [`crate::label`].
+
+use crate::storage::Storage;
+use serde::{Deserialize, Serialize};
+
+/// All evidence of one trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The storage that the trial's file was on.
+    pub storage: Storage,
+    /// Settings of each layer's queue, in the order of `storage.layers`.
+    pub queues: Vec<QueueSettings>,
+    /// Just before the clock started.
+    pub before: Snapshot,
+    /// Just after it stopped.
+    pub after: Snapshot,
+    /// Other processes that did I/O meanwhile, busiest first, at most eight;
+    /// `None` when they may not be looked at.
+    pub other_processes: Option<Vec<ProcessIo>>,
+}
+
+/// Counters at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// When, on the monotonic clock.
+    pub at_ns: u64,
+    /// Block-layer counters of each layer that has them.
+    pub devices: Vec<DeviceCounters>,
+    /// I/O that the kernel accounts to the agent.
+    pub own_io: Option<OwnIo>,
+    /// Pages of the test file in the page cache.
+    pub file_cache: Option<FileCache>,
+    /// Memory of the system.
+    pub memory: Option<MemoryCounters>,
+    /// Frequency and governor of each CPU.
+    pub cpus: Vec<CpuState>,
+    /// Temperatures.
+    pub thermal: Vec<ThermalZone>,
+    /// Pressure stall information.
+    pub pressure: Option<Pressure>,
+    /// Context switches of the whole system.
+    pub context_switches: Option<u64>,
+}
+
+/// `/sys/class/block/NAME/stat`. Times are milliseconds, as the kernel counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceCounters {
+    /// Kernel name.
+    pub name: String,
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time spent reading.
+    pub read_ms: u64,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time spent writing.
+    pub write_ms: u64,
+    /// I/Os under way.
+    pub in_flight: u64,
+    /// Time in which the device was busy.
+    pub busy_ms: u64,
+    /// Bytes discarded (Linux 4.18).
+    pub discard_bytes: Option<u64>,
+    /// Flush requests completed (Linux 5.5).
+    pub flush_ios: Option<u64>,
+    /// Time spent flushing.
+    pub flush_ms: Option<u64>,
+}
+
+/// Whether the kernel says that a device may lose acknowledged writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WriteCache {
+    /// `write back`: a volatile cache that must be flushed.
+    Back,
+    /// `write through`: no volatile cache.
+    Through,
+}
+
+/// Settings under `/sys/block/DISK/queue`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QueueSettings {
+    /// Layer they belong to.
+    pub name: String,
+    /// I/O scheduler in force.
+    pub scheduler: Option<String>,
+    /// Schedulers offered.
+    pub schedulers: Vec<String>,
+    /// Read-ahead.
+    pub read_ahead_kib: Option<u64>,
+    /// Queue depth of the scheduler.
+    pub nr_requests: Option<u64>,
+    /// Largest request the kernel builds.
+    pub max_request_kib: Option<u64>,
+    /// Volatile cache.
+    pub write_cache: Option<WriteCache>,
+    /// Whether single writes can be forced to the medium (FUA).
+    pub fua: Option<bool>,
+}
+
+/// The agent's lines of `/proc/self/io`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnIo {
+    /// Bytes it made the block layer read.
+    pub read_bytes: u64,
+    /// Bytes it dirtied or wrote directly.
+    pub write_bytes: u64,
+    /// Dirty bytes it threw away before they were written.
+    pub cancelled_write_bytes: u64,
+}
+
+/// Where [`FileCache`] comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheSource {
+    /// `cachestat(2)`, Linux 6.5.
+    Cachestat,
+    /// `mincore(2)`: tells cached pages, not dirty ones.
+    Mincore,
+}
+
+/// Pages of one file in the page cache, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileCache {
+    /// Origin of the figures.
+    pub source: CacheSource,
+    /// Cached.
+    pub cached_bytes: u64,
+    /// Not yet being written.
+    pub dirty_bytes: Option<u64>,
+    /// Being written.
+    pub writeback_bytes: Option<u64>,
+}
+
+/// Lines of `/proc/meminfo`, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryCounters {
+    /// `MemTotal`.
+    pub total_bytes: u64,
+    /// `MemAvailable` (Linux 3.14).
+    pub available_bytes: Option<u64>,
+    /// `Cached`.
+    pub cached_bytes: u64,
+    /// `Buffers`.
+    pub buffers_bytes: u64,
+    /// `Dirty`.
+    pub dirty_bytes: u64,
+    /// `Writeback`.
+    pub writeback_bytes: u64,
+}
+
+/// One CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuState {
+    /// Number of the CPU.
+    pub cpu: u32,
+    /// Frequency now.
+    pub khz: Option<u64>,
+    /// Governor in force.
+    pub governor: Option<String>,
+}
+
+/// One thermal zone.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThermalZone {
+    /// Its type, for example `cpu-thermal`.
+    pub name: String,
+    /// Temperature in thousandths of a degree Celsius.
+    pub millicelsius: i64,
+}
+
+/// Stall time since boot (`/proc/pressure`), in microseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pressure {
+    /// At least one task waited for I/O.
+    pub io_some_us: u64,
+    /// All tasks waited for I/O.
+    pub io_full_us: u64,
+    /// At least one task waited for a CPU.
+    pub cpu_some_us: u64,
+    /// At least one task waited for memory.
+    pub memory_some_us: u64,
+}
+
+/// I/O of one process during the trial.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ProcessIo {
+    /// Process id.
+    pub pid: u32,
+    /// Its name.
+    pub name: String,
+    /// Bytes it made the block layer read.
+    pub read_bytes: u64,
+    /// Bytes it dirtied or wrote directly.
+    pub write_bytes: u64,
+}

@@ -1,0 +1,299 @@
+//! A job: one description of I/O to do, in fio's words.
+
+use crate::units::{Bytes, Nanos};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// The direction of one I/O (fio's ddir).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Direction {
+    /// From the storage.
+    Read,
+    /// To the storage.
+    Write,
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
+}
+
+/// The rw pattern.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Rw {
+    /// Sequential reads.
+    Read,
+    /// Sequential writes.
+    Write,
+    /// Random reads.
+    RandRead,
+    /// Random writes.
+    RandWrite,
+    /// Sequential, reads and writes mixed by [`Job::read_percent`].
+    Rw,
+    /// Random, reads and writes mixed by [`Job::read_percent`].
+    RandRw,
+}
+
+impl Rw {
+    /// fio's name of the pattern.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::RandRead => "randread",
+            Self::RandWrite => "randwrite",
+            Self::Rw => "rw",
+            Self::RandRw => "randrw",
+        }
+    }
+
+    /// Whether offsets come in random order.
+    #[must_use]
+    pub const fn is_random(self) -> bool {
+        matches!(self, Self::RandRead | Self::RandWrite | Self::RandRw)
+    }
+
+    /// Whether the pattern reads.
+    #[must_use]
+    pub const fn reads(self) -> bool {
+        !matches!(self, Self::Write | Self::RandWrite)
+    }
+
+    /// Whether the pattern writes.
+    #[must_use]
+    pub const fn writes(self) -> bool {
+        !matches!(self, Self::Read | Self::RandRead)
+    }
+}
+
+impl fmt::Display for Rw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How I/O is handed to the kernel (fio's ioengine).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EngineKind {
+    /// `pread(2)` / `pwrite(2)`.
+    Psync,
+    /// `lseek(2)` then `read(2)` / `write(2)`.
+    Sync,
+    /// Linux native asynchronous I/O (`io_submit(2)`).
+    Libaio,
+    /// `io_uring(7)`.
+    IoUring,
+    /// Completes at once without touching storage: measures assay itself.
+    Null,
+}
+
+impl EngineKind {
+    /// fio's name of the engine.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Psync => "psync",
+            Self::Sync => "sync",
+            Self::Libaio => "libaio",
+            Self::IoUring => "io_uring",
+            Self::Null => "null",
+        }
+    }
+}
+
+impl fmt::Display for EngineKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Flags the file is opened with that make each write durable on return.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OpenSync {
+    /// Neither flag.
+    #[default]
+    None,
+    /// `O_DSYNC`: data, and the metadata needed to read it back.
+    Dsync,
+    /// `O_SYNC`: data and all metadata.
+    Sync,
+}
+
+/// Which call flushes a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FlushCall {
+    /// `fsync(2)`.
+    Fsync,
+    /// `fdatasync(2)`.
+    Fdatasync,
+}
+
+/// When the job flushes; always inside the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Flush {
+    /// After every that many writes, with this call.
+    pub every: Option<(u32, FlushCall)>,
+    /// Once after the last write.
+    pub at_end: Option<FlushCall>,
+}
+
+/// A ceiling on the pace of each worker.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RateLimit {
+    /// Bytes per second.
+    BytesPerSec(u64),
+    /// I/Os per second.
+    Iops(u64),
+}
+
+/// What state the test file is brought to before the trial, outside the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileState {
+    /// The file as prepared: every block really written.
+    #[default]
+    Written,
+    /// A new, empty file of its own (a block device: just the device). For
+    /// jobs that measure writing a new file, as dd does.
+    Fresh,
+}
+
+/// What is done to the page cache before the trial, outside the clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CacheState {
+    /// The file's pages are written back and evicted.
+    #[default]
+    Cold,
+    /// The job's region is read once, so that it is cached.
+    Warm,
+    /// Left alone.
+    AsIs,
+}
+
+/// What write buffers hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Content {
+    /// Random and different in every block: neither compresses nor dedupes.
+    #[default]
+    Random,
+    /// All zero.
+    Zero,
+}
+
+/// One description of I/O to do. Field names follow fio.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// A short name, unique in its plan.
+    pub name: String,
+    /// The pattern.
+    pub rw: Rw,
+    /// Share of reads in mixed patterns, in percent (fio's rwmixread).
+    pub read_percent: u8,
+    /// Block size.
+    pub bs: Bytes,
+    /// Engine.
+    pub ioengine: EngineKind,
+    /// I/Os kept in flight by each worker.
+    pub iodepth: u32,
+    /// Workers (threads), each doing the whole job.
+    pub numjobs: u32,
+    /// Where the region starts.
+    pub offset: Bytes,
+    /// Length of the region.
+    pub size: Bytes,
+    /// Each worker stops after that many bytes; `None`: after one pass over
+    /// the region, or never when `time_based`.
+    pub io_size: Option<Bytes>,
+    /// The clock stops at the latest after this time.
+    pub runtime: Option<Nanos>,
+    /// Begin another pass when the region is done, until `runtime` or
+    /// `io_size`.
+    pub time_based: bool,
+    /// I/O done before the measurement starts, not counted.
+    pub ramp_time: Nanos,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// `O_DSYNC` / `O_SYNC`.
+    pub sync: OpenSync,
+    /// Flush calls.
+    pub flush: Flush,
+    /// Pace.
+    pub rate: Option<RateLimit>,
+    /// State of the file beforehand.
+    pub file_state: FileState,
+    /// State of the page cache beforehand.
+    pub cache_state: CacheState,
+    /// Width of one interval of the series.
+    pub interval: Nanos,
+    /// Content of write buffers.
+    pub content: Content,
+}
+
+impl Job {
+    /// A job with fio's defaults: psync, depth 1, one worker, buffered, one
+    /// pass over `size` bytes from the start of the file.
+    #[must_use]
+    pub fn new(name: &str, rw: Rw, bs: Bytes, size: Bytes) -> Self {
+        Self {
+            name: name.to_owned(),
+            rw,
+            read_percent: 50,
+            bs,
+            ioengine: EngineKind::Psync,
+            iodepth: 1,
+            numjobs: 1,
+            offset: Bytes(0),
+            size,
+            io_size: None,
+            runtime: None,
+            time_based: false,
+            ramp_time: Nanos(0),
+            direct: false,
+            sync: OpenSync::None,
+            flush: Flush::default(),
+            rate: None,
+            file_state: FileState::Written,
+            cache_state: CacheState::Cold,
+            interval: Nanos::millis(100),
+            content: Content::Random,
+        }
+    }
+
+    /// Whether data is forced to the device before the clock stops, by open
+    /// flags or by a flush at the end.
+    #[must_use]
+    pub fn ends_durable(&self) -> bool {
+        self.sync != OpenSync::None
+            || self.flush.at_end.is_some()
+            || matches!(self.flush.every, Some((1, _)))
+    }
+
+    /// The most bytes the job can write, all workers together; `None` when
+    /// only time limits it.
+    #[must_use]
+    pub fn max_written(&self) -> Option<Bytes> {
+        if !self.rw.writes() {
+            return Some(Bytes(0));
+        }
+        let per_worker = match self.io_size {
+            Some(limit) => limit.0,
+            None if self.time_based => return None,
+            None => self.size.0,
+        };
+        Some(Bytes(per_worker.saturating_mul(u64::from(self.numjobs))))
+    }
+}

@@ -1,0 +1,20 @@
+//! The vocabulary of assay as types: units, jobs, plans, trials, evidence,
+//! identities and the messages between host and agent.
+//!
+//! Nothing here does I/O or reads a clock, so every rule in this crate can be
+//! tested with values alone. See `docs/architecture.md` for how the other
+//! crates use it.
+
+pub mod evidence;
+pub mod job;
+pub mod label;
+pub mod latency;
+pub mod metric;
+pub mod plan;
+pub mod rng;
+pub mod run;
+pub mod storage;
+pub mod system;
+pub mod trial;
+pub mod units;
+pub mod wire;

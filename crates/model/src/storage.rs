@@ -1,0 +1,224 @@
+//! What holds the bytes: the mount, the stack of block devices under a path,
+//! and the identity of each device.
+
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::PathBuf;
+
+/// Everything known about the storage behind a path.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Storage {
+    /// The path asked about, absolute.
+    pub path: PathBuf,
+    /// The mount that holds it; `None` for a block device itself.
+    pub mount: Option<Mount>,
+    /// Where the bytes end up.
+    pub backing: Backing,
+    /// The stack of block devices, top first. Empty unless `backing` is a
+    /// device.
+    pub layers: Vec<Layer>,
+    /// Size of the file system or device.
+    pub total: Option<Bytes>,
+    /// Room for a new file of this user; `None` for a device.
+    pub available: Option<Bytes>,
+}
+
+impl Storage {
+    /// The layer that holds the file directly: the device under test.
+    #[must_use]
+    pub fn top(&self) -> Option<&Layer> {
+        self.layers.first()
+    }
+
+    /// The layers in which no page cache stands between the file and the
+    /// device: all but those beneath a loop device.
+    pub fn reached_directly(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.iter().filter(|l| l.role != LayerRole::Beneath)
+    }
+
+    /// The disks that data reaches directly and that have no layer of their
+    /// own below them there; it is their flushes and their cache that count.
+    pub fn leaves(&self) -> impl Iterator<Item = &Layer> {
+        self.reached_directly().filter(|layer| {
+            !self
+                .reached_directly()
+                .any(|below| below.parent.as_deref() == Some(layer.name.as_str()))
+        })
+    }
+}
+
+/// One mount, as in `/proc/self/mountinfo`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mount {
+    /// Mount point.
+    pub point: PathBuf,
+    /// Type of the file system.
+    pub fs_type: String,
+    /// What is mounted.
+    pub source: String,
+    /// Options of the mount.
+    pub options: Vec<String>,
+    /// Options of the file system.
+    pub super_options: Vec<String>,
+}
+
+/// Where the bytes of a file end up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Backing {
+    /// On the block device of that kernel name.
+    Device {
+        /// For example `mmcblk0p2`.
+        name: String,
+    },
+    /// In memory: tmpfs, ramfs.
+    Memory {
+        /// Type of the file system.
+        fs_type: String,
+    },
+    /// It cannot be told.
+    Unknown {
+        /// The reason, one clause.
+        why: String,
+    },
+}
+
+/// How a layer relates to the device under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LayerRole {
+    /// Holds the file: its byte counters tell what reached the device.
+    Top,
+    /// The whole disk of a partition above it.
+    Disk,
+    /// Below a device-mapper or md device.
+    Member,
+    /// Below a loop device: another page cache stands between.
+    Beneath,
+}
+
+/// One block device of the stack.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// Kernel name, as in `/sys/class/block`.
+    pub name: String,
+    /// Device number.
+    pub major: u32,
+    /// Device number.
+    pub minor: u32,
+    /// Relation to the device under test.
+    pub role: LayerRole,
+    /// The layer directly above; `None` for the top.
+    pub parent: Option<String>,
+    /// Size.
+    pub size: Option<Bytes>,
+    /// File behind a loop device.
+    pub backing_file: Option<PathBuf>,
+    /// Who made it and what it is.
+    pub identity: DeviceIdentity,
+}
+
+/// Kind of storage.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum DeviceKind {
+    /// Embedded MultiMediaCard (also the flash half of an eMCP).
+    Emmc,
+    /// SD card.
+    Sd,
+    /// Universal Flash Storage.
+    Ufs,
+    /// USB mass storage.
+    Usb,
+    /// NVM Express.
+    Nvme,
+    /// SATA or ATA disk.
+    Sata,
+    /// Another SCSI disk.
+    Scsi,
+    /// Disk of a virtual machine.
+    Virtio,
+    /// Loop device.
+    Loop,
+    /// Compressed RAM.
+    Zram,
+    /// RAM disk (brd).
+    Ram,
+    /// Device mapper (LVM, dm-crypt, …).
+    Dm,
+    /// Software RAID.
+    Md,
+    /// Network block device.
+    Nbd,
+    /// null_blk.
+    Nullblk,
+    /// Raw flash through UBI or MTD block.
+    Mtd,
+    /// A partition; its disk is a layer of its own.
+    Partition,
+    /// None of these.
+    #[default]
+    Other,
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Emmc => "eMMC",
+            Self::Sd => "SD card",
+            Self::Ufs => "UFS",
+            Self::Usb => "USB storage",
+            Self::Nvme => "NVMe",
+            Self::Sata => "SATA",
+            Self::Scsi => "SCSI",
+            Self::Virtio => "virtio disk",
+            Self::Loop => "loop device",
+            Self::Zram => "zram",
+            Self::Ram => "RAM disk",
+            Self::Dm => "device mapper",
+            Self::Md => "software RAID",
+            Self::Nbd => "network block device",
+            Self::Nullblk => "null block device",
+            Self::Mtd => "raw flash",
+            Self::Partition => "partition",
+            Self::Other => "block device",
+        })
+    }
+}
+
+/// Identity of one device; what the kernel does not show is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceIdentity {
+    /// Kind of storage.
+    pub kind: DeviceKind,
+    /// Model or product name.
+    pub model: Option<String>,
+    /// Manufacturer, in words where its id is known.
+    pub vendor: Option<String>,
+    /// Serial number.
+    pub serial: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// Manufacturing date as the kernel writes it (`MM/YYYY`).
+    pub date: Option<String>,
+    /// Card identification register of eMMC and SD, in hexadecimal.
+    pub cid: Option<String>,
+    /// Estimated life used, in words, per memory type (eMMC, UFS).
+    pub life_time: Option<String>,
+    /// Reserved blocks used (`normal`, `warning`, `urgent`).
+    pub pre_eol: Option<String>,
+    /// Bus mode in words, for example `HS400, 8 bit, 200 MHz`.
+    pub bus: Option<String>,
+    /// Whether it is a spinning disk.
+    pub rotational: Option<bool>,
+    /// Whether the medium can be taken out.
+    pub removable: Option<bool>,
+    /// Logical block size.
+    pub logical_block: Option<Bytes>,
+    /// Physical block size.
+    pub physical_block: Option<Bytes>,
+    /// Raw attributes of the kernel, kept for later decoding.
+    pub raw: BTreeMap<String, String>,
+}

@@ -1,0 +1,31 @@
+//! Which machine a run was made on.
+
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// The system around the storage. What the kernel does not tell is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct System {
+    /// Host name.
+    pub hostname: Option<String>,
+    /// Kernel release, as `uname -r`.
+    pub kernel: String,
+    /// Machine, as `uname -m`.
+    pub machine: String,
+    /// Distribution (`PRETTY_NAME` of os-release).
+    pub os: Option<String>,
+    /// Board or product name (device tree model, or DMI product).
+    pub board: Option<String>,
+    /// CPU model.
+    pub cpu_model: Option<String>,
+    /// CPUs online.
+    pub cpus: u32,
+    /// RAM.
+    pub memory: Bytes,
+    /// Size of a page.
+    pub page_size: Bytes,
+    /// Clock source of the kernel.
+    pub clocksource: Option<String>,
+    /// Whether the agent ran as root; without it some evidence is missing.
+    pub root: bool,
+}

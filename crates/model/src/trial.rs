@@ -1,0 +1,171 @@
+//! One trial: one execution of one job, raw counters and evidence.
+
+use crate::evidence::Evidence;
+use crate::job::{Direction, Job};
+use crate::latency::LatencyRecord;
+use serde::{Deserialize, Serialize};
+
+/// How a trial ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "lowercase")]
+pub enum Outcome {
+    /// All of it ran.
+    Completed,
+    /// It could not run here.
+    Skipped {
+        /// Why, one clause each.
+        reasons: Vec<String>,
+    },
+    /// It ran into an error.
+    Failed {
+        /// What, where, and what to do.
+        error: String,
+    },
+    /// It was stopped from outside.
+    Interrupted,
+}
+
+impl Outcome {
+    /// One word, as in JSON.
+    #[must_use]
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Skipped { .. } => "skipped",
+            Self::Failed { .. } => "failed",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// Everything recorded about one trial. Raw: metrics and labels are derived
+/// from it on read, so an old run can be judged by newer rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TrialRecord {
+    /// What was done.
+    pub job: Job,
+    /// Repetition of this job in the run, from 1.
+    pub trial: u32,
+    /// Place in the run's order, from 0.
+    pub position: u32,
+    /// Start, milliseconds since 1970 (UTC).
+    pub started_unix_ms: u64,
+    /// Seed of orders and contents.
+    pub seed: u64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// What was measured; `None` when it did not start.
+    pub measured: Option<Measurement>,
+    /// What the kernel said; `None` when it did not start.
+    pub evidence: Option<Evidence>,
+}
+
+/// Raw results of the measured time, all workers together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Measurement {
+    /// From clock start to clock stop.
+    pub elapsed_ns: u64,
+    /// Reads.
+    pub read: DirectionTotals,
+    /// Writes.
+    pub write: DirectionTotals,
+    /// Flush calls, each from call to return.
+    pub flush: LatencyRecord,
+    /// Completions over time.
+    pub series: Series,
+    /// The longest time without a completion of any worker.
+    pub longest_gap: Option<Gap>,
+    /// I/O errors.
+    pub errors: IoErrors,
+    /// Processor use of the agent.
+    pub cpu: CpuUse,
+}
+
+/// One direction of a measurement.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectionTotals {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os that the kernel cut short and that were continued.
+    pub short_ios: u64,
+    /// From submission to completion (fio's clat for synchronous engines).
+    pub latency: LatencyRecord,
+    /// Time spent in the submission call; only asynchronous engines have it
+    /// apart.
+    pub submission: Option<LatencyRecord>,
+}
+
+/// Completions per interval, empty intervals included.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Width of an interval.
+    pub interval_ns: u64,
+    /// In order from clock start; the last may be shorter.
+    pub points: Vec<Interval>,
+}
+
+/// One interval of the series.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interval {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Reads completed.
+    pub read_ios: u64,
+    /// Writes completed.
+    pub write_ios: u64,
+    /// Longest latency that ended in it.
+    pub max_latency_ns: u64,
+}
+
+/// A time without any completion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Gap {
+    /// Begin, from clock start.
+    pub start_ns: u64,
+    /// Length.
+    pub length_ns: u64,
+}
+
+/// Errors, counted and located.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoErrors {
+    /// How many.
+    pub count: u64,
+    /// The first ones.
+    pub first: Vec<IoErrorRecord>,
+}
+
+/// One failed I/O.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IoErrorRecord {
+    /// Direction; `None` for a flush.
+    pub direction: Option<Direction>,
+    /// Where in the file or device.
+    pub offset: u64,
+    /// Length asked for.
+    pub length: u64,
+    /// Error number of the kernel; `None` for an unexpected end of file.
+    pub errno: Option<i32>,
+    /// In words.
+    pub message: String,
+    /// When, from clock start.
+    pub at_ns: u64,
+}
+
+/// Processor time and switches of the agent during the measured time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuUse {
+    /// In user mode.
+    pub user_ns: u64,
+    /// In the kernel.
+    pub system_ns: u64,
+    /// Waits.
+    pub voluntary_switches: u64,
+    /// Preemptions.
+    pub involuntary_switches: u64,
+}

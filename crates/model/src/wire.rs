@@ -1,0 +1,164 @@
+//! Messages between the host and the agent. `assay_agent::frame` says how they
+//! are put on a byte stream.
+
+use crate::plan::Plan;
+use crate::storage::Storage;
+use crate::system::System;
+use crate::trial::TrialRecord;
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Version of these messages; both sides must have the same.
+pub const WIRE_VERSION: u32 = 1;
+
+/// From host to agent.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ToAgent {
+    /// Opens the session.
+    Hello {
+        /// [`WIRE_VERSION`] of the host.
+        version: u32,
+    },
+    /// Asks what is behind a path; nothing is written.
+    Inspect {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Asks to run a plan.
+    Run {
+        /// The plan.
+        plan: Box<Plan>,
+    },
+    /// The trial of that position is safely stored: go on.
+    Stored {
+        /// [`TrialRecord::position`].
+        position: u32,
+    },
+    /// Stop the trial under way, clean up, and end the run.
+    Cancel,
+}
+
+/// From agent to host.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum FromAgent {
+    /// Answers [`ToAgent::Hello`].
+    Hello {
+        /// [`WIRE_VERSION`] of the agent.
+        version: u32,
+    },
+    /// Answers [`ToAgent::Inspect`].
+    Inspected(Box<Inspection>),
+    /// A test file of an earlier, killed run was found and removed.
+    LeftoverRemoved {
+        /// The file.
+        path: PathBuf,
+        /// Its size.
+        size: Bytes,
+        /// The run that had made it.
+        run_id: String,
+    },
+    /// The test file is being written.
+    Preparing {
+        /// Bytes written so far.
+        done: Bytes,
+        /// Bytes to write.
+        total: Bytes,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// Place in the order.
+        position: u32,
+    },
+    /// The trial under way, a few times a second.
+    Progress {
+        /// Time on its clock.
+        elapsed_ns: u64,
+        /// Bytes moved so far.
+        bytes: u64,
+        /// I/Os completed so far.
+        ios: u64,
+    },
+    /// A trial ended; the agent waits for [`ToAgent::Stored`].
+    TrialDone(Box<TrialRecord>),
+    /// The run ended, the test file is removed.
+    RunDone {
+        /// How.
+        end: RunEnd,
+    },
+    /// The request cannot be carried out.
+    Refused(Refusal),
+}
+
+/// What is behind a path, and what may be done there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Inspection {
+    /// The path, absolute and without links.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: PathKind,
+    /// The machine.
+    pub system: System,
+    /// The storage.
+    pub storage: Storage,
+    /// Why the device may not be written, one clause each ("sda1 is mounted
+    /// on /home"); empty: it may. Only for block devices.
+    pub in_use: Vec<String>,
+    /// Asynchronous engines that work here.
+    pub async_engines: Vec<crate::job::EngineKind>,
+}
+
+/// What a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum PathKind {
+    /// A directory.
+    Directory {
+        /// Whether this user may create files in it.
+        writable: bool,
+    },
+    /// A regular file.
+    File {
+        /// Its length.
+        length: Bytes,
+        /// Whether every block was really written: no holes, no fallocated
+        /// extents. `None` when it cannot be told.
+        written: Option<bool>,
+    },
+    /// A block device.
+    Device {
+        /// Its size.
+        size: Bytes,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "end", rename_all = "snake_case")]
+pub enum RunEnd {
+    /// All trials were run.
+    Finished,
+    /// Cancelled by the host.
+    Cancelled,
+    /// The storage went away.
+    DeviceLost {
+        /// What was seen.
+        error: String,
+    },
+    /// It could not go on, for example because the test file cannot be made.
+    Failed {
+        /// What, where, and what to do.
+        error: String,
+    },
+}
+
+/// Why a request cannot be carried out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The request or its path is at fault (exit code 2), not the machine.
+    pub usage: bool,
+    /// What, where, and what to do: one line.
+    pub message: String,
+}

@@ -1,0 +1,2 @@
+//! Development tasks of assay: `cargo xtask help`.
+fn main() {}
