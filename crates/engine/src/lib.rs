@@ -1,1 +1,35 @@
-//! Placeholder until its slice lands.
+//! I/O engines and the loop that drives them.
+//!
+//! [`measure()`] runs one job and returns raw counters; it is the only way in.
+//! Around it stand the file helpers that a trial needs: [`layout`] writes test
+//! files for real, [`page_cache`] looks at and empties their cache.
+//!
+//! This is the only crate with `unsafe`: aligned buffers that the kernel
+//! fills, and system calls that no safe wrapper offers. Each use says why it
+//! is sound.
+
+#![allow(
+    unsafe_code,
+    reason = "the one crate that talks to the kernel below the safe wrappers"
+)]
+
+mod buffer;
+mod clock;
+mod engines;
+mod error;
+mod io;
+pub mod layout;
+mod measure;
+mod pacing;
+pub mod page_cache;
+mod pattern;
+mod permutation;
+mod recorder;
+mod sys;
+mod worker;
+
+pub use clock::{Clock, MonotonicClock};
+pub use engines::usable;
+pub use error::EngineError;
+pub use measure::{Observer, Progress, measure};
+pub use permutation::Permutation;

@@ -1,0 +1,26 @@
+//! Time as the worker loop sees it.
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// A clock that only goes forward. The real one is [`MonotonicClock`]; tests
+/// and simulated devices bring their own.
+pub trait Clock: Copy + Send + Sync {
+    /// Nanoseconds since an arbitrary but fixed moment.
+    fn now(&self) -> u64;
+}
+
+/// `CLOCK_MONOTONIC`, read in user space (vDSO) without a system call.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MonotonicClock;
+
+impl Clock for MonotonicClock {
+    #[inline]
+    #[expect(
+        clippy::cast_sign_loss,
+        reason = "the monotonic clock starts at boot and is never negative"
+    )]
+    fn now(&self) -> u64 {
+        let time = clock_gettime(ClockId::Monotonic);
+        time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+}

@@ -1,0 +1,78 @@
+//! What can go wrong before or around the I/O itself. Failed I/Os of a trial
+//! are data, not errors: see `assay_model::trial::IoErrors`.
+
+use assay_model::job::EngineKind;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why a job could not be run.
+#[derive(Debug, Error)]
+pub enum EngineError {
+    /// A call on the file failed.
+    #[error("cannot {operation} {}: {source}", path.display())]
+    File {
+        /// For example `open`.
+        operation: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The file system refuses direct I/O.
+    #[error("the file system of {} refuses direct I/O (O_DIRECT)", path.display())]
+    NoDirect {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The engine does not work on this kernel.
+    #[error("{engine} does not work here: {source}")]
+    Unavailable {
+        /// The engine.
+        engine: EngineKind,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The kernel refused to take or return I/O.
+    #[error("{engine} failed to {operation}: {source}")]
+    Queue {
+        /// The engine.
+        engine: EngineKind,
+        /// For example `submit`.
+        operation: &'static str,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The job contradicts itself or its file.
+    #[error("job '{job}': {problem}")]
+    Job {
+        /// Its name.
+        job: String,
+        /// What does not fit, and what to do.
+        problem: String,
+    },
+    /// Stopped from outside.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl EngineError {
+    pub(crate) fn file(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        Self::File {
+            operation,
+            path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// The kernel's error number, if there was one.
+    #[must_use]
+    pub fn errno(&self) -> Option<i32> {
+        match self {
+            Self::File { source, .. }
+            | Self::Unavailable { source, .. }
+            | Self::Queue { source, .. } => source.raw_os_error(),
+            Self::NoDirect { .. } | Self::Job { .. } | Self::Stopped => None,
+        }
+    }
+}

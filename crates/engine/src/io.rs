@@ -1,0 +1,92 @@
+//! The trait that every back end implements, and what passes through it.
+
+use crate::buffer::IoBuf;
+use crate::error::EngineError;
+use assay_model::job::Direction;
+use rustix::io::Errno;
+
+/// One I/O. It owns its buffer from the moment it is made until its
+/// [`Completion`] is taken back, so the kernel never sees freed memory.
+#[derive(Debug)]
+pub(crate) struct IoUnit {
+    pub(crate) direction: Direction,
+    /// Where in the file the block starts.
+    pub(crate) offset: u64,
+    /// Length of the block.
+    pub(crate) length: u32,
+    /// Bytes already moved by earlier, short attempts.
+    pub(crate) moved: u32,
+    pub(crate) buf: IoBuf,
+    /// When it was handed over, on the worker's clock.
+    pub(crate) submitted_ns: u64,
+}
+
+impl IoUnit {
+    /// What is left to move: its place in the file and in memory.
+    #[inline]
+    pub(crate) fn remainder(&mut self) -> (u64, &mut [u8]) {
+        (
+            self.offset + u64::from(self.moved),
+            &mut self.buf.block_mut()[self.moved as usize..],
+        )
+    }
+
+    /// Bytes left to move.
+    #[inline]
+    pub(crate) const fn left(&self) -> u32 {
+        self.length - self.moved
+    }
+}
+
+/// An I/O that came back.
+#[derive(Debug)]
+pub(crate) struct Completion {
+    pub(crate) unit: IoUnit,
+    /// Bytes moved by this attempt, or the kernel's error number.
+    pub(crate) result: Result<u32, i32>,
+}
+
+/// What became of an I/O that was queued.
+#[derive(Debug)]
+pub(crate) enum QueueStatus {
+    /// It is already done (synchronous engines).
+    Completed(Completion),
+    /// It will come back through [`IoEngine::reap`].
+    Queued,
+    /// The queue is full: here it is again; reap first.
+    Busy(IoUnit),
+}
+
+/// A way to hand I/O to the kernel.
+pub(crate) trait IoEngine {
+    /// Whether `queue` returns before the I/O is done.
+    const ASYNCHRONOUS: bool;
+
+    /// Takes an I/O.
+    fn queue(&mut self, unit: IoUnit) -> QueueStatus;
+
+    /// Hands everything queued to the kernel.
+    fn commit(&mut self) -> Result<(), EngineError>;
+
+    /// Waits until at least `min` I/Os are done, or `timeout_ns` has passed,
+    /// and appends those that are to `done`.
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError>;
+}
+
+/// A system call's answer as a [`Completion`] has it.
+#[inline]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the kernel moves at most as much as asked, and blocks are below 4 GiB"
+)]
+pub(crate) fn moved(answer: Result<usize, Errno>) -> Result<u32, i32> {
+    match answer {
+        Ok(bytes) => Ok(bytes as u32),
+        Err(errno) => Err(errno.raw_os_error()),
+    }
+}

@@ -1,0 +1,74 @@
+//! Writing test files for real, and telling whether a file was.
+
+use crate::buffer::IoBuf;
+use crate::error::EngineError;
+use assay_model::rng::SplitMix64;
+use assay_model::units::Bytes;
+use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const CHUNK: usize = 1 << 20;
+/// Written back at this distance, so that the page cache does not hide how
+/// far the writing has really come.
+const WRITE_BACK_EVERY: u64 = 32 << 20;
+
+/// Fills the first `size` bytes of a file or device with random data, so that
+/// no read can hit a hole, an unwritten extent or a compressible block. Ends
+/// with the data on the device and out of the page cache.
+///
+/// `progress` is told the bytes done every few megabytes.
+///
+/// # Errors
+/// [`EngineError::Stopped`] when `stop` was set; otherwise the kernel's answer.
+pub fn write(
+    file: &File,
+    path: &Path,
+    size: Bytes,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Bytes),
+) -> Result<(), EngineError> {
+    let mut rng = SplitMix64::new(seed);
+    let mut buffer = IoBuf::random(CHUNK, 4, &mut rng);
+    let mut done = 0;
+    while done < size.0 {
+        if stop.load(Ordering::Relaxed) {
+            return Err(EngineError::Stopped);
+        }
+        buffer.renew(rng.next_u64());
+        let left = usize::try_from(size.0 - done).unwrap_or(CHUNK);
+        let chunk = &buffer.block_mut()[..left.min(CHUNK)];
+        file.write_all_at(chunk, done)
+            .map_err(|error| EngineError::file("write", path, error))?;
+        done += chunk.len() as u64;
+        if done.is_multiple_of(WRITE_BACK_EVERY) {
+            write_back(file, path)?;
+            progress(Bytes(done));
+        }
+    }
+    write_back(file, path)?;
+    progress(Bytes(done));
+    Ok(())
+}
+
+fn write_back(file: &File, path: &Path) -> Result<(), EngineError> {
+    fdatasync(file).map_err(|errno| EngineError::file("write back", path, errno.into()))?;
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+    Ok(())
+}
+
+/// Whether the kernel knows of no hole in a file; `None` when it cannot tell.
+/// Extents that were reserved but never written count as holes on file
+/// systems that say so (ext4, XFS, btrfs do).
+#[must_use]
+pub fn is_written(file: &File) -> Option<bool> {
+    let length = file.metadata().ok()?.len();
+    if length == 0 {
+        return Some(true);
+    }
+    let first_hole = seek(file, SeekFrom::Hole(0)).ok()?;
+    Some(first_hole >= length)
+}

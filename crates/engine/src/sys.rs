@@ -1,0 +1,132 @@
+//! System calls without a safe wrapper elsewhere.
+
+use assay_model::trial::CpuUse;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+
+/// The number of `cachestat(2)`, the same on all architectures of this crate
+/// (it is younger than the common table of 2019).
+const SYS_CACHESTAT: libc::c_long = 451;
+
+/// `struct cachestat_range`.
+#[repr(C)]
+struct CachestatRange {
+    offset: u64,
+    /// 0: to the end of the file.
+    length: u64,
+}
+
+/// `struct cachestat`: numbers of pages.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Cachestat {
+    pub(crate) cached: u64,
+    pub(crate) dirty: u64,
+    pub(crate) writeback: u64,
+    pub(crate) evicted: u64,
+    pub(crate) recently_evicted: u64,
+}
+
+/// Pages of a file in the page cache (Linux 6.5).
+pub(crate) fn cachestat(file: &File) -> io::Result<Cachestat> {
+    let range = CachestatRange {
+        offset: 0,
+        length: 0,
+    };
+    let mut stat = Cachestat::default();
+    // SAFETY: the call reads `range` and writes `stat`; both live on this
+    // frame for its duration and have the layout of the kernel's structures.
+    // A kernel without it answers ENOSYS and touches neither.
+    let answer = unsafe {
+        libc::syscall(
+            SYS_CACHESTAT,
+            file.as_raw_fd(),
+            &raw const range,
+            &raw mut stat,
+            0,
+        )
+    };
+    if answer == 0 {
+        Ok(stat)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Counts the pages of a file's first `length` bytes that are in memory.
+pub(crate) fn resident_pages(file: &File, length: usize, page: usize) -> io::Result<u64> {
+    /// Mapped at a time, so that a huge file needs little address space and a
+    /// small vector.
+    const WINDOW: usize = 256 << 20;
+    let mut resident = 0;
+    let mut vector = vec![0_u8; WINDOW.min(length).div_ceil(page)];
+    for start in (0..length).step_by(WINDOW) {
+        let window = WINDOW.min(length - start);
+        let pages = &mut vector[..window.div_ceil(page)];
+        map_and_look(file, start, window, pages)?;
+        resident += pages.iter().filter(|&&flags| flags & 1 == 1).count() as u64;
+    }
+    Ok(resident)
+}
+
+/// `mincore(2)` over `window` bytes of a file from `start` on.
+fn map_and_look(file: &File, start: usize, window: usize, pages: &mut [u8]) -> io::Result<()> {
+    let offset =
+        libc::off_t::try_from(start).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+    // SAFETY: a new, private, inaccessible mapping at an address the kernel
+    // chooses; it aliases nothing and is never dereferenced.
+    let map = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            window,
+            libc::PROT_NONE,
+            libc::MAP_SHARED,
+            file.as_raw_fd(),
+            offset,
+        )
+    };
+    if map == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: `map` is the mapping of `window` bytes made above, and `pages`
+    // has one byte for each of its pages, which the kernel writes.
+    let answer = unsafe { libc::mincore(map, window, pages.as_mut_ptr()) };
+    let result = if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    };
+    // SAFETY: unmaps exactly the mapping made above, once; nothing points into
+    // it any more.
+    unsafe { libc::munmap(map, window) };
+    result
+}
+
+/// Processor use of the calling thread since it started.
+#[must_use]
+#[expect(
+    clippy::cast_sign_loss,
+    reason = "the kernel's counters and times are never negative"
+)]
+pub(crate) fn thread_cpu_use() -> CpuUse {
+    // SAFETY: `rusage` is plain old data, for which all-zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `rusage` into the one given.
+    let answer = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    debug_assert_eq!(answer, 0, "RUSAGE_THREAD is known since Linux 2.6.26");
+    let nanos = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
+    CpuUse {
+        user_ns: nanos(usage.ru_utime),
+        system_ns: nanos(usage.ru_stime),
+        voluntary_switches: usage.ru_nvcsw as u64,
+        involuntary_switches: usage.ru_nivcsw as u64,
+    }
+}
+
+/// Asks for timers that are as exact as the hardware's, for this thread, so
+/// that a paced job is not 50 µs late each time.
+pub(crate) fn exact_timers() {
+    // SAFETY: sets one attribute of the calling thread; no memory is passed.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
+}
