@@ -1,0 +1,357 @@
+//! The metrics of one trial, derived from its raw counters, and which of them
+//! decide.
+//!
+//! Every rate divides by the trial's `elapsed_ns`, from clock start to clock
+//! stop. Flush calls, the one at the end included, lie within it, and both
+//! directions of a mixed job share it. Latencies are those of single calls.
+//!
+//! A metric that cannot be derived is absent, never 0.
+
+mod primary;
+
+pub use primary::primary_metrics;
+
+use crate::latency::Distribution;
+use crate::percentile::Percentile;
+use crate::steps::stalls;
+use assay_model::job::Direction;
+use assay_model::latency::LatencyRecord;
+use assay_model::metric::{Metric, Unit};
+use assay_model::trial::{DirectionTotals, Measurement, TrialRecord};
+
+/// Percentiles given for reads and writes.
+const IO_PERCENTILES: [Percentile; 6] = [
+    Percentile::P50,
+    Percentile::P90,
+    Percentile::P95,
+    Percentile::P99,
+    Percentile::P99_9,
+    Percentile::P99_99,
+];
+/// Percentiles given for flush calls.
+const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
+
+/// All metrics of a trial; none when it did not start.
+///
+/// | name | unit | what |
+/// |---|---|---|
+/// | `read_bw`, `read_iops` | B/s, IOPS | bytes and I/Os per elapsed time |
+/// | `read_lat_mean`, `_min`, `_max`, `_stdev` | ns | exact, from submission to completion |
+/// | `read_lat_p50`, `_p90`, `_p95`, `_p99`, `_p99.9`, `_p99.99` | ns | at most 1/128 off |
+/// | `read_slat_mean` | ns | time in the submission call, of asynchronous engines |
+/// | `read_short_ios` | count | I/Os cut short by the kernel, if any |
+/// | `write_...` | | the same for writes |
+/// | `flush_count`, `flush_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | count, ns | flush calls, if any |
+/// | `longest_gap` | ns | longest time without a completion |
+/// | `empty_intervals` | count | whole intervals of the series in which no byte moved |
+/// | `errors` | count | failed I/Os, if any |
+/// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
+/// | `context_switches` | count | of the agent, voluntary or not |
+///
+/// A direction without I/O has no metrics. A percentile is given when
+/// [`Percentile::estimable`]; the median always, for it is the middle of what
+/// was seen and needs no tail. Latencies whose record is damaged
+/// ([`Distribution::of`]) are left out.
+#[must_use]
+pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
+    let mut metrics = Metrics::default();
+    if let Some(measured) = &trial.measured {
+        metrics.direction(Direction::Read, &measured.read, measured.elapsed_ns);
+        metrics.direction(Direction::Write, &measured.write, measured.elapsed_ns);
+        metrics.flushes(&measured.flush);
+        metrics.continuity(measured);
+        metrics.processor(measured);
+    }
+    metrics.list
+}
+
+/// The list under construction.
+#[derive(Default)]
+struct Metrics {
+    list: Vec<Metric>,
+}
+
+impl Metrics {
+    fn push(&mut self, name: impl Into<String>, unit: Unit, value: f64) {
+        self.list.push(Metric {
+            name: name.into(),
+            unit,
+            value,
+        });
+    }
+
+    fn count(&mut self, name: impl Into<String>, count: u64) {
+        self.push(name, Unit::Count, count as f64);
+    }
+
+    fn nanos(&mut self, name: impl Into<String>, ns: Option<f64>) {
+        if let Some(ns) = ns {
+            self.push(name, Unit::Nanos, ns);
+        }
+    }
+
+    fn direction(&mut self, direction: Direction, totals: &DirectionTotals, elapsed_ns: u64) {
+        if totals.ios == 0 {
+            return;
+        }
+        if elapsed_ns > 0 {
+            let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns as f64;
+            let bandwidth = per_second(totals.bytes);
+            self.push(format!("{direction}_bw"), Unit::BytesPerSec, bandwidth);
+            self.push(
+                format!("{direction}_iops"),
+                Unit::Iops,
+                per_second(totals.ios),
+            );
+        }
+        if let Ok(latency) = Distribution::of(&totals.latency) {
+            let name = format!("{direction}_lat");
+            self.nanos(format!("{name}_mean"), latency.mean_ns());
+            self.nanos(format!("{name}_min"), latency.min_ns().map(as_f64));
+            self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
+            self.nanos(format!("{name}_stdev"), latency.stdev_ns());
+            self.percentiles(&name, &latency, &IO_PERCENTILES);
+        }
+        let submission = totals.submission.as_ref().map(Distribution::of);
+        if let Some(Ok(submission)) = submission {
+            self.nanos(format!("{direction}_slat_mean"), submission.mean_ns());
+        }
+        if totals.short_ios > 0 {
+            self.count(format!("{direction}_short_ios"), totals.short_ios);
+        }
+    }
+
+    fn flushes(&mut self, flush: &LatencyRecord) {
+        if flush.count == 0 {
+            return;
+        }
+        self.count("flush_count", flush.count);
+        if let Ok(latency) = Distribution::of(flush) {
+            self.nanos("flush_lat_mean", latency.mean_ns());
+            self.percentiles("flush_lat", &latency, &FLUSH_PERCENTILES);
+            self.nanos("flush_lat_max", latency.max_ns().map(as_f64));
+        }
+    }
+
+    fn percentiles(&mut self, name: &str, latency: &Distribution<'_>, wanted: &[Percentile]) {
+        for &percentile in wanted {
+            if percentile == Percentile::P50 || percentile.estimable(latency.count()) {
+                let ns = latency.percentile_ns(percentile).map(as_f64);
+                self.nanos(format!("{name}_{percentile}"), ns);
+            }
+        }
+    }
+
+    /// Stalls and errors.
+    fn continuity(&mut self, measured: &Measurement) {
+        let gap = measured.longest_gap.map(|gap| as_f64(gap.length_ns));
+        self.nanos("longest_gap", gap);
+        if !measured.series.points.is_empty() {
+            let stalls = stalls(&measured.series);
+            let empty: usize = stalls.iter().map(|stall| stall.intervals).sum();
+            self.push("empty_intervals", Unit::Count, empty as f64);
+        }
+        if measured.errors.count > 0 {
+            self.count("errors", measured.errors.count);
+        }
+    }
+
+    fn processor(&mut self, measured: &Measurement) {
+        let cpu = &measured.cpu;
+        let ios = as_f64(measured.read.ios) + as_f64(measured.write.ios);
+        if ios > 0.0 {
+            let (user, system) = (as_f64(cpu.user_ns), as_f64(cpu.system_ns));
+            self.push("cpu_user_per_io", Unit::Nanos, user / ios);
+            self.push("cpu_system_per_io", Unit::Nanos, system / ios);
+            self.push("cpu_per_io", Unit::Nanos, (user + system) / ios);
+        }
+        let switches = cpu
+            .voluntary_switches
+            .saturating_add(cpu.involuntary_switches);
+        self.count("context_switches", switches);
+    }
+}
+
+/// Exact up to 2^53; beyond, 15 digits are enough for a figure.
+const fn as_f64(value: u64) -> f64 {
+    value as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::histogram::Histogram;
+    use assay_model::job::{Job, Rw};
+    use assay_model::trial::{CpuUse, Gap, Interval, IoErrors, Outcome, Series};
+    use assay_model::units::Bytes;
+
+    /// `count` latencies of 1 µs, 2 µs, 3 µs …
+    fn staircase(count: u64) -> LatencyRecord {
+        let mut histogram = Histogram::new();
+        (1..=count).for_each(|us| histogram.record(us * 1_000));
+        histogram.to_record()
+    }
+
+    fn trial(measured: Option<Measurement>) -> TrialRecord {
+        TrialRecord {
+            job: Job::new("job", Rw::RandRw, Bytes::kib(4), Bytes::mib(1)),
+            trial: 1,
+            position: 0,
+            started_unix_ms: 0,
+            seed: 0,
+            outcome: Outcome::Completed,
+            measured,
+            evidence: None,
+        }
+    }
+
+    fn reads(count: u64) -> Measurement {
+        Measurement {
+            elapsed_ns: 2_000_000_000,
+            read: DirectionTotals {
+                ios: count,
+                bytes: count * 4_096,
+                latency: staircase(count),
+                ..DirectionTotals::default()
+            },
+            ..Measurement::default()
+        }
+    }
+
+    fn derived(measured: Measurement) -> Vec<Metric> {
+        metrics(&trial(Some(measured)))
+    }
+
+    fn value(metrics: &[Metric], name: &str) -> Option<f64> {
+        metrics.iter().find(|m| m.name == name).map(|m| m.value)
+    }
+
+    fn names(metrics: &[Metric]) -> Vec<&str> {
+        metrics.iter().map(|m| m.name.as_str()).collect()
+    }
+
+    #[test]
+    fn a_trial_that_did_not_start_has_no_metrics() {
+        assert_eq!(metrics(&trial(None)), []);
+    }
+
+    #[test]
+    fn rates_divide_by_the_elapsed_time() {
+        let found = derived(reads(1_000));
+        assert_eq!(value(&found, "read_bw"), Some(2_048_000.0));
+        assert_eq!(value(&found, "read_iops"), Some(500.0));
+        let mut stopped = reads(10);
+        stopped.elapsed_ns = 0;
+        let found = derived(stopped);
+        assert_eq!(value(&found, "read_bw"), None);
+        assert_eq!(value(&found, "read_lat_min"), Some(1_000.0));
+    }
+
+    #[test]
+    fn a_read_job_has_exactly_these_metrics() {
+        assert_eq!(
+            names(&derived(reads(1_000))),
+            [
+                "read_bw",
+                "read_iops",
+                "read_lat_mean",
+                "read_lat_min",
+                "read_lat_max",
+                "read_lat_stdev",
+                "read_lat_p50",
+                "read_lat_p90",
+                "read_lat_p95",
+                "read_lat_p99",
+                "cpu_user_per_io",
+                "cpu_system_per_io",
+                "cpu_per_io",
+                "context_switches",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_values_beyond_it_but_the_median_none() {
+        let has = |count, name| value(&derived(reads(count)), name).is_some();
+        assert!(has(1, "read_lat_p50"));
+        assert!(!has(1, "read_lat_stdev"));
+        assert!(!has(999, "read_lat_p99"));
+        assert!(has(1_000, "read_lat_p99"));
+        assert!(!has(9_999, "read_lat_p99.9"));
+        assert!(has(10_000, "read_lat_p99.9"));
+        assert!(has(100_000, "read_lat_p99.99"));
+    }
+
+    #[test]
+    fn a_damaged_latency_record_is_left_out() {
+        let mut measured = reads(1_000);
+        measured.read.latency.count += 1;
+        let found = derived(measured);
+        assert!(value(&found, "read_iops").is_some());
+        assert!(names(&found).iter().all(|name| !name.contains("_lat_")));
+    }
+
+    #[test]
+    fn writes_flushes_and_submission_have_their_own_names() {
+        let mut measured = reads(5);
+        measured.write = measured.read.clone();
+        measured.write.submission = Some(staircase(3));
+        measured.write.short_ios = 2;
+        measured.flush = staircase(1_000);
+        let found = derived(measured);
+        assert_eq!(value(&found, "write_lat_mean"), Some(3_000.0));
+        assert_eq!(value(&found, "write_slat_mean"), Some(2_000.0));
+        assert_eq!(value(&found, "read_slat_mean"), None);
+        assert_eq!(value(&found, "write_short_ios"), Some(2.0));
+        assert_eq!(value(&found, "read_short_ios"), None);
+        assert_eq!(value(&found, "flush_count"), Some(1_000.0));
+        assert_eq!(value(&found, "flush_lat_max"), Some(1_000_000.0));
+        let p99 = value(&found, "flush_lat_p99").unwrap();
+        assert!((p99 / 990_000.0 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn stalls_errors_and_processor_time_are_metrics() {
+        let moved = Interval {
+            read_bytes: 4_096,
+            ..Interval::default()
+        };
+        let idle = Interval::default();
+        let mut measured = reads(4);
+        measured.series = Series {
+            interval_ns: 100_000_000,
+            points: vec![moved, idle, idle, moved, idle, moved, idle],
+        };
+        measured.longest_gap = Some(Gap {
+            start_ns: 0,
+            length_ns: 250_000_000,
+        });
+        measured.errors = IoErrors {
+            count: 3,
+            first: Vec::new(),
+        };
+        measured.cpu = CpuUse {
+            user_ns: 400,
+            system_ns: 4_000,
+            voluntary_switches: 4,
+            involuntary_switches: 1,
+        };
+        let found = derived(measured);
+        assert_eq!(value(&found, "empty_intervals"), Some(3.0));
+        assert_eq!(value(&found, "longest_gap"), Some(250_000_000.0));
+        assert_eq!(value(&found, "errors"), Some(3.0));
+        assert_eq!(value(&found, "cpu_user_per_io"), Some(100.0));
+        assert_eq!(value(&found, "cpu_system_per_io"), Some(1_000.0));
+        assert_eq!(value(&found, "cpu_per_io"), Some(1_100.0));
+        assert_eq!(value(&found, "context_switches"), Some(5.0));
+    }
+
+    #[test]
+    fn nothing_done_is_not_zero_speed() {
+        let found = derived(Measurement {
+            elapsed_ns: 1_000,
+            ..Measurement::default()
+        });
+        assert_eq!(names(&found), ["context_switches"]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Which metrics decide.
+
+use assay_model::job::Job;
+use assay_model::units::KIB;
+
+/// From this block size on, bandwidth decides instead of IOPS.
+const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
+
+/// Names of the metrics that decide how good a job went, reads first: these
+/// stand in summaries and are compared.
+///
+/// - `flush_lat_p50` instead of the write side when the job flushes after
+///   every write: then the flush is what is waited for;
+/// - the mean latency when the pace is limited, for then the rate says only
+///   what was asked for;
+/// - bandwidth for blocks of 64 KiB and more, IOPS below.
+///
+/// ```
+/// use assay_model::job::{Job, Rw};
+/// use assay_model::units::Bytes;
+/// use assay_stats::derive::primary_metrics;
+/// let job = Job::new("mixed", Rw::RandRw, Bytes::kib(4), Bytes::mib(64));
+/// assert_eq!(primary_metrics(&job), ["read_iops", "write_iops"]);
+/// ```
+#[must_use]
+pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
+    let (read, write) = if job.rate.is_some() {
+        ("read_lat_mean", "write_lat_mean")
+    } else if job.bs.0 >= BANDWIDTH_FROM_BYTES {
+        ("read_bw", "write_bw")
+    } else {
+        ("read_iops", "write_iops")
+    };
+    let write = match job.flush.every {
+        Some((1, _)) => "flush_lat_p50",
+        _ => write,
+    };
+    let sides = [(job.rw.reads(), read), (job.rw.writes(), write)];
+    let wanted = sides.into_iter().filter(|(does, _)| *does);
+    wanted.map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::{FlushCall, RateLimit, Rw};
+    use assay_model::units::Bytes;
+
+    fn deciding(rw: Rw, bs: Bytes, edit: fn(&mut Job)) -> Vec<&'static str> {
+        let mut job = Job::new("job", rw, bs, Bytes::mib(64));
+        edit(&mut job);
+        primary_metrics(&job)
+    }
+
+    #[test]
+    fn block_size_decides_between_bandwidth_and_iops() {
+        let plain = |rw, bs| deciding(rw, bs, |_| {});
+        assert_eq!(plain(Rw::Read, Bytes::kib(64)), ["read_bw"]);
+        assert_eq!(plain(Rw::RandRead, Bytes(65_535)), ["read_iops"]);
+        assert_eq!(plain(Rw::Write, Bytes::mib(1)), ["write_bw"]);
+        assert_eq!(plain(Rw::RandWrite, Bytes::kib(4)), ["write_iops"]);
+        assert_eq!(plain(Rw::Rw, Bytes::mib(1)), ["read_bw", "write_bw"]);
+    }
+
+    #[test]
+    fn a_flush_after_every_write_decides_the_write_side() {
+        let every = |job: &mut Job| job.flush.every = Some((1, FlushCall::Fsync));
+        let kib = Bytes::kib(4);
+        assert_eq!(deciding(Rw::Write, kib, every), ["flush_lat_p50"]);
+        assert_eq!(
+            deciding(Rw::RandRw, kib, every),
+            ["read_iops", "flush_lat_p50"]
+        );
+        assert_eq!(deciding(Rw::Read, kib, every), ["read_iops"]);
+        let seldom = |job: &mut Job| job.flush.every = Some((8, FlushCall::Fsync));
+        assert_eq!(deciding(Rw::Write, kib, seldom), ["write_iops"]);
+    }
+
+    #[test]
+    fn under_a_rate_limit_latency_decides() {
+        let limited = |job: &mut Job| job.rate = Some(RateLimit::Iops(100));
+        let found = deciding(Rw::RandRw, Bytes::kib(4), limited);
+        assert_eq!(found, ["read_lat_mean", "write_lat_mean"]);
+    }
+}

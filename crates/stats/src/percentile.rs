@@ -1,0 +1,112 @@
+//! Percentiles by name, exact in their ranks.
+
+use std::fmt;
+
+/// A percentile, in steps of 0.0001 %. An integer, because the rank of p99.99
+/// among 100 000 comes out one off when 0.9999 is a binary fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Percentile {
+    parts_per_million: u32,
+}
+
+const MILLION: u32 = 1_000_000;
+/// Values that must lie beyond a percentile before it is stated.
+const TAIL: u64 = 10;
+
+impl Percentile {
+    /// The median.
+    pub const P50: Self = Self::ppm(500_000);
+    /// 90 %.
+    pub const P90: Self = Self::ppm(900_000);
+    /// 95 %.
+    pub const P95: Self = Self::ppm(950_000);
+    /// 99 %.
+    pub const P99: Self = Self::ppm(990_000);
+    /// 99.9 %.
+    pub const P99_9: Self = Self::ppm(999_000);
+    /// 99.99 %.
+    pub const P99_99: Self = Self::ppm(999_900);
+    /// 100 %: the maximum.
+    pub const P100: Self = Self::ppm(MILLION);
+
+    const fn ppm(parts_per_million: u32) -> Self {
+        Self { parts_per_million }
+    }
+
+    /// From percent, rounded to 0.0001 %; `None` outside 0 to 100.
+    ///
+    /// ```
+    /// use assay_stats::percentile::Percentile;
+    /// assert_eq!(Percentile::from_percent(99.9), Some(Percentile::P99_9));
+    /// assert_eq!(Percentile::from_percent(101.0), None);
+    /// ```
+    #[must_use]
+    pub fn from_percent(percent: f64) -> Option<Self> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "0 to a million after the check"
+        )]
+        let ppm = |percent: f64| Self::ppm((percent * 1e4).round() as u32);
+        (0.0..=100.0).contains(&percent).then(|| ppm(percent))
+    }
+
+    /// Whether `count` values are enough to state it: at least ten are
+    /// expected beyond it, n (1 - q) >= 10. p99 takes 1 000 values, p99.9
+    /// 10 000.
+    ///
+    /// ```
+    /// use assay_stats::percentile::Percentile;
+    /// assert!(Percentile::P99.estimable(1_000));
+    /// assert!(!Percentile::P99.estimable(999));
+    /// ```
+    #[must_use]
+    pub fn estimable(self, count: u64) -> bool {
+        let beyond = u128::from(MILLION - self.parts_per_million) * u128::from(count);
+        beyond >= u128::from(TAIL) * u128::from(MILLION)
+    }
+
+    /// Which of `count` values in ascending order it is, from 1.
+    pub(crate) fn rank(self, count: u64) -> u64 {
+        let product = u128::from(self.parts_per_million) * u128::from(count);
+        let rank = product.div_ceil(u128::from(MILLION)).max(1);
+        u64::try_from(rank).unwrap_or(u64::MAX)
+    }
+}
+
+/// `p50`, `p99.9`: the ending of a metric's name.
+impl fmt::Display for Percentile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "p{}", f64::from(self.parts_per_million) / 1e4)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rank_is_exact_where_a_binary_fraction_is_not() {
+        // In f64, 100 000 * (1 - 0.9999) is 9.999999999998899.
+        assert!(Percentile::P99_99.estimable(100_000));
+        assert!(!Percentile::P99_99.estimable(99_999));
+        assert!(Percentile::P99_9.estimable(10_000));
+        assert!(!Percentile::P99_9.estimable(9_999));
+        assert!(!Percentile::P100.estimable(u64::MAX));
+        assert_eq!(Percentile::P99_9.rank(10_000), 9_990);
+        assert_eq!(Percentile::P50.rank(5), 3);
+        assert_eq!(Percentile::P50.rank(0), 1);
+        assert_eq!(Percentile::P100.rank(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn percentiles_are_read_and_named_in_percent() {
+        for (percent, name) in [(50.0, "p50"), (99.9, "p99.9"), (99.99, "p99.99")] {
+            let percentile = Percentile::from_percent(percent).unwrap();
+            assert_eq!(percentile.to_string(), name);
+        }
+        for bad in [-0.1, 100.1, f64::NAN, f64::INFINITY] {
+            assert_eq!(Percentile::from_percent(bad), None, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Change points and stalls of an interval series: where a sustained write
+//! falls off a cliff (a full SLC cache), and where nothing moved at all.
+
+mod noise;
+mod pelt;
+
+use assay_model::trial::{Interval, Series};
+
+/// Shortest segment, in samples.
+pub const MIN_SEGMENT: usize = 10;
+
+/// A part of a series with one level.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Segment {
+    /// Index of the first sample.
+    pub start: usize,
+    /// Index after the last sample.
+    pub end: usize,
+    /// Mean of its samples, stalls included.
+    pub mean: f64,
+}
+
+/// Cuts a series where its mean changes, by minimizing the squared deviations
+/// from the segments' means plus, per segment, 15 ln N times the variance of
+/// the noise (PELT). No segment is shorter than [`MIN_SEGMENT`]; a series
+/// without a change is one segment. Empty when the series is, or when a value
+/// is not finite.
+///
+/// The noise is measured so that steps and stalls do not inflate it, and
+/// single samples that stick out are pulled in before the search (means are
+/// those of the samples as they are). In simulations of 20 to 1 000 samples
+/// without a change, more than one segment came out in less than 0.1 % of
+/// series of independent noise, in at most 0.5 % with 5 to 30 % stalls strewn
+/// in or with an autocorrelation of 0.5, and in at most 6 % with one of 0.8.
+/// Slower wandering (0.9 and more) is cut into pieces. From 60 samples on, a
+/// halved speed is found within three samples at 5 % noise; with fewer, it is
+/// rather overlooked than invented.
+///
+/// The last point of a [`Series`] may stand for a shorter interval: leave it
+/// out. Time grows with the square of N when nothing changes (N = 6 000, ten
+/// minutes: tens of milliseconds).
+///
+/// ```
+/// use assay_stats::steps::segments;
+/// let mut speed = vec![80.0; 40];
+/// speed.extend([40.0; 60]);
+/// let levels: Vec<_> = segments(&speed).iter().map(|s| (s.start, s.mean)).collect();
+/// assert_eq!(levels, [(0, 80.0), (40, 40.0)]);
+/// ```
+#[must_use]
+pub fn segments(values: &[f64]) -> Vec<Segment> {
+    if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
+        return Vec::new();
+    }
+    let stdev = noise::stdev(values);
+    let mut bounds = if stdev > 0.0 {
+        pelt::change_points(&noise::without_outliers(values, stdev), stdev)
+    } else {
+        Vec::new() // All zero.
+    };
+    bounds.push(values.len());
+    let mut start = 0;
+    let segment = |end| {
+        let samples = &values[start..end];
+        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        let segment = Segment { start, end, mean };
+        start = end;
+        segment
+    };
+    bounds.into_iter().map(segment).collect()
+}
+
+/// A time in which nothing moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stall {
+    /// Index of its first interval.
+    pub start_index: usize,
+    /// How many intervals in a row.
+    pub intervals: usize,
+}
+
+/// Runs of intervals in which not one byte was moved. The last interval does
+/// not count: it may be too short to say anything.
+///
+/// An interval also is empty when a single I/O takes longer than it, so a
+/// stall says "no completion for that long", not why.
+#[must_use]
+pub fn stalls(series: &Series) -> Vec<Stall> {
+    let mut stalls: Vec<Stall> = Vec::new();
+    let whole = series
+        .points
+        .split_last()
+        .map_or(&[][..], |(_, whole)| whole);
+    for (index, _) in whole
+        .iter()
+        .enumerate()
+        .filter(|(_, point)| is_empty(point))
+    {
+        match stalls.last_mut() {
+            Some(last) if last.start_index + last.intervals == index => last.intervals += 1,
+            _ => stalls.push(Stall {
+                start_index: index,
+                intervals: 1,
+            }),
+        }
+    }
+    stalls
+}
+
+const fn is_empty(interval: &Interval) -> bool {
+    interval.read_bytes == 0 && interval.write_bytes == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::rng::SplitMix64;
+
+    /// Normal noise of unit variance (Box-Muller).
+    fn normal(rng: &mut SplitMix64) -> f64 {
+        let mut uniform = || ((rng.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+    }
+
+    /// Levels around which every sample scatters by 5 %.
+    fn noisy(levels: &[(f64, usize)], seed: u64) -> Vec<f64> {
+        let mut rng = SplitMix64::new(seed);
+        let levels = levels.iter().flat_map(|&(level, n)| vec![level; n]);
+        levels
+            .map(|level| level * (1.0 + 0.05 * normal(&mut rng)))
+            .collect()
+    }
+
+    fn starts(values: &[f64]) -> Vec<usize> {
+        segments(values).iter().map(|s| s.start).collect()
+    }
+
+    #[test]
+    fn a_constant_is_one_segment() {
+        for n in [1, 2, 9, 10, 19, 20, 21, 500] {
+            for level in [0.0, 1.0, 8e8] {
+                let whole = Segment {
+                    start: 0,
+                    end: n,
+                    mean: level,
+                };
+                assert_eq!(segments(&vec![level; n]), [whole], "{n} times {level}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_samples_or_broken_ones_give_no_segment() {
+        assert_eq!(segments(&[]), []);
+        for broken in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            let mut values = vec![1.0; 40];
+            values[20] = broken;
+            assert_eq!(segments(&values), []);
+        }
+    }
+
+    #[test]
+    fn extreme_values_do_not_panic() {
+        let values: Vec<f64> = (0..60)
+            .map(|i| if i < 30 { f64::MAX } else { -f64::MAX })
+            .collect();
+        assert!(!segments(&values).is_empty());
+        assert_eq!(segments(&[f64::MIN_POSITIVE; 60]).len(), 1);
+    }
+
+    #[test]
+    fn independent_noise_is_one_segment() {
+        for (n, series) in [(20, 1_000), (60, 1_000), (300, 300), (1_000, 50)] {
+            let cut = (0..series)
+                .filter(|&seed| segments(&noisy(&[(80e6, n)], seed)).len() > 1)
+                .count();
+            assert_eq!(cut, 0, "of {series} series of {n} samples");
+        }
+    }
+
+    #[test]
+    fn autocorrelated_noise_is_seldom_cut() {
+        let cut = (0..200).filter(|&seed| {
+            let mut rng = SplitMix64::new(seed);
+            let mut state = normal(&mut rng);
+            let mut wander = || {
+                state = 0.8 * state + 0.6 * normal(&mut rng);
+                100.0 + 5.0 * state
+            };
+            let values: Vec<f64> = (0..300).map(|_| wander()).collect();
+            segments(&values).len() > 1
+        });
+        let cut = cut.count();
+        assert!(cut <= 20, "{cut} of 200");
+    }
+
+    #[test]
+    fn a_halved_speed_is_found_within_three_samples() {
+        for seed in 0..40 {
+            for (before, after) in [(40, 60), (150, 150), (500, 100), (20, 300)] {
+                let found = starts(&noisy(&[(80e6, before), (40e6, after)], seed));
+                assert_eq!(found.len(), 2, "seed {seed}, {before}+{after}: {found:?}");
+                let off = found[1].abs_diff(before);
+                assert!(off <= 3, "seed {seed}, {before}+{after}: {found:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_step_is_found_without_any_noise() {
+        let values = [vec![80e6; 40], vec![40e6; 60]].concat();
+        assert_eq!(starts(&values), [0, 40]);
+        let flicker = [vec![80e6; 40], vec![80.1e6; 60]].concat();
+        assert_eq!(starts(&flicker), [0], "0.1 % is no step");
+    }
+
+    #[test]
+    fn stalls_at_either_end_are_no_segment() {
+        for seed in 0..20 {
+            let mut values = noisy(&[(100.0, 300)], seed);
+            for index in [0, 2, 4, 295, 297, 299] {
+                values[index] = 0.0;
+            }
+            assert_eq!(starts(&values), [0], "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn burst_cliff_and_recovery_are_three_levels() {
+        let found = segments(&noisy(&[(300.0, 50), (40.0, 200), (120.0, 80)], 5));
+        let levels: Vec<f64> = found.iter().map(|s| s.mean).collect();
+        assert_eq!(levels.len(), 3, "{found:?}");
+        for (level, truth) in levels.iter().zip([300.0, 40.0, 120.0]) {
+            assert!((level / truth - 1.0).abs() < 0.02, "{level} is not {truth}");
+        }
+    }
+
+    #[test]
+    fn scattered_stalls_neither_cut_a_series_nor_hide_a_cliff() {
+        for seed in 0..100 {
+            let mut rng = SplitMix64::new(seed + 1_000);
+            let mut with_stalls = |levels: &[(f64, usize)]| {
+                let mut values = noisy(levels, seed);
+                for value in &mut values {
+                    if rng.below(20) == 0 {
+                        *value = 0.0;
+                    }
+                }
+                starts(&values)
+            };
+            let flat = with_stalls(&[(100.0, 300)]);
+            assert_eq!(flat, [0], "seed {seed}");
+            let cliff = with_stalls(&[(100.0, 150), (50.0, 150)]);
+            assert_eq!(cliff.len(), 2, "seed {seed}: {cliff:?}");
+            assert!(cliff[1].abs_diff(150) <= 4, "seed {seed}: {cliff:?}");
+        }
+    }
+
+    #[test]
+    fn coarse_counts_are_one_segment() {
+        // Three or four large blocks fit into an interval.
+        let mut rng = SplitMix64::new(3);
+        let mut count = || if rng.below(10) == 0 { 4.0 } else { 3.0 };
+        let values: Vec<f64> = (0..300).map(|_| count() * 1_048_576.0).collect();
+        assert_eq!(segments(&values).len(), 1);
+    }
+
+    fn series(bytes: &[u64]) -> Series {
+        let point = |&write_bytes| Interval {
+            write_bytes,
+            ..Interval::default()
+        };
+        Series {
+            interval_ns: 100_000_000,
+            points: bytes.iter().map(point).collect(),
+        }
+    }
+
+    fn stall(start_index: usize, intervals: usize) -> Stall {
+        Stall {
+            start_index,
+            intervals,
+        }
+    }
+
+    #[test]
+    fn runs_of_empty_intervals_are_stalls() {
+        let found = stalls(&series(&[0, 5, 0, 0, 0, 5, 5, 0, 5]));
+        assert_eq!(found, [stall(0, 1), stall(2, 3), stall(7, 1)]);
+    }
+
+    #[test]
+    fn the_last_interval_is_no_stall() {
+        assert_eq!(stalls(&series(&[5, 5, 0])), []);
+        assert_eq!(stalls(&series(&[5, 0, 0])), [stall(1, 1)]);
+        assert_eq!(stalls(&series(&[0])), []);
+        assert_eq!(stalls(&series(&[])), []);
+    }
+
+    #[test]
+    fn reading_while_not_writing_is_no_stall() {
+        let mut both = series(&[5, 0, 5, 5]);
+        both.points[1].read_bytes = 4_096;
+        assert_eq!(stalls(&both), []);
+    }
+}

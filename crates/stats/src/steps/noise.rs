@@ -1,0 +1,74 @@
+//! How much a series scatters around its levels, and what sticks out.
+
+use super::MIN_SEGMENT;
+
+/// Smallest noise assumed, as a share of the largest value: keeps constant or
+/// coarsely counted series from being cut at every flicker.
+const NOISE_FLOOR: f64 = 0.01;
+/// Median absolute deviation times this is the standard deviation of normal
+/// noise.
+const MAD_TO_STDEV: f64 = 1.4826;
+/// How far a sample may lie from its neighbourhood, in standard deviations of
+/// the noise.
+const OUTLIER: f64 = 3.0;
+
+/// Standard deviation of the noise around the levels, blind to the levels
+/// themselves: the largest of three estimates.
+///
+/// - Differences of samples one shortest segment apart, by their median
+///   absolute deviation: a step touches only ten of them. Neighbours would be
+///   too alike in autocorrelated noise.
+/// - The median of the variances within windows of one shortest segment: sees
+///   noise that is mostly flat with rare jumps (counts of large blocks,
+///   stalls here and there), to which the first is blind.
+/// - A floor of 1 % of the largest value.
+pub fn stdev(values: &[f64]) -> f64 {
+    let apart: Vec<f64> = values
+        .iter()
+        .zip(values.iter().skip(MIN_SEGMENT))
+        .map(|(early, late)| late - early)
+        .collect();
+    let centre = median(apart.clone());
+    let deviations = apart.iter().map(|difference| (difference - centre).abs());
+    let slow = MAD_TO_STDEV * median(deviations.collect()) / std::f64::consts::SQRT_2;
+
+    let windows = values.chunks_exact(MIN_SEGMENT);
+    let rare = median(windows.map(variance).collect()).sqrt();
+
+    let largest = values
+        .iter()
+        .fold(0.0, |max: f64, value| max.max(value.abs()));
+    slow.max(rare).max(NOISE_FLOOR * largest)
+}
+
+/// The lower median: of two windows, the one without the step. 0 of nothing.
+pub fn median(mut values: Vec<f64>) -> f64 {
+    let middle = values.len().saturating_sub(1) / 2;
+    values.sort_by(f64::total_cmp);
+    values.get(middle).copied().unwrap_or(0.0)
+}
+
+fn variance(window: &[f64]) -> f64 {
+    let n = window.len() as f64;
+    let mean = window.iter().sum::<f64>() / n;
+    window
+        .iter()
+        .map(|value| (value - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0)
+}
+
+/// The series with single samples that stick out (a stall, a burst) pulled in
+/// to three standard deviations from the median of the eleven samples around
+/// them. A few stalls close together then are no segment of their own, while
+/// steps stay where they are: a running median does not move them. At both
+/// ends the eleven are the outermost ones, lest few samples decide there.
+pub fn without_outliers(values: &[f64], stdev: f64) -> Vec<f64> {
+    let width = (MIN_SEGMENT + 1).min(values.len());
+    let pull_in = |(index, value): (usize, &f64)| {
+        let start = index.saturating_sub(width / 2).min(values.len() - width);
+        let around = median(values[start..start + width].to_vec());
+        value.clamp(around - OUTLIER * stdev, around + OUTLIER * stdev)
+    };
+    values.iter().enumerate().map(pull_in).collect()
+}

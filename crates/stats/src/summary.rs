@@ -1,0 +1,236 @@
+//! One figure per trial, several trials: what to say about them.
+
+use statrs::distribution::{ContinuousCDF, StudentsT};
+
+/// Summary of one metric over trials (one value per trial).
+///
+/// Ratios of speeds are what is compared, so the centre is the geometric mean
+/// and spread and interval are those of the logarithms. They exist only if
+/// every value is positive.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// How many values.
+    pub n: usize,
+    /// Geometric mean; `None` when a value is 0 or negative.
+    pub geometric_mean: Option<f64>,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Median.
+    pub median: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Largest.
+    pub max: f64,
+    /// Coefficient of variation of a lognormal quantity, sqrt(exp(s^2) - 1)
+    /// with s the standard deviation (n - 1) of the logarithms; `None` below
+    /// two values, or when a value is 0 or negative.
+    pub cv: Option<f64>,
+    /// 95 % confidence interval of the geometric mean,
+    /// exp(mean of logarithms +- t_{n-1} s / sqrt(n)); `None` as for `cv`.
+    pub interval: Option<Interval>,
+}
+
+/// An interval of values.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Interval {
+    /// Lower end.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// Probability on each side of a 95 % interval.
+const UPPER_TAIL: f64 = 0.025;
+
+impl Summary {
+    /// Summarizes the values; `None` when there is none, or one is not finite.
+    ///
+    /// ```
+    /// use assay_stats::summary::Summary;
+    /// let summary = Summary::of(&[100.0, 110.0, 121.0]).unwrap();
+    /// assert!((summary.geometric_mean.unwrap() - 110.0).abs() < 1e-9);
+    /// assert_eq!(Summary::of(&[]), None);
+    /// ```
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
+        if !values.iter().all(|value| value.is_finite()) {
+            return None;
+        }
+        let mut sorted = values.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        let (&min, &max) = (sorted.first()?, sorted.last()?);
+        let logs = (min > 0.0).then(|| Logs::of(&sorted));
+        Some(Self {
+            n: sorted.len(),
+            // Rounding must not push a mean of equal values off them.
+            geometric_mean: logs.map(|logs| logs.mean.exp().clamp(min, max)),
+            mean: mean(&sorted).clamp(min, max),
+            median: median_of_sorted(&sorted)?,
+            min,
+            max,
+            cv: logs.and_then(|logs| logs.cv()),
+            interval: logs.and_then(|logs| logs.interval()),
+        })
+    }
+}
+
+/// Mean and standard deviation of the logarithms of positive values.
+#[derive(Clone, Copy)]
+struct Logs {
+    n: usize,
+    mean: f64,
+    /// `None` below two values.
+    stdev: Option<f64>,
+}
+
+impl Logs {
+    fn of(values: &[f64]) -> Self {
+        let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
+        let n = logs.len();
+        let mean = mean(&logs);
+        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
+        let stdev = (n >= 2).then(|| (squares / (n - 1) as f64).sqrt());
+        Self { n, mean, stdev }
+    }
+
+    fn cv(&self) -> Option<f64> {
+        let cv = self.stdev?.powi(2).exp_m1().sqrt();
+        cv.is_finite().then_some(cv)
+    }
+
+    fn interval(&self) -> Option<Interval> {
+        let stdev = self.stdev?;
+        let student = StudentsT::new(0.0, 1.0, (self.n - 1) as f64).ok()?;
+        let half = student.inverse_cdf(1.0 - UPPER_TAIL) * stdev / (self.n as f64).sqrt();
+        let (low, high) = ((self.mean - half).exp(), (self.mean + half).exp());
+        high.is_finite().then_some(Interval { low, high })
+    }
+}
+
+/// Divides before it adds, so that finite values have a finite mean.
+fn mean(values: &[f64]) -> f64 {
+    let n = values.len() as f64;
+    values.iter().map(|value| value / n).sum()
+}
+
+/// `None` without values.
+fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+    let (lower, upper) = sorted.split_at(sorted.len() / 2);
+    let &middle = upper.first()?;
+    Some(match lower.last() {
+        Some(&below) if lower.len() == upper.len() => f64::midpoint(below, middle),
+        _ => middle,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn near(found: f64, truth: f64) {
+        assert!((found / truth - 1.0).abs() < 1e-9, "{found} is not {truth}");
+    }
+
+    #[test]
+    fn figures_are_those_of_the_formulas() {
+        // Logarithms 1, 2, 3: mean 2, s = 1, t_2 = 4.302652729911275.
+        let values: Vec<f64> = [3.0, 1.0, 2.0].map(f64::exp).to_vec();
+        let summary = Summary::of(&values).unwrap();
+        assert_eq!(summary.n, 3);
+        near(summary.geometric_mean.unwrap(), 2f64.exp());
+        near(summary.mean, values.iter().sum::<f64>() / 3.0);
+        near(summary.median, 2f64.exp());
+        near(summary.cv.unwrap(), (1f64.exp() - 1.0).sqrt());
+        let half = 4.302_652_729_911_275 / 3f64.sqrt();
+        let interval = summary.interval.unwrap();
+        near(interval.low, (2.0 - half).exp());
+        near(interval.high, (2.0 + half).exp());
+    }
+
+    /// From a table of Student's t; a normal quantile would give 1.96.
+    #[test]
+    fn the_interval_is_wide_enough_for_few_trials() {
+        for (n, t) in [
+            (2, 12.706_205),
+            (5, 2.776_445),
+            (10, 2.262_157),
+            (31, 2.042_272),
+        ] {
+            let logs = Logs {
+                n,
+                mean: 0.0,
+                stdev: Some(1.0),
+            };
+            let half = logs.interval().unwrap().high.ln();
+            let expected = t / (n as f64).sqrt();
+            assert!((half - expected).abs() < 1e-6, "n={n}: {half}, {expected}");
+        }
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_between_the_middle_two() {
+        let median = |values: &[f64]| Summary::of(values).map(|s| s.median);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 100.0]), Some(3.0));
+        assert_eq!(median(&[7.0]), Some(7.0));
+    }
+
+    #[test]
+    fn one_value_has_no_spread() {
+        let one = Summary::of(&[42.0]).unwrap();
+        assert_eq!(
+            (one.min, one.median, one.mean, one.max),
+            (42.0, 42.0, 42.0, 42.0)
+        );
+        assert_eq!(one.geometric_mean, Some(42.0));
+        assert_eq!((one.cv, one.interval), (None, None));
+    }
+
+    #[test]
+    fn without_logarithms_the_rest_is_still_there() {
+        for values in [[0.0, 1.0, 5.0], [-1.0, 1.0, 6.0], [-0.0, 1.0, 5.0]] {
+            let summary = Summary::of(&values).unwrap();
+            assert_eq!(summary.geometric_mean, None);
+            assert_eq!((summary.cv, summary.interval), (None, None));
+            assert_eq!((summary.median, summary.mean), (1.0, 2.0));
+        }
+    }
+
+    #[test]
+    fn what_is_not_a_number_is_not_summarized() {
+        for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+            assert_eq!(Summary::of(&[1.0, bad, 2.0]), None);
+        }
+        assert_eq!(Summary::of(&[]), None);
+    }
+
+    #[test]
+    fn an_interval_beyond_all_numbers_is_absent() {
+        let summary = Summary::of(&[1e-300, 1e300]).unwrap();
+        assert_eq!((summary.cv, summary.interval), (None, None));
+        assert_eq!(Summary::of(&[f64::MAX; 3]).map(|s| s.mean), Some(f64::MAX));
+    }
+
+    proptest! {
+        #[test]
+        fn centres_lie_between_the_extremes(values in prop::collection::vec(1e-3..1e12, 1..20)) {
+            let s = Summary::of(&values).unwrap();
+            let geometric = s.geometric_mean.unwrap();
+            for centre in [geometric, s.mean, s.median] {
+                prop_assert!((s.min..=s.max).contains(&centre));
+            }
+            prop_assert!(geometric <= s.mean * (1.0 + 1e-12));
+            if let Some(Interval { low, high }) = s.interval {
+                prop_assert!(low <= geometric * (1.0 + 1e-12));
+                prop_assert!(geometric <= high * (1.0 + 1e-12));
+            }
+        }
+
+        #[test]
+        fn any_bits_are_taken_without_panic(bits in prop::collection::vec(any::<u64>(), 0..6)) {
+            let values: Vec<f64> = bits.into_iter().map(f64::from_bits).collect();
+            let finite = !values.is_empty() && values.iter().all(|v| v.is_finite());
+            prop_assert_eq!(Summary::of(&values).is_some(), finite);
+        }
+    }
+}
