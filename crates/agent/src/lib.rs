@@ -1,1 +1,14 @@
-//! Placeholder until its slice lands.
+//! The part of assay that stands next to the storage: it inspects a path, runs
+//! a plan trial by trial, gathers evidence around each, and streams records.
+//!
+//! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
+//! streams; the same code serves this machine, and boards through a link.
+
+pub mod frame;
+mod inspect;
+mod serve;
+mod trial;
+mod watch;
+mod workspace;
+
+pub use serve::serve;

@@ -9,14 +9,9 @@ use assay_model::rng::SplitMix64;
 pub(crate) struct Pattern {
     offset: u64,
     block: u64,
-    blocks: u64,
-    /// Blocks done in this pass; per direction for sequential patterns.
-    cursor: [u64; 2],
-    order: Option<Permutation>,
     directions: Directions,
+    blocks: Blocks,
     rng: SplitMix64,
-    /// Begin again when the region is done.
-    repeat: bool,
 }
 
 /// How the direction is chosen.
@@ -25,6 +20,28 @@ enum Directions {
     Only(Direction),
     /// Reads with this chance in 2^32.
     Mixed(u64),
+}
+
+/// How the block is chosen.
+#[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per worker, and in the hot loop: no detour over the heap"
+)]
+enum Blocks {
+    /// Reads and writes each go through the region in order, as in fio.
+    Sequential { streams: [Pass; 2] },
+    /// One pass touches every block once, in either direction.
+    Random { pass: Pass, ahead: Ahead },
+}
+
+/// A pass over the region.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    blocks: u64,
+    done: u64,
+    /// Begin again when the region is done.
+    repeat: bool,
 }
 
 impl Pattern {
@@ -37,18 +54,26 @@ impl Pattern {
             (true, false) => Directions::Only(Direction::Read),
             (false, _) => Directions::Only(Direction::Write),
         };
+        let pass = Pass {
+            blocks,
+            done: 0,
+            repeat: job.time_based || job.io_size.is_some(),
+        };
+        let blocks = if job.rw.is_random() {
+            let order = Permutation::new(blocks, rng.next_u64());
+            Blocks::Random {
+                pass,
+                ahead: Ahead::new(order),
+            }
+        } else {
+            Blocks::Sequential { streams: [pass; 2] }
+        };
         Some(Self {
             offset: job.offset.0,
             block: job.bs.0,
-            blocks,
-            cursor: [0; 2],
-            order: job
-                .rw
-                .is_random()
-                .then(|| Permutation::new(blocks, rng.next_u64())),
             directions,
+            blocks,
             rng,
-            repeat: job.time_based || job.io_size.is_some(),
         })
     }
 
@@ -61,34 +86,87 @@ impl Pattern {
             Directions::Mixed(chance) if self.rng.next_u64() >> 32 < chance => Direction::Read,
             Directions::Mixed(_) => Direction::Write,
         };
-        // A random pass touches every block once, in either direction;
-        // sequential reads and writes each have their own stream, as in fio.
-        let stream = match self.order {
-            Some(_) => 0,
-            None => usize::from(direction == Direction::Write),
-        };
-        if self.cursor[stream] == self.blocks {
-            self.begin_pass(stream)?;
-        }
-        let place = self.cursor[stream];
-        self.cursor[stream] += 1;
-        let block = match &self.order {
-            Some(order) => order.at(place),
-            None => place,
+        let block = match &mut self.blocks {
+            Blocks::Sequential { streams } => {
+                let stream = &mut streams[usize::from(direction == Direction::Write)];
+                if stream.done == stream.blocks {
+                    stream.begin_again()?;
+                }
+                stream.done += 1;
+                stream.done - 1
+            }
+            Blocks::Random { pass, ahead } => {
+                if pass.done == pass.blocks {
+                    pass.begin_again()?;
+                    *ahead = Ahead::new(Permutation::new(pass.blocks, self.rng.next_u64()));
+                }
+                pass.done += 1;
+                ahead.next()
+            }
         };
         Some((direction, self.offset + block * self.block))
     }
+}
 
+impl Pass {
     #[cold]
-    fn begin_pass(&mut self, stream: usize) -> Option<()> {
+    fn begin_again(&mut self) -> Option<()> {
         if !self.repeat {
             return None;
         }
-        self.cursor[stream] = 0;
-        if let Some(order) = &mut self.order {
-            *order = Permutation::new(self.blocks, self.rng.next_u64());
-        }
+        self.done = 0;
         Some(())
+    }
+}
+
+/// Block numbers computed in batches. One number is a chain of dependent
+/// multiplications; the processor works on those of a batch side by side,
+/// which makes them about four times cheaper.
+#[derive(Debug)]
+struct Ahead {
+    order: Permutation,
+    numbers: [u64; Self::BATCH],
+    /// The next place in `numbers` to give out; `BATCH`: compute anew.
+    next: usize,
+    computed: u64,
+}
+
+impl Ahead {
+    const BATCH: usize = 32;
+
+    fn new(order: Permutation) -> Self {
+        Self {
+            order,
+            numbers: [0; Self::BATCH],
+            next: Self::BATCH,
+            computed: 0,
+        }
+    }
+
+    /// The number of the next place; the caller counts the places of a pass.
+    #[inline]
+    fn next(&mut self) -> u64 {
+        if self.next >= Self::BATCH {
+            self.compute();
+        }
+        let number = self.numbers[self.next];
+        self.next += 1;
+        number
+    }
+
+    #[inline(never)]
+    fn compute(&mut self) {
+        let left = self.order.len() - self.computed;
+        let batch = left.min(Self::BATCH as u64);
+        for (number, place) in self
+            .numbers
+            .iter_mut()
+            .zip(self.computed..self.computed + batch)
+        {
+            *number = self.order.at(place);
+        }
+        self.computed += batch;
+        self.next = 0;
     }
 }
 

@@ -46,6 +46,18 @@ impl Permutation {
         }
     }
 
+    /// How many numbers it orders.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether it orders nothing.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     /// The number at place `index`, which must be below `len`.
     #[inline]
     #[must_use]

@@ -14,7 +14,7 @@
 
 use crate::evidence::{DeviceCounters, Evidence, FileCache, OwnIo, ProcessIo, WriteCache};
 use crate::job::{Direction, Job, OpenSync};
-use crate::storage::{Backing, LayerRole};
+use crate::storage::Backing;
 use crate::trial::{Measurement, TrialRecord};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -378,11 +378,8 @@ impl Case<'_> {
 
     /// The whole disk that the top layer is on: all traffic is seen there.
     fn disk_name(&self) -> String {
-        let mut layers = self.evidence.storage.layers.iter();
-        let top = self.evidence.storage.top().map(|l| l.name.as_str());
-        let disk = layers
-            .find(|l| l.role == LayerRole::Disk && l.parent.as_deref() == top && top.is_some());
-        disk.map_or_else(|| self.top_name(), |layer| layer.name.clone())
+        let disk = self.evidence.storage.device();
+        disk.map_or_else(|| "the device".to_owned(), |layer| layer.name.clone())
     }
 
     fn leaf_queues(&self) -> impl Iterator<Item = &crate::evidence::QueueSettings> {

@@ -32,6 +32,28 @@ impl Storage {
         self.layers.first()
     }
 
+    /// The layer that tells what the device under test is: the disk of a
+    /// partition, else the top itself.
+    #[must_use]
+    pub fn device(&self) -> Option<&Layer> {
+        let top = self.top()?;
+        let disk = self.layers.iter().find(|layer| {
+            layer.role == LayerRole::Disk && layer.parent.as_deref() == Some(top.name.as_str())
+        });
+        Some(disk.unwrap_or(top))
+    }
+
+    /// The device in a few words, as for a list:
+    /// `eMMC SanDisk DG4032, 29.1 GiB`, `tmpfs in memory`.
+    #[must_use]
+    pub fn words(&self) -> String {
+        match &self.backing {
+            Backing::Memory { fs_type } => format!("{fs_type} in memory"),
+            Backing::Unknown { .. } => "unknown device".to_owned(),
+            Backing::Device { name } => self.device().map_or_else(|| name.clone(), Layer::words),
+        }
+    }
+
     /// The layers in which no page cache stands between the file and the
     /// device: all but those beneath a loop device.
     pub fn reached_directly(&self) -> impl Iterator<Item = &Layer> {
@@ -118,6 +140,21 @@ pub struct Layer {
     pub backing_file: Option<PathBuf>,
     /// Who made it and what it is.
     pub identity: DeviceIdentity,
+}
+
+impl Layer {
+    fn words(&self) -> String {
+        let identity = &self.identity;
+        let mut words = identity.kind.to_string();
+        for part in [&identity.vendor, &identity.model].into_iter().flatten() {
+            words.push(' ');
+            words.push_str(part);
+        }
+        if let Some(size) = self.size {
+            words.push_str(&format!(", {size}"));
+        }
+        words
+    }
 }
 
 /// Kind of storage.

@@ -26,6 +26,11 @@ pub enum ToAgent {
         /// The path.
         path: PathBuf,
     },
+    /// Asks to remove what killed runs left in a directory.
+    Sweep {
+        /// The directory.
+        directory: PathBuf,
+    },
     /// Asks to run a plan.
     Run {
         /// The plan.
@@ -51,14 +56,10 @@ pub enum FromAgent {
     },
     /// Answers [`ToAgent::Inspect`].
     Inspected(Box<Inspection>),
-    /// A test file of an earlier, killed run was found and removed.
-    LeftoverRemoved {
-        /// The file.
-        path: PathBuf,
-        /// Its size.
-        size: Bytes,
-        /// The run that had made it.
-        run_id: String,
+    /// Answers [`ToAgent::Sweep`].
+    Swept {
+        /// What was found there.
+        leftovers: Vec<Leftover>,
     },
     /// The test file is being written.
     Preparing {
@@ -90,6 +91,19 @@ pub enum FromAgent {
     },
     /// The request cannot be carried out.
     Refused(Refusal),
+}
+
+/// A test folder that a killed run left behind.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leftover {
+    /// The folder.
+    pub folder: PathBuf,
+    /// The run that had made it.
+    pub run_id: String,
+    /// Size of its files.
+    pub size: Bytes,
+    /// Why it could not be removed; `None`: it was.
+    pub problem: Option<String>,
 }
 
 /// What is behind a path, and what may be done there.

@@ -1,1 +1,24 @@
-//! Placeholder until its slice lands.
+//! What the kernel and the device say: mounts, device stacks, identities and
+//! raw counters, read from `/proc` and `/sys`.
+//!
+//! Everything goes through [`roots::Roots`], so that a folder of files can
+//! stand for a machine. Nothing is interpreted beyond what the kernel
+//! documents: what a kernel, a container or a missing permission hides is
+//! `None`, never zero.
+
+mod attr;
+pub mod caches;
+pub mod counters;
+mod device;
+mod files;
+pub mod identity;
+mod mounts;
+pub mod processes;
+pub mod roots;
+pub mod safety;
+pub mod snapshot;
+pub mod stack;
+pub mod system;
+
+#[cfg(test)]
+mod fixture;

@@ -1,1 +1,19 @@
-//! Placeholder until its slice lands.
+//! Runs and their trials in one SQLite file. The only crate that knows SQL.
+//!
+//! A trial is stored when [`Store::save_trial`] has returned: neither a
+//! SIGKILL nor a power cut loses it afterwards. Records are kept raw, as
+//! compressed JSON, so that an old run can be judged by newer rules.
+//!
+//! The store never changes a file that is not its own, and reads nothing but
+//! its file: who owns a run under way is data given by the caller
+//! ([`Owner`]).
+
+mod database;
+mod error;
+mod record;
+mod runs;
+mod schema;
+mod select;
+
+pub use error::StoreError;
+pub use runs::{LoadedRun, Owner, RunSummary, Store};

@@ -53,11 +53,7 @@ impl Uring {
     /// One thread submits and waits: a kernel that knows how to use that
     /// (Linux 6.1) is told so, an older one gets a plain ring.
     fn ring(depth: u32) -> io::Result<IoUring> {
-        IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .build(depth)
-            .or_else(|_| IoUring::new(depth))
+        IoUring::new(depth)
     }
 
     fn entry(&self, slot: usize, unit: &mut IoUnit) -> squeue::Entry {

@@ -1,0 +1,101 @@
+//! Messages on a byte stream: a length of four bytes (little endian), then so
+//! many bytes of JSON.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::io::{self, Read, Write};
+use thiserror::Error;
+
+/// The longest message taken: a trial of weeks with all its intervals and
+/// histograms needs a tenth of it.
+pub const MAX_FRAME: u32 = 64 << 20;
+
+/// Why a message could not be sent or taken.
+#[derive(Debug, Error)]
+pub enum FrameError {
+    /// The stream broke.
+    #[error("the link broke: {0}")]
+    Link(#[from] io::Error),
+    /// A length beyond [`MAX_FRAME`].
+    #[error("the other side announced a message of {0} bytes; at most {MAX_FRAME} are taken")]
+    TooLong(u32),
+    /// Not a message of this version.
+    #[error("the other side sent something that is not a message of this version: {0}")]
+    NotAMessage(#[from] serde_json::Error),
+}
+
+/// Sends one message and flushes.
+///
+/// # Errors
+/// When the stream breaks or the message is longer than [`MAX_FRAME`].
+pub fn send(writer: &mut impl Write, message: &impl Serialize) -> Result<(), FrameError> {
+    let body = serde_json::to_vec(message)?;
+    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLong(length));
+    }
+    writer.write_all(&length.to_le_bytes())?;
+    writer.write_all(&body)?;
+    writer.flush()?;
+    Ok(())
+}
+
+/// Takes one message; `None` when the stream ended between messages.
+///
+/// # Errors
+/// When the stream breaks or ends within a message, or holds something else.
+pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>, FrameError> {
+    let mut length = [0; 4];
+    match reader.read(&mut length)? {
+        0 => return Ok(None),
+        got => reader.read_exact(&mut length[got..])?,
+    }
+    let length = u32::from_le_bytes(length);
+    if length > MAX_FRAME {
+        return Err(FrameError::TooLong(length));
+    }
+    // Grows as bytes arrive: an announced length alone costs no memory.
+    let mut body = Vec::new();
+    let got = reader.take(u64::from(length)).read_to_end(&mut body)?;
+    if got < length as usize {
+        return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
+    }
+    Ok(Some(serde_json::from_slice(&body)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::wire::ToAgent;
+
+    #[test]
+    fn messages_survive_the_stream() {
+        let mut stream = Vec::new();
+        send(&mut stream, &ToAgent::Hello { version: 1 }).unwrap();
+        send(&mut stream, &ToAgent::Cancel).unwrap();
+        let mut reader = stream.as_slice();
+        let first = receive::<ToAgent>(&mut reader).unwrap();
+        assert_eq!(first, Some(ToAgent::Hello { version: 1 }));
+        assert_eq!(receive(&mut reader).unwrap(), Some(ToAgent::Cancel));
+        assert_eq!(receive::<ToAgent>(&mut reader).unwrap(), None);
+    }
+
+    #[test]
+    fn what_is_not_a_message_is_refused() {
+        let mut long: &[u8] = &[255, 255, 255, 255];
+        assert!(matches!(
+            receive::<ToAgent>(&mut long),
+            Err(FrameError::TooLong(_))
+        ));
+        let mut cut: &[u8] = &[10, 0, 0, 0, b'{'];
+        assert!(matches!(
+            receive::<ToAgent>(&mut cut),
+            Err(FrameError::Link(_))
+        ));
+        let mut other: &[u8] = &[2, 0, 0, 0, b'h', b'i'];
+        assert!(matches!(
+            receive::<ToAgent>(&mut other),
+            Err(FrameError::NotAMessage(_))
+        ));
+    }
+}

@@ -1,0 +1,83 @@
+//! What is behind a path, and what may be done there.
+
+use assay_model::job::EngineKind;
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind, Refusal};
+use assay_probe::roots::Roots;
+use assay_probe::{safety, stack, system};
+use rustix::fs::{Access, access};
+use std::fs::{self, File};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Looks at a path. Nothing is written.
+pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal> {
+    let path = fs::canonicalize(path).map_err(|error| cannot_look(path, &error))?;
+    let storage = stack::resolve(roots, &path).map_err(|error| refuse(error.to_string()))?;
+    let kind = kind_of(&path, storage.total)?;
+    let in_use = match (&kind, storage.top()) {
+        (PathKind::Device { .. }, Some(top)) => uses(roots, &path, &top.name),
+        _ => Vec::new(),
+    };
+    Ok(Inspection {
+        path,
+        kind,
+        system: system::system(roots),
+        storage,
+        in_use,
+        async_engines: [EngineKind::IoUring, EngineKind::Libaio]
+            .into_iter()
+            .filter(|&engine| assay_engine::usable(engine).is_ok())
+            .collect(),
+    })
+}
+
+/// Every reason against writing a device.
+pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Vec<String> {
+    let mut reasons = safety::in_use(roots, name);
+    if reasons.is_empty() {
+        match safety::held_exclusively(node) {
+            Ok(false) => {}
+            Ok(true) => reasons.push(format!(
+                "{name} is held by another program or mounted in another namespace"
+            )),
+            Err(error) => reasons.push(format!("{name} cannot be opened: {error}")),
+        }
+    }
+    reasons
+}
+
+fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {
+    let meta = fs::metadata(path).map_err(|error| cannot_look(path, &error))?;
+    if meta.is_dir() {
+        let writable = access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok();
+        return Ok(PathKind::Directory { writable });
+    }
+    if meta.file_type().is_block_device() {
+        let size = total.unwrap_or(Bytes(0));
+        return Ok(PathKind::Device { size });
+    }
+    let file = File::open(path).map_err(|error| cannot_look(path, &error))?;
+    Ok(PathKind::File {
+        length: Bytes(meta.len()),
+        written: assay_engine::layout::is_written(&file),
+    })
+}
+
+fn cannot_look(path: &Path, error: &std::io::Error) -> Refusal {
+    refuse(match error.kind() {
+        std::io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
+        std::io::ErrorKind::PermissionDenied => {
+            format!("no permission to look at {}", path.display())
+        }
+        _ => format!("cannot look at {}: {error}", path.display()),
+    })
+}
+
+/// The path is at fault.
+fn refuse(message: String) -> Refusal {
+    Refusal {
+        usage: true,
+        message,
+    }
+}

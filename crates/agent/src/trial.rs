@@ -1,0 +1,185 @@
+//! One trial: bring file and cache to the state the job asks for, run it with
+//! evidence around it, and say how it ended.
+
+use crate::watch::Watch;
+use crate::workspace::Workspace;
+use assay_engine::{EngineError, Progress, measure, page_cache};
+use assay_model::evidence::Evidence;
+use assay_model::job::{CacheState, FileState, Job};
+use assay_model::rng::SplitMix64;
+use assay_model::storage::Storage;
+use assay_model::trial::{IoErrorRecord, Measurement, Outcome, TrialRecord};
+use assay_probe::roots::Roots;
+use rustix::io::Errno;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where and for whom trials run.
+pub(crate) struct Bench<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) storage: &'a Storage,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) stop: &'a AtomicBool,
+    /// Seed of the run; each trial has its own from it.
+    pub(crate) seed: u64,
+}
+
+/// A trial as it ended, and whether the run can go on after it.
+pub(crate) struct Ended {
+    pub(crate) record: TrialRecord,
+    /// Why no later trial can succeed.
+    pub(crate) fatal: Option<Fatal>,
+}
+
+/// What ends a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Fatal {
+    DeviceLost(String),
+    Storage(String),
+}
+
+/// What became of an attempt to run the job.
+struct Attempt {
+    result: Result<Measurement, EngineError>,
+    evidence: Option<Evidence>,
+}
+
+impl Bench<'_> {
+    /// Runs a job for the `trial`-th time, at `position` in the run's order.
+    pub(crate) fn run(
+        &self,
+        job: &Job,
+        trial: u32,
+        position: u32,
+        tell: &mut dyn FnMut(Progress),
+    ) -> Ended {
+        let started_unix_ms = unix_ms();
+        let seed = SplitMix64::new(self.seed ^ (u64::from(position) + 1)).next_u64();
+        let attempt = self.attempt(job, seed, tell);
+        // Failing to tidy up fails the next trial, which then says why.
+        let _ = self.workspace.discard_fresh();
+        let (outcome, fatal) = self.judge(&attempt.result);
+        Ended {
+            record: TrialRecord {
+                job: job.clone(),
+                trial,
+                position,
+                started_unix_ms,
+                seed,
+                outcome,
+                measured: attempt.result.ok(),
+                evidence: attempt.evidence,
+            },
+            fatal,
+        }
+    }
+
+    fn attempt(&self, job: &Job, seed: u64, tell: &mut dyn FnMut(Progress)) -> Attempt {
+        let prepared = self.prepare(job);
+        let (path, file) = match prepared {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                return Attempt {
+                    result: Err(error),
+                    evidence: None,
+                };
+            }
+        };
+        let mut watch = Watch::new(self.roots, self.storage, file, tell);
+        let result = measure(job, &path, seed, self.stop, &mut watch);
+        Attempt {
+            result,
+            evidence: watch.into_evidence(),
+        }
+    }
+
+    /// Brings file and page cache to the state that the job starts from.
+    fn prepare(&self, job: &Job) -> Result<(PathBuf, File), EngineError> {
+        let path = match job.file_state {
+            FileState::Written => self.workspace.data(),
+            FileState::Fresh => self
+                .workspace
+                .fresh()
+                .map_err(|error| failed("create", &self.workspace.data(), error))?,
+        };
+        let file = File::open(&path).map_err(|error| failed("open", &path, error))?;
+        match job.cache_state {
+            CacheState::AsIs => {}
+            CacheState::Cold => page_cache::evict(&file, &path)?,
+            CacheState::Warm => page_cache::warm(&file, &path, job.offset.0, job.size.0)?,
+        }
+        Ok((path, file))
+    }
+
+    fn judge(&self, result: &Result<Measurement, EngineError>) -> (Outcome, Option<Fatal>) {
+        match result {
+            Ok(measured) => match measured.errors.first.first() {
+                Some(first) => self.failed(in_words(first, measured.errors.count), first.errno),
+                None if self.stop.load(Ordering::Relaxed) => (Outcome::Interrupted, None),
+                None => (Outcome::Completed, None),
+            },
+            Err(EngineError::Stopped) => (Outcome::Interrupted, None),
+            Err(error @ (EngineError::NoDirect { .. } | EngineError::Unavailable { .. })) => {
+                let reasons = vec![error.to_string()];
+                (Outcome::Skipped { reasons }, None)
+            }
+            Err(error) => self.failed(error.to_string(), error.errno()),
+        }
+    }
+
+    fn failed(&self, error: String, errno: Option<i32>) -> (Outcome, Option<Fatal>) {
+        let errno = errno.map(Errno::from_raw_os_error);
+        let gone = matches!(errno, Some(Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM))
+            || assay_probe::stack::device_gone(self.roots, self.storage);
+        let fatal = if gone {
+            Some(Fatal::DeviceLost(format!(
+                "{} went away: {error}",
+                self.storage.words()
+            )))
+        } else {
+            match errno {
+                Some(Errno::NOSPC | Errno::DQUOT) => Some(Fatal::Storage(format!(
+                    "{error}: make room or use a smaller --size"
+                ))),
+                Some(Errno::ROFS) => Some(Fatal::Storage(format!(
+                    "{error}: the file system became read-only, see the kernel log"
+                ))),
+                _ => None,
+            }
+        };
+        (Outcome::Failed { error }, fatal)
+    }
+}
+
+fn failed(operation: &'static str, path: &Path, source: std::io::Error) -> EngineError {
+    EngineError::File {
+        operation,
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// The first of several I/O errors, with its place.
+fn in_words(first: &IoErrorRecord, count: u64) -> String {
+    let what = first
+        .direction
+        .map_or("flush".to_owned(), |direction| direction.to_string());
+    let place = match first.direction {
+        Some(_) => format!(" of {} bytes at offset {}", first.length, first.offset),
+        None => String::new(),
+    };
+    let more = match count {
+        1 => String::new(),
+        _ => format!(" (and {} more errors)", count - 1),
+    };
+    format!("{what}{place}: {}{more}", first.message)
+}
+
+/// Milliseconds since 1970.
+fn unix_ms() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

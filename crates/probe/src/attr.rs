@@ -1,0 +1,63 @@
+//! Reading attribute files: one value a file, often absent.
+
+use std::fs;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The text of an attribute without surrounding blanks and NULs (ids are
+/// padded with both); `None` when it cannot be read or is empty.
+pub(crate) fn text(path: &Path) -> Option<String> {
+    let bytes = fs::read(path).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
+    (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}
+
+/// A decimal number.
+pub(crate) fn number<T: FromStr>(path: &Path) -> Option<T> {
+    text(path)?.parse().ok()
+}
+
+/// A number that is written as `0x1f`.
+pub(crate) fn parse_hex(text: &str) -> Option<u64> {
+    u64::from_str_radix(text.trim().strip_prefix("0x")?, 16).ok()
+}
+
+/// A flag that is written as `0` or `1`.
+pub(crate) fn flag(path: &Path) -> Option<bool> {
+    match text(path)?.as_str() {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+/// Names in a folder, sorted; none when it cannot be read.
+pub(crate) fn entries(folder: &Path) -> Vec<String> {
+    let read = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = read
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .collect();
+    names.sort_unstable();
+    names
+}
+
+/// The last component of a link's target: how sysfs names drivers and
+/// subsystems.
+pub(crate) fn link_name(link: &Path) -> Option<String> {
+    let target = fs::read_link(link).ok()?;
+    Some(target.file_name()?.to_str()?.to_owned())
+}
+
+/// The number at the end of `name` when the rest is `prefix`: `3` of `cpu3`.
+pub(crate) fn numbered(name: &str, prefix: &str) -> Option<u32> {
+    let digits = name.strip_prefix(prefix)?;
+    let all_digits = digits.bytes().all(|b| b.is_ascii_digit());
+    all_digits.then(|| digits.parse().ok()).flatten()
+}
+
+/// The value after `key` in `key: value` or `key value` lines.
+pub(crate) fn value_after<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key))?;
+    Some(line.trim_start_matches([':', '\t', ' ']).trim_end())
+}

@@ -1,0 +1,125 @@
+//! What the kernel says about a path. Behind a trait, because device numbers
+//! and mount ids cannot be made up in a folder of files.
+
+use crate::device::DeviceNumber;
+use assay_model::units::Bytes;
+use rustix::fs::{AtFlags, CWD, StatxFlags};
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// Kind of a file, as far as storage is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A directory.
+    Directory,
+    /// A block device node.
+    BlockDevice(DeviceNumber),
+    /// Anything else: pipe, socket, character device.
+    Other,
+}
+
+/// Attributes that a file shares with no other in practice: times of last
+/// change to the nanosecond, length, and room taken. A union file system
+/// passes them through from the layer that holds the file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// Length in bytes.
+    pub(crate) length: u64,
+    /// Allocated, in units of 512 bytes.
+    pub(crate) sectors: u64,
+    /// Last change of the content: seconds, nanoseconds.
+    pub(crate) modified: (i64, i64),
+    /// Last change of the attributes: seconds, nanoseconds.
+    pub(crate) changed: (i64, i64),
+}
+
+/// A file that exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Absolute, without links.
+    pub(crate) path: PathBuf,
+    /// What it is.
+    pub(crate) kind: FileKind,
+    /// Device of the file system that holds it (`st_dev`).
+    pub(crate) device: DeviceNumber,
+    /// Id of the mount it is reached through, as in mountinfo (Linux 5.8).
+    pub(crate) mount_id: Option<u64>,
+    /// To recognise it again in a layer of a union file system.
+    pub(crate) stamp: Stamp,
+}
+
+/// Room of a file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    /// Size.
+    pub(crate) total: Bytes,
+    /// Free for a user without privileges.
+    pub(crate) available: Bytes,
+}
+
+/// Answers about paths.
+pub(crate) trait Files {
+    /// What is at `path`, links followed.
+    ///
+    /// # Errors
+    /// Those of `realpath(3)` and `stat(2)`.
+    fn look(&self, path: &Path) -> io::Result<Found>;
+
+    /// Room of the file system that holds `path`; `None` when it does not say.
+    fn room(&self, path: &Path) -> Option<Room>;
+}
+
+/// The running kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct KernelFiles;
+
+impl Files for KernelFiles {
+    fn look(&self, path: &Path) -> io::Result<Found> {
+        let path = fs::canonicalize(path)?;
+        let metadata = fs::metadata(&path)?;
+        Ok(Found {
+            kind: kind_of(&metadata),
+            device: DeviceNumber::from_raw(metadata.dev()),
+            mount_id: mount_id(&path),
+            stamp: Stamp {
+                length: metadata.len(),
+                sectors: metadata.blocks(),
+                modified: (metadata.mtime(), metadata.mtime_nsec()),
+                changed: (metadata.ctime(), metadata.ctime_nsec()),
+            },
+            path,
+        })
+    }
+
+    fn room(&self, path: &Path) -> Option<Room> {
+        let vfs = rustix::fs::statvfs(path).ok()?;
+        // Network and pseudo file systems report zero blocks for "no idea".
+        (vfs.f_blocks > 0).then(|| Room {
+            total: Bytes(vfs.f_blocks.saturating_mul(vfs.f_frsize)),
+            available: Bytes(vfs.f_bavail.saturating_mul(vfs.f_frsize)),
+        })
+    }
+}
+
+fn kind_of(metadata: &Metadata) -> FileKind {
+    let kind = metadata.file_type();
+    if kind.is_file() {
+        FileKind::Regular
+    } else if kind.is_dir() {
+        FileKind::Directory
+    } else if kind.is_block_device() {
+        FileKind::BlockDevice(DeviceNumber::from_raw(metadata.rdev()))
+    } else {
+        FileKind::Other
+    }
+}
+
+fn mount_id(path: &Path) -> Option<u64> {
+    let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    let answered = answer.stx_mask & StatxFlags::MNT_ID.bits() != 0;
+    answered.then_some(answer.stx_mnt_id)
+}

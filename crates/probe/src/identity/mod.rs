@@ -1,0 +1,139 @@
+//! Who made a device and what it is, as far as sysfs shows it.
+
+mod mmc;
+mod nvme;
+mod scsi;
+#[cfg(test)]
+mod tests;
+mod ufs;
+mod usb;
+mod virt;
+
+use crate::attr;
+use crate::device::Device;
+use crate::roots::Roots;
+use assay_model::storage::{DeviceIdentity, DeviceKind};
+use assay_model::units::Bytes;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The identity of the block device with this kernel name; `None` when there
+/// is no such device.
+///
+/// Without root some attributes are missing, notably the bus mode of eMMC and
+/// SD, which only debugfs shows.
+#[must_use]
+pub fn identify(roots: &Roots, name: &str) -> Option<DeviceIdentity> {
+    Device::named(roots, name).map(|device| of(&device))
+}
+
+pub(crate) fn of(device: &Device) -> DeviceIdentity {
+    let mut identity = if device.is_partition() {
+        partition(device)
+    } else {
+        disk(device)
+    };
+    let disk = device.disk_dir();
+    let queue = disk.join("queue");
+    identity.rotational = attr::flag(&queue.join("rotational"));
+    identity.removable = removable(disk, &identity.kind);
+    identity.logical_block = attr::number(&queue.join("logical_block_size")).map(Bytes);
+    identity.physical_block = attr::number(&queue.join("physical_block_size")).map(Bytes);
+    identity
+}
+
+/// The kernel sets `removable` for drives that report a changed medium, which
+/// card slots do not: 0 says nothing about an SD card.
+fn removable(disk: &Path, kind: &DeviceKind) -> Option<bool> {
+    let removable = attr::flag(&disk.join("removable"))?;
+    (removable || *kind != DeviceKind::Sd).then_some(removable)
+}
+
+fn partition(device: &Device) -> DeviceIdentity {
+    let mut raw = Raw::default();
+    raw.take(&device.dir, &["partition", "start", "uevent"]);
+    DeviceIdentity {
+        kind: DeviceKind::Partition,
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    }
+}
+
+fn disk(device: &Device) -> DeviceIdentity {
+    // Boot partitions of an eMMC are disks of their own beneath the main one:
+    // the nearest subsystem above a disk that is not "block" tells its bus.
+    let bus = device.ancestors().skip(1).find_map(|dir| {
+        let subsystem = attr::link_name(&dir.join("subsystem"))?;
+        (subsystem != "block").then_some((subsystem, dir))
+    });
+    match bus {
+        Some((subsystem, dir)) => match subsystem.as_str() {
+            "mmc" => mmc::identity(device, dir),
+            "scsi" => scsi::identity(device, dir),
+            "nvme" | "nvme-subsystem" => nvme::identity(dir),
+            "virtio" => virt::virtio(device),
+            _ => virt::identity(device),
+        },
+        None => virt::identity(device),
+    }
+}
+
+/// Attributes as the kernel shows them.
+#[derive(Default)]
+struct Raw(BTreeMap<String, String>);
+
+impl Raw {
+    /// Keeps those of `names` that `folder` has.
+    fn take(&mut self, folder: &Path, names: &[&str]) {
+        for name in names {
+            if let Some(text) = attr::text(&folder.join(name)) {
+                self.0.insert((*name).to_owned(), text);
+            }
+        }
+    }
+
+    fn put(&mut self, name: &str, value: impl Into<String>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// As [`Raw::get`], owned.
+    fn text(&self, name: &str) -> Option<String> {
+        self.0.get(name).cloned()
+    }
+}
+
+/// Life used per memory type, from two estimates in steps of 10 % (JEDEC
+/// eMMC 5.1 EXT_CSD 268/269 and UFS health descriptor share the coding):
+/// 1 is 0-10 % used, 11 is beyond the maximum.
+fn life_time(type_a: Option<u64>, type_b: Option<u64>) -> Option<String> {
+    let in_words = |estimate: u64, kind: char| match estimate {
+        0 => format!("not defined (type {kind})"),
+        1..=10 => format!(
+            "{}-{} % used (type {kind})",
+            (estimate - 1) * 10,
+            estimate * 10
+        ),
+        11 => format!("maximum exceeded (type {kind})"),
+        other => format!("reserved value {other:#04x} (type {kind})"),
+    };
+    let words = [(type_a, 'A'), (type_b, 'B')]
+        .into_iter()
+        .filter_map(|(estimate, kind)| estimate.map(|e| in_words(e, kind)));
+    let words: Vec<String> = words.collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+/// Reserved blocks used (JEDEC eMMC 5.1 EXT_CSD 267; UFS bPreEOLInfo).
+fn pre_eol(info: u64) -> String {
+    match info {
+        0 => "not defined".to_owned(),
+        1 => "normal".to_owned(),
+        2 => "warning".to_owned(),
+        3 => "urgent".to_owned(),
+        other => format!("reserved value {other:#04x}"),
+    }
+}

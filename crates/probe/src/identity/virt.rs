@@ -1,0 +1,77 @@
+//! Devices that are made of software.
+
+use super::Raw;
+use crate::attr;
+use crate::device::Device;
+use assay_model::storage::{DeviceIdentity, DeviceKind};
+
+/// A virtio disk; its host may give it a serial number.
+pub(super) fn virtio(device: &Device) -> DeviceIdentity {
+    let mut raw = Raw::default();
+    raw.take(&device.dir, &["serial", "cache_type"]);
+    DeviceIdentity {
+        kind: DeviceKind::Virtio,
+        serial: raw.text("serial"),
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    }
+}
+
+/// A device without a bus: told by its name, which the driver gives it.
+pub(super) fn identity(device: &Device) -> DeviceIdentity {
+    let kind = kind(&device.name);
+    let mut raw = Raw::default();
+    let model = match kind {
+        DeviceKind::Loop => {
+            let names = ["autoclear", "backing_file", "dio", "offset", "sizelimit"];
+            raw.take(&device.dir.join("loop"), &names);
+            None
+        }
+        DeviceKind::Dm => {
+            raw.take(&device.dir.join("dm"), &["name", "uuid"]);
+            raw.text("name")
+        }
+        DeviceKind::Md => {
+            let names = [
+                "array_state",
+                "degraded",
+                "level",
+                "metadata_version",
+                "raid_disks",
+            ];
+            raw.take(&device.dir.join("md"), &names);
+            raw.text("level")
+        }
+        DeviceKind::Zram => {
+            raw.take(&device.dir, &["backing_dev", "comp_algorithm", "disksize"]);
+            None
+        }
+        DeviceKind::Nbd => {
+            raw.take(&device.dir, &["backend", "pid"]);
+            None
+        }
+        _ => None,
+    };
+    DeviceIdentity {
+        kind,
+        model,
+        raw: raw.0,
+        ..DeviceIdentity::default()
+    }
+}
+
+fn kind(name: &str) -> DeviceKind {
+    let numbered = |prefix| attr::numbered(name, prefix).is_some();
+    match name {
+        _ if numbered("loop") => DeviceKind::Loop,
+        _ if numbered("zram") => DeviceKind::Zram,
+        _ if numbered("ram") => DeviceKind::Ram,
+        _ if numbered("dm-") => DeviceKind::Dm,
+        // Arrays may be named: md_home.
+        _ if numbered("md") || name.starts_with("md_") => DeviceKind::Md,
+        _ if numbered("nbd") => DeviceKind::Nbd,
+        _ if name.starts_with("nullb") => DeviceKind::Nullblk,
+        _ if name.starts_with("mtdblock") || name.starts_with("ubiblock") => DeviceKind::Mtd,
+        _ => DeviceKind::Other,
+    }
+}

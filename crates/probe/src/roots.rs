@@ -1,0 +1,40 @@
+//! Where the kernel's files are.
+
+use std::path::{Path, PathBuf};
+
+/// The folders that everything is read from; tests put folders of files in
+/// their place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roots {
+    /// `/proc`.
+    pub proc: PathBuf,
+    /// `/sys`.
+    pub sys: PathBuf,
+    /// `/`, for files of the distribution such as `/etc/os-release`.
+    pub root: PathBuf,
+}
+
+impl Default for Roots {
+    /// This machine.
+    fn default() -> Self {
+        Self::under(Path::new("/"))
+    }
+}
+
+impl Roots {
+    /// `proc`, `sys` and the rest beneath one folder.
+    #[must_use]
+    pub fn under(folder: &Path) -> Self {
+        Self {
+            proc: folder.join("proc"),
+            sys: folder.join("sys"),
+            root: folder.to_owned(),
+        }
+    }
+
+    /// The `/sys/class/block` entry of a block device, whether or not it
+    /// exists.
+    pub(crate) fn block(&self, name: &str) -> PathBuf {
+        self.sys.join("class/block").join(name)
+    }
+}

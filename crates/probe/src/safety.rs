@@ -1,0 +1,245 @@
+//! Why a block device must not be written.
+
+use crate::attr;
+use crate::device::Device;
+use crate::files::{FileKind, Files, KernelFiles};
+use crate::mounts::{self, MountEntry};
+use crate::roots::Roots;
+use crate::stack::btrfs;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+/// Why the block device with this kernel name must not be written, one clause
+/// each ("sda1 is mounted on /home"); empty when nothing speaks against it.
+///
+/// It looks at the device, its partitions, and everything made of them (device
+/// mapper, md, loop devices, ...); of a partition also at uses of its disk as
+/// a whole. What cannot be read counts as a reason. Mounts in other mount
+/// namespaces are not seen here: ask [`held_exclusively`] too.
+#[must_use]
+pub fn in_use(roots: &Roots, name: &str) -> Vec<String> {
+    in_use_with(roots, &KernelFiles, name)
+}
+
+fn in_use_with(roots: &Roots, files: &dyn Files, name: &str) -> Vec<String> {
+    let Some(device) = Device::named(roots, name) else {
+        return vec![format!("/sys shows no block device {name}")];
+    };
+    let mut search = Search::new(roots, files, name);
+    search.read_only(&device);
+    search.with_partitions(&device);
+    if let Some(disk) = device.parent_disk(roots) {
+        search.read_only(&disk);
+        search.alone(&disk);
+    }
+    search.reasons
+}
+
+/// Whether somebody has the device of this node, or a part of it, open for
+/// exclusive use: a mounted file system (in any mount namespace), swap, an
+/// array, a volume manager.
+///
+/// The device is opened for reading and closed again; who goes on to write it
+/// should hold it with `O_EXCL` for as long.
+///
+/// # Errors
+/// Those of `open(2)`, other than that it is busy.
+pub fn held_exclusively(node: &Path) -> io::Result<bool> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match rustix::fs::open(node, flags, Mode::empty()) {
+        Ok(_closed_on_drop) => Ok(false),
+        Err(Errno::BUSY) => Ok(true),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A search for uses; what it finds goes into `reasons`.
+struct Search<'a> {
+    roots: &'a Roots,
+    files: &'a dyn Files,
+    mounts: Vec<MountEntry>,
+    swaps: Vec<String>,
+    /// Devices looked at already: holders may be reached on several ways.
+    seen: Vec<String>,
+    reasons: Vec<String>,
+}
+
+impl<'a> Search<'a> {
+    fn new(roots: &'a Roots, files: &'a dyn Files, name: &str) -> Self {
+        let mut reasons = Vec::new();
+        let mounts = mounts::read(roots).unwrap_or_default();
+        if mounts.is_empty() {
+            reasons.push(format!(
+                "whether {name} is mounted is not known: /proc/self/mountinfo cannot be read"
+            ));
+        }
+        let swaps = swaps(roots).unwrap_or_else(|error| {
+            reasons.push(format!(
+                "whether {name} is swap space is not known: /proc/swaps cannot be read ({error})"
+            ));
+            Vec::new()
+        });
+        Self {
+            roots,
+            files,
+            mounts,
+            swaps,
+            seen: Vec::new(),
+            reasons,
+        }
+    }
+
+    fn with_partitions(&mut self, device: &Device) {
+        self.alone(device);
+        for partition in device.partitions() {
+            if let Some(partition) = Device::named(self.roots, &partition) {
+                self.alone(&partition);
+            }
+        }
+    }
+
+    /// Uses of one device, and of what is made of it.
+    fn alone(&mut self, device: &Device) {
+        if self.seen.contains(&device.name) {
+            return;
+        }
+        self.seen.push(device.name.clone());
+        self.mounted(device);
+        self.swap(device);
+        self.btrfs(device);
+        self.held(device);
+        self.under_loop(device);
+    }
+
+    fn read_only(&mut self, device: &Device) {
+        if attr::flag(&device.dir.join("ro")) == Some(true) {
+            self.reasons.push(format!("{} is read-only", device.name));
+        }
+    }
+
+    fn mounted(&mut self, device: &Device) {
+        let points: Vec<String> = self
+            .mounts
+            .iter()
+            .filter(|entry| {
+                entry.device == device.number
+                    || (entry.device.is_anonymous()
+                        && self.leads_to(Path::new(&entry.mount.source), device))
+            })
+            .map(|entry| entry.mount.point.display().to_string())
+            .collect();
+        if !points.is_empty() {
+            let points = points.join(", ");
+            self.reasons
+                .push(format!("{} is mounted on {points}", device.name));
+        }
+    }
+
+    fn swap(&mut self, device: &Device) {
+        if self
+            .swaps
+            .iter()
+            .any(|file| self.leads_to(Path::new(file), device))
+        {
+            self.reasons
+                .push(format!("{} is in use as swap space", device.name));
+        }
+    }
+
+    /// Mountinfo names only one device of several.
+    fn btrfs(&mut self, device: &Device) {
+        for (uuid, members) in btrfs::file_systems(self.roots) {
+            if members.contains(&device.name) {
+                let name = &device.name;
+                self.reasons.push(format!(
+                    "{name} belongs to the mounted btrfs file system {uuid}"
+                ));
+            }
+        }
+    }
+
+    fn held(&mut self, device: &Device) {
+        for name in device.holders() {
+            let holder = Device::named(self.roots, &name);
+            let use_ = match &holder {
+                Some(holder) => in_words(holder),
+                None => format!("is used by {name}"),
+            };
+            self.reasons.push(format!("{} {use_}", device.name));
+            if let Some(holder) = holder {
+                self.with_partitions(&holder);
+            }
+        }
+    }
+
+    /// Loop devices on the device node; the kernel does not list them as
+    /// holders.
+    fn under_loop(&mut self, device: &Device) {
+        let names = attr::entries(&self.roots.sys.join("class/block"));
+        let loops = names
+            .iter()
+            .filter(|name| attr::numbered(name, "loop").is_some())
+            .filter_map(|name| Device::named(self.roots, name));
+        for on_top in loops.collect::<Vec<_>>() {
+            let file = on_top.backing_file();
+            if file.is_some_and(|file| self.leads_to(&file, device)) {
+                self.reasons
+                    .push(format!("{} backs {}", device.name, on_top.name));
+                self.with_partitions(&on_top);
+            }
+        }
+    }
+
+    /// Whether a path is a node of the device. A node that is gone, or is not
+    /// seen from here, still tells by its name.
+    fn leads_to(&self, path: &Path, device: &Device) -> bool {
+        if !path.is_absolute() {
+            return false;
+        }
+        match self.files.look(path) {
+            Ok(found) => found.kind == FileKind::BlockDevice(device.number),
+            Err(_) => path.strip_prefix("/dev").is_ok_and(|rest| {
+                let name = rest.to_string_lossy();
+                name.strip_suffix(" (deleted)").unwrap_or(&name) == device.name
+            }),
+        }
+    }
+}
+
+/// What a holder does with the device below it.
+fn in_words(holder: &Device) -> String {
+    let name = &holder.name;
+    let dm = |attribute: &str| attr::text(&holder.dir.join("dm").join(attribute));
+    if let Some(volume) = dm("name") {
+        let kind = match dm("uuid").as_deref().and_then(|uuid| uuid.split_once('-')) {
+            Some(("LVM", _)) => "the LVM volume",
+            Some(("CRYPT", _)) => "the encrypted volume",
+            Some(("mpath", _)) => "the multipath device",
+            _ => "the device-mapper volume",
+        };
+        format!("is part of {kind} {volume} ({name})")
+    } else if let Some(level) = attr::text(&holder.dir.join("md/level")) {
+        format!("is a member of the {level} array {name}")
+    } else {
+        format!("is used by {name}")
+    }
+}
+
+/// Files and devices of `/proc/swaps`; a kernel without swap has no such file.
+fn swaps(roots: &Roots) -> io::Result<Vec<String>> {
+    let text = match fs::read_to_string(roots.proc.join("swaps")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        other => other?,
+    };
+    let lines = text.lines().skip(1);
+    Ok(lines
+        .filter_map(|line| line.split_whitespace().next())
+        .map(mounts::unescaped)
+        .collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,187 @@
+//! Uses on machines made of files.
+
+use super::*;
+use crate::fixture::{Machine, MadeUp};
+
+const ROOT_ONLY: &str = "27 1 259:1 / / rw - ext4 /dev/root rw\n";
+
+/// sda with sda1 and sda2, sdb; nothing in use.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.disk("pci/block/sda", "8:0", 1000);
+    machine.partition("pci/block/sda", "sda1", "8:1", 400);
+    machine.partition("pci/block/sda", "sda2", "8:2", 400);
+    machine.disk("pci/block/sdb", "8:16", 1000);
+    machine.mountinfo(ROOT_ONLY);
+    machine
+}
+
+fn mount(machine: &Machine, line: &str) {
+    machine.mountinfo(&format!("{ROOT_ONLY}{line}\n"));
+}
+
+fn uses(machine: &Machine, name: &str) -> Vec<String> {
+    uses_with(machine, &MadeUp::default(), name)
+}
+
+fn uses_with(machine: &Machine, files: &MadeUp, name: &str) -> Vec<String> {
+    in_use_with(&machine.roots, files, name)
+}
+
+#[test]
+fn an_idle_device_may_be_written() {
+    let machine = machine();
+    for name in ["sda", "sda1", "sdb"] {
+        assert_eq!(uses(&machine, name), [""; 0]);
+    }
+}
+
+#[test]
+fn a_mounted_partition_guards_itself_and_its_disk_only() {
+    let machine = machine();
+    mount(&machine, "28 27 8:1 / /my\\040home rw - ext4 /dev/sda1 rw");
+    let clause = ["sda1 is mounted on /my home"];
+    assert_eq!(uses(&machine, "sda1"), clause);
+    assert_eq!(uses(&machine, "sda"), clause);
+    assert_eq!(uses(&machine, "sda2"), [""; 0]);
+    assert_eq!(uses(&machine, "sdb"), [""; 0]);
+}
+
+#[test]
+fn a_disk_mounted_as_a_whole_guards_its_partitions() {
+    let machine = machine();
+    mount(&machine, "28 27 8:0 / /data rw - ext4 /dev/sda rw");
+    assert_eq!(uses(&machine, "sda2"), ["sda is mounted on /data"]);
+}
+
+#[test]
+fn every_mount_point_is_named() {
+    let machine = machine();
+    mount(
+        &machine,
+        "28 27 8:1 / /a rw - ext4 /dev/sda1 rw\n29 27 8:1 /x /b rw - ext4 /dev/sda1 rw",
+    );
+    assert_eq!(uses(&machine, "sda1"), ["sda1 is mounted on /a, /b"]);
+}
+
+#[test]
+fn an_anonymous_mount_is_found_by_its_source() {
+    let machine = machine();
+    mount(&machine, "28 27 0:44 / /data rw - btrfs /dev/mapper/x rw");
+    let files = MadeUp::default().node("/dev/mapper/x", "8:2");
+    let found = uses_with(&machine, &files, "sda2");
+    assert_eq!(found, ["sda2 is mounted on /data"]);
+}
+
+#[test]
+fn the_second_device_of_a_btrfs_is_guarded_too() {
+    let machine = machine();
+    for member in ["sda2", "sdb"] {
+        machine.link(
+            &format!("sys/fs/btrfs/0c5c-a1/devices/{member}"),
+            &format!("sys/class/block/{member}"),
+        );
+    }
+    let clause = ["sdb belongs to the mounted btrfs file system 0c5c-a1"];
+    assert_eq!(uses(&machine, "sdb"), clause);
+}
+
+#[test]
+fn swap_is_guarded_even_when_its_node_is_gone() {
+    let machine = machine();
+    machine.disk("virtual/block/zram0", "252:0", 1000);
+    machine.file(
+        "proc/swaps",
+        "Filename Type Size Used Priority\n/dev/zram0 partition 1 0 5\n/dev/sda2\\040(deleted) partition 1 0 -2\n",
+    );
+    let files = MadeUp::default().node("/dev/zram0", "252:0");
+    let zram = uses_with(&machine, &files, "zram0");
+    assert_eq!(zram, ["zram0 is in use as swap space"]);
+    let sda = uses_with(&machine, &files, "sda");
+    assert_eq!(sda, ["sda2 is in use as swap space"]);
+}
+
+#[test]
+fn holders_are_named_with_what_they_are_and_where_they_are_mounted() {
+    let machine = machine();
+    machine.disk("virtual/block/dm-0", "253:0", 1000);
+    machine.files(
+        "sys/devices/virtual/block/dm-0/dm",
+        &[("name", "vg-root\n"), ("uuid", "LVM-abc\n")],
+    );
+    machine.hold("dm-0", "sda2");
+    mount(
+        &machine,
+        "28 27 253:0 / /srv rw - xfs /dev/mapper/vg-root rw",
+    );
+    let both = [
+        "sda2 is part of the LVM volume vg-root (dm-0)",
+        "dm-0 is mounted on /srv",
+    ];
+    assert_eq!(uses(&machine, "sda2"), both);
+    assert_eq!(uses(&machine, "sda"), both);
+    assert_eq!(uses(&machine, "sda1"), [""; 0]);
+}
+
+#[test]
+fn a_volume_over_both_partitions_is_followed_once() {
+    let machine = machine();
+    machine.disk("virtual/block/md0", "9:0", 1000);
+    machine.file("sys/devices/virtual/block/md0/md/level", "raid1\n");
+    machine.partition("virtual/block/md0", "md0p1", "259:9", 900);
+    machine.hold("md0", "sda1");
+    machine.hold("md0", "sda2");
+    mount(&machine, "28 27 259:9 / /srv rw - ext4 /dev/md0p1 rw");
+    assert_eq!(
+        uses(&machine, "sda"),
+        [
+            "sda1 is a member of the raid1 array md0",
+            "md0p1 is mounted on /srv",
+            "sda2 is a member of the raid1 array md0",
+        ]
+    );
+}
+
+#[test]
+fn a_partition_of_an_array_member_is_guarded() {
+    let machine = machine();
+    machine.disk("virtual/block/bcache0", "251:0", 1000);
+    machine.hold("bcache0", "sda");
+    assert_eq!(uses(&machine, "sda1"), ["sda is used by bcache0"]);
+}
+
+#[test]
+fn a_loop_on_the_node_guards_the_device() {
+    let machine = machine();
+    machine.disk("virtual/block/loop3", "7:3", 1000);
+    let file = "sys/devices/virtual/block/loop3/loop/backing_file";
+    machine.file(file, "/dev/disk/by-id/x\n");
+    mount(&machine, "28 27 7:3 / /mnt rw - ext4 /dev/loop3 rw");
+    let files = MadeUp::default().node("/dev/disk/by-id/x", "8:16");
+    let found = uses_with(&machine, &files, "sdb");
+    assert_eq!(found, ["sdb backs loop3", "loop3 is mounted on /mnt"]);
+}
+
+#[test]
+fn a_read_only_disk_is_refused_with_its_partitions() {
+    let machine = machine();
+    machine.file("sys/devices/pci/block/sda/ro", "1\n");
+    assert_eq!(uses(&machine, "sda1"), ["sda is read-only"]);
+}
+
+#[test]
+fn what_cannot_be_read_is_a_reason() {
+    let machine = machine();
+    machine.remove("proc/self/mountinfo");
+    let found = uses(&machine, "sdb");
+    assert!(
+        found[0].contains("whether sdb is mounted is not known"),
+        "{found:?}"
+    );
+    assert_eq!(uses(&machine, "sdz"), ["/sys shows no block device sdz"]);
+}
+
+#[test]
+fn a_missing_node_is_an_error_not_a_free_device() {
+    assert!(held_exclusively(Path::new("/dev/no-such-device")).is_err());
+}

@@ -1,0 +1,230 @@
+//! Counters at one moment.
+
+use crate::attr;
+use crate::counters::device_counters;
+use crate::roots::Roots;
+use assay_model::evidence::{CpuState, MemoryCounters, OwnIo, Pressure, Snapshot, ThermalZone};
+use assay_model::storage::Storage;
+use rustix::time::{ClockId, clock_gettime};
+use std::fs;
+use std::path::Path;
+
+/// Takes all counters but [`Snapshot::file_cache`], which needs the open file.
+///
+/// It is called right after a measured clock stops, so what goes on changing
+/// comes first: the devices' counters and this process's own I/O.
+#[must_use]
+pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
+    Snapshot {
+        at_ns: monotonic_ns(),
+        devices: storage
+            .layers
+            .iter()
+            .filter_map(|layer| device_counters(roots, &layer.name))
+            .collect(),
+        own_io: own_io(roots),
+        file_cache: None,
+        memory: memory(roots),
+        pressure: pressure(roots),
+        context_switches: context_switches(roots),
+        cpus: cpus(roots),
+        thermal: thermal(roots),
+    }
+}
+
+fn monotonic_ns() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    // Both are never negative on this clock.
+    let (secs, nanos) = (u64::try_from(now.tv_sec), u64::try_from(now.tv_nsec));
+    secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
+}
+
+fn own_io(roots: &Roots) -> Option<OwnIo> {
+    parse_io(&fs::read_to_string(roots.proc.join("self/io")).ok()?)
+}
+
+/// Reads `/proc/PID/io` (proc_pid_io(5)).
+pub(crate) fn parse_io(text: &str) -> Option<OwnIo> {
+    let value = |key| attr::value_after(text, key)?.parse().ok();
+    Some(OwnIo {
+        read_bytes: value("read_bytes:")?,
+        write_bytes: value("write_bytes:")?,
+        cancelled_write_bytes: value("cancelled_write_bytes:")?,
+    })
+}
+
+/// Reads `/proc/meminfo`, whose `kB` are units of 1024 bytes
+/// (proc_meminfo(5)).
+pub(crate) fn memory(roots: &Roots) -> Option<MemoryCounters> {
+    let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
+    let bytes = |key| -> Option<u64> {
+        let kibibytes: u64 = attr::value_after(&text, key)?
+            .strip_suffix(" kB")?
+            .parse()
+            .ok()?;
+        kibibytes.checked_mul(1024)
+    };
+    Some(MemoryCounters {
+        total_bytes: bytes("MemTotal:")?,
+        available_bytes: bytes("MemAvailable:"),
+        cached_bytes: bytes("Cached:")?,
+        buffers_bytes: bytes("Buffers:")?,
+        dirty_bytes: bytes("Dirty:")?,
+        writeback_bytes: bytes("Writeback:")?,
+    })
+}
+
+/// Reads `/proc/pressure` (Documentation/accounting/psi.rst).
+fn pressure(roots: &Roots) -> Option<Pressure> {
+    let folder = roots.proc.join("pressure");
+    let total = |text: &str, line: &str| -> Option<u64> {
+        let (_, total) = attr::value_after(text, line)?.rsplit_once("total=")?;
+        total.parse().ok()
+    };
+    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let io = read("io")?;
+    Some(Pressure {
+        io_some_us: total(&io, "some")?,
+        io_full_us: total(&io, "full")?,
+        cpu_some_us: total(&read("cpu")?, "some")?,
+        memory_some_us: total(&read("memory")?, "some")?,
+    })
+}
+
+fn context_switches(roots: &Roots) -> Option<u64> {
+    let text = fs::read_to_string(roots.proc.join("stat")).ok()?;
+    attr::value_after(&text, "ctxt ")?.parse().ok()
+}
+
+/// CPUs of which the frequency or the governor is known, by number.
+fn cpus(roots: &Roots) -> Vec<CpuState> {
+    let folder = roots.sys.join("devices/system/cpu");
+    let mut cpus: Vec<CpuState> = attr::entries(&folder)
+        .iter()
+        .filter_map(|name| cpu(&folder.join(name).join("cpufreq"), name))
+        .collect();
+    cpus.sort_by_key(|cpu| cpu.cpu);
+    cpus
+}
+
+fn cpu(cpufreq: &Path, name: &str) -> Option<CpuState> {
+    let state = CpuState {
+        cpu: attr::numbered(name, "cpu")?,
+        khz: attr::number(&cpufreq.join("scaling_cur_freq")),
+        governor: attr::text(&cpufreq.join("scaling_governor")),
+    };
+    (state.khz.is_some() || state.governor.is_some()).then_some(state)
+}
+
+/// Zones whose sensor answers now, by number.
+fn thermal(roots: &Roots) -> Vec<ThermalZone> {
+    let folder = roots.sys.join("class/thermal");
+    let mut zones: Vec<(u32, ThermalZone)> = attr::entries(&folder)
+        .iter()
+        .filter_map(|name| {
+            let zone = folder.join(name);
+            Some((
+                attr::numbered(name, "thermal_zone")?,
+                ThermalZone {
+                    name: attr::text(&zone.join("type")).unwrap_or_else(|| name.clone()),
+                    millicelsius: attr::number(&zone.join("temp"))?,
+                },
+            ))
+        })
+        .collect();
+    zones.sort_by_key(|(number, _)| *number);
+    zones.into_iter().map(|(_, zone)| zone).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Machine;
+    use assay_model::storage::Backing;
+
+    fn no_storage() -> Storage {
+        Storage {
+            path: "/".into(),
+            mount: None,
+            backing: Backing::Memory {
+                fs_type: "tmpfs".to_owned(),
+            },
+            layers: Vec::new(),
+            total: None,
+            available: None,
+        }
+    }
+
+    const MEMINFO: &str = "MemTotal:         958 kB\nMemFree:  1 kB\nMemAvailable: 600 kB\n\
+        Buffers: 7 kB\nCached: 200 kB\nSwapCached: 9 kB\nDirty: 3 kB\nWriteback: 2 kB\nWritebackTmp: 8 kB\n";
+
+    #[test]
+    fn meminfo_is_turned_into_bytes() {
+        let machine = Machine::new();
+        machine.file("proc/meminfo", MEMINFO);
+        let memory = memory(&machine.roots).unwrap();
+        assert_eq!(memory.total_bytes, 958 * 1024);
+        assert_eq!(memory.available_bytes, Some(600 * 1024));
+        assert_eq!(memory.cached_bytes, 200 * 1024, "not SwapCached");
+        assert_eq!(memory.writeback_bytes, 2 * 1024, "not WritebackTmp");
+    }
+
+    #[test]
+    fn a_kernel_without_mem_available_still_has_the_rest() {
+        let machine = Machine::new();
+        machine.file("proc/meminfo", &MEMINFO.replace("MemAvailable", "MemOther"));
+        let memory = memory(&machine.roots).unwrap();
+        assert_eq!(memory.available_bytes, None);
+        assert_eq!(memory.dirty_bytes, 3 * 1024);
+    }
+
+    #[test]
+    fn what_a_machine_does_not_show_is_none() {
+        let machine = Machine::new();
+        let snapshot = snapshot(&machine.roots, &no_storage());
+        assert!(snapshot.at_ns > 0);
+        let nothing = Snapshot {
+            at_ns: snapshot.at_ns,
+            ..Snapshot::default()
+        };
+        assert_eq!(snapshot, nothing);
+    }
+
+    #[test]
+    fn a_board_with_sensors_shows_them_in_order() {
+        let machine = Machine::new();
+        for (cpu, khz) in [(10, 1_800_000), (2, 600_000)] {
+            let folder = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq");
+            machine.file(&format!("{folder}/scaling_cur_freq"), &format!("{khz}\n"));
+            machine.file(&format!("{folder}/scaling_governor"), "schedutil\n");
+        }
+        machine.file("sys/devices/system/cpu/cpufreq/boost", "1\n");
+        machine.file("sys/class/thermal/thermal_zone0/type", "cpu-thermal\n");
+        machine.file("sys/class/thermal/thermal_zone0/temp", "-5000\n");
+        machine.file("sys/class/thermal/thermal_zone1/type", "broken-sensor\n");
+        machine.file(
+            "proc/pressure/io",
+            "some avg10=0.00 avg60=0.00 avg300=0.00 total=11\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=7\n",
+        );
+        machine.file("proc/pressure/cpu", "some avg10=0.00 total=5\n");
+        machine.file("proc/pressure/memory", "some avg10=0.00 total=3\n");
+        machine.file("proc/stat", "cpu  1 2 3\nintr 9 9\nctxt 4242\nbtime 1\n");
+        let snapshot = snapshot(&machine.roots, &no_storage());
+        let cpus: Vec<u32> = snapshot.cpus.iter().map(|cpu| cpu.cpu).collect();
+        assert_eq!(cpus, [2, 10]);
+        assert_eq!(snapshot.cpus[0].khz, Some(600_000));
+        assert_eq!(snapshot.thermal.len(), 1, "a sensor without a value");
+        assert_eq!(snapshot.thermal[0].millicelsius, -5000);
+        assert_eq!(snapshot.pressure.unwrap().io_full_us, 7);
+        assert_eq!(snapshot.context_switches, Some(4242));
+    }
+
+    #[test]
+    fn own_io_needs_all_three_lines() {
+        let io = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 512\n";
+        let parsed = parse_io(io).unwrap();
+        assert_eq!((parsed.read_bytes, parsed.write_bytes), (4096, 8192));
+        assert_eq!(parsed.cancelled_write_bytes, 512);
+        assert_eq!(parse_io("read_bytes: 4096\n"), None);
+    }
+}

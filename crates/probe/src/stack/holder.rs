@@ -1,0 +1,79 @@
+//! What holds the bytes of a file: a block device, or memory.
+
+use super::{View, btrfs, overlay};
+use crate::device::Device;
+use crate::files::Found;
+use assay_model::storage::Mount;
+
+/// What holds the bytes of a file.
+pub(super) enum Holder {
+    Device(Device),
+    Memory { fs_type: String },
+}
+
+/// Overlays on overlays: the kernel allows two
+/// (`FILESYSTEM_MAX_STACK_DEPTH`).
+const MAX_UNIONS: u32 = 4;
+
+impl View<'_> {
+    /// The holder of a file, of a new file in a directory; else why it cannot
+    /// be told.
+    pub(super) fn holder(&self, found: &Found) -> Result<Holder, String> {
+        let mut real = found.clone();
+        for _ in 0..MAX_UNIONS {
+            match self.mount_of(&real) {
+                Some(entry) if entry.mount.fs_type == "overlay" => {
+                    real = overlay::real_file(self.files, entry, &real)?;
+                }
+                _ => return self.holder_without_union(&real),
+            }
+        }
+        Err("overlays are stacked too deep".to_owned())
+    }
+
+    fn holder_without_union(&self, found: &Found) -> Result<Holder, String> {
+        let mount = self.mount_of(found).map(|entry| &entry.mount);
+        match mount.map(|mount| (mount, mount.fs_type.as_str())) {
+            Some((_, fs_type @ ("tmpfs" | "ramfs" | "devtmpfs"))) => Ok(Holder::Memory {
+                fs_type: fs_type.to_owned(),
+            }),
+            Some((mount, "btrfs")) => {
+                btrfs::only_device(self.roots, self.files, mount).map(Holder::Device)
+            }
+            Some((mount, "xfs")) if has_realtime_device(mount) => Err(
+                "this XFS has a realtime device, and which of the two holds a file cannot be told"
+                    .to_owned(),
+            ),
+            _ if !found.device.is_anonymous() => Device::numbered(self.roots, found.device)
+                .map(Holder::Device)
+                .ok_or_else(|| format!("/sys shows no block device {}", found.device)),
+            Some((_, fs_type)) => Err(no_device(fs_type)),
+            None => Err("/proc/self/mountinfo does not show its mount".to_owned()),
+        }
+    }
+}
+
+fn has_realtime_device(mount: &Mount) -> bool {
+    let mut options = mount.super_options.iter();
+    options.any(|option| option.starts_with("rtdev="))
+}
+
+/// Why a file system with an anonymous device number has no block device.
+fn no_device(fs_type: &str) -> String {
+    match fs_type {
+        "nfs" | "nfs4" | "cifs" | "smb3" | "ceph" | "afs" => {
+            format!("{fs_type} is a network file system: the device is on the server")
+        }
+        "9p" | "virtiofs" | "vboxsf" => {
+            format!("{fs_type} is served by another machine: the device is there")
+        }
+        "zfs" => "a ZFS pool does not say which of its devices hold a file".to_owned(),
+        "ubifs" | "jffs2" | "yaffs2" => {
+            format!("{fs_type} is on raw flash, for which the kernel has no I/O counters")
+        }
+        fuse if fuse == "fuse" || fuse.starts_with("fuse.") => {
+            format!("{fuse} is served by a process: only that process knows the device")
+        }
+        other => format!("the kernel does not say which device holds a {other} file system"),
+    }
+}

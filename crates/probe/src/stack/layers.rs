@@ -1,0 +1,93 @@
+//! From a device down to the disks it is made of.
+
+use super::View;
+use super::holder::Holder;
+use crate::device::Device;
+use crate::files::{FileKind, Stamp};
+use crate::identity;
+use assay_model::storage::{Layer, LayerRole};
+use std::collections::VecDeque;
+
+impl View<'_> {
+    /// The stack of `top`, top first; each device once.
+    pub(super) fn layers(&self, top: Device) -> Vec<Layer> {
+        let mut walk = Walk {
+            view: self,
+            layers: Vec::new(),
+            loops: VecDeque::new(),
+        };
+        walk.add(top, LayerRole::Top, None);
+        // Last, so that a disk reached both directly and beneath a loop
+        // device counts as reached directly. Each device is added once, so
+        // this ends.
+        while let Some(device) = walk.loops.pop_front() {
+            if let Some(below) = self.below_loop(&device) {
+                walk.add(below, LayerRole::Beneath, Some(device.name));
+            }
+        }
+        walk.layers
+    }
+
+    /// The device that holds the backing file of a loop device; `None` when
+    /// the file was deleted or is not the one seen from here under that name.
+    fn below_loop(&self, device: &Device) -> Option<Device> {
+        let found = self.files.look(&device.backing_file()?).ok()?;
+        match found.kind {
+            FileKind::BlockDevice(number) => Device::numbered(self.roots, number),
+            FileKind::Regular if covers(&found.stamp, device) => match self.holder(&found).ok()? {
+                Holder::Device(below) => Some(below),
+                Holder::Memory { .. } => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Whether a file is long enough to back the loop device. A shorter one of
+/// the same name is another file, in another mount namespace.
+fn covers(stamp: &Stamp, device: &Device) -> bool {
+    device.size().is_some_and(|size| stamp.length >= size.0)
+}
+
+struct Walk<'a> {
+    view: &'a View<'a>,
+    layers: Vec<Layer>,
+    loops: VecDeque<Device>,
+}
+
+impl Walk<'_> {
+    fn add(&mut self, device: Device, role: LayerRole, parent: Option<String>) {
+        if self.layers.iter().any(|layer| layer.name == device.name) {
+            return;
+        }
+        self.layers.push(layer(&device, role, parent));
+        let beneath = role == LayerRole::Beneath;
+        let or_beneath = |role| if beneath { LayerRole::Beneath } else { role };
+        let roots = self.view.roots;
+        if let Some(disk) = device.parent_disk(roots) {
+            self.add(disk, or_beneath(LayerRole::Disk), Some(device.name.clone()));
+        }
+        for slave in device.slaves() {
+            if let Some(member) = Device::named(roots, &slave) {
+                let parent = Some(device.name.clone());
+                self.add(member, or_beneath(LayerRole::Member), parent);
+            }
+        }
+        if device.backing_file().is_some() {
+            self.loops.push_back(device);
+        }
+    }
+}
+
+fn layer(device: &Device, role: LayerRole, parent: Option<String>) -> Layer {
+    Layer {
+        name: device.name.clone(),
+        major: device.number.major,
+        minor: device.number.minor,
+        role,
+        parent,
+        size: device.size(),
+        backing_file: device.backing_file(),
+        identity: identity::of(device),
+    }
+}

@@ -1,0 +1,142 @@
+//! From a path to the storage that holds it.
+
+pub(crate) mod btrfs;
+mod gone;
+mod holder;
+mod layers;
+mod overlay;
+
+#[cfg(test)]
+mod tests;
+
+use crate::device::Device;
+use crate::files::{FileKind, Files, Found, KernelFiles};
+use crate::mounts::{self, MountEntry};
+use crate::roots::Roots;
+use assay_model::storage::{Backing, Storage};
+use assay_model::units::Bytes;
+pub use gone::device_gone;
+use holder::Holder;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why nothing can be said about a path.
+#[derive(Debug, thiserror::Error)]
+pub enum ResolveError {
+    /// There is nothing.
+    #[error("{} does not exist", .0.display())]
+    NotFound(PathBuf),
+    /// This user may not look there.
+    #[error("no permission to look at {}", .0.display())]
+    Denied(PathBuf),
+    /// A pipe, socket or character device.
+    #[error("{} is neither a directory, a file nor a block device", .0.display())]
+    NotStorage(PathBuf),
+    /// Another error of the kernel.
+    #[error("cannot look at {}: {source}", path.display())]
+    Io {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        source: io::Error,
+    },
+}
+
+impl ResolveError {
+    fn new(path: &Path, source: io::Error) -> Self {
+        let path = path.to_owned();
+        match source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound(path),
+            io::ErrorKind::PermissionDenied => Self::Denied(path),
+            _ => Self::Io { path, source },
+        }
+    }
+}
+
+/// The storage behind a directory, a regular file or a block device: its
+/// mount, its stack of devices and their identities.
+///
+/// Where the device cannot be told for certain the result is
+/// [`Backing::Unknown`] with the reason, not an error.
+///
+/// # Errors
+/// When the path cannot be looked at or can hold no data.
+pub fn resolve(roots: &Roots, path: &Path) -> Result<Storage, ResolveError> {
+    View::new(roots, &KernelFiles).resolve(path)
+}
+
+/// The machine as one resolution sees it.
+pub(crate) struct View<'a> {
+    pub(crate) roots: &'a Roots,
+    pub(crate) files: &'a dyn Files,
+    mounts: Vec<MountEntry>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(roots: &'a Roots, files: &'a dyn Files) -> Self {
+        Self {
+            roots,
+            files,
+            // Without mounts, a device number still leads to its device.
+            mounts: mounts::read(roots).unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn resolve(&self, path: &Path) -> Result<Storage, ResolveError> {
+        let found = self
+            .files
+            .look(path)
+            .map_err(|source| ResolveError::new(path, source))?;
+        match found.kind {
+            FileKind::BlockDevice(number) => {
+                let device = Device::numbered(self.roots, number)
+                    .ok_or_else(|| format!("/sys shows no block device {number}"));
+                let size = device.as_ref().ok().and_then(Device::size);
+                Ok(self.storage(found.path, device.map(Holder::Device), size))
+            }
+            FileKind::Directory | FileKind::Regular => Ok(self.on_file_system(found)),
+            FileKind::Other => Err(ResolveError::NotStorage(found.path)),
+        }
+    }
+
+    fn on_file_system(&self, found: Found) -> Storage {
+        let room = self.files.room(&found.path);
+        let mount = self.mount_of(&found).map(|entry| entry.mount.clone());
+        let holder = self.holder(&found);
+        Storage {
+            mount,
+            available: room.map(|room| room.available),
+            ..self.storage(found.path, holder, room.map(|room| room.total))
+        }
+    }
+
+    fn storage(
+        &self,
+        path: PathBuf,
+        holder: Result<Holder, String>,
+        total: Option<Bytes>,
+    ) -> Storage {
+        let (backing, layers) = match holder {
+            Ok(Holder::Device(device)) => (
+                Backing::Device {
+                    name: device.name.clone(),
+                },
+                self.layers(device),
+            ),
+            Ok(Holder::Memory { fs_type }) => (Backing::Memory { fs_type }, Vec::new()),
+            Err(why) => (Backing::Unknown { why }, Vec::new()),
+        };
+        Storage {
+            path,
+            mount: None,
+            backing,
+            layers,
+            total,
+            available: None,
+        }
+    }
+
+    fn mount_of(&self, found: &Found) -> Option<&MountEntry> {
+        mounts::mount_of(&self.mounts, &found.path, found.mount_id)
+    }
+}

@@ -1,0 +1,127 @@
+//! Which layer of an overlay holds a file.
+//!
+//! Mountinfo names the layers as they were given to `mount`, perhaps in
+//! another mount namespace (containers do so), where the same name may be
+//! another folder. So a layer counts only when it shows the very file: the
+//! overlay passes the stamp of the real file through.
+
+use crate::files::{FileKind, Files, Found};
+use crate::mounts::MountEntry;
+use std::path::{Path, PathBuf};
+
+/// The file, in the layer that holds it; for a directory, the upper layer's
+/// folder in which a new file would be made. Else why it cannot be told.
+pub(super) fn real_file(
+    files: &dyn Files,
+    entry: &MountEntry,
+    found: &Found,
+) -> Result<Found, String> {
+    let below_mount = found
+        .path
+        .strip_prefix(&entry.mount.point)
+        .map_err(|_| "the overlay's mount point does not lead to the file".to_owned())?;
+    let root = entry.root.strip_prefix("/").unwrap_or(&entry.root);
+    let inside = root.join(below_mount);
+    match found.kind {
+        FileKind::Directory => upper_folder(files, entry, &inside),
+        _ => layer_of(files, entry, &inside, found),
+    }
+}
+
+/// The nearest folder on the way up that the upper layer has already: a new
+/// file is made on the same file system.
+fn upper_folder(files: &dyn Files, entry: &MountEntry, inside: &Path) -> Result<Found, String> {
+    let upper = option(entry, "upperdir=")
+        .next()
+        .ok_or("the overlay is read-only: it has no upper layer")?;
+    let below_root = entry.root.strip_prefix("/").unwrap_or(&entry.root);
+    for folder in inside.ancestors() {
+        let Ok(below_mount) = folder.strip_prefix(below_root) else {
+            break;
+        };
+        let shown = files.look(&entry.mount.point.join(below_mount));
+        let real = files.look(&upper.join(folder));
+        if let (Ok(shown), Ok(real)) = (shown, real) {
+            return if same(&shown, &real) {
+                Ok(real)
+            } else {
+                Err(not_visible(&upper))
+            };
+        }
+    }
+    Err(not_visible(&upper))
+}
+
+fn layer_of(
+    files: &dyn Files,
+    entry: &MountEntry,
+    inside: &Path,
+    found: &Found,
+) -> Result<Found, String> {
+    let lower = option(entry, "lowerdir=")
+        .flat_map(|layers| split_layers(&layers))
+        .chain(option(entry, "lowerdir+="))
+        .chain(option(entry, "datadir+="));
+    let layers: Vec<PathBuf> = option(entry, "upperdir=").chain(lower).collect();
+    layers
+        .iter()
+        .filter_map(|layer| files.look(&layer.join(inside)).ok())
+        .find(|real| same(found, real))
+        .ok_or_else(|| {
+            "none of the overlay's layers that are visible here holds the file".to_owned()
+        })
+}
+
+fn same(shown: &Found, real: &Found) -> bool {
+    shown.kind == real.kind && shown.stamp == real.stamp
+}
+
+fn not_visible(upper: &Path) -> String {
+    format!(
+        "the overlay's upper layer {} is not visible from here",
+        upper.display()
+    )
+}
+
+/// The absolute folders given with an option; relative ones were relative to
+/// an unknown folder.
+fn option<'a>(entry: &'a MountEntry, key: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
+    let options = entry.mount.super_options.iter();
+    options
+        .filter_map(move |option| option.strip_prefix(key))
+        .filter(|folders| folders.starts_with('/'))
+        .map(PathBuf::from)
+}
+
+/// `/a:/b\:c` are the two layers `/a` and `/b:c`; `::` sets data layers apart.
+fn split_layers(layers: &Path) -> Vec<PathBuf> {
+    let mut all = vec![String::new()];
+    let text = layers.to_string_lossy();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        let next = match c {
+            ':' => {
+                all.push(String::new());
+                continue;
+            }
+            '\\' => chars.next().unwrap_or(c),
+            other => other,
+        };
+        if let Some(last) = all.last_mut() {
+            last.push(next);
+        }
+    }
+    all.retain(|layer| layer.starts_with('/'));
+    all.into_iter().map(PathBuf::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lower_layers_are_split_at_unescaped_colons() {
+        let layers = split_layers(Path::new("/a:/b\\:c::/data:relative"));
+        assert_eq!(layers, ["/a", "/b:c", "/data"].map(PathBuf::from));
+    }
+}

@@ -1,0 +1,372 @@
+//! Stacks of machines made of files.
+
+use super::*;
+use crate::fixture::{Machine, MadeUp};
+use assay_model::storage::{DeviceKind, LayerRole};
+
+const MIB_SECTORS: u64 = 2048;
+
+/// Names, roles and parents, top first.
+fn shape(storage: &Storage) -> Vec<(&str, LayerRole, Option<&str>)> {
+    let layers = storage.layers.iter();
+    layers
+        .map(|l| (l.name.as_str(), l.role, l.parent.as_deref()))
+        .collect()
+}
+
+fn resolve(machine: &Machine, files: &MadeUp, path: &str) -> Storage {
+    View::new(&machine.roots, files)
+        .resolve(Path::new(path))
+        .unwrap()
+}
+
+fn why(storage: &Storage) -> &str {
+    assert!(storage.layers.is_empty(), "layers of an unknown device");
+    match &storage.backing {
+        Backing::Unknown { why } => why,
+        other => panic!("known: {other:?}"),
+    }
+}
+
+/// sda with sda1 and sda2, sdb with sdb1.
+fn two_disks() -> Machine {
+    let machine = Machine::new();
+    machine.disk("pci/block/sda", "8:0", 100 * MIB_SECTORS);
+    machine.partition("pci/block/sda", "sda1", "8:1", 50 * MIB_SECTORS);
+    machine.partition("pci/block/sda", "sda2", "8:2", 50 * MIB_SECTORS);
+    machine.disk("pci/block/sdb", "8:16", 100 * MIB_SECTORS);
+    machine.partition("pci/block/sdb", "sdb1", "8:17", 90 * MIB_SECTORS);
+    machine
+}
+
+fn directory(path: &str, device: &str) -> MadeUp {
+    MadeUp::default().with(path, FileKind::Directory, device)
+}
+
+#[test]
+fn a_partition_stands_on_its_disk() {
+    let machine = two_disks();
+    machine.mountinfo("27 1 8:1 / /home rw,noatime - ext4 /dev/sda1 rw,discard\n");
+    let storage = resolve(&machine, &directory("/home/u", "8:1"), "/home/u");
+    assert_eq!(
+        shape(&storage),
+        [
+            ("sda1", LayerRole::Top, None),
+            ("sda", LayerRole::Disk, Some("sda1"))
+        ]
+    );
+    let mount = storage.mount.as_ref().unwrap();
+    assert_eq!(
+        (mount.fs_type.as_str(), mount.source.as_str()),
+        ("ext4", "/dev/sda1")
+    );
+    assert_eq!(mount.options, ["rw", "noatime"]);
+    assert_eq!(storage.available, Some(Bytes::mib(40)));
+    let top = storage.top().unwrap();
+    assert_eq!(
+        (top.major, top.minor, top.size),
+        (8, 1, Some(Bytes::mib(50)))
+    );
+    assert_eq!(top.identity.kind, DeviceKind::Partition);
+    let leaves: Vec<&str> = storage.leaves().map(|l| l.name.as_str()).collect();
+    assert_eq!(leaves, ["sda"]);
+}
+
+#[test]
+fn a_device_number_is_enough_without_mounts() {
+    let machine = two_disks();
+    let storage = resolve(&machine, &directory("/home", "8:17"), "/home");
+    assert_eq!(storage.top().unwrap().name, "sdb1");
+    assert_eq!(storage.mount, None);
+}
+
+#[test]
+fn a_block_device_is_its_own_storage() {
+    let machine = two_disks();
+    let files = MadeUp::default().node("/dev/sdb", "8:16");
+    let storage = resolve(&machine, &files, "/dev/sdb");
+    assert_eq!(shape(&storage), [("sdb", LayerRole::Top, None)]);
+    assert_eq!(storage.total, Some(Bytes::mib(100)));
+    assert_eq!((storage.mount, storage.available), (None, None));
+}
+
+#[test]
+fn a_volume_on_two_partitions_of_a_disk_has_that_disk_once() {
+    let machine = two_disks();
+    machine.disk("virtual/block/dm-0", "253:0", 80 * MIB_SECTORS);
+    for lower in ["sda1", "sda2", "sdb1"] {
+        machine.hold("dm-0", lower);
+    }
+    let storage = resolve(&machine, &directory("/srv", "253:0"), "/srv");
+    assert_eq!(
+        shape(&storage),
+        [
+            ("dm-0", LayerRole::Top, None),
+            ("sda1", LayerRole::Member, Some("dm-0")),
+            ("sda", LayerRole::Disk, Some("sda1")),
+            ("sda2", LayerRole::Member, Some("dm-0")),
+            ("sdb1", LayerRole::Member, Some("dm-0")),
+            ("sdb", LayerRole::Disk, Some("sdb1")),
+        ]
+    );
+}
+
+#[test]
+fn encryption_on_a_mirror_is_followed_down() {
+    let machine = two_disks();
+    machine.disk("virtual/block/md0", "9:0", 50 * MIB_SECTORS);
+    machine.disk("virtual/block/dm-3", "253:3", 50 * MIB_SECTORS);
+    machine.hold("md0", "sda1");
+    machine.hold("md0", "sdb");
+    machine.hold("dm-3", "md0");
+    let storage = resolve(&machine, &directory("/srv", "253:3"), "/srv");
+    assert_eq!(
+        shape(&storage),
+        [
+            ("dm-3", LayerRole::Top, None),
+            ("md0", LayerRole::Member, Some("dm-3")),
+            ("sda1", LayerRole::Member, Some("md0")),
+            ("sda", LayerRole::Disk, Some("sda1")),
+            ("sdb", LayerRole::Member, Some("md0")),
+        ]
+    );
+}
+
+/// loop0 of 10 MiB over /data/image.
+fn add_loop(machine: &Machine) {
+    machine.disk("virtual/block/loop0", "7:0", 10 * MIB_SECTORS);
+    machine.file(
+        "sys/devices/virtual/block/loop0/loop/backing_file",
+        "/data/image\n",
+    );
+}
+
+#[test]
+fn what_is_beneath_a_loop_device_is_told_apart() {
+    let machine = two_disks();
+    add_loop(&machine);
+    let files = directory("/mnt", "7:0")
+        .with("/data/image", FileKind::Regular, "8:1")
+        .stamp("/data/image", 10 << 20);
+    let storage = resolve(&machine, &files, "/mnt");
+    assert_eq!(
+        shape(&storage),
+        [
+            ("loop0", LayerRole::Top, None),
+            ("sda1", LayerRole::Beneath, Some("loop0")),
+            ("sda", LayerRole::Beneath, Some("sda1")),
+        ]
+    );
+    let top = storage.top().unwrap();
+    assert_eq!(top.backing_file.as_deref(), Some(Path::new("/data/image")));
+    assert_eq!(top.identity.kind, DeviceKind::Loop);
+}
+
+#[test]
+fn a_disk_reached_directly_and_beneath_a_loop_counts_as_direct() {
+    let machine = two_disks();
+    add_loop(&machine);
+    machine.disk("virtual/block/dm-0", "253:0", 20 * MIB_SECTORS);
+    machine.hold("dm-0", "loop0");
+    machine.hold("dm-0", "sda2");
+    let files = directory("/mnt", "253:0")
+        .with("/data/image", FileKind::Regular, "8:1")
+        .stamp("/data/image", 10 << 20);
+    let storage = resolve(&machine, &files, "/mnt");
+    let role = |name| storage.layers.iter().find(|l| l.name == name).unwrap().role;
+    assert_eq!(role("sda"), LayerRole::Disk);
+    assert_eq!(role("sda1"), LayerRole::Beneath);
+}
+
+#[test]
+fn a_loop_whose_file_is_not_seen_from_here_ends_the_stack() {
+    let machine = two_disks();
+    add_loop(&machine);
+    let absent = directory("/mnt", "7:0");
+    assert_eq!(resolve(&machine, &absent, "/mnt").layers.len(), 1);
+    let another_file = directory("/mnt", "7:0")
+        .with("/data/image", FileKind::Regular, "8:1")
+        .stamp("/data/image", (10 << 20) - 1);
+    assert_eq!(resolve(&machine, &another_file, "/mnt").layers.len(), 1);
+}
+
+#[test]
+fn a_loop_on_its_own_file_system_ends() {
+    let machine = two_disks();
+    add_loop(&machine);
+    let files = directory("/mnt", "7:0")
+        .with("/data/image", FileKind::Regular, "7:0")
+        .stamp("/data/image", 10 << 20);
+    assert_eq!(resolve(&machine, &files, "/mnt").layers.len(), 1);
+}
+
+fn btrfs(machine: &Machine, members: &[&str]) -> MadeUp {
+    machine.mountinfo("30 1 0:35 /sub /srv rw - btrfs /dev/sda2 rw,subvol=/sub\n");
+    for member in members {
+        machine.link(
+            &format!("sys/fs/btrfs/0c5c-a1/devices/{member}"),
+            &format!("sys/class/block/{member}"),
+        );
+    }
+    machine.file("sys/fs/btrfs/features/raid1c34", "0\n");
+    // A subvolume has a device number of its own, not that of the mount.
+    directory("/srv/x", "0:36").node("/dev/sda2", "8:2")
+}
+
+#[test]
+fn btrfs_on_one_device_is_on_that_device() {
+    let machine = two_disks();
+    let files = btrfs(&machine, &["sda2"]);
+    let storage = resolve(&machine, &files, "/srv/x");
+    assert_eq!(
+        storage.backing,
+        Backing::Device {
+            name: "sda2".to_owned()
+        }
+    );
+    assert_eq!(storage.layers.len(), 2);
+}
+
+#[test]
+fn btrfs_on_two_devices_is_on_neither() {
+    let machine = two_disks();
+    let files = btrfs(&machine, &["sda2", "sdb1"]);
+    let storage = resolve(&machine, &files, "/srv/x");
+    assert!(why(&storage).contains("2 devices (sda2, sdb1)"));
+    assert_eq!(storage.mount.unwrap().fs_type, "btrfs");
+}
+
+#[test]
+fn btrfs_without_its_sysfs_folder_is_not_guessed_at() {
+    let machine = two_disks();
+    let files = btrfs(&machine, &[]);
+    assert!(why(&resolve(&machine, &files, "/srv/x")).contains("only device"));
+}
+
+const OVERLAY: &str = "27 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+    40 27 8:17 / /lower rw - ext4 /dev/sdb1 rw\n\
+    41 27 0:50 / /over rw - overlay overlay rw,lowerdir=/lower/base,upperdir=/up,workdir=/work\n";
+
+#[test]
+fn a_new_file_on_an_overlay_goes_to_the_upper_layer() {
+    let machine = two_disks();
+    machine.mountinfo(OVERLAY);
+    let files = directory("/over", "0:50")
+        .with("/over/only-lower", FileKind::Directory, "0:50")
+        .with("/up", FileKind::Directory, "8:1");
+    for path in ["/over", "/over/only-lower"] {
+        let storage = resolve(&machine, &files, path);
+        assert_eq!(storage.top().unwrap().name, "sda1", "{path}");
+        assert_eq!(storage.mount.unwrap().fs_type, "overlay");
+    }
+}
+
+#[test]
+fn an_existing_file_on_an_overlay_is_where_its_stamp_is() {
+    let machine = two_disks();
+    machine.mountinfo(OVERLAY);
+    let file = |path, device, length| {
+        MadeUp::default()
+            .with("/over/f", FileKind::Regular, "0:50")
+            .stamp("/over/f", 7)
+            .with(path, FileKind::Regular, device)
+            .stamp(path, length)
+    };
+    let in_lower = resolve(&machine, &file("/lower/base/f", "8:17", 7), "/over/f");
+    assert_eq!(in_lower.top().unwrap().name, "sdb1");
+    let in_upper = resolve(&machine, &file("/up/f", "8:1", 7), "/over/f");
+    assert_eq!(in_upper.top().unwrap().name, "sda1");
+    let another = resolve(&machine, &file("/up/f", "8:1", 8), "/over/f");
+    assert!(why(&another).contains("none of the overlay's layers"));
+}
+
+#[test]
+fn a_containers_overlay_is_unknown_not_the_hosts_namesake() {
+    let machine = two_disks();
+    machine.mountinfo(OVERLAY);
+    let absent = directory("/over", "0:50");
+    assert!(why(&resolve(&machine, &absent, "/over")).contains("/up is not visible"));
+    let namesake = directory("/over", "0:50")
+        .with("/up", FileKind::Directory, "8:1")
+        .stamp("/up", 4096);
+    assert!(why(&resolve(&machine, &namesake, "/over")).contains("/up is not visible"));
+    machine.mountinfo("41 27 0:50 / /over ro - overlay overlay ro,lowerdir=/a:/b\n");
+    assert!(why(&resolve(&machine, &absent, "/over")).contains("read-only"));
+}
+
+#[test]
+fn file_systems_without_a_device_say_what_they_are() {
+    let machine = two_disks();
+    let on = |fs_type: &str, device: &str| {
+        machine.mountinfo(&format!("41 27 {device} / /x rw - {fs_type} src rw\n"));
+        resolve(&machine, &directory("/x", device), "/x")
+    };
+    let tmpfs = Backing::Memory {
+        fs_type: "tmpfs".to_owned(),
+    };
+    assert_eq!(on("tmpfs", "0:30").backing, tmpfs);
+    for (fs_type, clause) in [
+        ("nfs4", "network"),
+        ("fuse.sshfs", "process"),
+        ("9p", "another machine"),
+        ("zfs", "pool"),
+        ("ubifs", "raw flash"),
+        ("exofs", "exofs"),
+    ] {
+        let storage = on(fs_type, "0:31");
+        assert!(why(&storage).contains(clause), "{}", why(&storage));
+    }
+    let ntfs = on("fuseblk", "8:17");
+    assert_eq!(ntfs.top().unwrap().name, "sdb1");
+}
+
+#[test]
+fn a_device_that_sys_hides_is_unknown() {
+    let machine = Machine::new();
+    machine.mountinfo("27 1 8:1 / / rw - ext4 /dev/root rw\n");
+    let storage = resolve(&machine, &directory("/", "8:1"), "/");
+    assert!(why(&storage).contains("8:1"));
+}
+
+#[test]
+fn xfs_with_a_realtime_device_is_unknown() {
+    let machine = two_disks();
+    machine.mountinfo("27 1 8:1 / /x rw - xfs /dev/sda1 rw,rtdev=/dev/sdb1\n");
+    assert!(why(&resolve(&machine, &directory("/x", "8:1"), "/x")).contains("realtime"));
+}
+
+#[test]
+fn paths_that_hold_no_data_are_errors() {
+    let machine = Machine::new();
+    let files = MadeUp::default().with("/dev/null", FileKind::Other, "0:6");
+    let resolve = |path| View::new(&machine.roots, &files).resolve(Path::new(path));
+    let missing = resolve("/nope").unwrap_err();
+    assert_eq!(missing.to_string(), "/nope does not exist");
+    assert!(matches!(
+        resolve("/dev/null").unwrap_err(),
+        ResolveError::NotStorage(_)
+    ));
+}
+
+#[test]
+fn a_pulled_device_is_gone_and_so_is_a_new_one_of_its_name() {
+    let machine = two_disks();
+    machine.disk("virtual/block/dm-0", "253:0", 80 * MIB_SECTORS);
+    machine.hold("dm-0", "sdb1");
+    let storage = resolve(&machine, &directory("/srv", "253:0"), "/srv");
+    assert!(!device_gone(&machine.roots, &storage));
+    machine.file("sys/devices/pci/block/sdb/dev", "8:32\n");
+    assert!(device_gone(&machine.roots, &storage), "only dm is left");
+    let stick = resolve(&machine, &directory("/home", "8:1"), "/home");
+    assert!(!device_gone(&machine.roots, &stick));
+    machine.remove("sys/class/block/sda1");
+    assert!(device_gone(&machine.roots, &stick));
+}
+
+#[test]
+fn memory_is_never_gone() {
+    let machine = Machine::new();
+    machine.mountinfo("41 27 0:30 / /x rw - tmpfs tmpfs rw\n");
+    let storage = resolve(&machine, &directory("/x", "0:30"), "/x");
+    assert!(!device_gone(&machine.roots, &storage));
+}

@@ -1,0 +1,168 @@
+//! What can go wrong with a store, each in one line.
+
+use rusqlite::ErrorCode;
+use std::io;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// Why the store could not do what was asked.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// There is no file yet, or an empty one.
+    #[error("no store at {} yet: run assay qualify first", .path.display())]
+    Missing {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The path is a directory, a device or a pipe.
+    #[error("{} is not a regular file: give the store a file name, as in --store runs.sqlite", .path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The file was made by something that is not SQLite.
+    #[error("{} is not an SQLite database: choose another file with --store", .path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The database belongs to another program.
+    #[error("{} is the database of another program, not a store of assay: choose another file with --store", .path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer assay made the file.
+    #[error("the store {} was made by a newer assay (format {found}, this one knows {known}): update assay, or choose another file with --store", .path.display())]
+    Newer {
+        /// The store.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The newest known format.
+        known: u32,
+    },
+    /// The file or its folder cannot be made, read or written.
+    #[error("cannot {action} {}: {source}: check its permissions, or choose another file with --store", .path.display())]
+    Access {
+        /// For example `create the folder`.
+        action: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The file can be read, but not written.
+    #[error("cannot write the store {}: it or its folder is read-only: check the permissions, or choose another file with --store", .path.display())]
+    ReadOnly {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Another process kept the store locked.
+    #[error("the store {} stays locked by another process: wait for it to end, then try again", .path.display())]
+    Locked {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The file system of the store is full.
+    #[error("no room left for the store {}: free some space, or choose another file with --store", .path.display())]
+    Full {
+        /// The store.
+        path: PathBuf,
+    },
+    /// The file is damaged.
+    #[error("the store {} is damaged ({source}): keep it for rescue and choose another file with --store", .path.display())]
+    Damaged {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+    /// The header of a run cannot be read.
+    #[error("the header of run {run} is damaged ({source}): its trials cannot be shown")]
+    DamagedRun {
+        /// The run.
+        run: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The record of one trial cannot be read.
+    #[error("trial {trial} of job '{job}' in run {run} is damaged ({source}): it is left out")]
+    DamagedTrial {
+        /// The run.
+        run: String,
+        /// Name of the job.
+        job: String,
+        /// Repetition, from 1.
+        trial: u32,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// A record has no JSON form, for example a path that is not UTF-8.
+    #[error("cannot store run {run}: {source}: use paths that are UTF-8")]
+    Unwritable {
+        /// The run.
+        run: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// No run has that id.
+    #[error("no run '{text}' in {}: assay list shows all runs", .path.display())]
+    NoSuchRun {
+        /// What was asked for.
+        text: String,
+        /// The store.
+        path: PathBuf,
+    },
+    /// More than one run fits.
+    #[error("'{text}' fits {} runs ({}): type more of the id", .candidates.len(), list(.candidates))]
+    Ambiguous {
+        /// What was asked for.
+        text: String,
+        /// Ids of the runs that fit, newest first.
+        candidates: Vec<String>,
+    },
+    /// There is no run at all.
+    #[error("the store {} has no runs yet: run assay qualify first", .path.display())]
+    Empty {
+        /// The store.
+        path: PathBuf,
+    },
+    /// Anything else that SQLite says.
+    #[error("the store {} failed: {source}", .path.display())]
+    Sqlite {
+        /// The store.
+        path: PathBuf,
+        /// What SQLite says.
+        source: rusqlite::Error,
+    },
+}
+
+/// The first few of `candidates`.
+fn list(candidates: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = candidates[..candidates.len().min(SHOWN)].join(", ");
+    if candidates.len() > SHOWN {
+        text.push_str(", …");
+    }
+    text
+}
+
+impl StoreError {
+    /// Gives SQLite's codes the words of this crate.
+    pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        match source.sqlite_error_code() {
+            // CannotOpen: the journal cannot be created in the folder.
+            Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
+                Self::ReadOnly { path }
+            }
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Locked { path },
+            Some(ErrorCode::DiskFull) => Self::Full { path },
+            Some(ErrorCode::NotADatabase) => Self::NotADatabase { path },
+            Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, source },
+            _ => Self::Sqlite { path, source },
+        }
+    }
+}

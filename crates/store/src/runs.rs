@@ -1,0 +1,203 @@
+//! Writing runs and trials.
+
+use crate::database::Database;
+use crate::error::StoreError;
+use crate::record;
+use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::trial::TrialRecord;
+use rusqlite::{Params, params};
+use std::io;
+use std::path::Path;
+
+/// One file with runs. Several processes may use it at once.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) database: Database,
+}
+
+/// The process that makes a run: what it takes to tell later whether it still
+/// lives, even if its number was given to another one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// Process id.
+    pub pid: u32,
+    /// `/proc/sys/kernel/random/boot_id`: differs between machines, and after
+    /// each boot.
+    pub boot_id: String,
+    /// Start of the process, clock ticks since boot (`/proc/PID/stat`, field
+    /// 22).
+    pub start_ticks: u64,
+}
+
+/// One line of a list of runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunSummary {
+    /// [`RunHeader::id`].
+    pub id: String,
+    /// Start, milliseconds since 1970 (UTC).
+    pub started_unix_ms: u64,
+    /// End, milliseconds since 1970 (UTC); `None` while it runs, and when
+    /// nobody saw the end.
+    pub finished_unix_ms: Option<u64>,
+    /// How far it came.
+    pub status: RunStatus,
+    /// The path that was asked about.
+    pub path: String,
+    /// The device in a few words.
+    pub device: String,
+    /// Trials stored, whatever their outcome.
+    pub trials_done: u32,
+    /// Trials in the plan.
+    pub trials_planned: u32,
+}
+
+/// A run as far as it can be read.
+#[derive(Debug)]
+pub struct LoadedRun {
+    /// The run, without its damaged trials.
+    pub run: Run,
+    /// One [`StoreError::DamagedTrial`] for each trial that cannot be read.
+    pub damaged: Vec<StoreError>,
+}
+
+impl Store {
+    /// Opens the store for a new run; creates the file and its folders.
+    ///
+    /// # Errors
+    /// When the path cannot be created or written, or holds something that is
+    /// not a store of a known format; such a file is never changed.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        let database = Database::open_or_create(path)?;
+        Ok(Self { database })
+    }
+
+    /// Opens a store that is there already; creates nothing. Works on a file
+    /// that may only be read.
+    ///
+    /// # Errors
+    /// As [`Store::open`], and [`StoreError::Missing`] when there is no file.
+    pub fn open_existing(path: &Path) -> Result<Self, StoreError> {
+        let database = Database::open_existing(path)?;
+        Ok(Self { database })
+    }
+
+    /// Where the store is, absolute.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.database.path()
+    }
+
+    /// Stores a new run, under way and made by `owner`.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or already has a run of that id.
+    pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
+        let text = record::header_to_text(header).map_err(unwritable(&header.id))?;
+        self.execute(
+            "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
+             owner_start_ticks, path, device, trials_planned, header) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            params![
+                header.id,
+                header.started_unix_ms,
+                RunStatus::Running.word(),
+                owner.pid,
+                owner.boot_id,
+                owner.start_ticks,
+                header.storage.path.display().to_string(),
+                header.storage.words(),
+                header.plan.order.len(),
+                text,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Stores a trial that ended. When this returns, the trial survives a
+    /// kill and a power cut.
+    ///
+    /// # Errors
+    /// When the file cannot be written, has no such run, or already has a
+    /// trial of that position.
+    pub fn save_trial(&mut self, run_id: &str, trial: &TrialRecord) -> Result<(), StoreError> {
+        let blob = record::trial_to_blob(trial).map_err(unwritable(run_id))?;
+        self.execute(
+            "INSERT INTO trials (run_id, position, job, trial, outcome, started_unix_ms, record) \
+             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            params![
+                run_id,
+                trial.position,
+                trial.job.name,
+                trial.trial,
+                trial.outcome.word(),
+                trial.started_unix_ms,
+                blob,
+            ],
+        )?;
+        Ok(())
+    }
+
+    /// Stores how a run ended, and when (milliseconds since 1970, UTC). The
+    /// word of the owner counts more than an earlier [`Self::mark_interrupted`].
+    ///
+    /// # Errors
+    /// When the file cannot be written or has no such run.
+    pub fn finish_run(
+        &mut self,
+        run_id: &str,
+        status: &RunStatus,
+        finished_unix_ms: u64,
+    ) -> Result<(), StoreError> {
+        let error = match status {
+            RunStatus::Failed { error } => Some(error),
+            _ => None,
+        };
+        let changed = self.execute(
+            "UPDATE runs SET status = ?, error = ?, finished_unix_ms = ? WHERE id = ?",
+            params![status.word(), error, finished_unix_ms, run_id],
+        )?;
+        self.expect_one(changed, run_id)
+    }
+
+    /// Marks a run of [`Self::abandoned_runs`] as interrupted; when it ended
+    /// stays unknown. A run that ended meanwhile stays as it is.
+    ///
+    /// # Errors
+    /// When the file cannot be written or has no such run.
+    pub fn mark_interrupted(&mut self, run_id: &str) -> Result<(), StoreError> {
+        let changed = self.execute(
+            "UPDATE runs SET status = iif(status = ?, ?, status) WHERE id = ?",
+            params![
+                RunStatus::Running.word(),
+                RunStatus::Interrupted.word(),
+                run_id
+            ],
+        )?;
+        self.expect_one(changed, run_id)
+    }
+
+    /// One statement is one transaction.
+    fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+        self.database
+            .with(|connection| connection.execute(sql, params))
+    }
+
+    fn expect_one(&self, changed: usize, run_id: &str) -> Result<(), StoreError> {
+        match changed {
+            0 => Err(self.no_such_run(run_id)),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn no_such_run(&self, text: &str) -> StoreError {
+        StoreError::NoSuchRun {
+            text: text.to_owned(),
+            path: self.path().to_owned(),
+        }
+    }
+}
+
+fn unwritable(run_id: &str) -> impl FnOnce(io::Error) -> StoreError {
+    let run = run_id.to_owned();
+    |source| StoreError::Unwritable { run, source }
+}

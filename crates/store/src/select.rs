@@ -1,0 +1,226 @@
+//! Reading runs and trials.
+
+use crate::error::StoreError;
+use crate::record;
+use crate::runs::{LoadedRun, Owner, RunSummary, Store};
+use assay_model::run::{Run, RunStatus};
+use rusqlite::types::Type;
+use rusqlite::{Connection, OptionalExtension, Row};
+
+/// Rowids grow: of two runs that began in the same millisecond, the later
+/// one is the newer.
+const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, rowid DESC";
+
+impl Store {
+    /// All runs, newest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn runs(&self) -> Result<Vec<RunSummary>, StoreError> {
+        let runs = self.runs_and_owners()?;
+        Ok(runs.into_iter().map(|(run, _)| run).collect())
+    }
+
+    /// Runs that are stored as under way but whose owner is not alive, newest
+    /// first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn abandoned_runs(
+        &self,
+        is_alive: impl Fn(&Owner) -> bool,
+    ) -> Result<Vec<RunSummary>, StoreError> {
+        let runs = self.runs_and_owners()?.into_iter();
+        Ok(runs
+            .filter(|(run, owner)| run.status == RunStatus::Running && !is_alive(owner))
+            .map(|(run, _)| run)
+            .collect())
+    }
+
+    fn runs_and_owners(&self) -> Result<Vec<(RunSummary, Owner)>, StoreError> {
+        let sql = format!(
+            "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \
+             (SELECT count(*) FROM trials WHERE run_id = id) AS trials_done, trials_planned, \
+             owner_pid, owner_boot_id, owner_start_ticks FROM runs {NEWEST_FIRST}"
+        );
+        self.rows(&sql, |row| Ok((summary(row)?, owner(row)?)))
+    }
+
+    /// The id of the run that `text` names: `last` is the newest one, else the
+    /// id or a beginning of it that fits no other run.
+    ///
+    /// # Errors
+    /// [`StoreError::Empty`], [`StoreError::NoSuchRun`],
+    /// [`StoreError::Ambiguous`], or when the file cannot be read.
+    pub fn find(&self, text: &str) -> Result<String, StoreError> {
+        let ids = self.ids()?;
+        let Some(newest) = ids.first() else {
+            return Err(StoreError::Empty {
+                path: self.path().to_owned(),
+            });
+        };
+        if text == "last" {
+            return Ok(newest.clone());
+        }
+        if ids.iter().any(|id| id == text) {
+            return Ok(text.to_owned());
+        }
+        let fits = |id: &String| !text.is_empty() && id.starts_with(text);
+        let mut candidates: Vec<String> = ids.into_iter().filter(fits).collect();
+        match candidates.len() {
+            0 => Err(self.no_such_run(text)),
+            1 => Ok(candidates.remove(0)),
+            _ => Err(StoreError::Ambiguous {
+                text: text.to_owned(),
+                candidates,
+            }),
+        }
+    }
+
+    fn ids(&self) -> Result<Vec<String>, StoreError> {
+        self.rows(&format!("SELECT id FROM runs {NEWEST_FIRST}"), |row| {
+            row.get("id")
+        })
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreError> {
+        self.database.with(|connection| {
+            let mut statement = connection.prepare(sql)?;
+            statement.query_map([], |row| read(row))?.collect()
+        })
+    }
+
+    /// A run with all its trials that can be read.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], [`StoreError::DamagedRun`], or when the file
+    /// cannot be read. A damaged trial is no error of the whole: it is in
+    /// [`LoadedRun::damaged`].
+    pub fn load(&self, run_id: &str) -> Result<LoadedRun, StoreError> {
+        let stored = self
+            .database
+            .with(|connection| read_run(connection, run_id))?
+            .ok_or_else(|| self.no_such_run(run_id))?;
+        let header =
+            record::header_from_text(&stored.header).map_err(|source| StoreError::DamagedRun {
+                run: run_id.to_owned(),
+                source,
+            })?;
+        let mut trials = Vec::new();
+        let mut damaged = Vec::new();
+        for StoredTrial { job, trial, blob } in stored.trials {
+            match record::trial_from_blob(&blob) {
+                Ok(record) => trials.push(record),
+                Err(source) => damaged.push(StoreError::DamagedTrial {
+                    run: run_id.to_owned(),
+                    job,
+                    trial,
+                    source,
+                }),
+            }
+        }
+        let run = Run {
+            header,
+            status: stored.status,
+            finished_unix_ms: stored.finished_unix_ms,
+            trials,
+        };
+        Ok(LoadedRun { run, damaged })
+    }
+}
+
+/// A row of `runs` with its rows of `trials`, not decoded yet.
+struct StoredRun {
+    header: String,
+    status: RunStatus,
+    finished_unix_ms: Option<u64>,
+    trials: Vec<StoredTrial>,
+}
+
+struct StoredTrial {
+    job: String,
+    trial: u32,
+    blob: Vec<u8>,
+}
+
+/// The run and its trials as of one moment, even if it is under way.
+fn read_run(connection: &Connection, run_id: &str) -> rusqlite::Result<Option<StoredRun>> {
+    let transaction = connection.unchecked_transaction()?;
+    let run = transaction
+        .query_row(
+            "SELECT header, status, error, finished_unix_ms FROM runs WHERE id = ?",
+            [run_id],
+            |row| {
+                Ok(StoredRun {
+                    header: row.get("header")?,
+                    status: status(row)?,
+                    finished_unix_ms: row.get("finished_unix_ms")?,
+                    trials: Vec::new(),
+                })
+            },
+        )
+        .optional()?;
+    let Some(mut run) = run else {
+        return Ok(None);
+    };
+    let mut statement = transaction
+        .prepare("SELECT job, trial, record FROM trials WHERE run_id = ? ORDER BY position")?;
+    run.trials = statement
+        .query_map([run_id], |row| {
+            Ok(StoredTrial {
+                job: row.get("job")?,
+                trial: row.get("trial")?,
+                blob: row.get("record")?,
+            })
+        })?
+        .collect::<Result<_, _>>()?;
+    Ok(Some(run))
+}
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
+    Ok(RunSummary {
+        id: row.get("id")?,
+        started_unix_ms: row.get("started_unix_ms")?,
+        finished_unix_ms: row.get("finished_unix_ms")?,
+        status: status(row)?,
+        path: row.get("path")?,
+        device: row.get("device")?,
+        trials_done: row.get("trials_done")?,
+        trials_planned: row.get("trials_planned")?,
+    })
+}
+
+fn owner(row: &Row<'_>) -> rusqlite::Result<Owner> {
+    Ok(Owner {
+        pid: row.get("owner_pid")?,
+        boot_id: row.get("owner_boot_id")?,
+        start_ticks: row.get("owner_start_ticks")?,
+    })
+}
+
+/// Inverse of [`RunStatus::word`].
+fn status(row: &Row<'_>) -> rusqlite::Result<RunStatus> {
+    let word: String = row.get("status")?;
+    let known = [
+        RunStatus::Running,
+        RunStatus::Finished,
+        RunStatus::Interrupted,
+        RunStatus::Failed {
+            error: row
+                .get::<_, Option<String>>("error")?
+                .unwrap_or_else(|| "the reason was not stored".to_owned()),
+        },
+    ];
+    let found = known.into_iter().find(|status| status.word() == word);
+    found.ok_or_else(|| {
+        rusqlite::Error::FromSqlConversionFailure(
+            row.as_ref().column_index("status").unwrap_or_default(),
+            Type::Text,
+            format!("unknown status '{word}'").into(),
+        )
+    })
+}

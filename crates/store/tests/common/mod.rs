@@ -1,0 +1,187 @@
+//! Records and stores for the tests.
+#![allow(dead_code, reason = "each test file uses its part")]
+#![allow(
+    clippy::unwrap_used,
+    reason = "a helper of tests, where a panic is a failure"
+)]
+
+use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+use assay_model::job::{Job, Rw};
+use assay_model::latency::LatencyRecord;
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::run::RunHeader;
+use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
+use assay_model::system::System;
+use assay_model::trial::{
+    DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Outcome, Series,
+    TrialRecord,
+};
+use assay_model::units::{Bytes, Nanos};
+use assay_store::{Owner, Store};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+/// A store in a folder that goes away with the first value.
+pub fn store() -> (TempDir, Store) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&path(&folder)).unwrap();
+    (folder, store)
+}
+
+/// Where the store of a folder is.
+pub fn path(folder: &TempDir) -> PathBuf {
+    folder.path().join("runs.sqlite")
+}
+
+pub fn owner() -> Owner {
+    Owner {
+        pid: 4321,
+        boot_id: "0b3f5d0c-8b57-4c0e-9d3c-0f8a5d6c7e11".to_owned(),
+        start_ticks: 1_234_567,
+    }
+}
+
+/// A run of three planned trials that began at `started_unix_ms`.
+pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
+    let slots = (1..=3).map(|trial| Slot { job: 0, trial });
+    RunHeader {
+        id: id.to_owned(),
+        started_unix_ms,
+        assay_version: "0.1.0".to_owned(),
+        command: vec!["assay".to_owned(), "qualify".to_owned(), "/mnt".to_owned()],
+        plan: Plan {
+            run_id: id.to_owned(),
+            seed: u64::MAX,
+            place: Place::Directory {
+                path: PathBuf::from("/mnt"),
+            },
+            file_size: Bytes::mib(256),
+            jobs: vec![PlannedJob {
+                job: job(),
+                trials: 3,
+            }],
+            order: slots.collect(),
+        },
+        system: System::default(),
+        storage: storage(),
+    }
+}
+
+/// A trial with every optional part, and the largest numbers.
+pub fn trial(position: u32) -> TrialRecord {
+    let latency = LatencyRecord {
+        count: 2,
+        min_ns: 85_000,
+        max_ns: u64::MAX,
+        sum_ns: u64::MAX,
+        sum_sq_ns2: u128::MAX,
+        bins: vec![(700, 1), (3_700, 1)],
+    };
+    let error = IoErrorRecord {
+        direction: None,
+        offset: 4_096,
+        length: 0,
+        errno: Some(28),
+        message: "No space left on device".to_owned(),
+        at_ns: 17,
+    };
+    let measured = Measurement {
+        elapsed_ns: 60_000_000_000,
+        read: DirectionTotals {
+            ios: 2,
+            bytes: 8_192,
+            short_ios: 1,
+            latency: latency.clone(),
+            submission: Some(latency.clone()),
+        },
+        flush: latency,
+        series: Series {
+            interval_ns: Nanos::millis(100).0,
+            points: vec![Interval::default(); 3],
+        },
+        longest_gap: Some(Gap {
+            start_ns: 5,
+            length_ns: 59_000_000_000,
+        }),
+        errors: IoErrors {
+            count: 1,
+            first: vec![error],
+        },
+        ..Measurement::default()
+    };
+    TrialRecord {
+        job: job(),
+        trial: position + 1,
+        position,
+        started_unix_ms: 1_773_480_413_589,
+        seed: u64::MAX - 1,
+        outcome: Outcome::Failed {
+            error: "no room: 'µ' \"quoted\"".to_owned(),
+        },
+        measured: Some(measured),
+        evidence: Some(evidence()),
+    }
+}
+
+/// A trial that did not start.
+pub fn skipped(position: u32) -> TrialRecord {
+    TrialRecord {
+        outcome: Outcome::Skipped {
+            reasons: vec!["no io_uring".to_owned(), "no libaio".to_owned()],
+        },
+        measured: None,
+        evidence: None,
+        ..trial(position)
+    }
+}
+
+fn job() -> Job {
+    Job {
+        runtime: Some(Nanos::secs(60)),
+        ..Job::new("rand-read-4k", Rw::RandRead, Bytes::kib(4), Bytes::mib(256))
+    }
+}
+
+fn evidence() -> Evidence {
+    Evidence {
+        storage: storage(),
+        queues: Vec::new(),
+        before: Snapshot {
+            devices: vec![DeviceCounters {
+                name: "mmcblk0".to_owned(),
+                flush_ios: Some(0),
+                ..DeviceCounters::default()
+            }],
+            ..Snapshot::default()
+        },
+        after: Snapshot::default(),
+        other_processes: None,
+    }
+}
+
+fn storage() -> Storage {
+    Storage {
+        path: PathBuf::from("/mnt"),
+        mount: None,
+        backing: Backing::Device {
+            name: "mmcblk0".to_owned(),
+        },
+        layers: vec![Layer {
+            name: "mmcblk0".to_owned(),
+            major: 179,
+            minor: 0,
+            role: LayerRole::Top,
+            parent: None,
+            size: Some(Bytes::gib(29)),
+            backing_file: None,
+            identity: DeviceIdentity {
+                kind: DeviceKind::Emmc,
+                vendor: Some("SanDisk".to_owned()),
+                model: Some("DG4032".to_owned()),
+                ..DeviceIdentity::default()
+            },
+        }],
+        total: Some(Bytes::gib(29)),
+        available: None,
+    }
+}

@@ -1,0 +1,156 @@
+//! What was saved is what is read.
+
+mod common;
+
+use assay_model::run::RunStatus;
+use assay_store::StoreError;
+use common::{header, owner, skipped, store, trial};
+
+#[test]
+fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
+    let (_folder, mut store) = store();
+    let header = header("k3v9", 1_000);
+    store.begin_run(&header, &owner()).unwrap();
+    for saved in [trial(2), trial(0), skipped(1)] {
+        store.save_trial("k3v9", &saved).unwrap();
+    }
+    let status = RunStatus::Failed {
+        error: "the device went away".to_owned(),
+    };
+    store.finish_run("k3v9", &status, 2_000).unwrap();
+
+    let loaded = store.load("k3v9").unwrap();
+    assert!(loaded.damaged.is_empty());
+    assert_eq!(loaded.run.header, header);
+    assert_eq!(loaded.run.status, status);
+    assert_eq!(loaded.run.finished_unix_ms, Some(2_000));
+    assert_eq!(loaded.run.trials, [trial(0), skipped(1), trial(2)]);
+}
+
+#[test]
+fn the_list_tells_how_far_each_run_came_newest_first() {
+    let (_folder, mut store) = store();
+    for (id, started) in [("old", 1_000), ("new", 3_000), ("mid", 2_000)] {
+        store.begin_run(&header(id, started), &owner()).unwrap();
+    }
+    store.save_trial("mid", &trial(0)).unwrap();
+    store
+        .finish_run("old", &RunStatus::Finished, 1_500)
+        .unwrap();
+
+    let runs = store.runs().unwrap();
+    let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids, ["new", "mid", "old"]);
+    assert_eq!((runs[1].trials_done, runs[1].trials_planned), (1, 3));
+    assert_eq!(runs[1].status, RunStatus::Running);
+    assert_eq!(runs[1].finished_unix_ms, None);
+    assert_eq!(runs[2].status, RunStatus::Finished);
+    assert_eq!(runs[2].finished_unix_ms, Some(1_500));
+    assert_eq!(runs[0].path, "/mnt");
+    assert_eq!(runs[0].device, "eMMC SanDisk DG4032, 29 GiB");
+}
+
+#[test]
+fn a_run_is_found_by_last_by_id_and_by_unique_prefix() {
+    let (_folder, mut store) = store();
+    assert!(matches!(store.find("last"), Err(StoreError::Empty { .. })));
+    for (id, started) in [("abc1", 2_000), ("abc123", 1_000), ("xyz", 1_000)] {
+        store.begin_run(&header(id, started), &owner()).unwrap();
+    }
+    assert_eq!(store.find("last").unwrap(), "abc1");
+    assert_eq!(store.find("x").unwrap(), "xyz");
+    assert_eq!(
+        store.find("abc1").unwrap(),
+        "abc1",
+        "a whole id wins over a prefix"
+    );
+    assert_eq!(store.find("abc12").unwrap(), "abc123");
+    for nothing in ["", "q", "%", "ABC1", "abc1234"] {
+        let error = store.find(nothing).unwrap_err();
+        assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
+    }
+    let error = store.find("ab").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "'ab' fits 2 runs (abc1, abc123): type more of the id"
+    );
+}
+
+#[test]
+fn of_two_runs_of_one_millisecond_the_later_is_last() {
+    let (_folder, mut store) = store();
+    store.begin_run(&header("zz", 1_000), &owner()).unwrap();
+    store.begin_run(&header("aa", 1_000), &owner()).unwrap();
+    assert_eq!(store.find("last").unwrap(), "aa");
+}
+
+#[test]
+fn a_damaged_trial_is_named_and_the_others_load() {
+    let (folder, mut store) = store();
+    store.begin_run(&header("k3v9", 1_000), &owner()).unwrap();
+    for position in 0..3 {
+        store.save_trial("k3v9", &trial(position)).unwrap();
+    }
+    // One flipped bit in the middle of the second record.
+    let connection = rusqlite::Connection::open(common::path(&folder)).unwrap();
+    let mut blob: Vec<u8> = connection
+        .query_row("SELECT record FROM trials WHERE position = 1", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    let middle = blob.len() / 2;
+    blob[middle] ^= 1;
+    connection
+        .execute("UPDATE trials SET record = ? WHERE position = 1", [blob])
+        .unwrap();
+
+    let loaded = store.load("k3v9").unwrap();
+    assert_eq!(loaded.run.trials, [trial(0), trial(2)]);
+    let messages: Vec<String> = loaded.damaged.iter().map(ToString::to_string).collect();
+    assert_eq!(messages.len(), 1);
+    assert!(
+        messages[0].starts_with("trial 2 of job 'rand-read-4k' in run k3v9 is damaged"),
+        "{messages:?}"
+    );
+}
+
+#[test]
+fn a_run_whose_owner_died_is_abandoned_until_marked() {
+    let (_folder, mut store) = store();
+    let other = assay_store::Owner { pid: 9, ..owner() };
+    store.begin_run(&header("dead", 1_000), &owner()).unwrap();
+    store.begin_run(&header("alive", 2_000), &other).unwrap();
+    store.begin_run(&header("done", 3_000), &owner()).unwrap();
+    store
+        .finish_run("done", &RunStatus::Finished, 4_000)
+        .unwrap();
+
+    let abandoned = store.abandoned_runs(|owner| *owner == other).unwrap();
+    let ids: Vec<&str> = abandoned.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids, ["dead"]);
+
+    store.mark_interrupted("dead").unwrap();
+    store.mark_interrupted("done").unwrap();
+    let status = |id| store.load(id).unwrap().run.status;
+    assert_eq!(status("dead"), RunStatus::Interrupted);
+    assert_eq!(
+        status("done"),
+        RunStatus::Finished,
+        "it had ended by itself"
+    );
+    assert!(store.abandoned_runs(|o| *o == other).unwrap().is_empty());
+}
+
+#[test]
+fn the_store_refuses_what_does_not_belong_to_a_run() {
+    let (_folder, mut store) = store();
+    assert!(store.save_trial("none", &trial(0)).is_err());
+    assert!(matches!(
+        store.finish_run("none", &RunStatus::Finished, 1),
+        Err(StoreError::NoSuchRun { .. })
+    ));
+    store.begin_run(&header("k3v9", 1_000), &owner()).unwrap();
+    assert!(store.begin_run(&header("k3v9", 2_000), &owner()).is_err());
+    store.save_trial("k3v9", &trial(0)).unwrap();
+    assert!(store.save_trial("k3v9", &trial(0)).is_err());
+}
