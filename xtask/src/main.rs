@@ -1,2 +1,49 @@
 //! Development tasks of assay: `cargo xtask help`.
-fn main() {}
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool for developers"
+)]
+
+mod agent_size;
+mod bench;
+mod prerequisites;
+mod run;
+mod test;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask COMMAND
+
+  test                 install or name what the tests need, then run them all
+  bench overhead       cost per I/O against a bare pread loop and against fio
+  agent-size           build the static agent and check its size and its crates
+  help                 this text";
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(words: &[String]) -> Result<()> {
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.as_slice() {
+        ["test", rest @ ..] => test::run(rest),
+        ["bench", "overhead"] => bench::overhead(),
+        ["bench", "measure", job, path] => bench::measure_child(job, path),
+        ["agent-size"] => agent_size::run(),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{HELP}");
+            Ok(())
+        }
+        _ => bail!("no such task: {}\n\n{HELP}", words.join(" ")),
+    }
+}

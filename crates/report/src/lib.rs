@@ -1,1 +1,19 @@
-//! Placeholder until its slice lands.
+//! Outputs: one file per format. Each gets a run and writes it; none queries
+//! the store or measures anything.
+
+pub mod csv;
+pub mod describe;
+#[cfg(test)]
+pub mod fixture;
+pub mod format;
+pub mod html;
+pub mod identity;
+pub mod json;
+pub mod labels;
+#[cfg(test)]
+mod samples;
+pub mod series;
+pub mod summary;
+pub mod terminal;
+pub mod text;
+pub mod warnings;

@@ -1,0 +1,117 @@
+//! The command line.
+
+use assay_model::units::Bytes;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
+Finished trials are kept in every case.";
+
+/// Measures storage honestly: every figure carries evidence of what was
+/// measured.
+#[derive(Debug, Parser)]
+#[command(name = "assay", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What is this storage, how fast is it really, and can I believe it?
+    Qualify(QualifyArgs),
+    /// Lists the stored runs, newest first.
+    List(ListArgs),
+    /// Shows a stored run.
+    Show(ShowArgs),
+    /// Writes a stored run to a file: HTML, JSON or CSV by its name.
+    Report(ReportArgs),
+    /// Serves a host on standard input and output.
+    #[command(hide = true)]
+    Agent,
+}
+
+/// Where runs are kept.
+#[derive(Args, Debug)]
+pub struct StoreArgs {
+    /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
+    /// folder].
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+}
+
+/// `assay qualify`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct QualifyArgs {
+    /// A directory (a test file is made in it and removed), a file (it is only
+    /// read), or a block device (needs --destroy-data).
+    pub path: PathBuf,
+    /// About a minute, with a test file of 256 MiB.
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// Longer trials, with a test file larger than the memory where there is
+    /// room.
+    #[arg(long)]
+    pub thorough: bool,
+    /// How often each job is repeated.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Size of the test file, for example 512M or 4G.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Run only these jobs (see the list in the summary), separated by commas;
+    /// a name may end in *.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Repeat the order, offsets and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Overwrite the block device. All data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+    text.parse()
+}
+
+/// `assay list`.
+#[derive(Args, Debug)]
+pub struct ListArgs {
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay show`.
+#[derive(Args, Debug)]
+pub struct ShowArgs {
+    /// `last`, or the first letters of a run's id.
+    pub run: String,
+    /// Print the run as JSON.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay report`.
+#[derive(Args, Debug)]
+pub struct ReportArgs {
+    /// `last`, or the first letters of a run's id.
+    pub run: String,
+    /// Where to write; its ending decides the format: .html, .json or .csv.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}

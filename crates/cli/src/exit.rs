@@ -1,0 +1,74 @@
+//! Exit codes, and the one line that explains a failure.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// All went well.
+pub const DONE: ExitCode = ExitCode::SUCCESS;
+/// Something failed; finished trials are kept.
+pub const FAILED: u8 = 1;
+/// The command cannot be carried out as given.
+pub const USAGE: u8 = 2;
+/// The device or the target went away.
+pub const LOST: u8 = 5;
+/// Added to the number of the signal that ended the command, as shells do.
+pub const SIGNALLED: u8 = 128;
+
+/// Why a command ends without its result: one line, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    code: u8,
+    message: String,
+}
+
+impl Failure {
+    /// The command cannot be carried out as given.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            code: USAGE,
+            message: message.into(),
+        }
+    }
+
+    /// Something failed on the way.
+    pub fn failed(message: impl Into<String>) -> Self {
+        Self {
+            code: FAILED,
+            message: message.into(),
+        }
+    }
+
+    /// The device or the target went away.
+    pub fn lost(message: impl Into<String>) -> Self {
+        Self {
+            code: LOST,
+            message: message.into(),
+        }
+    }
+
+    /// Prints the line on standard error.
+    pub fn tell(self) -> ExitCode {
+        crate::output::say(&format!("assay: {}", self.message));
+        ExitCode::from(self.code)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<assay_store::StoreError> for Failure {
+    fn from(error: assay_store::StoreError) -> Self {
+        use assay_store::StoreError as E;
+        let code = match error {
+            E::Locked { .. } | E::Full { .. } | E::Sqlite { .. } | E::DamagedRun { .. } => FAILED,
+            _ => USAGE,
+        };
+        Self {
+            code,
+            message: error.to_string(),
+        }
+    }
+}

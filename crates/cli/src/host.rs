@@ -1,0 +1,133 @@
+//! The host's side of a session with an agent.
+
+use crate::exit::Failure;
+use assay_agent::frame::{FrameError, receive, send};
+use assay_model::plan::Plan;
+use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
+use assay_target::{Local, Session, Target};
+use std::io::Write;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A session with an agent.
+pub struct Host {
+    // Before the session: it is dropped first, and with it the agent's input.
+    requests: Requests,
+    session: Session,
+}
+
+/// The way to the agent; can be used from several threads.
+#[derive(Clone)]
+pub struct Requests(Arc<Mutex<Option<Box<dyn Write + Send>>>>);
+
+impl Requests {
+    /// Sends one request.
+    pub fn send(&self, request: &ToAgent) -> Result<(), FrameError> {
+        let mut writer = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match writer.as_mut() {
+            Some(writer) => send(writer, request),
+            None => Ok(()),
+        }
+    }
+
+    /// Ends the agent's input.
+    fn close(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}
+
+impl Host {
+    /// Starts the agent on this machine and greets it.
+    pub fn start() -> Result<Self, Failure> {
+        let program = std::env::current_exe()
+            .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))?;
+        let mut session = Local
+            .spawn(&[program.into(), "agent".into()])
+            .map_err(|error| Failure::failed(error.to_string()))?;
+        let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
+        let mut host = Self { requests, session };
+        host.greet()?;
+        Ok(host)
+    }
+
+    fn greet(&mut self) -> Result<(), Failure> {
+        let greeting = ToAgent::Hello {
+            version: WIRE_VERSION,
+        };
+        match self.ask(&greeting)? {
+            FromAgent::Hello { version } if version == WIRE_VERSION => Ok(()),
+            FromAgent::Hello { version } => Err(Failure::failed(format!(
+                "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
+            ))),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What is behind a path.
+    pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
+        let path = path.to_owned();
+        match self.ask(&ToAgent::Inspect { path })? {
+            FromAgent::Inspected(inspection) => Ok(*inspection),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Removes what killed runs left in a directory.
+    pub fn sweep(&mut self, directory: &Path) -> Result<Vec<Leftover>, Failure> {
+        let directory = directory.to_owned();
+        match self.ask(&ToAgent::Sweep { directory })? {
+            FromAgent::Swept { leftovers } => Ok(leftovers),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Asks the agent to run a plan; what it says is then to be
+    /// [heard](Host::hear).
+    pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
+        let plan = Box::new(plan.clone());
+        self.requests.send(&ToAgent::Run { plan }).map_err(lost)
+    }
+
+    /// The next thing the agent says.
+    pub fn hear(&mut self) -> Result<FromAgent, Failure> {
+        match receive(&mut self.session.reader).map_err(lost)? {
+            Some(FromAgent::Refused(Refusal { usage, message })) => Err(if usage {
+                Failure::usage(message)
+            } else {
+                Failure::failed(message)
+            }),
+            Some(message) => Ok(message),
+            None => Err(Failure::lost("the agent ended unexpectedly")),
+        }
+    }
+
+    /// The way to the agent.
+    pub fn requests(&self) -> Requests {
+        self.requests.clone()
+    }
+
+    fn ask(&mut self, request: &ToAgent) -> Result<FromAgent, Failure> {
+        self.requests.send(request).map_err(lost)?;
+        self.hear()
+    }
+}
+
+impl Drop for Host {
+    fn drop(&mut self) {
+        self.requests.close();
+    }
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+fn lost(error: FrameError) -> Failure {
+    Failure::lost(format!("lost the agent: {error}"))
+}
+
+fn unexpected(message: &FromAgent) -> Failure {
+    let text = format!("{message:?}");
+    let name = text.split([' ', '(', '{']).next().unwrap_or_default();
+    Failure::failed(format!("the agent answered with an unexpected {name}"))
+}

@@ -1,0 +1,47 @@
+//! Standard output is data, standard error is talk.
+
+use crate::exit::Failure;
+use assay_report::terminal::Style;
+use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+
+/// Width when there is no terminal to ask.
+const DEFAULT_WIDTH: usize = 80;
+/// Wider lines are hard to read.
+const MAX_WIDTH: usize = 120;
+
+/// Says a line on standard error. Nobody listening is no reason to stop.
+pub fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes data to standard output. A reader that has seen enough (`| head`)
+/// is no failure.
+pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    match write(&mut out).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(format!(
+            "cannot write to standard output: {error}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// How standard output is to be written: colour only for a terminal that wants
+/// it (<https://no-color.org>).
+pub fn style() -> Style {
+    let stdout = io::stdout();
+    let width = rustix::termios::tcgetwinsize(&stdout)
+        .ok()
+        .map(|size| usize::from(size.ws_col))
+        .filter(|&columns| columns > 0);
+    Style {
+        color: stdout.is_terminal() && colour_wanted(),
+        width: width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH),
+    }
+}
+
+/// Whether the user has not switched colour off.
+pub fn colour_wanted() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}

@@ -1,0 +1,59 @@
+//! Which process makes a run, to tell later whether it still lives.
+
+use assay_store::Owner;
+use std::fs;
+
+/// This process.
+pub fn this_process() -> Owner {
+    let pid = std::process::id();
+    Owner {
+        pid,
+        boot_id: boot_id(),
+        start_ticks: start_ticks(pid).unwrap_or(0),
+    }
+}
+
+/// Whether the process still runs. One on another machine, or before the last
+/// boot, does not run here.
+pub fn is_alive(owner: &Owner) -> bool {
+    owner.boot_id == boot_id() && start_ticks(owner.pid) == Some(owner.start_ticks)
+}
+
+fn boot_id() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id")
+        .map(|text| text.trim().to_owned())
+        .unwrap_or_default()
+}
+
+/// Field 22 of `/proc/PID/stat`; the name in field 2 may hold anything, so
+/// fields are counted after its closing bracket. A zombie runs no more.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let stat = String::from_utf8_lossy(&stat);
+    let (_, fields) = stat.rsplit_once(')')?;
+    let mut fields = fields.split_whitespace();
+    if fields.next()? == "Z" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_a_reused_number_does_not() {
+        let mut owner = this_process();
+        assert!(is_alive(&owner));
+        owner.start_ticks += 1;
+        assert!(!is_alive(&owner));
+    }
+
+    #[test]
+    fn a_process_before_the_last_boot_is_gone() {
+        let mut owner = this_process();
+        owner.boot_id = "another".to_owned();
+        assert!(!is_alive(&owner));
+    }
+}

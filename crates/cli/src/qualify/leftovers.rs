@@ -1,0 +1,66 @@
+//! What killed runs left behind: reported, and cleaned up, by the next start.
+
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::output::say;
+use crate::owner;
+use assay_model::plan::Place;
+use assay_model::wire::Leftover;
+use assay_store::{RunSummary, Store};
+use std::path::{Path, PathBuf};
+
+/// Removes leftover test files where this run and the unfinished ones worked,
+/// and marks unfinished runs as what they are.
+pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Failure> {
+    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    let mut leftovers = Vec::new();
+    for directory in directories(place, &abandoned) {
+        leftovers.extend(host.sweep(&directory)?);
+    }
+    for run in &abandoned {
+        store.mark_interrupted(&run.id)?;
+        say(&format!(
+            "assay: run {} on {} was cut off: its {} finished trials are kept (assay show {})",
+            run.id, run.path, run.trials_done, run.id
+        ));
+        if !leftovers.iter().any(|leftover| leftover.run_id == run.id) {
+            say(&format!(
+                "assay: no leftover test file of run {}: already removed",
+                run.id
+            ));
+        }
+    }
+    for leftover in &leftovers {
+        say(&in_words(leftover));
+    }
+    Ok(())
+}
+
+/// Where test files may be.
+fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = abandoned
+        .iter()
+        .map(|run| run.path.as_str().into())
+        .collect();
+    if let Place::Directory { path } = place {
+        all.push(path.clone());
+    }
+    all.sort();
+    all.dedup();
+    all.retain(|path| Path::is_dir(path));
+    all
+}
+
+fn in_words(leftover: &Leftover) -> String {
+    let folder = leftover.folder.display();
+    match &leftover.problem {
+        None => format!(
+            "assay: removed the leftover test file of run {}: {folder} ({})",
+            leftover.run_id, leftover.size
+        ),
+        Some(problem) => format!(
+            "assay: the leftover test file of run {} in {folder} cannot be removed: {problem}",
+            leftover.run_id
+        ),
+    }
+}

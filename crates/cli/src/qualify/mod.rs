@@ -1,0 +1,302 @@
+//! `assay qualify PATH`: what is this storage, how fast is it really, and can
+//! I believe it?
+
+mod leftovers;
+mod place;
+mod suite;
+
+use crate::args::QualifyArgs;
+use crate::exit::{DONE, Failure};
+use crate::host::Host;
+use crate::interrupt::Interrupt;
+use crate::output::{print, say, style};
+use crate::owner;
+use crate::progress::Progress;
+use crate::stored::store_path;
+use assay_model::plan::{Place, Plan, interleave};
+use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Nanos;
+use assay_model::wire::{FromAgent, Inspection, RunEnd, ToAgent};
+use assay_report::json;
+use assay_report::terminal::write_summary;
+use assay_store::Store;
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+use suite::Scale;
+
+/// Qualifies a path.
+pub fn run(args: &QualifyArgs) -> Result<ExitCode, Failure> {
+    let mut store = Store::open(&store_path(&args.store)?)?;
+    let mut host = Host::start()?;
+    let inspection = host.inspect(&args.path)?;
+    let place = place::admit(&inspection, args.destroy_data)?;
+    leftovers::clear(&mut host, &mut store, &place)?;
+
+    let scale = Scale::new(args, &inspection)?;
+    let plan = plan(args, &inspection, place, &scale)?;
+    announce(&plan, &inspection, &scale, store.path());
+
+    let header = header(plan, inspection);
+    store.begin_run(&header, &owner::this_process())?;
+    let mut trials = Vec::new();
+    let ended = execute(&mut host, &header, &scale, |record| {
+        store.save_trial(&header.id, &record)?;
+        trials.push(record);
+        Ok(())
+    });
+    let ending = ended.unwrap_or_else(Ending::of_failure);
+    let finished_unix_ms = unix_ms();
+    store.finish_run(&header.id, &ending.status, finished_unix_ms)?;
+
+    let run = Run {
+        header,
+        status: ending.status,
+        finished_unix_ms: Some(finished_unix_ms),
+        trials,
+    };
+    present(&run, args.json)?;
+    conclude(&run, ending.failure, ending.signal)
+}
+
+/// Which trials, in which order.
+fn plan(
+    args: &QualifyArgs,
+    inspection: &Inspection,
+    place: Place,
+    scale: &Scale,
+) -> Result<Plan, Failure> {
+    let seed = args.seed.unwrap_or_else(random);
+    let jobs = suite::jobs(args, inspection, &place, scale)?;
+    let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
+    Ok(Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size: scale.file,
+        order: interleave(&trials, seed),
+        jobs,
+    })
+}
+
+/// Says what will be written, where, how much and for how long.
+fn announce(plan: &Plan, inspection: &Inspection, scale: &Scale, store: &Path) {
+    let path = plan.place.path().display();
+    let device = inspection.storage.words();
+    let fs = inspection.storage.mount.as_ref();
+    let fs = fs.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
+    say(&format!("assay: {path} is on {device}{fs}"));
+    let writes = match &plan.place {
+        Place::Directory { .. } => format!(
+            "writes a test file of {} in {path}/.assay-{} (removed at the end), with all trials at most {}",
+            plan.file_size,
+            plan.run_id,
+            suite::written(plan)
+        ),
+        Place::File { .. } => format!("reads {} of {path}, writes nothing there", plan.file_size),
+        Place::Device { .. } => format!(
+            "OVERWRITES the first {} of {path}, with all trials at most {}",
+            plan.file_size,
+            suite::written(plan)
+        ),
+    };
+    say(&format!("assay: {writes}"));
+    say(&format!(
+        "assay: {} trials of {} jobs, about {}, longer on slow storage; run {}, seed {}",
+        plan.order.len(),
+        plan.jobs.len(),
+        minutes(scale.duration(plan)),
+        plan.run_id,
+        plan.seed,
+    ));
+    say(&format!(
+        "assay: every trial is stored in {} as it ends",
+        store.display()
+    ));
+}
+
+fn minutes(span: Nanos) -> String {
+    match span.0.div_ceil(1_000_000_000) {
+        secs @ 0..90 => format!("{secs} s"),
+        secs => format!("{} min", secs.div_ceil(60)),
+    }
+}
+
+fn header(plan: Plan, inspection: Inspection) -> RunHeader {
+    RunHeader {
+        id: plan.run_id.clone(),
+        started_unix_ms: unix_ms(),
+        assay_version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+        plan,
+        system: inspection.system,
+        storage: inspection.storage,
+    }
+}
+
+/// How the trials ended, and with what the command ends.
+struct Ending {
+    status: RunStatus,
+    /// Why, unless all trials were run.
+    failure: Option<Failure>,
+    /// Exit code of the signal that stopped it.
+    signal: Option<u8>,
+}
+
+impl Ending {
+    fn of_failure(failure: Failure) -> Self {
+        Self {
+            status: RunStatus::Failed {
+                error: failure.to_string(),
+            },
+            failure: Some(failure),
+            signal: None,
+        }
+    }
+}
+
+/// Runs the plan; each trial is handed to `save` as it ends.
+fn execute(
+    host: &mut Host,
+    header: &RunHeader,
+    scale: &Scale,
+    mut save: impl FnMut(TrialRecord) -> Result<(), Failure>,
+) -> Result<Ending, Failure> {
+    let plan = &header.plan;
+    let requests = host.requests();
+    let interrupt = Interrupt::catch(move || {
+        say("\nassay: stopping after this I/O; finished trials are kept");
+        // An agent that cannot hear it has ended, which is noticed elsewhere.
+        let _ = requests.send(&ToAgent::Cancel);
+    })
+    .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+    let mut progress = Progress::new(plan, scale.expected(plan));
+    host.run(plan)?;
+    let end = follow(host, plan, &mut progress, &mut save);
+    progress.clear();
+    Ok(ending(end?, interrupt.exit_code()))
+}
+
+/// Listens to the agent until the run is done.
+fn follow(
+    host: &mut Host,
+    plan: &Plan,
+    progress: &mut Progress,
+    save: &mut impl FnMut(TrialRecord) -> Result<(), Failure>,
+) -> Result<RunEnd, Failure> {
+    let mut current = 0;
+    loop {
+        match host.hear()? {
+            FromAgent::Preparing { done, total } => progress.preparing(done, total),
+            FromAgent::TrialStarted { position } => {
+                current = position;
+                if let Some(slot) = plan.order.get(position as usize) {
+                    progress.started(position, &plan.jobs[slot.job].job, slot.trial);
+                }
+            }
+            FromAgent::Progress {
+                elapsed_ns, bytes, ..
+            } => {
+                if let Some(slot) = plan.order.get(current as usize) {
+                    let job = &plan.jobs[slot.job].job;
+                    progress.under_way(current, job, Nanos(elapsed_ns), bytes);
+                }
+            }
+            FromAgent::TrialDone(record) => {
+                let position = record.position;
+                progress.ended(&record);
+                save(*record)?;
+                let stored = ToAgent::Stored { position };
+                host.requests()
+                    .send(&stored)
+                    .map_err(|error| Failure::lost(error.to_string()))?;
+            }
+            FromAgent::RunDone { end } => return Ok(end),
+            FromAgent::Hello { .. }
+            | FromAgent::Inspected(_)
+            | FromAgent::Swept { .. }
+            | FromAgent::Refused(_) => {}
+        }
+    }
+}
+
+fn ending(end: RunEnd, signal: Option<u8>) -> Ending {
+    let (status, failure) = match end {
+        RunEnd::Finished => (RunStatus::Finished, None),
+        RunEnd::Cancelled => (RunStatus::Interrupted, None),
+        RunEnd::DeviceLost { error } => (
+            RunStatus::Failed {
+                error: error.clone(),
+            },
+            Some(Failure::lost(error)),
+        ),
+        RunEnd::Failed { error } => (
+            RunStatus::Failed {
+                error: error.clone(),
+            },
+            Some(Failure::failed(error)),
+        ),
+    };
+    Ending {
+        status,
+        failure,
+        signal,
+    }
+}
+
+/// The run on standard output: a summary, or all of it as JSON.
+fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(|out| json::write(run, out));
+    }
+    let id = &run.header.id;
+    let closing = [
+        format!("Stored as run {id}: assay show {id}"),
+        format!("Full report: assay report {id} -o {id}.html"),
+    ];
+    print(|out| write_summary(run, style(), &closing, out))
+}
+
+/// The exit code: what stopped the run, or whether a trial failed.
+fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<ExitCode, Failure> {
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    if let (RunStatus::Interrupted, Some(code)) = (&run.status, signal) {
+        return Ok(ExitCode::from(code));
+    }
+    let failed = |trial: &TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
+    match run.trials.iter().filter(|trial| failed(trial)).count() {
+        0 => Ok(DONE),
+        count => Err(Failure::failed(format!(
+            "{count} of {} trials failed: see the summary",
+            run.trials.len()
+        ))),
+    }
+}
+
+/// Eight letters and digits without the ones that look alike.
+fn run_id() -> String {
+    const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
+    let bits = random();
+    (0..8)
+        .map(|at| char::from(ALPHABET[((bits >> (5 * at)) & 31) as usize]))
+        .collect()
+}
+
+fn random() -> u64 {
+    let mut bytes = [0; 8];
+    // Before the kernel's pool is ready (early boot) the time must do.
+    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK) {
+        Ok(8) => u64::from_le_bytes(bytes),
+        _ => unix_ms() ^ u64::from(std::process::id()) << 40,
+    }
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

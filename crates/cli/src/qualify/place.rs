@@ -1,0 +1,49 @@
+//! Whether a path may be qualified, and how.
+
+use crate::exit::Failure;
+use assay_model::plan::Place;
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+
+/// The place to work on, or why not.
+pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failure> {
+    let path = inspection.path.clone();
+    let shown = path.display();
+    match inspection.kind {
+        PathKind::Directory { writable: false } => Err(Failure::usage(format!(
+            "no permission to create files in {shown}{}",
+            read_only(inspection)
+        ))),
+        PathKind::Directory { writable: true } => Ok(Place::Directory { path }),
+        PathKind::File {
+            length: Bytes(0), ..
+        } => Err(Failure::usage(format!(
+            "{shown} is empty: give the directory it is in, assay makes its own test file there"
+        ))),
+        PathKind::File {
+            written: Some(false),
+            ..
+        } => Err(Failure::usage(format!(
+            "{shown} has holes or blocks that were never written, reading them would not reach the device: give the directory it is in"
+        ))),
+        PathKind::File { .. } => Ok(Place::File { path }),
+        PathKind::Device { .. } if !inspection.in_use.is_empty() => Err(Failure::usage(format!(
+            "{shown} is in use and is left alone: {}",
+            inspection.in_use.join("; ")
+        ))),
+        PathKind::Device { .. } if !destroy_data => Err(Failure::usage(format!(
+            "{shown} is a block device: qualifying it destroys all data on it; if that is what you want, add --destroy-data"
+        ))),
+        PathKind::Device { .. } => Ok(Place::Device { path }),
+    }
+}
+
+fn read_only(inspection: &Inspection) -> &'static str {
+    let mount = inspection.storage.mount.as_ref();
+    match mount {
+        Some(mount) if mount.options.iter().any(|option| option == "ro") => {
+            ": it is mounted read-only"
+        }
+        _ => "",
+    }
+}

@@ -1,0 +1,317 @@
+//! The jobs of a qualification, and how large and long they are.
+
+use crate::args::QualifyArgs;
+use crate::exit::Failure;
+use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::plan::{Place, Plan, PlannedJob};
+use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::wire::{Inspection, PathKind};
+
+/// Smallest test file: one block of the largest block size.
+const SMALLEST: Bytes = Bytes::mib(1);
+/// What a file system needs besides the files themselves.
+const HEADROOM: Bytes = Bytes::mib(16);
+/// Depth of the jobs that keep several I/Os in flight.
+const DEEP: u32 = 32;
+/// Opening, evicting, flushing and looking around a trial.
+const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
+/// Speed of storage for the estimate of how long writing the file takes.
+const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+
+/// How large and how long.
+#[derive(Clone, Debug)]
+pub struct Scale {
+    /// The test file.
+    pub file: Bytes,
+    /// What each step of the ladder writes.
+    ladder: Bytes,
+    /// The longest time of a trial.
+    trial: Nanos,
+    /// The longest time of the sustained write.
+    sustained: Nanos,
+    /// The most it writes.
+    sustained_bytes: Bytes,
+    /// How often it is repeated.
+    sustained_trials: u32,
+}
+
+impl Scale {
+    /// By `--quick`, `--thorough` and `--size`, as far as there is room.
+    pub fn new(args: &QualifyArgs, inspection: &Inspection) -> Result<Self, Failure> {
+        let mut scale = if args.quick {
+            Self::quick()
+        } else if args.thorough {
+            Self::thorough(inspection.system.memory, args.trials)
+        } else {
+            Self::usual()
+        };
+        scale.file = file_size(args.size, scale.file, scale.ladder, inspection)?;
+        scale.ladder = scale.ladder.min(scale.file);
+        Ok(scale)
+    }
+
+    const fn quick() -> Self {
+        Self {
+            file: Bytes::mib(256),
+            ladder: Bytes::mib(128),
+            trial: Nanos::millis(700),
+            sustained: Nanos::secs(5),
+            sustained_bytes: Bytes::gib(1),
+            sustained_trials: 1,
+        }
+    }
+
+    const fn usual() -> Self {
+        Self {
+            file: Bytes::gib(1),
+            ladder: Bytes::mib(256),
+            trial: Nanos::millis(3_500),
+            sustained: Nanos::secs(30),
+            sustained_bytes: Bytes::gib(8),
+            sustained_trials: 1,
+        }
+    }
+
+    /// A file larger than the memory cannot hide in it.
+    fn thorough(memory: Bytes, trials: u32) -> Self {
+        let file = Bytes((memory.0 + memory.0 / 8).next_multiple_of(MIB));
+        Self {
+            file,
+            ladder: Bytes::gib(1),
+            trial: Nanos::secs(10),
+            sustained: Nanos::secs(300),
+            sustained_bytes: Bytes(file.0.max(Bytes::gib(8).0)),
+            sustained_trials: trials,
+        }
+    }
+
+    /// What each trial may take, in the plan's order.
+    pub fn expected(&self, plan: &Plan) -> Vec<Nanos> {
+        let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
+        jobs.map(|job| Nanos(job.runtime.map_or(0, |limit| limit.0) + AROUND_A_TRIAL.0))
+            .collect()
+    }
+
+    /// What the whole run may take.
+    pub fn duration(&self, plan: &Plan) -> Nanos {
+        let trials: u64 = self.expected(plan).iter().map(|span| span.0).sum();
+        let prepare = match plan.place {
+            Place::File { .. } => 0,
+            _ => self.file.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000,
+        };
+        Nanos(trials + prepare)
+    }
+}
+
+/// The size of the test file: as asked for, or as planned where there is room.
+fn file_size(
+    asked: Option<Bytes>,
+    planned: Bytes,
+    ladder: Bytes,
+    inspection: &Inspection,
+) -> Result<Bytes, Failure> {
+    let path = inspection.path.display();
+    let room = match inspection.kind {
+        PathKind::File { length, .. } => length,
+        PathKind::Device { size } => size,
+        PathKind::Directory { .. } => match inspection.storage.available {
+            Some(available) => {
+                // The ladder writes a second file beside the first.
+                let beside = ladder.min(asked.unwrap_or(planned));
+                Bytes(available.0.saturating_sub(beside.0 + HEADROOM.0))
+            }
+            None => asked.unwrap_or(planned),
+        },
+    };
+    let wanted = asked.unwrap_or(planned);
+    let size = match asked {
+        Some(asked) if asked < SMALLEST => {
+            return Err(Failure::usage(format!(
+                "--size {asked} is below {SMALLEST}"
+            )));
+        }
+        Some(asked) if asked > room => {
+            return Err(Failure::usage(format!(
+                "no room for --size {asked}: {path} has room for {room}"
+            )));
+        }
+        _ => wanted.min(room),
+    };
+    let whole = Bytes(size.0 / MIB * MIB);
+    if whole < SMALLEST {
+        return Err(Failure::usage(format!(
+            "no room: {path} has space for {room}, at least {SMALLEST} is needed"
+        )));
+    }
+    Ok(whole)
+}
+
+/// The most that a plan writes to the storage, with the test file itself.
+pub fn written(plan: &Plan) -> Bytes {
+    let trials: u64 = plan
+        .jobs
+        .iter()
+        .map(|planned| {
+            let per_trial = planned.job.max_written().unwrap_or(plan.file_size);
+            per_trial.0.saturating_mul(planned.trials.into())
+        })
+        .sum();
+    Bytes(plan.file_size.0 + trials)
+}
+
+/// All jobs that make sense here, or those of `--only`.
+pub fn jobs(
+    args: &QualifyArgs,
+    inspection: &Inspection,
+    place: &Place,
+    scale: &Scale,
+) -> Result<Vec<PlannedJob>, Failure> {
+    let engine = inspection.async_engines.first().copied();
+    let mut jobs = all(scale, engine, args.trials);
+    if matches!(place, Place::File { .. }) {
+        jobs.retain(|planned| !planned.job.rw.writes());
+    }
+    for name in &args.only {
+        if !jobs.iter().any(|planned| matches(name, &planned.job.name)) {
+            let known: Vec<&str> = jobs
+                .iter()
+                .map(|planned| planned.job.name.as_str())
+                .collect();
+            return Err(Failure::usage(format!(
+                "--only {name}: no such job here; there are {}",
+                known.join(", ")
+            )));
+        }
+    }
+    if !args.only.is_empty() {
+        jobs.retain(|planned| {
+            args.only
+                .iter()
+                .any(|name| matches(name, &planned.job.name))
+        });
+    }
+    Ok(jobs)
+}
+
+/// Whether a name, or a beginning with `*`, means a job.
+fn matches(name: &str, job: &str) -> bool {
+    name.strip_suffix('*')
+        .map_or(name == job, |beginning| job.starts_with(beginning))
+}
+
+fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob> {
+    let mut jobs = ladder(scale);
+    jobs.extend(read_ladder(scale));
+    jobs.push(direct(scale, "seq-read-1m", Rw::Read, Bytes::mib(1)));
+    jobs.push(direct(scale, "seq-write-1m", Rw::Write, Bytes::mib(1)));
+    for (size, bs) in [
+        ("4k", Bytes::kib(4)),
+        ("8k", Bytes::kib(8)),
+        ("16k", Bytes::kib(16)),
+        ("1m", Bytes::mib(1)),
+    ] {
+        jobs.push(direct(
+            scale,
+            &format!("rand-read-{size}"),
+            Rw::RandRead,
+            bs,
+        ));
+        jobs.push(direct(
+            scale,
+            &format!("rand-write-{size}"),
+            Rw::RandWrite,
+            bs,
+        ));
+    }
+    if let Some(engine) = engine {
+        for (name, rw) in [("read", Rw::RandRead), ("write", Rw::RandWrite)] {
+            let name = format!("rand-{name}-4k-qd{DEEP}");
+            let mut job = direct(scale, &name, rw, Bytes::kib(4));
+            job.ioengine = engine;
+            job.iodepth = DEEP;
+            jobs.push(job);
+        }
+    }
+    jobs.push(mixed(scale));
+    jobs.push(appends(scale));
+    let mut planned: Vec<PlannedJob> = jobs
+        .into_iter()
+        .map(|job| PlannedJob { job, trials })
+        .collect();
+    planned.push(PlannedJob {
+        job: sustained(scale),
+        trials: scale.sustained_trials.min(trials),
+    });
+    planned
+}
+
+/// dd's four ways to write a new file.
+fn ladder(scale: &Scale) -> Vec<Job> {
+    let step = |name: &str| {
+        let mut job = Job::new(name, Rw::Write, Bytes::mib(1), scale.ladder);
+        job.file_state = FileState::Fresh;
+        job.runtime = Some(scale.trial);
+        job
+    };
+    let plain = step("ladder-plain");
+    let mut fdatasync = step("ladder-fdatasync");
+    fdatasync.flush.at_end = Some(FlushCall::Fdatasync);
+    let mut direct = step("ladder-direct");
+    direct.direct = true;
+    let mut dsync = step("ladder-dsync");
+    dsync.sync = OpenSync::Dsync;
+    vec![plain, fdatasync, direct, dsync]
+}
+
+/// The same file read from the page cache and, with an empty one, through it.
+/// (Past it is `seq-read-1m`.)
+fn read_ladder(scale: &Scale) -> Vec<Job> {
+    let step = |name: &str, cache_state| {
+        let mut job = Job::new(name, Rw::Read, Bytes::mib(1), scale.ladder);
+        job.runtime = Some(scale.trial);
+        job.cache_state = cache_state;
+        job
+    };
+    vec![
+        step("read-cached", CacheState::Warm),
+        step("read-buffered", CacheState::Cold),
+    ]
+}
+
+/// Past the page cache, depth 1, until the time is over; writes no more than
+/// the file's size.
+fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes) -> Job {
+    let mut job = Job::new(name, rw, bs, scale.file);
+    job.direct = true;
+    job.time_based = true;
+    job.runtime = Some(scale.trial);
+    if rw.writes() {
+        job.io_size = Some(scale.file);
+    }
+    job
+}
+
+fn mixed(scale: &Scale) -> Job {
+    let mut job = direct(scale, "mixed-4k-70-30", Rw::RandRw, Bytes::kib(4));
+    job.read_percent = 70;
+    job
+}
+
+/// What a logger or a database does: append a little, make it durable.
+fn appends(scale: &Scale) -> Job {
+    let mut job = Job::new("append-4k-fsync", Rw::Write, Bytes::kib(4), scale.ladder);
+    job.file_state = FileState::Fresh;
+    job.flush = Flush {
+        every: Some((1, FlushCall::Fsync)),
+        at_end: None,
+    };
+    job.runtime = Some(scale.trial);
+    job
+}
+
+fn sustained(scale: &Scale) -> Job {
+    let mut job = direct(scale, "sustained-write-1m", Rw::Write, Bytes::mib(1));
+    job.runtime = Some(scale.sustained);
+    job.io_size = Some(scale.sustained_bytes);
+    job
+}

@@ -1,0 +1,108 @@
+//! Parsing the command line; a mistake is explained in one line.
+
+use crate::args::Cli;
+use crate::exit::{DONE, Failure};
+use clap::Parser;
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// The arguments, or the exit code when there is nothing more to do.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
+    Cli::try_parse_from(words).map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let printed = crate::output::print(|out| write!(out, "{}", error.render()));
+            printed.map_or_else(Failure::tell, |()| DONE)
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Failure::usage("no command given: try assay qualify PATH, or assay --help").tell()
+        }
+        _ => Failure::usage(one_line(&error)).tell(),
+    })
+}
+
+/// What is wrong, with the nearest known word, in one line.
+fn one_line(error: &Error) -> String {
+    let argument = text(error, ContextKind::InvalidArg);
+    let value = text(error, ContextKind::InvalidValue).unwrap_or_default();
+    let named = argument.clone().unwrap_or_default();
+    let problem = match error.kind() {
+        ErrorKind::UnknownArgument => {
+            format!(
+                "unknown argument '{named}'{}",
+                nearest(error, ContextKind::SuggestedArg)
+            )
+        }
+        ErrorKind::InvalidSubcommand => {
+            let word = text(error, ContextKind::InvalidSubcommand).unwrap_or_default();
+            let near = nearest(error, ContextKind::SuggestedSubcommand);
+            format!("unknown command '{word}'{near}")
+        }
+        ErrorKind::MissingRequiredArgument => format!("missing: {named}"),
+        ErrorKind::ArgumentConflict => {
+            let other = text(error, ContextKind::PriorArg).unwrap_or_default();
+            format!("{named} and {other} cannot be used together")
+        }
+        ErrorKind::InvalidValue if value.is_empty() => format!("{named} needs a value"),
+        _ => first_line(error),
+    };
+    format!("{problem} (assay --help shows all)")
+}
+
+/// clap's own first line, and the reason behind it where it has one.
+fn first_line(error: &Error) -> String {
+    let rendered = error.render().to_string();
+    let first = rendered.lines().next().unwrap_or_default();
+    first.trim_start_matches("error: ").to_owned()
+}
+
+fn nearest(error: &Error, kind: ContextKind) -> String {
+    text(error, kind).map_or_else(String::new, |known| format!(": did you mean '{known}'?"))
+}
+
+fn text(error: &Error, kind: ContextKind) -> Option<String> {
+    match error.get(kind)? {
+        ContextValue::String(text) => Some(text.clone()),
+        ContextValue::Strings(texts) => Some(texts.join(", ")),
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    fn complaint(words: &[&str]) -> String {
+        let words = std::iter::once("assay").chain(words.iter().copied());
+        one_line(&Cli::try_parse_from(words).unwrap_err())
+    }
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn mistakes_are_named_in_one_line_with_the_nearest_word() {
+        for (words, expected) in [
+            (
+                &["qualify", ".", "--trails", "3"][..],
+                "did you mean '--trials'?",
+            ),
+            (&["qualifi", "."], "did you mean 'qualify'?"),
+            (&["qualify"], "missing: <PATH>"),
+            (&["qualify", ".", "--trials", "0"], "'0'"),
+            (&["qualify", ".", "--size", "3q"], "unknown suffix 'q'"),
+            (
+                &["qualify", ".", "--quick", "--thorough"],
+                "cannot be used together",
+            ),
+            (&["report", "last"], "missing: --output <FILE>"),
+        ] {
+            let line = complaint(words);
+            assert!(line.contains(expected), "{words:?}: {line}");
+            assert_eq!(line.lines().count(), 1, "{line}");
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Figures in words: every number a person reads goes through the `Display`
+//! of `assay_model::units`, so that all outputs print the same digits.
+
+use assay_model::metric::Unit;
+use assay_model::units::{BytesPerSec, Iops, Nanos};
+
+/// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
+#[must_use]
+pub fn quantity(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::BytesPerSec => BytesPerSec(value).to_string(),
+        Unit::Iops => Iops(value).to_string(),
+        Unit::Nanos => nanos(value).to_string(),
+        Unit::Ratio => percent(value),
+        Unit::Count => format!("{value:.0}"),
+    }
+}
+
+/// Two values of one unit: `87.9 .. 88.4 MB/s`, or `990 kB/s .. 1.20 MB/s`
+/// where their prefixes differ; a single value when both print alike.
+#[must_use]
+pub fn range(unit: Unit, low: f64, high: f64) -> String {
+    let (low, high) = (quantity(unit, low), quantity(unit, high));
+    if low == high {
+        return high;
+    }
+    match (low.split_once(' '), high.split_once(' ')) {
+        (Some((number, low_unit)), Some((_, high_unit))) if low_unit == high_unit => {
+            format!("{number} .. {high}")
+        }
+        _ => format!("{low} .. {high}"),
+    }
+}
+
+/// A share as a percentage with as few digits as are honest: `97 %`, `0.4 %`,
+/// and never `100 %` for anything less than all.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value {
+        v if v > 99.0 && v < 99.95 => format!("{v:.1} %"),
+        v if (99.95..100.0).contains(&v) => ">99.9 %".to_owned(),
+        v if v > 0.0 && v < 0.05 => "<0.1 %".to_owned(),
+        v if v > 0.0 && v < 9.95 => format!("{v:.1} %"),
+        v => format!("{v:.0} %"),
+    }
+}
+
+/// A span that was computed as a real number.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; three digits are printed"
+)]
+pub fn nanos(value_ns: f64) -> Nanos {
+    Nanos(value_ns.round() as u64)
+}
+
+/// A temperature as the kernel counts it: `51.2 °C`.
+#[must_use]
+pub fn celsius(millicelsius: i64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
+    let degrees = millicelsius as f64 / 1e3;
+    format!("{degrees:.1} °C")
+}
+
+/// A moment as `2026-11-03 14:05 UTC`.
+#[must_use]
+pub fn utc(unix_ms: u64) -> String {
+    let minutes = unix_ms / 60_000;
+    let (year, month, day) = civil_from_days(minutes / (24 * 60));
+    let (hour, minute) = (minutes / 60 % 24, minutes % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// Year, month and day of a day counted from 1970-01-01. Howard Hinnant,
+/// "chrono-Compatible Low-Level Date Algorithms", `civil_from_days`, for days
+/// from 1970 on.
+pub(crate) fn civil_from_days(days: u64) -> (u64, u64, u64) {
+    let shifted = days + 719_468;
+    let era = shifted / 146_097;
+    let day_of_era = shifted % 146_097;
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 {
+        month_from_march + 3
+    } else {
+        month_from_march - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_names_a_common_unit_once() {
+        assert_eq!(
+            range(Unit::BytesPerSec, 87.9e6, 88.4e6),
+            "87.9 .. 88.4 MB/s"
+        );
+        assert_eq!(
+            range(Unit::Iops, 9_000.0, 23_400.0),
+            "9000 IOPS .. 23.4 k IOPS"
+        );
+        assert_eq!(range(Unit::Nanos, 1.2e6, 1.2e6), "1.20 ms");
+    }
+
+    #[test]
+    fn a_percentage_never_rounds_up_to_all_or_down_to_nothing() {
+        assert_eq!(percent(1.0), "100 %");
+        assert_eq!(percent(0.9999), ">99.9 %");
+        assert_eq!(percent(0.994), "99.4 %");
+        assert_eq!(percent(0.42), "42 %");
+        assert_eq!(percent(0.0001), "<0.1 %");
+        assert_eq!(percent(0.0), "0 %");
+    }
+
+    #[test]
+    fn moments_are_utc() {
+        assert_eq!(utc(0), "1970-01-01 00:00 UTC");
+        assert_eq!(utc(951_827_696_000), "2000-02-29 12:34 UTC");
+        assert_eq!(utc(1_795_000_000_000), "2026-11-18 11:06 UTC");
+    }
+}

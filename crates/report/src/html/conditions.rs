@@ -1,0 +1,121 @@
+//! What was in force during the trials: one value where all agree, else all.
+
+use super::parts;
+use crate::format::celsius;
+use crate::identity::Fact;
+use crate::summary::Summary;
+use crate::text::{clean, enumerate};
+use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
+use assay_model::units::Bytes;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+    let trials = summary.run.trials.iter();
+    let evidence: Vec<&Evidence> = trials.filter_map(|t| t.evidence.as_ref()).collect();
+    if evidence.is_empty() {
+        return None;
+    }
+    Some(html! {
+        p.soft { "As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence." }
+        (parts::facts(&facts(&evidence)))
+    })
+}
+
+fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
+    let queues = |of: fn(&QueueSettings) -> Option<String>| {
+        let queues = evidence.iter().flat_map(|e| &e.queues);
+        distinct(queues.filter_map(|q| Some(format!("{} ({})", of(q)?, clean(&q.name)))))
+    };
+    let snapshots = || evidence.iter().flat_map(|e| [&e.before, &e.after]);
+    let cpus = || snapshots().flat_map(|s| &s.cpus);
+    let governors = distinct(cpus().filter_map(|cpu| Some(clean(cpu.governor.as_deref()?))));
+    let memory = snapshots().filter_map(|s| s.memory?.available_bytes);
+    let facts: [(&'static str, Option<String>); 10] = [
+        (
+            "I/O scheduler",
+            queues(|q| q.scheduler.as_deref().map(clean)),
+        ),
+        (
+            "read-ahead",
+            queues(|q| Some(format!("{} KiB", q.read_ahead_kib?))),
+        ),
+        (
+            "queue depth of the scheduler",
+            queues(|q| Some(q.nr_requests?.to_string())),
+        ),
+        (
+            "largest request",
+            queues(|q| Some(format!("{} KiB", q.max_request_kib?))),
+        ),
+        ("write cache", queues(|q| Some(cache(q)?.to_owned()))),
+        ("CPU governor", governors),
+        (
+            "CPU frequency",
+            span(cpus().filter_map(|c| c.khz), |khz| {
+                format!("{} MHz", khz / 1_000)
+            }),
+        ),
+        (
+            "memory available",
+            span(memory, |bytes| Bytes(bytes).to_string()),
+        ),
+        ("temperature", heat(snapshots())),
+        (
+            "share of a trial that tasks waited for I/O",
+            pressure(evidence),
+        ),
+    ];
+    facts
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect()
+}
+
+fn cache(queue: &QueueSettings) -> Option<&'static str> {
+    use assay_model::evidence::WriteCache;
+    Some(match queue.write_cache? {
+        WriteCache::Back => "volatile (write back)",
+        WriteCache::Through => "none (write through)",
+    })
+}
+
+fn distinct(values: impl Iterator<Item = String>) -> Option<String> {
+    let mut seen: Vec<String> = Vec::new();
+    for value in values {
+        if !seen.contains(&value) {
+            seen.push(value);
+        }
+    }
+    (!seen.is_empty()).then(|| enumerate(&seen))
+}
+
+fn span<T: Ord + Copy>(
+    values: impl Iterator<Item = T> + Clone,
+    show: impl Fn(T) -> String,
+) -> Option<String> {
+    let (low, high) = (values.clone().min()?, values.max()?);
+    let (low, high) = (show(low), show(high));
+    Some(if low == high {
+        low
+    } else {
+        format!("{low} to {high}")
+    })
+}
+
+/// The hottest zone, coolest to hottest moment.
+fn heat<'s>(snapshots: impl Iterator<Item = &'s Snapshot>) -> Option<String> {
+    let hottest = snapshots.filter_map(|s| s.thermal.iter().map(|zone| zone.millicelsius).max());
+    let hottest: Vec<i64> = hottest.collect();
+    span(hottest.into_iter(), celsius)
+}
+
+fn pressure(evidence: &[&Evidence]) -> Option<String> {
+    let waits = evidence.iter().filter_map(|e| {
+        let (before, after) = (e.before.pressure?, e.after.pressure?);
+        let elapsed_ns = e.after.at_ns.checked_sub(e.before.at_ns)?;
+        let waited_ns = after.io_some_us.checked_sub(before.io_some_us)? * 1_000;
+        (elapsed_ns > 0).then(|| waited_ns * 100 / elapsed_ns)
+    });
+    let waits: Vec<u64> = waits.collect();
+    span(waits.into_iter(), |share| format!("{share} %"))
+}

@@ -1,0 +1,56 @@
+//! Rate over time: of every sequential and sustained job, and of every other
+//! trial in which something stood still.
+
+use super::charts::rate;
+use crate::describe;
+use crate::series::Course;
+use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
+use crate::text::clean;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+    let figures: Vec<Markup> = summary
+        .jobs
+        .iter()
+        .flat_map(|job| job.trials.iter().map(move |trial| (job, trial)))
+        .filter_map(|(job, trial)| {
+            let course = Course::of(trial.measured()?)?;
+            is_shown(job, &course).then(|| figure(job, trial, &course))
+        })
+        .collect();
+    (!figures.is_empty()).then(|| {
+        html! {
+            p.soft {
+                "Reads and writes together, in intervals of the trial's series. The lane below the curve marks \
+                 every interval in which nothing completed. Dashed lines are steady levels, drawn where the \
+                 rate changed for good. A long curve is thinned out to the smallest and the largest rate of \
+                 each stretch, so that no dip is lost."
+            }
+            div.charts { @for figure in &figures { (figure) } }
+        }
+    })
+}
+
+fn is_shown(job: &JobSummary<'_>, course: &Course) -> bool {
+    matches!(
+        job.group,
+        Group::Ladder | Group::Sequential | Group::Sustained
+    ) || !course.stalls.is_empty()
+}
+
+fn figure(job: &JobSummary<'_>, trial: &JudgedTrial<'_>, course: &Course) -> Markup {
+    let name = format!("{}, trial {}", clean(&job.job.name), trial.record.trial);
+    let words = describe::course(trial, course);
+    let class = if job.job.rw.reads() { "read" } else { "write" };
+    let levels: Vec<(usize, usize, f64)> = match course.levels.as_slice() {
+        [_] => Vec::new(),
+        levels => levels.iter().map(|l| (l.start, l.end, l.rate)).collect(),
+    };
+    let description = format!("Rate over time of {name}: {words}");
+    html! {
+        figure {
+            (rate::draw(&course.rates, &levels, class, &description))
+            figcaption { b { (name) } ": " (words) }
+        }
+    }
+}

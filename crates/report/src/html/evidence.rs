@@ -1,0 +1,196 @@
+//! The evidence of every trial, folded away by job.
+
+use super::parts;
+use crate::format::{celsius, percent};
+use crate::summary::{JobSummary, JudgedTrial, Summary};
+use crate::text::clean;
+use assay_model::evidence::{CpuState, Evidence, Snapshot};
+use assay_model::job::Direction;
+use assay_model::label::DirectionEvidence;
+use assay_model::units::Bytes;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+    let jobs: Vec<&JobSummary<'_>> = summary
+        .jobs
+        .iter()
+        .filter(|job| job.trials.iter().any(|trial| trial.measured().is_some()))
+        .collect();
+    (!jobs.is_empty()).then(|| {
+        html! {
+            p.soft {
+                "What the kernel said just before and just after each trial, and the label that follows from it. \
+                 A dash means that the kernel does not tell."
+            }
+            @for job in jobs { (of_job(job)) }
+        }
+    })
+}
+
+fn of_job(job: &JobSummary<'_>) -> Markup {
+    let both = job.job.rw.reads() && job.job.rw.writes();
+    html! {
+        details {
+            summary {
+                strong { (clean(&job.job.name)) } " "
+                @for direction in [Direction::Read, Direction::Write] {
+                    @let labels = job.labels(Some(direction));
+                    @if both { (direction) ": " }
+                    (parts::labels(&labels)) " "
+                }
+            }
+            div.scroll tabindex="0" {
+                table {
+                    thead {
+                        tr {
+                            @for column in COLUMNS { th scope="col" { (column) } }
+                        }
+                    }
+                    tbody {
+                        @for trial in job.trials.iter().filter(|trial| trial.measured().is_some()) {
+                            (of_trial(trial))
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+const COLUMNS: [&str; 12] = [
+    "Trial",
+    "Of",
+    "Label",
+    "Because",
+    "Device share",
+    "Bytes by layer",
+    "Flushes",
+    "Volatile cache",
+    "Dirty at stop",
+    "Others on the device",
+    "Queue",
+    "CPU and heat",
+];
+
+fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
+    let number = trial.record.trial;
+    let rows: Vec<(Direction, &DirectionEvidence)> = trial.directions().collect();
+    let outcome = trial.record.outcome.word();
+    html! {
+        @if rows.is_empty() {
+            tr {
+                th scope="row" { (number) " " (outcome) }
+                td {}
+                td {
+                    @if trial.judgement.is_some() { "nothing moved" }
+                    @else { @for measured in trial.labels(None) { (parts::label(&measured)) } }
+                }
+                td colspan="9" { "no evidence of bytes moved" }
+            }
+        }
+        @for (direction, evidence) in rows {
+            tr {
+                th scope="row" { (number) @if outcome != "completed" { " (" (outcome) ")" } }
+                td { (direction) }
+                td { (parts::label(&evidence.measured)) }
+                (judged(evidence))
+                td { (others(trial)) }
+                (conditions(trial))
+            }
+        }
+    }
+}
+
+fn judged(evidence: &DirectionEvidence) -> Markup {
+    html! {
+        td { (clean(&evidence.because)) }
+        td { (or_dash(evidence.device_share.map(percent))) }
+        td {
+            @for (name, bytes) in &evidence.layers {
+                div { (clean(name)) ": " (Bytes(*bytes)) }
+            }
+        }
+        td { (or_dash(evidence.flushes)) }
+        td { (or_dash(evidence.volatile_cache.map(|volatile| if volatile { "yes" } else { "no" }))) }
+        td { (or_dash(evidence.dirty_bytes_at_stop.map(Bytes))) }
+    }
+}
+
+fn others(trial: &JudgedTrial<'_>) -> String {
+    let foreign = trial.judgement.as_ref().and_then(|j| j.foreign.as_ref());
+    let Some(foreign) = foreign else {
+        return DASH.to_owned();
+    };
+    if foreign.read_bytes == 0 && foreign.write_bytes == 0 {
+        return "none".to_owned();
+    }
+    let (read, written) = (Bytes(foreign.read_bytes), Bytes(foreign.write_bytes));
+    let who: Vec<String> = foreign
+        .processes
+        .iter()
+        .map(|process| format!("{} [{}]", clean(&process.name), process.pid))
+        .collect();
+    format!("read {read}, wrote {written} {}", who.join(", "))
+}
+
+fn conditions(trial: &JudgedTrial<'_>) -> Markup {
+    let evidence = trial.record.evidence.as_ref();
+    html! {
+        td {
+            @for queue in evidence.iter().flat_map(|e| &e.queues) {
+                div {
+                    (clean(&queue.name)) ": "
+                    (clean(queue.scheduler.as_deref().unwrap_or(DASH)))
+                    @if let Some(kib) = queue.read_ahead_kib { ", read-ahead " (kib) " KiB" }
+                }
+            }
+        }
+        td { (or_dash(evidence.map(cpu_and_heat))) }
+    }
+}
+
+fn cpu_and_heat(evidence: &Evidence) -> String {
+    let mut words = Vec::new();
+    let mut governors: Vec<&str> = Vec::new();
+    for governor in evidence
+        .before
+        .cpus
+        .iter()
+        .filter_map(|c| c.governor.as_deref())
+    {
+        if !governors.contains(&governor) {
+            governors.push(governor);
+        }
+    }
+    words.extend(governors.iter().map(|governor| clean(governor)));
+    let mhz = |snapshot: &Snapshot| fastest(&snapshot.cpus).map(|khz| khz / 1_000);
+    if let (Some(before), Some(after)) = (mhz(&evidence.before), mhz(&evidence.after)) {
+        words.push(if before == after {
+            format!("{after} MHz")
+        } else {
+            format!("{before} to {after} MHz")
+        });
+    }
+    let hottest = evidence
+        .after
+        .thermal
+        .iter()
+        .max_by_key(|zone| zone.millicelsius);
+    words.extend(
+        hottest.map(|zone| format!("{} {}", clean(&zone.name), celsius(zone.millicelsius))),
+    );
+    if words.is_empty() {
+        words.push(DASH.to_owned());
+    }
+    words.join(", ")
+}
+
+fn fastest(cpus: &[CpuState]) -> Option<u64> {
+    cpus.iter().filter_map(|cpu| cpu.khz).max()
+}
+
+const DASH: &str = "\u{2013}";
+
+fn or_dash(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| DASH.to_owned(), |value| value.to_string())
+}

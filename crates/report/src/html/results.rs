@@ -1,0 +1,121 @@
+//! The result of each figure with its trials.
+
+use super::charts::strip::{Strip, common_extent};
+use super::parts;
+use crate::describe;
+use crate::format::{percent, quantity, range};
+use crate::summary::{Figure, Group, JobSummary, Summary};
+use crate::text::clean;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+    let figures: Vec<(&JobSummary<'_>, Figure)> = summary
+        .jobs
+        .iter()
+        .flat_map(|job| job.headlines().into_iter().map(move |figure| (job, figure)))
+        .collect();
+    if figures.is_empty() {
+        return None;
+    }
+    let values: Vec<Vec<f64>> = figures.iter().map(|(_, figure)| plain(figure)).collect();
+    let strips: Vec<Strip<'_>> = figures
+        .iter()
+        .zip(&values)
+        .map(|((job, figure), values)| strip(job, figure, values))
+        .collect();
+    let extent = common_extent(&strips);
+    let rows: Vec<(&JobSummary<'_>, &Figure, &Strip<'_>)> = figures
+        .iter()
+        .zip(&strips)
+        .map(|((job, figure), strip)| (*job, figure, strip))
+        .collect();
+    Some(html! {
+        p.soft {
+            "The result is the median of the trials. On the strips each ring is a trial and the bar is the \
+             95 % interval of the geometric mean; the long tick is the median, the ends are \u{b1}"
+            (percent(extent)) " of it, the same for all, and an arrow points to what lies beyond."
+        }
+        div.scroll.stack tabindex="0" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Job" }
+                        th scope="col" { "Figure" }
+                        th.n scope="col" { "Result" }
+                        th scope="col" { "Measured" }
+                        th.n scope="col" { "Lowest .. highest" }
+                        th.n scope="col" { "Trials" }
+                        th scope="col" { "Trials around the median" }
+                        th.n scope="col" { "p99" }
+                    }
+                }
+                @for group in Group::ALL {
+                    (body(group, &rows, extent))
+                }
+            }
+        }
+    })
+}
+
+fn body(group: Group, rows: &[(&JobSummary<'_>, &Figure, &Strip<'_>)], extent: f64) -> Markup {
+    let rows: Vec<_> = rows
+        .iter()
+        .filter(|(job, _, _)| job.group == group)
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            tbody {
+                tr.group { th colspan="8" scope="rowgroup" { (group.title()) } }
+                @for (job, figure, strip) in rows {
+                    (row(job, figure, &strip.draw(extent)))
+                }
+            }
+        }
+    }
+}
+
+fn row(job: &JobSummary<'_>, figure: &Figure, strip: &Markup) -> Markup {
+    let stats = &figure.stats;
+    let p99 = describe::p99_of(job, figure);
+    html! {
+        tr {
+            th scope="row" {
+                (clean(&job.job.name))
+                br;
+                span.soft { (describe::job(job.job)) }
+            }
+            td data-name="Figure" { (describe::metric(&figure.name)) }
+            td.n.main data-name="Result" { (quantity(figure.unit, stats.median)) }
+            td data-name="Measured" { (parts::labels(&figure.labels)) }
+            td.n data-name="Lowest .. highest" { (range(figure.unit, stats.min, stats.max)) }
+            td.n data-name="Trials" { (stats.n) }
+            td { (strip) }
+            td.n data-name="p99" { @if let Some(p99) = p99 { (quantity(p99.unit, p99.stats.median)) } }
+        }
+    }
+}
+
+fn plain(figure: &Figure) -> Vec<f64> {
+    figure.values.iter().map(|(_, value)| *value).collect()
+}
+
+fn strip<'v>(job: &JobSummary<'_>, figure: &Figure, values: &'v [f64]) -> Strip<'v> {
+    let stats = &figure.stats;
+    let each: Vec<String> = values.iter().map(|v| quantity(figure.unit, *v)).collect();
+    let interval = stats.interval.map(|interval| {
+        let range = range(figure.unit, interval.low, interval.high);
+        format!("; 95 % interval {range}")
+    });
+    Strip {
+        values,
+        median: stats.median,
+        interval: stats.interval.map(|interval| (interval.low, interval.high)),
+        description: format!(
+            "{} {}: trials {}{}",
+            clean(&job.job.name),
+            describe::metric(&figure.name),
+            each.join(", "),
+            interval.unwrap_or_default()
+        ),
+    }
+}

@@ -1,0 +1,49 @@
+//! Who the device is, where the path leads, which run and machine it was.
+
+use super::parts;
+use crate::identity;
+use crate::summary::Summary;
+use crate::text::clean;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Markup {
+    let run = summary.run;
+    let storage = &run.header.storage;
+    let devices = storage
+        .layers
+        .iter()
+        .filter(|layer| identity::is_device(layer));
+    html! {
+        div.columns {
+            @for layer in devices {
+                div {
+                    h3 { "Device " (clean(&layer.name)) }
+                    (parts::facts(&identity::device_facts(layer)))
+                    @if !layer.identity.raw.is_empty() {
+                        details {
+                            summary { "As the kernel shows it" }
+                            dl.raw {
+                                @for (name, value) in &layer.identity.raw {
+                                    dt { code { (clean(name)) } }
+                                    dd { code { (clean(value)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+            div {
+                h3 { "Path" }
+                (parts::facts(&identity::path_facts(storage)))
+            }
+            div {
+                h3 { "Run" }
+                (parts::facts(&identity::run_facts(summary)))
+            }
+            div {
+                h3 { "Machine" }
+                (parts::facts(&identity::system_facts(run)))
+            }
+        }
+    }
+}

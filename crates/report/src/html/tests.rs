@@ -1,0 +1,137 @@
+use super::write;
+use crate::summary::Summary;
+use crate::{fixture, samples};
+use assay_model::run::Run;
+
+fn written(run: &Run) -> String {
+    let mut out = Vec::new();
+    write(run, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn the_page_asks_nobody_for_anything() {
+    let page = written(&samples::with_sustained());
+    for reference in [
+        "http:", "https:", "//cdn", "<link", "<script", "@import", "url(", "src=",
+    ] {
+        assert!(!page.contains(reference), "the page contains {reference}");
+    }
+}
+
+#[test]
+fn hostile_names_are_shown_and_not_obeyed() {
+    let page = written(&samples::hostile());
+    assert!(page.contains("&lt;script&gt;alert(1)&lt;/script&gt;&quot;"));
+    assert!(page.contains("\\u{1b}[2J\\u{202e}\\n"));
+    assert!(!page.contains("<script"));
+    for forbidden in ['\u{1b}', '\u{202e}'] {
+        assert!(!page.contains(forbidden));
+    }
+    // An unescaped quote would end an attribute and start a new one.
+    assert!(!page.contains("</script>\"'"));
+}
+
+#[test]
+fn every_trial_that_measured_stands_with_its_label() {
+    let run = samples::with_sustained();
+    let page = written(&run);
+    let evidence = section(&page, "evidence");
+    for job in &Summary::of(&run).jobs {
+        let rows: usize = job.trials.iter().map(|t| t.directions().count()).sum();
+        if rows == 0 {
+            continue;
+        }
+        let name = format!("<strong>{}</strong>", job.job.name);
+        let of_job = evidence.split_once(&name).unwrap().1;
+        let of_job = of_job.split_once("</details>").unwrap().0;
+        let body = of_job.split_once("<tbody>").unwrap().1;
+        assert_eq!(body.matches("<tr>").count(), rows, "{name}");
+        for trial in &job.trials {
+            for (_, judged) in trial.directions() {
+                assert!(
+                    body.contains(&format!(">{}</span>", judged.measured)),
+                    "{name}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn the_label_stands_in_the_row_of_its_figure() {
+    let page = written(&fixture::run());
+    let results = section(&page, "results");
+    for (job, label) in [
+        ("dd-plain", "page-cache"),
+        ("dd-direct", "device-unflushed"),
+        ("seq-read-1m", "device"),
+        ("rand-read-4k", "mixed"),
+        ("fsync-append-4k", "unknown"),
+    ] {
+        let row = results.split_once(&format!("{job}<br>")).unwrap().1;
+        let row = row.split_once("</tr>").unwrap().0;
+        assert!(
+            row.contains(&format!("class=\"label {label}\"")),
+            "{job}: {row}"
+        );
+    }
+}
+
+#[test]
+fn skipped_and_failed_trials_are_listed_with_their_reasons() {
+    let page = written(&fixture::run());
+    let unfinished = section(&page, "unfinished");
+    assert!(unfinished.contains("io_uring turned off"));
+    assert!(unfinished.contains("Input/output error"));
+}
+
+#[test]
+fn a_stall_is_drawn() {
+    let page = written(&fixture::run());
+    let course = section(&page, "course");
+    let stalled = course
+        .split_once("Rate over time of dd-direct, trial 2")
+        .unwrap()
+        .1;
+    let stalled = stalled.split_once("</svg>").unwrap().0;
+    assert_eq!(stalled.matches("class=\"stall\"").count(), 1);
+    assert_eq!(
+        course.matches("class=\"stall\"").count(),
+        1,
+        "others have none"
+    );
+}
+
+#[test]
+fn every_picture_is_described() {
+    let page = written(&samples::with_sustained());
+    let pictures = page.matches("<svg").count();
+    assert!(pictures > 20);
+    assert_eq!(page.matches("role=\"img\" aria-label=\"").count(), pictures);
+    assert!(!page.contains("aria-label=\"\""));
+}
+
+#[test]
+fn runs_without_figures_give_a_page_too() {
+    for run in [samples::empty(), samples::void(), samples::only_failures()] {
+        let page = written(&run);
+        assert!(page.ends_with("</html>"));
+        assert!(!page.contains("NaN") && !page.contains("id=\"results\""));
+    }
+    let failed = written(&samples::only_failures());
+    assert!(failed.contains("No space left on device"));
+}
+
+#[test]
+fn a_large_run_stays_a_modest_page() {
+    let page = written(&samples::large());
+    assert!(page.len() < 800_000, "{} bytes", page.len());
+}
+
+/// The markup of one section.
+fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
+    let start = page.find(&format!("<section id=\"{anchor}\"")).unwrap();
+    let rest = &page[start..];
+    &rest[..rest.find("</section>").unwrap()]
+}

@@ -1,0 +1,158 @@
+//! What the trials of one job measured: one label where all agree, else every
+//! label with its count, so that a disagreement is never hidden.
+
+use crate::format::percent;
+use crate::text::{clean, count};
+use assay_model::label::Measured;
+use std::fmt;
+
+/// The labels of several trials.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Labels(Vec<Measured>);
+
+impl Labels {
+    /// Whether there is none at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Each trial's label.
+    pub fn iter(&self) -> impl Iterator<Item = &Measured> {
+        self.0.iter()
+    }
+
+    /// The one label that all trials have; `None` when they differ or there
+    /// is no trial.
+    #[must_use]
+    pub fn agreed(&self) -> Option<&'static str> {
+        match self.counts().as_slice() {
+            [(label, _)] => Some(label),
+            _ => None,
+        }
+    }
+
+    /// Each label with its number of trials, most frequent first.
+    #[must_use]
+    pub fn counts(&self) -> Vec<(&'static str, usize)> {
+        let mut counts: Vec<(&'static str, usize)> = Vec::new();
+        for measured in &self.0 {
+            match counts.iter_mut().find(|(l, _)| *l == measured.label()) {
+                Some((_, n)) => *n += 1,
+                None => counts.push((measured.label(), 1)),
+            }
+        }
+        counts.sort_by_key(|(_, n)| std::cmp::Reverse(*n));
+        counts
+    }
+
+    /// Whether any trial has that label.
+    #[must_use]
+    pub fn has(&self, label: &str) -> bool {
+        self.0.iter().any(|measured| measured.label() == label)
+    }
+
+    /// Why trials are `unknown`, each reason once, safe to show.
+    #[must_use]
+    pub fn unknown_reasons(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        for measured in &self.0 {
+            if let Measured::Unknown { why } = measured {
+                let why = clean(why);
+                if !reasons.contains(&why) {
+                    reasons.push(why);
+                }
+            }
+        }
+        reasons
+    }
+
+    /// Smallest and largest device share of the `mixed` trials.
+    #[must_use]
+    pub fn mixed_shares(&self) -> Option<(f64, f64)> {
+        let shares = self.0.iter().filter_map(|measured| match measured {
+            Measured::Mixed { device_share } => Some(*device_share),
+            _ => None,
+        });
+        shares.fold(None, |range, share| match range {
+            None => Some((share, share)),
+            Some((low, high)) => Some((share.min(low), share.max(high))),
+        })
+    }
+
+    /// Names one label, `mixed` with its shares.
+    #[must_use]
+    pub fn describe(&self, label: &str) -> String {
+        match self.mixed_shares() {
+            Some((low, high)) if label == "mixed" => {
+                let (low, high) = (percent(low), percent(high));
+                if low == high {
+                    format!("mixed (device {low})")
+                } else {
+                    let low = low.trim_end_matches(" %");
+                    format!("mixed (device {low}..{high})")
+                }
+            }
+            _ => label.to_owned(),
+        }
+    }
+}
+
+impl FromIterator<Measured> for Labels {
+    fn from_iter<I: IntoIterator<Item = Measured>>(labels: I) -> Self {
+        Self(labels.into_iter().collect())
+    }
+}
+
+/// `device`, `mixed (device 40..60 %)`, or `device in 2 trials, page-cache in
+/// 1 trial`.
+impl fmt::Display for Labels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let counts = self.counts();
+        if let [(label, _)] = counts.as_slice() {
+            return f.write_str(&self.describe(label));
+        }
+        for (index, (label, n)) in counts.iter().enumerate() {
+            let separator = if index == 0 { "" } else { ", " };
+            let trials = count(*n as u64, "trial");
+            write!(f, "{separator}{} in {trials}", self.describe(label))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mixed(device_share: f64) -> Measured {
+        Measured::Mixed { device_share }
+    }
+
+    #[test]
+    fn agreement_is_one_word() {
+        let labels: Labels = [Measured::Device, Measured::Device].into_iter().collect();
+        assert_eq!(labels.to_string(), "device");
+        assert_eq!(labels.agreed(), Some("device"));
+    }
+
+    #[test]
+    fn a_disagreement_names_every_label_and_its_count() {
+        let labels: Labels = [Measured::PageCache, Measured::Device, Measured::Device]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            labels.to_string(),
+            "device in 2 trials, page-cache in 1 trial"
+        );
+        assert_eq!(labels.agreed(), None);
+    }
+
+    #[test]
+    fn mixed_tells_its_shares() {
+        let labels: Labels = [mixed(0.4), mixed(0.6)].into_iter().collect();
+        assert_eq!(labels.to_string(), "mixed (device 40..60 %)");
+        let same: Labels = [mixed(0.4), mixed(0.4)].into_iter().collect();
+        assert_eq!(same.to_string(), "mixed (device 40 %)");
+    }
+}

@@ -1,0 +1,207 @@
+//! Runs at the edges, made from the fixture: empty, failing, hostile, large,
+//! with a sustained write.
+
+use crate::fixture;
+use assay_model::job::{Job, Rw};
+use assay_model::plan::PlannedJob;
+use assay_model::rng::SplitMix64;
+use assay_model::run::{Run, RunStatus};
+use assay_model::storage::Layer;
+use assay_model::trial::{Gap, Interval, Outcome, TrialRecord};
+use assay_model::units::{Bytes, GIB, MIB};
+
+/// Planned, but ended before its first trial.
+pub fn empty() -> Run {
+    let mut run = fixture::run();
+    run.trials.clear();
+    run.status = RunStatus::Interrupted;
+    run
+}
+
+/// Nothing planned either.
+pub fn void() -> Run {
+    let mut run = empty();
+    run.header.plan.jobs.clear();
+    run.header.storage.layers.clear();
+    run.header.storage.mount = None;
+    run
+}
+
+/// Every trial failed before it measured anything.
+pub fn only_failures() -> Run {
+    let mut run = fixture::run();
+    for trial in &mut run.trials {
+        trial.outcome = Outcome::Failed {
+            error: "cannot open /data/assay/assay.tmp: No space left on device".to_owned(),
+        };
+        trial.measured = None;
+        trial.evidence = None;
+    }
+    run
+}
+
+/// What a hostile device or user might call things.
+pub const HOSTILE: &str = "<script>alert(1)</script>\"'&\u{1b}[2J\u{202e}\n";
+
+/// Every text that comes from outside is hostile.
+pub fn hostile() -> Run {
+    let mut run = fixture::run();
+    let evil = || HOSTILE.to_owned();
+    run.header.id = evil();
+    run.header.command = vec![evil()];
+    run.header.assay_version = evil();
+    let system = &mut run.header.system;
+    system.kernel = evil();
+    system.machine = evil();
+    for text in [
+        &mut system.hostname,
+        &mut system.board,
+        &mut system.os,
+        &mut system.cpu_model,
+    ] {
+        *text = Some(evil());
+    }
+    run.header.storage.path = HOSTILE.into();
+    if let Some(mount) = &mut run.header.storage.mount {
+        mount.fs_type = evil();
+        mount.source = evil();
+        mount.options = vec![evil()];
+    }
+    run.header.storage.layers.iter_mut().for_each(poison);
+    for planned in &mut run.header.plan.jobs {
+        planned.job.name.push_str(HOSTILE);
+    }
+    for trial in &mut run.trials {
+        trial.job.name.push_str(HOSTILE);
+        if let Outcome::Failed { error } = &mut trial.outcome {
+            *error = evil();
+        }
+        if let Outcome::Skipped { reasons } = &mut trial.outcome {
+            *reasons = vec![evil()];
+        }
+        let Some(evidence) = &mut trial.evidence else {
+            continue;
+        };
+        for queue in &mut evidence.queues {
+            queue.scheduler = Some(evil());
+        }
+        for process in evidence.other_processes.iter_mut().flatten() {
+            process.name = evil();
+        }
+        for cpu in &mut evidence.before.cpus {
+            cpu.governor = Some(evil());
+        }
+        for zone in &mut evidence.after.thermal {
+            zone.name = evil();
+        }
+    }
+    run
+}
+
+fn poison(layer: &mut Layer) {
+    let identity = &mut layer.identity;
+    for text in [
+        &mut identity.model,
+        &mut identity.vendor,
+        &mut identity.serial,
+        &mut identity.firmware,
+        &mut identity.bus,
+        &mut identity.life_time,
+    ] {
+        *text = Some(HOSTILE.to_owned());
+    }
+    identity.raw.insert(HOSTILE.to_owned(), HOSTILE.to_owned());
+}
+
+/// The fixture with one sustained write of 4 GiB: fast for its first GiB, then
+/// slow, with two stalls.
+pub fn with_sustained() -> Run {
+    let mut run = fixture::run();
+    let like = run
+        .trials
+        .iter()
+        .find(|t| t.job.name == "dd-direct")
+        .unwrap();
+    let mut trial = TrialRecord {
+        job: Job {
+            direct: true,
+            ..Job::new("sustained-write", Rw::Write, Bytes::mib(1), Bytes::gib(4))
+        },
+        trial: 1,
+        ..like.clone()
+    };
+    let points = sustained_points();
+    let written: u64 = points.iter().map(|point| point.write_bytes).sum();
+    let measured = trial.measured.as_mut().unwrap();
+    measured.elapsed_ns = points.len() as u64 * 100_000_000;
+    measured.longest_gap = Some(Gap {
+        start_ns: 30_050_000_000,
+        length_ns: 1_310_000_000,
+    });
+    measured.write.bytes = written;
+    measured.write.ios = written / MIB;
+    measured.series.points = points;
+    let after = &mut trial.evidence.as_mut().unwrap().after;
+    for device in &mut after.devices {
+        device.write_bytes += written;
+    }
+    after.own_io.as_mut().unwrap().write_bytes += written;
+    run.header.plan.jobs.push(PlannedJob {
+        job: trial.job.clone(),
+        trials: 1,
+    });
+    run.trials.push(trial);
+    run
+}
+
+fn sustained_points() -> Vec<Interval> {
+    let mut rng = SplitMix64::new(7);
+    let mut written = 0;
+    let mut points = Vec::new();
+    while points.len() < 900 {
+        let stalled = (300..312).contains(&points.len()) || (650..655).contains(&points.len());
+        let blocks = match (stalled, written < GIB) {
+            (true, _) => 0,
+            (false, true) => 8 + rng.below(2),
+            (false, false) => 3 + rng.below(2),
+        };
+        written += blocks * MIB;
+        points.push(Interval {
+            write_bytes: blocks * MIB,
+            write_ios: blocks,
+            ..Interval::default()
+        });
+    }
+    points
+}
+
+/// 57 trials with 600 intervals each.
+pub fn large() -> Run {
+    let mut run = fixture::run();
+    let mut rng = SplitMix64::new(3);
+    let like = run
+        .trials
+        .iter()
+        .find(|t| t.job.name == "dd-direct")
+        .unwrap()
+        .clone();
+    run.trials.clear();
+    run.header.plan.jobs.clear();
+    for job in 0..19 {
+        for number in 1..=3 {
+            let mut trial = like.clone();
+            trial.job.name = format!("job-{job}");
+            trial.trial = number;
+            let measured = trial.measured.as_mut().unwrap();
+            measured.elapsed_ns = 60_000_000_000;
+            measured.series.points = (0..600)
+                .map(|_| Interval {
+                    write_bytes: rng.below(20) * MIB,
+                    ..Interval::default()
+                })
+                .collect();
+            run.trials.push(trial);
+        }
+    }
+    run
+}

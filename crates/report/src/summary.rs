@@ -1,0 +1,433 @@
+//! The one view of a run that every output shows: jobs in a fixed reading
+//! order, each with its figures, their spread, and what they measured.
+
+use crate::labels::Labels;
+use assay_model::job::{Direction, FileState, Job, OpenSync, Rw};
+use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
+use assay_model::metric::{Metric, Unit};
+use assay_model::run::Run;
+use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_stats::derive;
+use assay_stats::summary::Summary as Statistics;
+
+/// A run, ready to be shown.
+#[derive(Debug)]
+pub struct Summary<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// All jobs that were planned or run, in reading order.
+    pub jobs: Vec<JobSummary<'a>>,
+}
+
+/// One job with all its trials.
+#[derive(Debug)]
+pub struct JobSummary<'a> {
+    /// The job.
+    pub job: &'a Job,
+    /// Where it stands in the reading order.
+    pub group: Group,
+    /// How many trials were planned.
+    pub planned: usize,
+    /// Its trials in the order they were run.
+    pub trials: Vec<JudgedTrial<'a>>,
+}
+
+/// One trial with everything derived from it.
+#[derive(Debug)]
+pub struct JudgedTrial<'a> {
+    /// The raw record.
+    pub record: &'a TrialRecord,
+    /// Its figures.
+    pub metrics: Vec<Metric>,
+    /// What its evidence says; `None` when it has none.
+    pub judgement: Option<Judgement>,
+}
+
+/// One metric of one job over its completed trials.
+#[derive(Clone, Debug)]
+pub struct Figure {
+    /// For example `read_bw`.
+    pub name: String,
+    /// Unit of all values.
+    pub unit: Unit,
+    /// Trial number and value.
+    pub values: Vec<(u32, f64)>,
+    /// The values in figures.
+    pub stats: Statistics,
+    /// What was measured.
+    pub labels: Labels,
+}
+
+/// Kinds of jobs, in reading order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Group {
+    /// The four ways of dd.
+    Ladder,
+    /// Sequential transfers.
+    Sequential,
+    /// Random reads.
+    RandomRead,
+    /// Random writes.
+    RandomWrite,
+    /// Reads and writes mixed.
+    Mixed,
+    /// Small writes, each flushed.
+    Fsync,
+    /// One long write.
+    Sustained,
+}
+
+impl Group {
+    /// All, in reading order.
+    pub const ALL: [Self; 7] = [
+        Self::Ladder,
+        Self::Sequential,
+        Self::RandomRead,
+        Self::RandomWrite,
+        Self::Mixed,
+        Self::Fsync,
+        Self::Sustained,
+    ];
+
+    /// The group of a job: by what it does; only a sustained write is known by
+    /// its name, because nothing but its purpose tells it from a sequential
+    /// one.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        match job.rw {
+            _ if job.name.starts_with("sustained") => Self::Sustained,
+            Rw::Rw | Rw::RandRw => Self::Mixed,
+            Rw::RandRead => Self::RandomRead,
+            Rw::Read => Self::Sequential,
+            _ if matches!(job.flush.every, Some((1, _))) => Self::Fsync,
+            Rw::RandWrite => Self::RandomWrite,
+            Rw::Write if job.file_state == FileState::Fresh => Self::Ladder,
+            Rw::Write => Self::Sequential,
+        }
+    }
+
+    /// Heading of the group.
+    #[must_use]
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Ladder => "Four ways to write",
+            Self::Sequential => "Sequential",
+            Self::RandomRead => "Random read",
+            Self::RandomWrite => "Random write",
+            Self::Mixed => "Mixed",
+            Self::Fsync => "Small durable writes",
+            Self::Sustained => "Sustained write",
+        }
+    }
+}
+
+/// What dd would be told to make writes safe, the steps of the ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Nothing.
+    Plain,
+    /// `conv=fdatasync` (or fsync): one flush at the end.
+    FlushAtEnd,
+    /// `oflag=direct`: past the page cache.
+    Direct,
+    /// `oflag=dsync` (or sync): every block flushed.
+    EachBlock,
+}
+
+impl Way {
+    /// The way a job writes.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        match job {
+            _ if job.sync != OpenSync::None => Self::EachBlock,
+            _ if job.direct => Self::Direct,
+            _ if job.flush.at_end.is_some() => Self::FlushAtEnd,
+            _ => Self::Plain,
+        }
+    }
+
+    /// dd's words for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::FlushAtEnd => "fdatasync",
+            Self::Direct => "direct",
+            Self::EachBlock => "dsync",
+        }
+    }
+}
+
+impl<'a> Summary<'a> {
+    /// Derives and judges everything once.
+    #[must_use]
+    pub fn of(run: &'a Run) -> Self {
+        let mut jobs: Vec<JobSummary<'a>> = Vec::new();
+        for planned in &run.header.plan.jobs {
+            let job = job_entry(&mut jobs, &planned.job);
+            job.planned += usize::try_from(planned.trials).unwrap_or(usize::MAX);
+        }
+        for record in &run.trials {
+            let job = job_entry(&mut jobs, &record.job);
+            job.trials.push(JudgedTrial::of(record));
+        }
+        jobs.sort_by_key(|job| reading_key(job.job));
+        Self { run, jobs }
+    }
+
+    /// The jobs of one group, in reading order.
+    pub fn group(&self, group: Group) -> impl Iterator<Item = &JobSummary<'a>> {
+        self.jobs.iter().filter(move |job| job.group == group)
+    }
+
+    /// How many trials ended in each way: the word of the outcome and how
+    /// often, as `completed`, `skipped`, `failed`, `interrupted`.
+    #[must_use]
+    pub fn outcomes(&self) -> Vec<(&'static str, usize)> {
+        ["completed", "skipped", "failed", "interrupted"]
+            .into_iter()
+            .map(|word| {
+                let trials = self.run.trials.iter();
+                (word, trials.filter(|t| t.outcome.word() == word).count())
+            })
+            .filter(|(_, count)| *count > 0)
+            .collect()
+    }
+}
+
+/// The entry of a job's name, made where it is missing.
+fn job_entry<'a, 's>(jobs: &'s mut Vec<JobSummary<'a>>, job: &'a Job) -> &'s mut JobSummary<'a> {
+    let index = match jobs.iter().position(|entry| entry.job.name == job.name) {
+        Some(index) => index,
+        None => {
+            jobs.push(JobSummary {
+                job,
+                group: Group::of(job),
+                planned: 0,
+                trials: Vec::new(),
+            });
+            jobs.len() - 1
+        }
+    };
+    &mut jobs[index]
+}
+
+/// Groups first; within one the ladder by its steps, others reads before
+/// writes, small blocks before large ones, shallow queues before deep ones.
+fn reading_key(job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
+    let group = Group::of(job);
+    let way = (group == Group::Ladder).then(|| Way::of(job));
+    (group, way, job.rw.writes(), job.bs.0, job.iodepth)
+}
+
+impl<'a> JobSummary<'a> {
+    /// The trials that ran to their end; only these make figures.
+    pub fn completed(&self) -> impl Iterator<Item = &JudgedTrial<'a>> {
+        self.trials
+            .iter()
+            .filter(|trial| trial.record.outcome == Outcome::Completed)
+    }
+
+    /// One metric over the completed trials; `None` when none has it.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<Figure> {
+        let mut unit = None;
+        let mut values = Vec::new();
+        let direction = direction_of(name);
+        let mut labels = Vec::new();
+        for trial in self.completed() {
+            let Some(metric) = trial.metrics.iter().find(|m| m.name == name) else {
+                continue;
+            };
+            unit = Some(metric.unit);
+            values.push((trial.record.trial, metric.value));
+            labels.extend(trial.labels(direction));
+        }
+        let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        Some(Figure {
+            name: name.to_owned(),
+            unit: unit?,
+            stats: Statistics::of(&plain)?,
+            values,
+            labels: labels.into_iter().collect(),
+        })
+    }
+
+    /// The figures that stand for the job.
+    #[must_use]
+    pub fn headlines(&self) -> Vec<Figure> {
+        let names = derive::primary_metrics(self.job);
+        names
+            .into_iter()
+            .filter_map(|name| self.figure(name))
+            .collect()
+    }
+
+    /// What the completed trials measured in one direction, or in all.
+    #[must_use]
+    pub fn labels(&self, direction: Option<Direction>) -> Labels {
+        self.completed()
+            .flat_map(|trial| trial.labels(direction))
+            .collect()
+    }
+}
+
+impl<'a> JudgedTrial<'a> {
+    fn of(record: &'a TrialRecord) -> Self {
+        Self {
+            record,
+            metrics: derive::metrics(record),
+            judgement: judge(record),
+        }
+    }
+
+    /// What was measured; `None` when it did not start.
+    #[must_use]
+    pub fn measured(&self) -> Option<&'a Measurement> {
+        self.record.measured.as_ref()
+    }
+
+    /// The judged evidence of each direction that moved bytes.
+    pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionEvidence)> {
+        self.judgement.iter().flat_map(|judgement| {
+            let read = judgement.read.as_ref().map(|e| (Direction::Read, e));
+            let write = judgement.write.as_ref().map(|e| (Direction::Write, e));
+            read.into_iter().chain(write)
+        })
+    }
+
+    /// The labels of one direction, or of all. A trial that measured
+    /// something but has no evidence is `unknown`.
+    #[must_use]
+    pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
+        if self.judgement.is_none() && self.record.measured.is_some() {
+            return vec![Measured::Unknown {
+                why: "no evidence was recorded".to_owned(),
+            }];
+        }
+        self.directions()
+            .filter(|(of, _)| direction.is_none_or(|wanted| *of == wanted))
+            .map(|(_, evidence)| evidence.measured.clone())
+            .collect()
+    }
+}
+
+/// The direction a metric is about, from its name; flushes belong to writes.
+#[must_use]
+pub fn direction_of(metric: &str) -> Option<Direction> {
+    match metric.split('_').next() {
+        Some("read") => Some(Direction::Read),
+        Some("write" | "flush") => Some(Direction::Write),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fixture, samples};
+    use assay_model::job::{Flush, FlushCall};
+    use assay_model::units::Bytes;
+
+    #[test]
+    fn jobs_stand_in_reading_order() {
+        let run = samples::with_sustained();
+        let summary = Summary::of(&run);
+        let names: Vec<&str> = summary.jobs.iter().map(|j| j.job.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "dd-plain",
+                "dd-fdatasync",
+                "dd-direct",
+                "seq-read-1m",
+                "rand-read-4k",
+                "rand-read-4k-qd8",
+                "rand-rw-4k",
+                "fsync-append-4k",
+                "sustained-write",
+            ]
+        );
+    }
+
+    #[test]
+    fn the_ladder_is_known_by_what_its_jobs_do() {
+        let fresh = Job {
+            file_state: FileState::Fresh,
+            ..Job::new("any", Rw::Write, Bytes::mib(1), Bytes::mib(8))
+        };
+        assert_eq!(Group::of(&fresh), Group::Ladder);
+        assert_eq!(Way::of(&fresh), Way::Plain);
+        let dsync = Job {
+            sync: OpenSync::Dsync,
+            ..fresh.clone()
+        };
+        assert_eq!(Way::of(&dsync), Way::EachBlock);
+        let append = Job {
+            flush: Flush {
+                every: Some((1, FlushCall::Fsync)),
+                at_end: None,
+            },
+            ..fresh
+        };
+        assert_eq!(Group::of(&append), Group::Fsync);
+    }
+
+    #[test]
+    fn a_failed_trial_makes_no_figure() {
+        let run = fixture::run();
+        let summary = Summary::of(&run);
+        let job = summary
+            .jobs
+            .iter()
+            .find(|j| j.job.name == "dd-fdatasync")
+            .unwrap();
+        let figure = job.figure("write_bw").unwrap();
+        let trials: Vec<u32> = figure.values.iter().map(|(trial, _)| *trial).collect();
+        assert_eq!(trials, [1, 2]);
+        assert_eq!(figure.labels.iter().count(), 2);
+    }
+
+    #[test]
+    fn each_direction_has_its_own_label() {
+        let run = fixture::run();
+        let summary = Summary::of(&run);
+        let job = summary
+            .jobs
+            .iter()
+            .find(|j| j.job.name == "rand-rw-4k")
+            .unwrap();
+        let labels: Vec<String> = job
+            .headlines()
+            .iter()
+            .map(|f| f.labels.to_string())
+            .collect();
+        assert_eq!(labels, ["device", "device-unflushed"]);
+    }
+
+    #[test]
+    fn figures_without_evidence_are_unknown() {
+        let mut run = fixture::run();
+        for trial in &mut run.trials {
+            trial.evidence = None;
+        }
+        for job in Summary::of(&run).jobs {
+            for figure in job.headlines() {
+                assert_eq!(figure.labels.agreed(), Some("unknown"), "{}", job.job.name);
+            }
+        }
+    }
+
+    #[test]
+    fn jobs_that_were_never_run_are_still_there() {
+        let run = samples::empty();
+        let summary = Summary::of(&run);
+        assert_eq!(summary.jobs.len(), 8);
+        assert!(
+            summary
+                .jobs
+                .iter()
+                .all(|job| job.planned == 3 && job.trials.is_empty())
+        );
+    }
+}

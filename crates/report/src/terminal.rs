@@ -1,0 +1,165 @@
+//! The summary of a run that a person reads in ten seconds, and the list of
+//! stored runs. Plain lines within the given width; labels are words, colour
+//! only repeats them.
+
+mod course;
+mod ladder;
+mod list;
+mod results;
+mod style;
+mod warned;
+
+pub use list::{ListRow, write_list};
+pub use style::Style;
+
+use crate::identity;
+use crate::summary::{Group, Summary};
+use crate::text::{clean, wrap};
+use assay_model::plan::Place;
+use assay_model::run::Run;
+use std::io::{self, Write};
+use style::Tone;
+
+/// Writes the summary. `closing` lines come last: where the run is stored, how
+/// to see more.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_summary(
+    run: &Run,
+    style: Style,
+    closing: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let summary = Summary::of(run);
+    let mut page = Page { style, out };
+    page.heading(&summary)?;
+    ladder::write(&summary, &mut page)?;
+    results::write(&summary, &mut page)?;
+    for job in summary.group(Group::Sustained) {
+        course::write(job, &mut page)?;
+    }
+    warned::write(&summary, &mut page)?;
+    if !closing.is_empty() {
+        page.blank()?;
+    }
+    for line in closing {
+        page.line(&clean(line))?;
+    }
+    Ok(())
+}
+
+/// Where lines go.
+struct Page<'a> {
+    style: Style,
+    out: &'a mut dyn Write,
+}
+
+/// What stands before a paragraph.
+#[derive(Clone, Copy)]
+struct Mark<'a> {
+    text: &'a str,
+    tone: Option<Tone>,
+}
+
+impl<'a> From<&'a str> for Mark<'a> {
+    fn from(text: &'a str) -> Self {
+        Self { text, tone: None }
+    }
+}
+
+impl Page<'_> {
+    fn line(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.out, "{}", text.trim_end())
+    }
+
+    fn blank(&mut self) -> io::Result<()> {
+        self.line("")
+    }
+
+    fn title(&mut self, text: &str) -> io::Result<()> {
+        self.blank()?;
+        let text = self.style.paint(Tone::Strong, text);
+        self.line(&text)
+    }
+
+    /// Wrapped text: `first` before the first line, as many spaces before the
+    /// others.
+    fn paragraph(&mut self, first: Mark<'_>, text: &str, tone: Option<Tone>) -> io::Result<()> {
+        let indent = first.text.chars().count();
+        let lines = wrap(text, self.style.columns().saturating_sub(indent));
+        let paint = |text: &str, tone: Option<Tone>| match tone {
+            Some(tone) => self.style.paint(tone, text),
+            None => text.to_owned(),
+        };
+        let mut start = paint(first.text, first.tone);
+        for line in lines {
+            writeln!(self.out, "{start}{}", paint(&line, tone))?;
+            start = " ".repeat(indent);
+        }
+        Ok(())
+    }
+
+    /// What was measured, where, and when.
+    fn heading(&mut self, summary: &Summary<'_>) -> io::Result<()> {
+        let run = summary.run;
+        let storage = &run.header.storage;
+        let name = identity::name(storage);
+        self.paragraph("".into(), &name, Some(Tone::Strong))?;
+        if let Some(device) = identity::device(storage) {
+            let facts = identity::device_facts(device);
+            let wanted = ["bus", "firmware", "made", "life time used"];
+            let words = facts.iter().filter(|(name, _)| wanted.contains(name));
+            let words: Vec<String> = words
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect();
+            self.paragraph("  ".into(), &words.join("; "), None)?;
+        }
+        self.paragraph("  ".into(), &place(summary), None)?;
+        self.paragraph("  ".into(), &machine(run), None)?;
+        let trials = format!("trials: {}", identity::trials(summary));
+        let took = identity::took(run).map_or(String::new(), |took| format!(" in {took}"));
+        let when = crate::format::utc(run.header.started_unix_ms);
+        let id = clean(&run.header.id);
+        self.paragraph(
+            "  ".into(),
+            &format!("run {id}, {when}, {trials}{took}"),
+            None,
+        )
+    }
+}
+
+/// Path, file system, device node.
+fn place(summary: &Summary<'_>) -> String {
+    let storage = &summary.run.header.storage;
+    let path = clean(&storage.path.to_string_lossy());
+    match &storage.mount {
+        Some(mount) => format!(
+            "{path} on {} ({}), {}",
+            clean(&mount.fs_type),
+            clean(&mount.options.join(",")),
+            clean(&mount.source)
+        ),
+        None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
+            format!("{path}, the device itself")
+        }
+        None => format!("{path}, mount not known"),
+    }
+}
+
+fn machine(run: &Run) -> String {
+    let system = &run.header.system;
+    let board = system.board.as_ref().or(system.hostname.as_ref());
+    let mut words: Vec<String> = board.map(|board| clean(board)).into_iter().collect();
+    words.push(format!(
+        "Linux {} {}",
+        clean(&system.kernel),
+        clean(&system.machine)
+    ));
+    words.push(crate::text::count(u64::from(system.cpus), "CPU"));
+    words.push(format!("{} RAM", system.memory));
+    words.join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,65 @@
+//! How the terminal is written to: width and colour. Colour only repeats what
+//! the words say.
+
+/// Appearance of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Style {
+    /// Whether escape sequences for colour may be used.
+    pub color: bool,
+    /// Columns; at least 40 are used.
+    pub width: usize,
+}
+
+/// Meaning of a piece of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    /// A heading.
+    Strong,
+    /// Beside the point.
+    Soft,
+    /// As it should be.
+    Good,
+    /// To be read with care.
+    Care,
+    /// Not what it seems.
+    Bad,
+}
+
+impl Tone {
+    /// The tone of a label.
+    pub(super) fn of_label(label: Option<&str>) -> Self {
+        match label {
+            Some("device") => Self::Good,
+            Some("page-cache") => Self::Bad,
+            _ => Self::Care,
+        }
+    }
+
+    /// SGR parameters (ECMA-48): the 16 colours that every terminal lets its
+    /// user choose.
+    const fn sgr(self) -> &'static str {
+        match self {
+            Self::Strong => "1",
+            Self::Soft => "2",
+            Self::Good => "32",
+            Self::Care => "33",
+            Self::Bad => "31",
+        }
+    }
+}
+
+impl Style {
+    /// The text in a tone.
+    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
+        if self.color && !text.is_empty() {
+            format!("\u{1b}[{}m{text}\u{1b}[0m", tone.sgr())
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// Columns to use.
+    pub(super) fn columns(self) -> usize {
+        self.width.max(40)
+    }
+}

@@ -1,0 +1,97 @@
+use super::{Style, write_summary};
+use crate::{fixture, samples};
+use assay_model::run::Run;
+
+fn written(run: &Run, style: Style) -> String {
+    let mut out = Vec::new();
+    let closing = ["stored in /home/a/assay.db".to_owned()];
+    write_summary(run, style, &closing, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+const PLAIN: Style = Style {
+    color: false,
+    width: 80,
+};
+
+#[test]
+fn the_fixture_reads_well() {
+    insta::assert_snapshot!(written(&fixture::run(), PLAIN));
+}
+
+#[test]
+fn a_sustained_write_shows_its_cliff_and_its_stalls() {
+    let text = written(&samples::with_sustained(), PLAIN);
+    let from = text.find("sustained-write over time").unwrap();
+    let to = text.find("\nWarnings").unwrap();
+    insta::assert_snapshot!(&text[from..to]);
+}
+
+#[test]
+fn every_run_fits_80_columns() {
+    let runs = [
+        fixture::run(),
+        samples::with_sustained(),
+        samples::empty(),
+        samples::void(),
+        samples::only_failures(),
+        samples::large(),
+    ];
+    for run in runs {
+        let text = written(&run, PLAIN);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "too wide: {line}");
+        }
+    }
+}
+
+#[test]
+fn colour_only_repeats_what_the_words_say() {
+    let run = samples::with_sustained();
+    let colored = written(
+        &run,
+        Style {
+            color: true,
+            ..PLAIN
+        },
+    );
+    assert!(colored.contains("\u{1b}[31m"));
+    let mut stripped = String::new();
+    let mut rest = colored.as_str();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        stripped.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    stripped.push_str(rest);
+    assert_eq!(stripped, written(&run, PLAIN));
+}
+
+#[test]
+fn hostile_names_cannot_steer_the_terminal() {
+    let text = written(&samples::hostile(), PLAIN);
+    assert!(text.contains("\\u{1b}[2J"), "{text}");
+    for forbidden in ['\u{1b}', '\u{202e}'] {
+        assert!(!text.contains(forbidden));
+    }
+}
+
+#[test]
+fn a_run_without_trials_says_so() {
+    let text = written(&samples::empty(), PLAIN);
+    assert!(text.contains("trials: none of 24"), "{text}");
+    assert!(
+        text.contains("not run") && text.contains("the run was stopped"),
+        "{text}"
+    );
+}
+
+#[test]
+fn failures_are_named_and_give_no_figures() {
+    let text = written(&samples::only_failures(), PLAIN);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    assert!(
+        words.join(" ").contains("No space left on device"),
+        "{text}"
+    );
+    assert!(!text.contains("IOPS") && !text.contains("MB/s"), "{text}");
+}

@@ -1,0 +1,36 @@
+//! Warnings with their remedies.
+
+use super::style::Tone;
+use super::{Mark, Page};
+use crate::summary::Summary;
+use crate::warnings;
+use std::io;
+
+/// Jobs named in one warning; the HTML report names all.
+const NAMES: usize = 4;
+
+pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let warnings = warnings::collect(summary);
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    page.title("Warnings")?;
+    for warning in warnings {
+        let tone = if warning.is_severe() {
+            Tone::Bad
+        } else {
+            Tone::Care
+        };
+        let mark = Mark {
+            text: "  ! ",
+            tone: Some(tone),
+        };
+        page.paragraph(mark, &warning.message(NAMES), None)?;
+        let arrow = Mark {
+            text: "    -> ",
+            tone: Some(Tone::Soft),
+        };
+        page.paragraph(arrow, &warning.remedy(), Some(Tone::Soft))?;
+    }
+    Ok(())
+}

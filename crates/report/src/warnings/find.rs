@@ -1,0 +1,306 @@
+//! Warnings about the trials: what they measured, how they ended, how much
+//! they differ.
+
+use super::{Stalled, Warning};
+use crate::series::Course;
+use crate::summary::{Group, JobSummary, JudgedTrial, Summary, Way};
+use crate::text::clean;
+use assay_model::job::Direction;
+use assay_model::label::Measured;
+use assay_model::run::RunStatus;
+use assay_model::storage::{Backing, DeviceKind};
+use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
+use assay_model::units::Nanos;
+
+/// A coefficient of variation above this is a warning.
+const WIDE_SPREAD: f64 = 0.10;
+/// Fewer trials than this are a warning.
+const ENOUGH_TRIALS: usize = 3;
+/// A longer time without a completion is a stall.
+const STALL: Nanos = Nanos::millis(500);
+
+/// All of them.
+pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found = Vec::new();
+    found.extend(unfinished(summary));
+    found.extend(io_errors(summary));
+    found.extend(failed(summary));
+    found.extend(memory(summary));
+    found.extend(page_cache(summary));
+    found.extend(mixed(summary));
+    found.extend(disagreement(summary));
+    found.extend(unknown(summary));
+    found.extend(unflushed(summary));
+    found.extend(stalls(summary));
+    found.extend(spread(summary));
+    found.extend(few_trials(summary));
+    found.extend(short_transfers(summary));
+    found.extend(skipped(summary));
+    found
+}
+
+fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
+    let how = match &summary.run.status {
+        RunStatus::Finished => return None,
+        RunStatus::Running => "is still under way, or was killed".to_owned(),
+        RunStatus::Interrupted => "was stopped".to_owned(),
+        RunStatus::Failed { error } => format!("ended with an error ({})", clean(error)),
+    };
+    Some(Warning::Unfinished { how })
+}
+
+fn io_errors(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = sums(summary, |trial| {
+        trial.measured().map_or(0, |measured| measured.errors.count)
+    });
+    let mut trials = summary.run.trials.iter();
+    let first = trials.find_map(|trial| describe_first(&trial.measured.as_ref()?.errors));
+    (!jobs.is_empty()).then(|| Warning::IoErrors {
+        jobs,
+        first: first.unwrap_or_else(|| "not recorded".to_owned()),
+    })
+}
+
+fn describe_first(errors: &IoErrors) -> Option<String> {
+    let first = errors.first.first()?;
+    let what = match first.direction {
+        Some(direction) => direction.to_string(),
+        None => "flush".to_owned(),
+    };
+    Some(format!(
+        "{what} at byte {}: {}",
+        first.offset,
+        clean(&first.message)
+    ))
+}
+
+/// Failed trials; those with I/O errors have a warning already.
+fn failed(summary: &Summary<'_>) -> Option<Warning> {
+    let error = |trial: &TrialRecord| match &trial.outcome {
+        Outcome::Failed { error } => {
+            let measured = trial.measured.as_ref();
+            let had_errors = measured.is_some_and(|measured| measured.errors.count > 0);
+            (!had_errors).then(|| clean(error))
+        }
+        _ => None,
+    };
+    let jobs = sums(summary, |trial| u64::from(error(trial.record).is_some()));
+    let first = summary.run.trials.iter().find_map(error)?;
+    Some(Warning::Failed { jobs, first })
+}
+
+fn skipped(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for job in &summary.jobs {
+        for trial in &job.trials {
+            if let Outcome::Skipped { reasons } = &trial.record.outcome {
+                let reason = clean(&reasons.join("; "));
+                add(&mut found, reason, &name(job));
+            }
+        }
+    }
+    found
+        .into_iter()
+        .map(|(reason, jobs)| Warning::Skipped { reason, jobs })
+        .collect()
+}
+
+fn memory(summary: &Summary<'_>) -> Option<Warning> {
+    let storage = &summary.run.header.storage;
+    let path = clean(&storage.path.to_string_lossy());
+    if let Backing::Memory { fs_type } = &storage.backing {
+        let what = format!("{path} is a {}", clean(fs_type));
+        return Some(Warning::Memory { what });
+    }
+    let in_memory = storage.layers.iter().find(|layer| {
+        use DeviceKind::{Nullblk, Ram, Zram};
+        matches!(layer.identity.kind, Zram | Ram | Nullblk)
+    })?;
+    let (name, kind) = (clean(&in_memory.name), &in_memory.identity.kind);
+    let what = format!("{name} is a {kind}");
+    Some(Warning::Memory { what })
+}
+
+/// The plain way of the ladder is there to show the page cache; a job that
+/// wants a warm cache is too.
+fn means_the_device(job: &JobSummary<'_>) -> bool {
+    let shows_cache = job.group == Group::Ladder && Way::of(job.job) == Way::Plain;
+    !shows_cache && job.job.cache_state != assay_model::job::CacheState::Warm
+}
+
+fn page_cache(summary: &Summary<'_>) -> Vec<Warning> {
+    if memory(summary).is_some() {
+        return Vec::new(); // Said already, with a better remedy.
+    }
+    let header = &summary.run.header;
+    let (file, memory) = (header.plan.file_size, header.system.memory);
+    let found = [Direction::Read, Direction::Write].map(|direction| {
+        let jobs = names(summary, |job| {
+            means_the_device(job) && job.labels(Some(direction)).has("page-cache")
+        });
+        Warning::PageCache {
+            direction,
+            jobs,
+            fits_in: (file < memory).then_some((file, memory)),
+        }
+    });
+    let mut found = Vec::from(found);
+    found.retain(|w| matches!(w, Warning::PageCache { jobs, .. } if !jobs.is_empty()));
+    found
+}
+
+fn mixed(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = details(summary, |job| {
+        let labels = job.labels(None);
+        let mixed = labels
+            .iter()
+            .filter(|m| matches!(m, Measured::Mixed { .. }));
+        let mixed: crate::labels::Labels = mixed.cloned().collect();
+        let (low, high) = mixed.mixed_shares()?;
+        let share = crate::format::range(assay_model::metric::Unit::Ratio, low, high);
+        means_the_device(job).then(|| format!("device {share}"))
+    });
+    (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
+}
+
+fn disagreement(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = details(summary, |job| {
+        [Direction::Read, Direction::Write]
+            .into_iter()
+            .map(|direction| job.labels(Some(direction)))
+            .find(|labels| labels.counts().len() > 1)
+            .map(|labels| labels.to_string())
+    });
+    (!jobs.is_empty()).then_some(Warning::Disagreement { jobs })
+}
+
+fn unknown(summary: &Summary<'_>) -> Vec<Warning> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for job in &summary.jobs {
+        for why in job.labels(None).unknown_reasons() {
+            add(&mut found, why, &name(job));
+        }
+    }
+    let root = summary.run.header.system.root;
+    found
+        .into_iter()
+        .map(|(why, jobs)| Warning::Unknown { why, jobs, root })
+        .collect()
+}
+
+fn unflushed(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = names(summary, |job| {
+        job.group != Group::Ladder && job.labels(Some(Direction::Write)).has("device-unflushed")
+    });
+    (!jobs.is_empty()).then_some(Warning::Unflushed { jobs })
+}
+
+fn stalls(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = summary.jobs.iter();
+    let mut jobs: Vec<Stalled> = jobs.filter_map(stalls_of).collect();
+    jobs.sort_by_key(|stalled| std::cmp::Reverse(stalled.longest));
+    (!jobs.is_empty()).then_some(Warning::Stalls { jobs })
+}
+
+/// The stalls of one job, unless its last wait is the flush it asked for.
+fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
+    if job.job.flush.at_end.is_some() {
+        return None;
+    }
+    // Failed trials too: a device that hangs and then fails has stalled.
+    let stalled = || {
+        let trials = job.trials.iter();
+        trials.filter_map(|trial| Some((trial, trial.measured()?)))
+    };
+    let worst = stalled()
+        .filter(|(_, measured)| has_stalled(measured))
+        .max_by_key(|(_, measured)| measured.longest_gap.map(|gap| gap.length_ns))?;
+    let gap = worst.1.longest_gap?;
+    let empty = stalled()
+        .filter_map(|(_, measured)| Course::of(measured))
+        .map(|course| course.empty_intervals() as u64);
+    Some(Stalled {
+        job: name(job),
+        longest: Nanos(gap.length_ns),
+        trial: worst.0.record.trial,
+        start: Nanos(gap.start_ns),
+        empty_intervals: empty.sum(),
+    })
+}
+
+/// A gap of half a second, or intervals without a completion; on storage so
+/// slow that every I/O takes that long it must also stand out.
+fn has_stalled(measured: &Measurement) -> bool {
+    let ios = (measured.read.ios + measured.write.ios).max(1);
+    let usual_ns = measured.elapsed_ns / ios;
+    let gap_ns = measured.longest_gap.map_or(0, |gap| gap.length_ns);
+    let stands_out = gap_ns / 5 > usual_ns;
+    let empty = Course::of(measured).is_some_and(|course| !course.stalls.is_empty());
+    stands_out && (gap_ns > STALL.0 || empty)
+}
+
+fn spread(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = summary.jobs.iter().filter_map(|job| {
+        let figures = job.headlines();
+        let cvs = figures.iter().filter_map(|figure| figure.stats.cv);
+        let widest = cvs.fold(0.0, f64::max);
+        (widest > WIDE_SPREAD).then(|| (name(job), widest))
+    });
+    let jobs: Vec<(String, f64)> = jobs.collect();
+    (!jobs.is_empty()).then_some(Warning::Spread { jobs })
+}
+
+/// Jobs with some figure but few of them. One sustained write is by design:
+/// what matters in it is its course.
+fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = summary.jobs.iter().filter_map(|job| {
+        let completed = job.completed().count();
+        let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;
+        few.then(|| (name(job), completed as u64))
+    });
+    let jobs: Vec<(String, u64)> = jobs.collect();
+    (!jobs.is_empty()).then_some(Warning::FewTrials { jobs })
+}
+
+fn short_transfers(summary: &Summary<'_>) -> Option<Warning> {
+    let jobs = sums(summary, |trial| {
+        let measured = trial.measured();
+        measured.map_or(0, |m| m.read.short_ios.saturating_add(m.write.short_ios))
+    });
+    (!jobs.is_empty()).then_some(Warning::ShortTransfers { jobs })
+}
+
+fn name(job: &JobSummary<'_>) -> String {
+    clean(&job.job.name)
+}
+
+fn names(summary: &Summary<'_>, wanted: impl Fn(&JobSummary<'_>) -> bool) -> Vec<String> {
+    let jobs = summary.jobs.iter().filter(|job| wanted(job));
+    jobs.map(name).collect()
+}
+
+fn details(
+    summary: &Summary<'_>,
+    detail: impl Fn(&JobSummary<'_>) -> Option<String>,
+) -> Vec<(String, String)> {
+    let jobs = summary.jobs.iter();
+    jobs.filter_map(|job| Some((name(job), detail(job)?)))
+        .collect()
+}
+
+/// Jobs whose trials count more than 0, with the sum.
+fn sums(summary: &Summary<'_>, of: impl Fn(&JudgedTrial<'_>) -> u64) -> Vec<(String, u64)> {
+    let sums = summary.jobs.iter().map(|job| {
+        let counts = job.trials.iter().map(&of);
+        (name(job), counts.fold(0, u64::saturating_add))
+    });
+    sums.filter(|(_, sum)| *sum > 0).collect()
+}
+
+fn add(groups: &mut Vec<(String, Vec<String>)>, key: String, job: &str) {
+    match groups.iter_mut().find(|(k, _)| *k == key) {
+        Some((_, jobs)) if jobs.iter().any(|j| j == job) => {}
+        Some((_, jobs)) => jobs.push(job.to_owned()),
+        None => groups.push((key, vec![job.to_owned()])),
+    }
+}

@@ -1,0 +1,53 @@
+//! Running fio for comparison.
+
+use crate::run::output;
+use anyhow::{Context, Result};
+use assay_model::job::Job;
+use serde_json::Value;
+use std::path::Path;
+use std::process::Command;
+
+/// What fio says of one job.
+pub struct FioResult {
+    /// I/Os per second.
+    pub iops: f64,
+    /// User and system time per I/O.
+    pub cpu_ns_per_io: f64,
+}
+
+/// Whether fio can be run at all.
+pub fn available() -> bool {
+    Command::new("fio").arg("--version").output().is_ok()
+}
+
+/// Runs the same job with fio's defaults.
+pub fn run(job: &Job, path: &Path) -> Result<FioResult> {
+    let mut command = Command::new("fio");
+    command
+        .arg("--name=bench")
+        .arg(format!("--filename={}", path.display()))
+        .arg(format!("--rw={}", job.rw))
+        .arg(format!("--bs={}", job.bs.0))
+        .arg(format!("--size={}", job.size.0))
+        .arg(format!("--ioengine={}", job.ioengine))
+        .arg(format!("--iodepth={}", job.iodepth))
+        .arg(format!("--direct={}", u8::from(job.direct)))
+        .args(["--invalidate=0", "--output-format=json"]);
+    if let Some(limit) = job.io_size {
+        command.arg(format!("--io_size={}", limit.0));
+    }
+    if let Some(runtime) = job.runtime {
+        command.arg("--time_based");
+        command.arg(format!("--runtime={}ms", runtime.0 / 1_000_000));
+    }
+    let json: Value = serde_json::from_str(&output(&mut command)?)?;
+    let result = &json["jobs"][0];
+    let number = |value: &Value| value.as_f64().context("a figure is missing in fio's JSON");
+    let ios = number(&result["read"]["total_ios"])?;
+    let runtime_ns = number(&result["job_runtime"])? * 1e6;
+    let cpu_percent = number(&result["usr_cpu"])? + number(&result["sys_cpu"])?;
+    Ok(FioResult {
+        iops: number(&result["read"]["iops"])?,
+        cpu_ns_per_io: cpu_percent / 100.0 * runtime_ns / ios,
+    })
+}

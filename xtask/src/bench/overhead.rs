@@ -1,0 +1,235 @@
+//! What assay itself costs.
+
+use super::{bare, fio, scratch};
+use crate::run::output;
+use anyhow::{Context, Result, bail};
+use assay_engine::{Observer, Progress, measure};
+use assay_model::job::{CacheState, EngineKind, Job, Rw};
+use assay_model::trial::Measurement;
+use assay_model::units::{Bytes, Nanos};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+
+const FILE: Bytes = Bytes::mib(256);
+const IOS: u64 = 1_000_000;
+const ROUNDS: usize = 9;
+/// Limits of issue 1.
+const MAX_OVER_BARE: f64 = 1.10;
+const MAX_OVER_FIO: f64 = 0.85;
+const MAX_NULL_NS: f64 = 100.0;
+const MIN_URING_OVER_FIO: f64 = 1.0;
+const MAX_MEMORY: Bytes = Bytes::mib(16);
+const MAX_FIRST_IO: Nanos = Nanos::millis(20);
+
+/// Runs all comparisons; an error when one misses its limit.
+pub fn overhead() -> Result<()> {
+    if cfg!(debug_assertions) {
+        return crate::run::run(Command::new("cargo").args([
+            "run", "--quiet", "--release", "--package", "xtask", "--", "bench", "overhead",
+        ]));
+    }
+    if !fio::available() {
+        bail!("fio is not installed: apt-get install fio");
+    }
+    let mut missed = Vec::new();
+    let mut check = |what: &str, figure: String, holds: bool| {
+        println!("{} {what}: {figure}", if holds { "ok    " } else { "MISSED" });
+        if !holds {
+            missed.push(what.to_owned());
+        }
+    };
+    cached_reads(&mut check)?;
+    null_engine(&mut check)?;
+    uring(&mut check)?;
+    footprint(&mut check)?;
+    if missed.is_empty() {
+        return Ok(());
+    }
+    bail!("missed: {}", missed.join(", "))
+}
+
+type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
+
+/// 4 KiB random reads from the page cache, psync, depth 1.
+fn cached_read_job(engine: EngineKind) -> Job {
+    let mut job = Job::new("cached", Rw::RandRead, Bytes::kib(4), FILE);
+    job.ioengine = engine;
+    job.io_size = Some(Bytes(IOS * 4096));
+    job.cache_state = CacheState::AsIs;
+    job
+}
+
+fn cached_reads(check: Check<'_>) -> Result<()> {
+    let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
+    scratch::warm(file.path(), FILE)?;
+    let job = cached_read_job(EngineKind::Psync);
+    let (mut bare_ns, mut own_ns, mut fio_ns) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        bare_ns.push(bare::cpu_ns_per_io(file.path(), FILE.0, IOS)?);
+        own_ns.push(cpu_ns_per_io(&measure_here(&job, file.path())?));
+        fio_ns.push(fio::run(&job, file.path())?.cpu_ns_per_io);
+    }
+    println!(
+        "CPU per cached 4 KiB read (median of {ROUNDS}): bare {:.0} ns, assay {:.0} ns, fio {:.0} ns",
+        median(bare_ns.clone()),
+        median(own_ns.clone()),
+        median(fio_ns.clone())
+    );
+    let over_bare = median_ratio(&own_ns, &bare_ns);
+    let over_fio = median_ratio(&own_ns, &fio_ns);
+    check(
+        "assay / bare pread loop, at most 1.10",
+        format!("{over_bare:.3}"),
+        over_bare <= MAX_OVER_BARE,
+    );
+    check(
+        "assay / fio, at most 0.85",
+        format!("{over_fio:.3}"),
+        over_fio <= MAX_OVER_FIO,
+    );
+    Ok(())
+}
+
+fn null_engine(check: Check<'_>) -> Result<()> {
+    let file = scratch::ScratchFile::new(&scratch::folder()?, Bytes::mib(1))?;
+    let mut job = cached_read_job(EngineKind::Null);
+    job.io_size = Some(Bytes(10 * IOS * 4096));
+    let mut ns = Vec::new();
+    for _ in 0..ROUNDS {
+        ns.push(cpu_ns_per_io(&measure_here(&job, file.path())?));
+    }
+    let ns = median(ns);
+    check(
+        "null engine per I/O, at most 100 ns",
+        format!("{ns:.1} ns"),
+        ns <= MAX_NULL_NS,
+    );
+    Ok(())
+}
+
+fn uring(check: Check<'_>) -> Result<()> {
+    let device = scratch::FastDevice::new(FILE)?;
+    let mut job = Job::new("uring", Rw::RandRead, Bytes::kib(4), FILE);
+    job.ioengine = EngineKind::IoUring;
+    job.iodepth = 32;
+    job.direct = true;
+    job.time_based = true;
+    job.runtime = Some(Nanos::secs(2));
+    let (mut own, mut theirs) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let measured = measure_here(&job, device.node())?;
+        own.push(as_f64(measured.read.ios) / Nanos(measured.elapsed_ns).as_secs_f64());
+        theirs.push(fio::run(&job, device.node())?.iops);
+    }
+    println!(
+        "io_uring, depth 32, loop device over memory (median of {ROUNDS}): assay {:.0}, fio {:.0} IOPS",
+        median(own.clone()),
+        median(theirs.clone())
+    );
+    let ratio = median_ratio(&own, &theirs);
+    check(
+        "io_uring IOPS, assay / fio, at least 1",
+        format!("{ratio:.3}"),
+        ratio >= MIN_URING_OVER_FIO,
+    );
+    Ok(())
+}
+
+/// Memory and start-up time of a process that runs one job.
+fn footprint(check: Check<'_>) -> Result<()> {
+    let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
+    let (mut memory, mut first_io) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let spawned_ns = now_ns();
+        let mut child = Command::new(std::env::current_exe()?);
+        child.args(["bench", "measure", "footprint"]).arg(file.path());
+        let words = output(&mut child)?;
+        let mut figures = words.split_whitespace().map(str::parse::<f64>);
+        let mut next = || figures.next().context("the child printed too little")?.context("not a number");
+        memory.push(next()?);
+        first_io.push(next()? - spawned_ns);
+    }
+    let (memory, first_io) = (median(memory), median(first_io));
+    check(
+        "peak memory without I/O buffers, at most 16 MiB",
+        format!("{:.1} MiB", memory / 1048576.0),
+        memory <= as_f64(MAX_MEMORY.0),
+    );
+    check(
+        "first I/O after process start, at most 20 ms",
+        format!("{:.2} ms", first_io / 1e6),
+        first_io <= as_f64(MAX_FIRST_IO.0),
+    );
+    Ok(())
+}
+
+/// The child of [`footprint`]: prints peak memory less buffers (bytes), and
+/// when the first I/O was handed over (ns on the monotonic clock).
+pub fn measure_child(_job: &str, path: &str) -> Result<()> {
+    let mut job = cached_read_job(EngineKind::IoUring);
+    job.iodepth = 32;
+    job.io_size = Some(Bytes::mib(64));
+    let mut watch = StartWatch::default();
+    measure(&job, Path::new(path), 1, &AtomicBool::new(false), &mut watch)?;
+    let buffers = u64::from(job.iodepth) * job.bs.0;
+    let memory = peak_memory()?.saturating_sub(buffers);
+    println!("{memory} {}", watch.started_ns);
+    Ok(())
+}
+
+fn peak_memory() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .context("no VmHWM in /proc/self/status")?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kib * 1024)
+}
+
+#[derive(Default)]
+struct StartWatch {
+    started_ns: f64,
+}
+
+impl Observer for StartWatch {
+    fn clock_starts(&mut self) {
+        self.started_ns = now_ns();
+    }
+    fn clock_stopped(&mut self) {}
+    fn progress(&mut self, _progress: Progress) {}
+}
+
+fn measure_here(job: &Job, path: &Path) -> Result<Measurement> {
+    let mut watch = StartWatch::default();
+    Ok(measure(job, path, 1, &AtomicBool::new(false), &mut watch)?)
+}
+
+fn cpu_ns_per_io(measured: &Measurement) -> f64 {
+    let cpu_ns = measured.cpu.user_ns + measured.cpu.system_ns;
+    as_f64(cpu_ns) / as_f64(measured.read.ios)
+}
+
+fn now_ns() -> f64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    #[expect(clippy::cast_precision_loss, reason = "2^53 ns are 104 days of uptime")]
+    let ns = time.tv_sec as f64 * 1e9 + time.tv_nsec as f64;
+    ns
+}
+
+/// The median of the ratios of each round: drift of the machine cancels out.
+fn median_ratio(ours: &[f64], theirs: &[f64]) -> f64 {
+    median(ours.iter().zip(theirs).map(|(a, b)| a / b).collect())
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts of a benchmark")]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}

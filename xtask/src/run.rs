@@ -1,0 +1,38 @@
+//! Running other programs.
+
+use anyhow::{Context, Result, bail};
+use std::process::Command;
+
+/// Runs a command to its end; an error when it fails.
+pub fn run(command: &mut Command) -> Result<()> {
+    eprintln!("+ {}", words(command));
+    let status = command
+        .status()
+        .with_context(|| format!("cannot start {}", words(command)))?;
+    if !status.success() {
+        bail!("{} failed: {status}", words(command));
+    }
+    Ok(())
+}
+
+/// Runs a command and returns what it printed.
+pub fn output(command: &mut Command) -> Result<String> {
+    let out = command
+        .output()
+        .with_context(|| format!("cannot start {}", words(command)))?;
+    if !out.status.success() {
+        bail!(
+            "{} failed: {}\n{}",
+            words(command),
+            out.status,
+            String::from_utf8_lossy(&out.stderr)
+        );
+    }
+    String::from_utf8(out.stdout).context("the output is not UTF-8")
+}
+
+fn words(command: &Command) -> String {
+    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    words.extend(command.get_args().map(|a| a.to_string_lossy().into_owned()));
+    words.join(" ")
+}

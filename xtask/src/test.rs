@@ -1,0 +1,2 @@
+//! Placeholder.
+pub fn run(_rest: &[&str]) -> anyhow::Result<()> { Ok(()) }
