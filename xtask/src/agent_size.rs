@@ -1,2 +1,201 @@
-//! Placeholder.
-pub fn run() -> anyhow::Result<()> { Ok(()) }
+//! `cargo xtask agent-size`: the agent goes onto boards, so it is small, needs
+//! nothing there but a kernel, and is made of few crates.
+
+use crate::run::{cargo, output, run};
+use anyhow::{Context, Result, bail};
+use object::Endianness;
+use object::elf::{FileHeader64, PT_INTERP};
+use object::read::elf::{FileHeader, ProgramHeader};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A platform the agent is built for, and the most it may take there.
+struct Platform {
+    target: &'static str,
+    limit_bytes: u64,
+}
+
+const PLATFORMS: [Platform; 2] = [
+    Platform {
+        target: "aarch64-unknown-linux-musl",
+        limit_bytes: 900_000,
+    },
+    Platform {
+        target: "x86_64-unknown-linux-musl",
+        limit_bytes: 1_000_000,
+    },
+];
+
+/// Crates that may be in the agent, besides derive macros, which leave nothing
+/// there. Another one is a decision: what does it cost, what does it do that a
+/// board needs? regex, clap and async runtimes stay out.
+const CRATES: [&str; 25] = [
+    "approx",
+    "assay-agent",
+    "assay-engine",
+    "assay-model",
+    "assay-probe",
+    "assay-stats",
+    "bitflags",
+    "cfg-if",
+    "errno",
+    "io-uring",
+    "itoa",
+    "libc",
+    "libm",
+    "linux-raw-sys",
+    "memchr",
+    "num-traits",
+    "rustix",
+    "serde",
+    "serde_core",
+    "serde_json",
+    "signal-hook",
+    "signal-hook-registry",
+    "statrs",
+    "thiserror",
+    "zmij",
+];
+
+/// Builds the agent for every platform and checks it; an error names all that
+/// is wrong.
+pub fn run_checks() -> Result<()> {
+    let mut problems = Vec::new();
+    for platform in &PLATFORMS {
+        problems.extend(strangers(platform.target)?);
+        let agent = build(platform.target)?;
+        problems.extend(too_large(platform, &agent)?);
+        problems.extend(not_static(&agent)?);
+    }
+    problems.dedup();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    bail!(
+        "the agent is not as it should be:\n  {}",
+        problems.join("\n  ")
+    )
+}
+
+/// Crates in the agent that are not on the list.
+fn strangers(target: &str) -> Result<Vec<String>> {
+    let mut tree = cargo();
+    tree.args(["tree", "--package", "assay-agent", "--target", target])
+        .args(["--edges", "normal,no-proc-macro"])
+        .args(["--prefix", "none", "--no-dedupe", "--format", "{p}"]);
+    Ok(unknown_crates(&output(&mut tree)?)
+        .into_iter()
+        .map(|name| format!("{name} is in its tree, but not in CRATES of xtask/src/agent_size.rs"))
+        .collect())
+}
+
+/// Names that are not in [`CRATES`], once each; a line is `name v1.0.0 (path)`.
+fn unknown_crates(tree: &str) -> Vec<&str> {
+    let names = tree.lines().filter_map(|line| line.split(' ').next());
+    let mut unknown: Vec<&str> = names
+        .filter(|name| !name.is_empty() && !CRATES.contains(name))
+        .collect();
+    unknown.sort_unstable();
+    unknown.dedup();
+    unknown
+}
+
+/// The agent, built for a target; linked by Rust's own linker, so that no
+/// cross compiler is needed.
+fn build(target: &str) -> Result<PathBuf> {
+    provide_target(target)?;
+    let variable = target.to_uppercase().replace('-', "_");
+    let mut build = cargo();
+    build
+        .args(["build", "--profile", "agent", "--package", "assay-agent"])
+        .args(["--target", target])
+        .env(format!("CARGO_TARGET_{variable}_LINKER"), "rust-lld");
+    run(&mut build)?;
+    Ok(build_folder()?.join(target).join("agent/assay-agent"))
+}
+
+/// Where cargo puts what it builds.
+fn build_folder() -> Result<PathBuf> {
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
+    let folder = metadata["target_directory"].as_str();
+    folder
+        .map(PathBuf::from)
+        .context("cargo metadata names no target_directory")
+}
+
+/// Installs the standard library of a target where it is missing.
+fn provide_target(target: &str) -> Result<()> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let library = Path::new(sysroot.trim()).join("lib/rustlib").join(target);
+    if library.is_dir() {
+        return Ok(());
+    }
+    run(Command::new("rustup").args(["target", "add", target]))
+        .with_context(|| format!("Rust's standard library for {target} is not installed"))
+}
+
+fn too_large(platform: &Platform, agent: &Path) -> Result<Option<String>> {
+    let Platform {
+        target,
+        limit_bytes,
+    } = platform;
+    let size = fs::metadata(agent)
+        .with_context(|| format!("cannot look at {}", agent.display()))?
+        .len();
+    println!("{target}: {size} bytes, at most {limit_bytes}");
+    Ok((size > *limit_bytes)
+        .then(|| format!("for {target} it has {size} bytes, more than {limit_bytes}")))
+}
+
+fn not_static(agent: &Path) -> Result<Option<String>> {
+    let image = fs::read(agent)?;
+    let wants = wants_interpreter(&image).with_context(|| agent.display().to_string())?;
+    Ok(wants.then(|| format!("{} is not statically linked", agent.display())))
+}
+
+/// Whether a program has to be loaded by another one (`ld.so`), as every
+/// program with shared libraries has.
+fn wants_interpreter(image: &[u8]) -> Result<bool> {
+    let header = FileHeader64::<Endianness>::parse(image)?;
+    let endian = header.endian()?;
+    let segments = header.program_headers(endian, image)?;
+    Ok(segments.iter().any(|s| s.p_type(endian) == PT_INTERP))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crate_that_is_not_on_the_list_is_named_once() {
+        let tree =
+            "assay-agent v0.1.0 (/src/crates/agent)\nclap v4.5.0\nlibc v0.2.1\nclap v4.5.0\n";
+        assert_eq!(unknown_crates(tree), ["clap"]);
+    }
+
+    #[test]
+    fn a_program_with_shared_libraries_wants_an_interpreter() {
+        let this = fs::read(std::env::current_exe().unwrap()).unwrap();
+        let shared = !cfg!(target_feature = "crt-static");
+        assert_eq!(wants_interpreter(&this).unwrap(), shared);
+        assert!(wants_interpreter(b"#!/bin/sh").is_err());
+    }
+
+    #[test]
+    fn the_limit_is_the_last_size_that_passes() {
+        let folder = tempfile::tempdir().unwrap();
+        let agent = folder.path().join("agent");
+        let platform = Platform {
+            target: "t",
+            limit_bytes: 3,
+        };
+        fs::write(&agent, "abc").unwrap();
+        assert_eq!(too_large(&platform, &agent).unwrap(), None);
+        fs::write(&agent, "abcd").unwrap();
+        assert!(too_large(&platform, &agent).unwrap().is_some());
+    }
+}

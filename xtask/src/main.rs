@@ -39,7 +39,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "measure", job, path] => bench::measure_child(job, path),
-        ["agent-size"] => agent_size::run(),
+        ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -1,2 +1,187 @@
-//! Placeholder.
-pub fn run() -> anyhow::Result<()> { Ok(()) }
+//! Programs that the tests need besides Rust: installed where that is
+//! possible, else named with the commands that install them.
+
+use crate::run::run;
+use anyhow::{Context, Result};
+use rustix::process::geteuid;
+use std::process::Command;
+
+/// Programs that tests start, each with the Debian package it is in.
+const PROGRAMS: [(&str, &str); 16] = [
+    ("addpart", "util-linux"),
+    ("btrfs", "btrfs-progs"),
+    ("delpart", "util-linux"),
+    ("dmsetup", "dmsetup"),
+    ("losetup", "mount"),
+    ("mkfs.btrfs", "btrfs-progs"),
+    ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.vfat", "dosfstools"),
+    ("mkfs.xfs", "xfsprogs"),
+    ("mkswap", "util-linux"),
+    ("mount", "mount"),
+    ("setpriv", "util-linux"),
+    ("swapoff", "mount"),
+    ("swapon", "mount"),
+    ("umount", "mount"),
+    ("unshare", "util-linux"),
+];
+
+/// What is to be done about missing programs.
+#[derive(Debug, PartialEq, Eq)]
+enum Remedy {
+    /// All are there.
+    Nothing,
+    /// Install these packages.
+    Install(Vec<&'static str>),
+    /// Say this.
+    Advise(String),
+}
+
+/// Installs what the tests need, or says how to. What is still missing
+/// afterwards is no error: the tests that need it skip with the reason.
+pub fn provide() -> Result<()> {
+    let root = geteuid().is_root();
+    let missing: Vec<_> = PROGRAMS
+        .into_iter()
+        .filter(|(program, _)| !is_there(program))
+        .collect();
+    match remedy(&missing, root, is_there("apt-get")) {
+        Remedy::Nothing => {}
+        Remedy::Install(packages) => {
+            if let Err(error) = install(&packages) {
+                eprintln!("xtask: {error:#}\nxtask: tests that need these programs are skipped");
+            }
+        }
+        Remedy::Advise(advice) => eprintln!("{advice}"),
+    }
+    if !root {
+        eprintln!("{}", without_root()?);
+    }
+    Ok(())
+}
+
+fn is_there(program: &str) -> bool {
+    assay_testkit::missing(&[program]).is_none()
+}
+
+fn remedy(missing: &[(&str, &'static str)], root: bool, apt: bool) -> Remedy {
+    if missing.is_empty() {
+        return Remedy::Nothing;
+    }
+    let mut packages: Vec<&str> = missing.iter().map(|(_, package)| *package).collect();
+    packages.sort_unstable();
+    packages.dedup();
+    if root && apt {
+        return Remedy::Install(packages);
+    }
+    let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
+    let (programs, packages) = (programs.join(", "), packages.join(" "));
+    Remedy::Advise(format!(
+        "xtask: not installed: {programs}; tests that need them are skipped. To install them:\n  {}",
+        if apt {
+            format!("sudo apt-get update && sudo apt-get install --yes {packages}")
+        } else {
+            format!("the packages that Debian calls {packages}, by this system's own means")
+        }
+    ))
+}
+
+fn install(packages: &[&str]) -> Result<()> {
+    let apt = |words: &[&str]| {
+        let mut command = Command::new("apt-get");
+        command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
+        run(&mut command)
+    };
+    apt(&["--quiet", "update"])?;
+    let mut words = vec!["--quiet", "install", "--yes", "--no-install-recommends"];
+    words.extend_from_slice(packages);
+    apt(&words)
+}
+
+/// Building stays with the user; only the test programs are given to root.
+fn without_root() -> Result<String> {
+    let host = host_triple()?.to_uppercase().replace('-', "_");
+    Ok(format!(
+        "xtask: tests on loop devices and mounts need root and are skipped. To run them too:\n  \
+         CARGO_TARGET_{host}_RUNNER='sudo --preserve-env' cargo test --workspace"
+    ))
+}
+
+fn host_triple() -> Result<String> {
+    let version = crate::run::output(Command::new("rustc").arg("-vV"))?;
+    let line = version.lines().find_map(|line| line.strip_prefix("host: "));
+    line.map(str::to_owned)
+        .context("rustc -vV does not name its host")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+    use std::path::{Path, PathBuf};
+
+    const MISSING: [(&str, &str); 3] = [
+        ("mkfs.xfs", "xfsprogs"),
+        ("mkfs.btrfs", "btrfs-progs"),
+        ("btrfs", "btrfs-progs"),
+    ];
+
+    #[test]
+    fn only_root_with_apt_installs_and_only_what_is_missing() {
+        assert_eq!(remedy(&[], true, true), Remedy::Nothing);
+        assert_eq!(
+            remedy(&MISSING, true, true),
+            Remedy::Install(vec!["btrfs-progs", "xfsprogs"])
+        );
+        for (root, apt) in [(true, false), (false, true), (false, false)] {
+            let Remedy::Advise(advice) = remedy(&MISSING, root, apt) else {
+                panic!("root {root}, apt {apt}: no advice");
+            };
+            assert!(advice.contains("mkfs.btrfs"), "{advice}");
+            assert!(advice.contains("btrfs-progs xfsprogs"), "{advice}");
+            assert_eq!(advice.contains("apt-get install"), apt, "{advice}");
+        }
+    }
+
+    /// `needs!(root, "mkfs.ext4")` in a test is a promise of this module.
+    #[test]
+    fn every_program_that_a_test_needs_is_known_here() {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+        let mut needed = Vec::new();
+        for source in sources(&crates) {
+            let text = fs::read_to_string(&source).unwrap();
+            for call in text.split("needs!(").skip(1) {
+                let words = call
+                    .split(')')
+                    .next()
+                    .unwrap()
+                    .split('"')
+                    .skip(1)
+                    .step_by(2);
+                needed.extend(words.map(|word| (word.to_owned(), source.clone())));
+            }
+        }
+        needed.retain(|(word, _)| word != "root" && word != "no-such-tool");
+        assert!(needed.iter().any(|(word, _)| word == "mkfs.ext4"));
+        for (program, source) in needed {
+            assert!(
+                PROGRAMS.iter().any(|(known, _)| *known == program),
+                "{} needs {program}, which PROGRAMS does not have",
+                source.display()
+            );
+        }
+    }
+
+    fn sources(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.extend(sources(&path));
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push(path);
+            }
+        }
+        found
+    }
+}

@@ -1,7 +1,20 @@
 //! Running other programs.
 
 use anyhow::{Context, Result, bail};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
+
+/// The cargo that started this program.
+pub fn cargo() -> Command {
+    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+}
+
+/// Becomes another program, which then has the last word and the exit code.
+/// Returns only when it cannot be started.
+pub fn replace_by(command: &mut Command) -> Result<()> {
+    eprintln!("+ {}", words(command));
+    Err(command.exec()).with_context(|| format!("cannot start {}", words(command)))
+}
 
 /// Runs a command to its end; an error when it fails.
 pub fn run(command: &mut Command) -> Result<()> {

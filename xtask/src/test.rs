@@ -1,2 +1,38 @@
-//! Placeholder.
-pub fn run(_rest: &[&str]) -> anyhow::Result<()> { Ok(()) }
+//! `cargo xtask test`: everything that can be tested here, in one command.
+
+use crate::prerequisites;
+use crate::run::{cargo, replace_by};
+use anyhow::Result;
+
+/// Provides what the tests need and becomes `cargo test`, so that its closing
+/// lines come last and its exit code is the command's. `rest` goes to cargo:
+/// packages, names of tests, and after `--` options of the test programs.
+pub fn run(rest: &[&str]) -> Result<()> {
+    prerequisites::provide()?;
+    let mut command = cargo();
+    command.arg("test");
+    if !names_a_package(rest) {
+        command.arg("--workspace");
+    }
+    replace_by(command.args(rest))
+}
+
+/// `--workspace` would make cargo ignore it.
+fn names_a_package(rest: &[&str]) -> bool {
+    rest.iter()
+        .take_while(|word| **word != "--")
+        .any(|word| word.starts_with("-p") || word.starts_with("--package"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_named_only_before_the_test_programs_own_options() {
+        assert!(names_a_package(&["-p", "assay-store"]));
+        assert!(names_a_package(&["--package=assay-store", "kill"]));
+        assert!(!names_a_package(&["--release", "--", "-p"]));
+        assert!(!names_a_package(&[]));
+    }
+}

@@ -4,6 +4,7 @@
 //! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
 //! streams; the same code serves this machine, and boards through a link.
 
+mod fatal;
 pub mod frame;
 mod inspect;
 mod serve;

@@ -1,8 +1,9 @@
 //! A session: requests in, records out.
 
+use crate::fatal::Fatal;
 use crate::frame::{FrameError, receive, send};
 use crate::inspect::{inspect, uses};
-use crate::trial::{Bench, Ended, Fatal};
+use crate::trial::{Bench, Ended};
 use crate::workspace::{Workspace, sweep};
 use assay_engine::{EngineError, Progress, layout};
 use assay_model::job::FileState;
@@ -10,7 +11,7 @@ use assay_model::plan::{Place, Plan};
 use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::units::Bytes;
-use assay_model::wire::{FromAgent, Refusal, RunEnd, ToAgent, WIRE_VERSION};
+use assay_model::wire::{FromAgent, Leftover, Refusal, RunEnd, ToAgent, WIRE_VERSION};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use std::fs::OpenOptions;
@@ -103,23 +104,25 @@ impl<W: Write> Session<W> {
 
     fn run_plan(&mut self, plan: &Plan) -> Result<(), FrameError> {
         let answer = match self.try_plan(plan) {
-            Ok(end) => FromAgent::RunDone { end },
+            Ok((end, leftover)) => FromAgent::RunDone { end, leftover },
             Err(Abort::Refused(refusal)) => FromAgent::Refused(refusal),
             Err(Abort::Link(error)) => return Err(error),
         };
         self.send(&answer)
     }
 
-    fn try_plan(&mut self, plan: &Plan) -> Result<RunEnd, Abort> {
+    /// How the run ended, and what of it could not be removed.
+    fn try_plan(&mut self, plan: &Plan) -> Result<(RunEnd, Option<Leftover>), Abort> {
         let storage = self.admit(plan)?;
         let workspace = Workspace::new(plan).map_err(|error| {
             let place = plan.place.path().display();
             refused(format!("cannot make test files in {place}: {error}"))
         })?;
-        if let Some(end) = self.prepare_data(plan, &workspace)? {
-            return Ok(end);
-        }
-        self.run_trials(plan, &storage, &workspace)
+        let end = match self.prepare_data(plan, &storage, &workspace)? {
+            Some(end) => end,
+            None => self.run_trials(plan, &storage, &workspace)?,
+        };
+        Ok((end, workspace.clear()))
     }
 
     /// Looks again at what the host has already looked at: things may have
@@ -149,6 +152,7 @@ impl<W: Write> Session<W> {
     fn prepare_data(
         &mut self,
         plan: &Plan,
+        storage: &Storage,
         workspace: &Workspace,
     ) -> Result<Option<RunEnd>, Abort> {
         let wanted =
@@ -177,9 +181,11 @@ impl<W: Write> Session<W> {
         Ok(match written {
             Ok(()) => None,
             Err(EngineError::Stopped) => Some(RunEnd::Cancelled),
-            Err(error) => Some(RunEnd::Failed {
-                error: error.to_string(),
-            }),
+            Err(error) => {
+                let (errno, error) = (error.errno(), error.to_string());
+                let fatal = Fatal::of(&error, errno, &self.roots, storage);
+                Some(fatal.map_or(RunEnd::Failed { error }, RunEnd::from))
+            }
         })
     }
 
@@ -266,15 +272,6 @@ enum Abort {
 impl From<FrameError> for Abort {
     fn from(error: FrameError) -> Self {
         Self::Link(error)
-    }
-}
-
-impl From<Fatal> for RunEnd {
-    fn from(fatal: Fatal) -> Self {
-        match fatal {
-            Fatal::DeviceLost(error) => Self::DeviceLost { error },
-            Fatal::Storage(error) => Self::Failed { error },
-        }
     }
 }
 

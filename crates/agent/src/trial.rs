@@ -1,6 +1,7 @@
 //! One trial: bring file and cache to the state the job asks for, run it with
 //! evidence around it, and say how it ended.
 
+use crate::fatal::Fatal;
 use crate::watch::Watch;
 use crate::workspace::Workspace;
 use assay_engine::{EngineError, Progress, measure, page_cache};
@@ -10,7 +11,6 @@ use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::trial::{IoErrorRecord, Measurement, Outcome, TrialRecord};
 use assay_probe::roots::Roots;
-use rustix::io::Errno;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,13 +31,6 @@ pub(crate) struct Ended {
     pub(crate) record: TrialRecord,
     /// Why no later trial can succeed.
     pub(crate) fatal: Option<Fatal>,
-}
-
-/// What ends a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fatal {
-    DeviceLost(String),
-    Storage(String),
 }
 
 /// What became of an attempt to run the job.
@@ -130,25 +123,7 @@ impl Bench<'_> {
     }
 
     fn failed(&self, error: String, errno: Option<i32>) -> (Outcome, Option<Fatal>) {
-        let errno = errno.map(Errno::from_raw_os_error);
-        let gone = matches!(errno, Some(Errno::NODEV | Errno::NXIO | Errno::NOMEDIUM))
-            || assay_probe::stack::device_gone(self.roots, self.storage);
-        let fatal = if gone {
-            Some(Fatal::DeviceLost(format!(
-                "{} went away: {error}",
-                self.storage.words()
-            )))
-        } else {
-            match errno {
-                Some(Errno::NOSPC | Errno::DQUOT) => Some(Fatal::Storage(format!(
-                    "{error}: make room or use a smaller --size"
-                ))),
-                Some(Errno::ROFS) => Some(Fatal::Storage(format!(
-                    "{error}: the file system became read-only, see the kernel log"
-                ))),
-                _ => None,
-            }
-        };
+        let fatal = Fatal::of(&error, errno, self.roots, self.storage);
         (Outcome::Failed { error }, fatal)
     }
 }

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const PREFIX: &str = ".assay-";
 const OWNER: &str = "owner.json";
@@ -20,6 +21,9 @@ const OWNER: &str = "owner.json";
 const DATA: &str = "data";
 /// The file of jobs that write a new one.
 const FRESH: &str = "fresh";
+
+/// A run has long locked and written its owner file after this time.
+const STARTING: Duration = Duration::from_secs(60);
 
 /// Says whose the folder is.
 #[derive(Debug, Serialize, Deserialize)]
@@ -45,6 +49,7 @@ pub(crate) enum Workspace {
 #[derive(Debug)]
 pub(crate) struct Folder {
     path: PathBuf,
+    run_id: String,
     /// Locked; the lock ends with the process, however it ends.
     _owner: File,
 }
@@ -86,6 +91,18 @@ impl Workspace {
         }
     }
 
+    /// Removes what the run made here. What cannot be removed is returned: the
+    /// next start finds it.
+    pub(crate) fn clear(self) -> Option<Leftover> {
+        match self {
+            Self::Folder(folder) => {
+                let leftover = take_away(&folder.path, &folder.run_id);
+                leftover.problem.is_some().then_some(leftover)
+            }
+            Self::File(_) | Self::Device { .. } => None,
+        }
+    }
+
     /// Removes the new file of the last trial and lets the file system settle,
     /// so that its write-back does not fall into the next trial.
     pub(crate) fn discard_fresh(&self) -> io::Result<()> {
@@ -115,7 +132,11 @@ impl Folder {
             .open(path.join(OWNER))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         serde_json::to_writer(&file, &owner)?;
-        Ok(Self { path, _owner: file })
+        Ok(Self {
+            path,
+            run_id: run_id.to_owned(),
+            _owner: file,
+        })
     }
 }
 
@@ -136,7 +157,11 @@ fn remove(folder: &Path) -> io::Result<()> {
             _ => {}
         }
     }
-    fs::remove_dir(folder)
+    match fs::remove_dir(folder) {
+        // Gone with the storage it was on.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
 }
 
 /// Removes the test folders that killed runs left in `directory`.
@@ -159,23 +184,34 @@ pub(crate) fn sweep(directory: &Path) -> Vec<Leftover> {
 fn sweep_one(folder: &Path, run_id: &str) -> Option<Leftover> {
     let file = File::open(folder.join(OWNER)).ok()?;
     let ours = serde_json::from_reader::<_, Owner>(&file).is_ok_and(|o| o.run_id == run_id);
-    // Killed between making the file and writing it: it is empty.
-    let unfinished = file.metadata().is_ok_and(|meta| meta.len() == 0);
+    let unfinished = file.metadata().is_ok_and(|meta| was_never_written(&meta));
     let abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     if !(ours || unfinished) || !abandoned {
         return None;
     }
+    Some(take_away(folder, run_id))
+}
+
+/// Killed between making the owner file and writing it. A young empty file may
+/// be that of a run which is just starting.
+fn was_never_written(owner: &fs::Metadata) -> bool {
+    let age = owner.modified().ok().and_then(|time| time.elapsed().ok());
+    owner.len() == 0 && age.is_some_and(|age| age > STARTING)
+}
+
+/// Removes a test folder, and says what was there and whether it worked.
+fn take_away(folder: &Path, run_id: &str) -> Leftover {
     let size = [DATA, FRESH]
         .iter()
         .filter_map(|name| fs::symlink_metadata(folder.join(name)).ok())
         .map(|meta| meta.len())
         .sum();
-    Some(Leftover {
+    Leftover {
         folder: folder.to_owned(),
         run_id: run_id.to_owned(),
         size: Bytes(size),
         problem: remove(folder).err().map(|error| error.to_string()),
-    })
+    }
 }
 
 #[cfg(test)]

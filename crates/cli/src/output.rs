@@ -26,6 +26,12 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     }
 }
 
+/// Columns of the terminal that [`say`] speaks to; `None` where there is none.
+pub fn talk_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
 /// How standard output is to be written: colour only for a terminal that wants
 /// it (<https://no-color.org>).
 pub fn style() -> Style {

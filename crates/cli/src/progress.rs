@@ -1,196 +1,245 @@
 //! What the user sees while a run is under way: one live line on a terminal, a
 //! plain line per step elsewhere. All on standard error.
 
-use crate::output::{colour_wanted, say};
+mod brief;
+mod forecast;
+
+use crate::output::{colour_wanted, say, talk_columns};
 use assay_model::job::Job;
-use assay_model::label::judge;
 use assay_model::plan::Plan;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_stats::derive;
+use brief::in_brief;
+use forecast::Forecast;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::fmt::Write as _;
-use std::io::IsTerminal;
-use std::time::{Duration, Instant};
+use std::io::{self, IsTerminal};
+use std::time::Instant;
+
+/// A terminal of at least this many columns has room for a bar.
+const WIDE: usize = 78;
+/// What the bar and the blanks around it take.
+const BAR: usize = 22;
+/// Columns left free at the end of the line: an echoed `^C` that wraps would
+/// leave the line behind.
+const FREE: usize = 3;
 
 /// Shows how a run goes.
 pub struct Progress {
-    view: View,
-    /// What each trial of the plan is expected to take, in its order.
-    expected: Vec<Nanos>,
+    voice: Voice,
+    forecast: Forecast,
     trials: usize,
-    last: Rate,
+    /// Position of the trial under way, and when it began.
+    position: usize,
+    began: Instant,
+    pace: Pace,
+    told_prepared: bool,
 }
 
-enum View {
-    Live(ProgressBar),
-    Plain,
+/// Says lines without tearing the live one; can be used from several threads.
+#[derive(Clone)]
+pub struct Voice {
+    /// `None` where lines cannot be drawn over.
+    live: Option<ProgressBar>,
+    /// Columns for the text of the live line.
+    room: usize,
 }
 
-/// Where the last rate was taken.
-#[derive(Clone, Copy)]
-struct Rate {
-    at: Instant,
-    bytes: u64,
+/// A trial under way, so far.
+#[derive(Clone, Copy, Default)]
+pub struct SoFar {
+    /// Time on its clock.
+    pub elapsed: Nanos,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os completed.
+    pub ios: u64,
+}
+
+impl Voice {
+    fn new(trials: usize) -> Self {
+        let columns = talk_columns().unwrap_or(WIDE);
+        let is_wide = columns >= WIDE;
+        Self {
+            live: is_live().then(|| live_bar(trials, is_wide)),
+            room: columns.saturating_sub(FREE + if is_wide { BAR } else { 0 }),
+        }
+    }
+
+    /// Says a line.
+    pub fn say(&self, line: &str) {
+        match &self.live {
+            Some(bar) if !bar.is_finished() => bar.suspend(|| say(line)),
+            _ => say(line),
+        }
+    }
+
+    /// Rewrites the live line.
+    fn show(&self, position: usize, trials: usize, text: &str) {
+        if let Some(bar) = &self.live {
+            let prefix = format!("{position:>3}/{trials}");
+            let room = self.room.saturating_sub(prefix.len() + 1);
+            bar.set_prefix(prefix);
+            bar.set_position(position as u64);
+            bar.set_message(text.chars().take(room).collect::<String>());
+        }
+    }
 }
 
 impl Progress {
     /// `expected`: how long each trial takes, in the plan's order.
-    pub fn new(plan: &Plan, expected: Vec<Nanos>) -> Self {
-        let view = if std::io::stderr().is_terminal() {
-            View::Live(live_bar(plan.order.len()))
-        } else {
-            View::Plain
-        };
+    pub fn new(plan: &Plan, expected: &[Nanos]) -> Self {
+        let trials = plan.order.len();
+        let jobs: Vec<usize> = plan.order.iter().map(|slot| slot.job).collect();
         Self {
-            view,
-            expected,
-            trials: plan.order.len(),
-            last: Rate {
-                at: Instant::now(),
-                bytes: 0,
-            },
+            voice: Voice::new(trials),
+            forecast: Forecast::new(&jobs, expected),
+            trials,
+            position: 0,
+            began: Instant::now(),
+            pace: Pace::default(),
+            told_prepared: false,
         }
+    }
+
+    /// To say something meanwhile.
+    pub fn voice(&self) -> Voice {
+        self.voice.clone()
     }
 
     /// The test file is being written.
     pub fn preparing(&mut self, done: Bytes, total: Bytes) {
-        let rate = self.rate(done.0);
-        match &self.view {
-            View::Live(bar) => {
-                bar.set_message(format!("writing the test file: {done} of {total}  {rate}"));
-            }
-            View::Plain if done == total => say(&format!("wrote the test file, {total}")),
-            View::Plain => {}
+        let spent = self.spent();
+        let rate = BytesPerSec(self.pace.at(spent, done.0));
+        let rest = Forecast::rest_of_file(done, total, spent);
+        let left = clock(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
+        let text = format!("{left}  {rate:>11}  writing the test file, {done} of {total}");
+        self.voice.show(0, self.trials, &text);
+        if done == total && self.voice.live.is_none() && !self.told_prepared {
+            self.told_prepared = true;
+            say(&format!("wrote the test file, {total}"));
         }
     }
 
     /// A trial begins.
     pub fn started(&mut self, position: u32, job: &Job, trial: u32) {
-        self.last = Rate {
-            at: Instant::now(),
-            bytes: 0,
-        };
-        if let View::Live(bar) = &self.view {
-            bar.set_position(position.into());
-            bar.set_message(format!("{} #{trial}", job.name));
-        }
+        self.position = position as usize;
+        self.began = Instant::now();
+        self.pace = Pace::default();
+        self.tell(job, trial, "");
     }
 
     /// A trial is under way.
-    pub fn under_way(&mut self, position: u32, job: &Job, elapsed: Nanos, bytes: u64) {
-        let rate = self.rate(bytes);
-        if let View::Live(bar) = &self.view {
-            let left = self.left(position, elapsed);
-            bar.set_message(format!("{}  {rate}  {left} left", job.name));
-        }
+    pub fn under_way(&mut self, job: &Job, trial: u32, so_far: SoFar) {
+        let names = derive::primary_metrics(job);
+        let rate = if names.iter().any(|name| name.ends_with("_bw")) {
+            BytesPerSec(self.pace.at(so_far.elapsed, so_far.bytes)).to_string()
+        } else {
+            Iops(self.pace.at(so_far.elapsed, so_far.ios)).to_string()
+        };
+        self.tell(job, trial, &rate);
+    }
+
+    fn tell(&self, job: &Job, trial: u32, rate: &str) {
+        let spent = self.spent();
+        let left = clock(self.forecast.left(self.position, spent));
+        let text = format!("{left}  {rate:>11}  {} #{trial}", job.name);
+        self.voice.show(self.position, self.trials, &text);
     }
 
     /// A trial ended.
-    pub fn ended(&self, record: &TrialRecord) {
-        let place = format!("[{}/{}]", record.position + 1, self.trials);
-        let line = format!(
-            "{place} {} #{}: {}",
+    pub fn ended(&mut self, record: &TrialRecord) {
+        let spent = self.spent();
+        self.forecast.took(record.position as usize, spent);
+        if self.voice.live.is_some() && record.outcome == Outcome::Completed {
+            return;
+        }
+        let digits = self.trials.to_string().len();
+        self.voice.say(&format!(
+            "[{:>digits$}/{}] {} #{}: {}",
+            record.position + 1,
+            self.trials,
             record.job.name,
             record.trial,
             in_brief(record)
-        );
-        match &self.view {
-            View::Plain => say(&line),
-            View::Live(bar) => {
-                bar.set_position(u64::from(record.position) + 1);
-                if record.outcome != Outcome::Completed {
-                    bar.println(line);
-                }
-            }
-        }
+        ));
+    }
+
+    /// Time since the trial, or the writing of the file, began.
+    fn spent(&self) -> Nanos {
+        let spent = self.began.elapsed().as_nanos();
+        Nanos(u64::try_from(spent).unwrap_or(u64::MAX))
     }
 
     /// Takes the live line away.
     pub fn clear(&self) {
-        if let View::Live(bar) = &self.view {
+        if let Some(bar) = &self.voice.live {
             bar.finish_and_clear();
         }
     }
+}
 
-    /// Rate since the last call.
-    fn rate(&mut self, bytes: u64) -> BytesPerSec {
-        let since = Rate {
-            at: Instant::now(),
-            bytes,
-        };
-        let seconds = since
-            .at
-            .duration_since(self.last.at)
-            .as_secs_f64()
-            .max(1e-3);
-        #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        let moved = bytes.saturating_sub(self.last.bytes) as f64;
-        self.last = since;
-        BytesPerSec(moved / seconds)
-    }
+/// The rate since the last time it was asked for.
+#[derive(Clone, Copy, Default)]
+struct Pace {
+    at: Nanos,
+    amount: u64,
+}
 
-    /// Time left, to the second.
-    fn left(&self, position: u32, elapsed: Nanos) -> String {
-        let rest = self.expected.get(position as usize..).unwrap_or_default();
-        let planned: u64 = rest.iter().map(|span| span.0).sum();
-        let secs = planned.saturating_sub(elapsed.0).div_ceil(1_000_000_000);
-        format!("{}:{:02}", secs / 60, secs % 60)
+impl Pace {
+    /// Per second, at that time on one clock with that much done.
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    fn at(&mut self, at: Nanos, amount: u64) -> f64 {
+        let seconds = Nanos(at.0.saturating_sub(self.at.0)).as_secs_f64();
+        let moved = amount.saturating_sub(self.amount) as f64;
+        *self = Self { at, amount };
+        if seconds > 0.0 { moved / seconds } else { 0.0 }
     }
 }
 
-fn live_bar(trials: usize) -> ProgressBar {
+/// `4:07 left`.
+fn clock(left: Nanos) -> String {
+    let secs = left.0.div_ceil(1_000_000_000);
+    format!("{:>2}:{:02} left", secs / 60, secs % 60)
+}
+
+/// A terminal that can draw over its last line.
+fn is_live() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !dumb
+}
+
+fn live_bar(trials: usize, is_wide: bool) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(trials as u64), ProgressDrawTarget::stderr());
-    let template = if colour_wanted() {
-        "{pos:>3}/{len} {bar:20.cyan} {wide_msg}"
-    } else {
-        "{pos:>3}/{len} {bar:20} {wide_msg}"
+    let template = match (is_wide, colour_wanted()) {
+        (true, true) => "{prefix} {bar:20.cyan} {msg}",
+        (true, false) => "{prefix} {bar:20} {msg}",
+        (false, _) => "{prefix} {msg}",
     };
     let style = ProgressStyle::with_template(template);
     bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.enable_steady_tick(Duration::from_millis(250));
     bar
 }
 
-/// The deciding figures of a trial with what they measured, or how it ended.
-fn in_brief(record: &TrialRecord) -> String {
-    match &record.outcome {
-        Outcome::Completed => {}
-        Outcome::Skipped { reasons } => return format!("skipped: {}", reasons.join("; ")),
-        Outcome::Failed { error } => return format!("failed: {error}"),
-        Outcome::Interrupted => return "interrupted".to_owned(),
-    }
-    let metrics = derive::metrics(record);
-    let mut brief = String::new();
-    for name in derive::primary_metrics(&record.job) {
-        let Some(metric) = metrics.iter().find(|metric| metric.name == name) else {
-            continue;
-        };
-        let _ = write!(brief, "{}{}", separator(&brief), quantity(metric));
-    }
-    if let Some(judged) = judge(record) {
-        for side in [judged.read, judged.write].into_iter().flatten() {
-            let _ = write!(brief, "{}{}", separator(&brief), side.measured);
-        }
-    }
-    brief
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-const fn separator(so_far: &str) -> &'static str {
-    if so_far.is_empty() { "" } else { ", " }
-}
+    #[test]
+    fn a_rate_is_that_of_the_time_since_it_was_last_asked_for() {
+        let mut pace = Pace::default();
+        let rates = [
+            pace.at(Nanos::secs(2), 200),
+            pace.at(Nanos::secs(3), 200),
+            pace.at(Nanos::secs(4), 250),
+            pace.at(Nanos::secs(4), 300),
+        ];
+        assert_eq!(rates, [100.0, 0.0, 50.0, 0.0]);
+    }
 
-fn quantity(metric: &assay_model::metric::Metric) -> String {
-    use assay_model::metric::Unit;
-    match metric.unit {
-        Unit::BytesPerSec => BytesPerSec(metric.value).to_string(),
-        Unit::Iops => Iops(metric.value).to_string(),
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a latency in whole nanoseconds"
-        )]
-        Unit::Nanos => Nanos(metric.value as u64).to_string(),
-        Unit::Ratio | Unit::Count => metric.value.to_string(),
+    #[test]
+    fn time_left_is_minutes_and_seconds() {
+        assert_eq!(clock(Nanos::millis(61_200)), " 1:02 left");
+        assert_eq!(clock(Nanos(0)), " 0:00 left");
     }
 }

@@ -1,12 +1,16 @@
 //! Time as the worker loop sees it.
 
 use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
 
 /// A clock that only goes forward. The real one is [`MonotonicClock`]; tests
 /// and simulated devices bring their own.
 pub trait Clock: Copy + Send + Sync {
     /// Nanoseconds since an arbitrary but fixed moment.
     fn now(&self) -> u64;
+
+    /// Lets that many nanoseconds pass.
+    fn sleep(&self, ns: u64);
 }
 
 /// `CLOCK_MONOTONIC`, read in user space (vDSO) without a system call.
@@ -22,5 +26,9 @@ impl Clock for MonotonicClock {
     fn now(&self) -> u64 {
         let time = clock_gettime(ClockId::Monotonic);
         time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    }
+
+    fn sleep(&self, ns: u64) {
+        std::thread::sleep(Duration::from_nanos(ns));
     }
 }

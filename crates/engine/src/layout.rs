@@ -32,7 +32,7 @@ pub fn write(
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<(), EngineError> {
     let mut rng = SplitMix64::new(seed);
-    let mut buffer = IoBuf::random(CHUNK, 4, &mut rng);
+    let mut buffer = IoBuf::random(CHUNK, 1, &mut rng);
     let mut done = 0;
     while done < size.0 {
         if stop.load(Ordering::Relaxed) {
@@ -44,7 +44,7 @@ pub fn write(
         file.write_all_at(chunk, done)
             .map_err(|error| EngineError::file("write", path, error))?;
         done += chunk.len() as u64;
-        if done.is_multiple_of(WRITE_BACK_EVERY) {
+        if done.is_multiple_of(WRITE_BACK_EVERY) && done < size.0 {
             write_back(file, path)?;
             progress(Bytes(done));
         }

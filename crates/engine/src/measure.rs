@@ -6,6 +6,7 @@ use crate::error::EngineError;
 use crate::io::IoEngine;
 use crate::pattern::Pattern;
 use crate::recorder::{Recorder, merge};
+use crate::sys;
 use crate::worker::{Finished, Parts, Shared, Worker, buffers};
 use assay_model::job::{EngineKind, Job, OpenSync};
 use assay_model::rng::SplitMix64;
@@ -172,6 +173,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     fn on<E: IoEngine>(&self, engine: impl FnOnce(File) -> Result<E, EngineError>) {
+        sys::own_file_table();
         let prepared = self.prepare(engine);
         let (ready, prepared) = match prepared {
             Ok(prepared) => (Ok(()), Some(prepared)),

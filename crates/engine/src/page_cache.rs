@@ -3,7 +3,7 @@
 use crate::error::EngineError;
 use crate::sys;
 use assay_model::evidence::{CacheSource, FileCache};
-use rustix::fs::{Advice, fadvise, fdatasync};
+use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -11,6 +11,7 @@ use std::path::Path;
 /// How much of a file is in the page cache and how much of that is not yet on
 /// the device. `cachestat(2)` where there is one (Linux 6.5), else
 /// `mincore(2)`, which does not tell dirty pages. `None` when neither works.
+/// It may move the file's position.
 #[must_use]
 pub fn look(file: &File) -> Option<FileCache> {
     let page = rustix::param::page_size() as u64;
@@ -22,11 +23,17 @@ pub fn look(file: &File) -> Option<FileCache> {
             writeback_bytes: Some(stat.writeback * page),
         });
     }
-    let length = usize::try_from(file.metadata().ok()?.len()).ok()?;
-    let pages = sys::resident_pages(file, length, rustix::param::page_size()).ok()?;
+    look_without_cachestat(file)
+}
+
+fn look_without_cachestat(file: &File) -> Option<FileCache> {
+    let page = rustix::param::page_size();
+    // Unlike its metadata, this is the length of a block device too.
+    let length = seek(file, SeekFrom::End(0)).ok()?;
+    let pages = sys::resident_pages(file, usize::try_from(length).ok()?, page).ok()?;
     Some(FileCache {
         source: CacheSource::Mincore,
-        cached_bytes: pages * page,
+        cached_bytes: pages * page as u64,
         dirty_bytes: None,
         writeback_bytes: None,
     })
@@ -63,4 +70,33 @@ pub fn warm(file: &File, path: &Path, offset: u64, length: u64) -> Result<(), En
         at += got as u64;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mincore_counts_the_pages_that_cachestat_counts() {
+        let page = rustix::param::page_size() as u64;
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(1000 * page + 1).unwrap();
+        for at in [0, 1, 7, 999, 1000] {
+            file.write_all_at(&[1], at * page).unwrap();
+        }
+        let found = look_without_cachestat(&file).unwrap();
+        assert_eq!(found.source, CacheSource::Mincore);
+        assert_eq!(found.cached_bytes, 5 * page);
+        assert_eq!((found.dirty_bytes, found.writeback_bytes), (None, None));
+        match sys::cachestat(&file) {
+            Ok(stat) => assert_eq!(stat.cached, 5),
+            Err(error) => eprintln!("skipped the comparison: no cachestat here: {error}"),
+        }
+    }
+
+    #[test]
+    fn an_empty_file_has_no_pages() {
+        let file = tempfile::tempfile().unwrap();
+        assert_eq!(look_without_cachestat(&file).unwrap().cached_bytes, 0);
+    }
 }

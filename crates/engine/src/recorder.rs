@@ -118,14 +118,19 @@ impl Recorder {
         side.bytes += u64::from(length);
         side.latency.record(latency_ns);
         self.interval_max_latency_ns = self.interval_max_latency_ns.max(latency_ns);
+        self.end_gap(now_ns);
+        self.last_completion_ns = now_ns;
+    }
+
+    #[inline]
+    fn end_gap(&mut self, now_ns: u64) {
         let gap_ns = now_ns.saturating_sub(self.last_completion_ns);
         if gap_ns > self.gaps.shortest_kept_ns {
             self.gaps.keep(Gap {
-                start_ns: self.last_completion_ns - self.start_ns,
+                start_ns: self.last_completion_ns.saturating_sub(self.start_ns),
                 length_ns: gap_ns,
             });
         }
-        self.last_completion_ns = now_ns;
     }
 
     /// The kernel took an I/O, after this time in the submission call.
@@ -208,8 +213,10 @@ impl Recorder {
         self.interval_max_latency_ns = 0;
     }
 
-    /// The last I/O is done: closes the interval under way.
+    /// The last I/O is done: closes the interval under way, and the gap since
+    /// the last one that succeeded.
     pub(crate) fn end_series(&mut self, now_ns: u64) {
+        self.end_gap(now_ns);
         self.roll(now_ns);
         let interval_start = self.interval_end_ns - self.series.interval_ns;
         if now_ns > interval_start {

@@ -130,3 +130,16 @@ pub(crate) fn exact_timers() {
     // SAFETY: sets one attribute of the calling thread; no memory is passed.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1) };
 }
+
+/// Gives the calling thread a table of open files of its own. The kernel then
+/// need not count references to a file on each system call, which costs a
+/// cached 4 KiB read some 5 %; a process with one thread has the same.
+///
+/// The thread keeps a copy of every file that is open now until it ends, and
+/// files that it opens are seen by nobody else.
+pub(crate) fn own_file_table() {
+    // SAFETY: unshares the table of the calling thread only; no memory is
+    // passed. Descriptors that other threads own stay theirs: this thread
+    // opens, uses and closes only its own from here on.
+    unsafe { libc::unshare(libc::CLONE_FILES) };
+}

@@ -14,21 +14,17 @@ use crate::pacing::Pacer;
 use crate::pattern::Pattern;
 use crate::recorder::Recorder;
 use crate::sys;
-use assay_model::job::{Content, Direction, FlushCall, Job};
+use assay_model::job::{Content, Direction, Flush, FlushCall, Job};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, IoErrorRecord};
 use rustix::fs::{fdatasync, fsync};
 use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// The stop flag is looked at least this often while I/O completes.
 const MAX_TICK_NS: u64 = 100_000_000;
 /// A worker gives up after that many failed I/Os.
 const MAX_ERRORS: u64 = 64;
-/// Distance after which write buffers may repeat: beyond the reach of the
-/// compressors in file systems (128 KiB) and controllers.
-const CONTENT_PERIOD: usize = 256 << 10;
 
 /// What workers share with each other and with the thread that waits for them.
 #[derive(Debug)]
@@ -68,7 +64,10 @@ pub(crate) struct Worker<'a, E, C> {
     /// Submission times of units queued since the last commit.
     uncommitted: Vec<(Direction, u64)>,
     blocks_left: u64,
+    /// Writes handed over since the last flush.
     writes_unflushed: u32,
+    /// When the pace allows the next I/O, if that is what it waits for.
+    due_ns: Option<u64>,
     pacer: Option<Pacer>,
     /// Numbers the written blocks, to make each unlike all others.
     serial: u64,
@@ -99,11 +98,8 @@ pub(crate) fn buffers(job: &Job, seed: u64) -> Vec<IoBuf> {
     let depth = job.iodepth as usize;
     let mut rng = SplitMix64::new(seed);
     let one = |rng: &mut SplitMix64| match (job.rw.writes(), job.content) {
-        (true, Content::Random) => {
-            let windows = CONTENT_PERIOD.div_ceil(block * depth).max(1);
-            IoBuf::random(block, windows, rng)
-        }
-        _ => IoBuf::zeroed(block, 1),
+        (true, Content::Random) => IoBuf::random(block, depth, rng),
+        _ => IoBuf::zeroed(block),
     };
     (0..depth).map(|_| one(&mut rng)).collect()
 }
@@ -128,6 +124,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             uncommitted: Vec::with_capacity(job.iodepth as usize),
             blocks_left: blocks_allowed(job),
             writes_unflushed: 0,
+            due_ns: None,
             pacer: job.rate.map(|rate| Pacer::new(rate, job.bs.0, start_ns)),
             serial: SplitMix64::new(parts.seed).next_u64(),
             ramp_end_ns,
@@ -155,7 +152,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 break;
             }
             self.commit()?;
-            self.engine.reap(1, self.until_next_due_ns(), &mut done)?;
+            let timeout_ns = self.until_next_due_ns();
+            self.engine.reap(1, timeout_ns, &mut done)?;
             let now_ns = self.clock.now();
             for completion in done.drain(..) {
                 self.in_flight -= 1;
@@ -202,7 +200,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.engine.commit()?;
         let now_ns = self.clock.now();
         for (direction, queued_ns) in self.uncommitted.drain(..) {
-            self.recorder.submitted(direction, now_ns - queued_ns);
+            self.recorder
+                .submitted(direction, now_ns.saturating_sub(queued_ns));
         }
         Ok(())
     }
@@ -223,6 +222,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let (direction, offset) = self.pattern.next()?;
         let mut buf = self.free.pop()?;
         self.blocks_left -= 1;
+        self.writes_unflushed += u32::from(direction == Direction::Write);
         if direction == Direction::Write && self.job.content == Content::Random {
             self.serial = self.serial.wrapping_add(1);
             buf.renew(self.serial);
@@ -254,7 +254,6 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 let latency_ns = now_ns.saturating_sub(unit.submitted_ns);
                 self.recorder
                     .completed(now_ns, unit.direction, unit.length, latency_ns);
-                self.writes_unflushed += u32::from(unit.direction == Direction::Write);
                 self.free.push(unit.buf);
             }
             Ok(bytes) if bytes > 0 => {
@@ -320,11 +319,13 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.plan_tick(now_ns);
     }
 
-    /// The measured time begins. What the ramp consumed is given back.
+    /// The measured time begins. What the ramp consumed is given back, but for
+    /// I/Os under way: they count when they complete.
     fn end_ramp(&mut self, ramp_end_ns: u64) {
         self.ramp_end_ns = None;
         self.recorder.restart(ramp_end_ns);
-        self.blocks_left = blocks_allowed(self.job);
+        let under_way = self.job.iodepth as usize - self.free.len();
+        self.blocks_left = blocks_allowed(self.job).saturating_sub(under_way as u64);
         self.cpu_before = sys::thread_cpu_use();
         self.published = (0, 0);
     }
@@ -380,7 +381,9 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         };
         let now_ns = self.clock.now();
         match answer {
-            Ok(()) => self.recorder.flushed(now_ns, now_ns - before_ns),
+            Ok(()) => self
+                .recorder
+                .flushed(now_ns, now_ns.saturating_sub(before_ns)),
             Err(errno) => {
                 let message = format!("flush: {}", std::io::Error::from(errno));
                 self.record_error(None, Some(errno.raw_os_error()), message, now_ns);
@@ -415,18 +418,19 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 return true;
             }
             if self.in_flight > 0 {
+                self.due_ns = Some(now_ns.saturating_add(wait_ns));
                 return false;
             }
-            let until_tick_ns = self.next_tick_ns - now_ns;
-            std::thread::sleep(Duration::from_nanos(wait_ns.min(until_tick_ns)));
+            let until_tick_ns = self.next_tick_ns.saturating_sub(now_ns);
+            self.clock.sleep(wait_ns.min(until_tick_ns));
         }
     }
 
     /// How long to wait for completions before the pace allows another I/O;
     /// `None`: only a completion makes room for one.
-    fn until_next_due_ns(&self) -> Option<u64> {
-        let pacer = self.pacer.filter(|_| self.in_flight < self.job.iodepth)?;
-        Some(pacer.wait_ns(self.clock.now())).filter(|&wait_ns| wait_ns > 0)
+    fn until_next_due_ns(&mut self) -> Option<u64> {
+        let due_ns = self.due_ns.take()?;
+        Some(due_ns.saturating_sub(self.clock.now()))
     }
 
     /// Ends the job: the last flush, and the clock stops.
@@ -434,8 +438,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.recorder.end_series(self.clock.now());
         let unharmed = !self.shared.stop.load(Ordering::Relaxed)
             && !self.shared.halted.load(Ordering::Relaxed);
-        if let Some(call) = self.job.flush.at_end.filter(|_| unharmed) {
-            self.flush_at_end(call);
+        if unharmed {
+            self.flush_at_end();
         }
         let end_ns = self.clock.now();
         self.publish();
@@ -447,11 +451,17 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    fn flush_at_end(&mut self, call: FlushCall) {
+    /// The flush that has come due with the last write, and the one that the
+    /// job asks for at its end.
+    fn flush_at_end(&mut self) {
         // The series ends with the last I/O: the time of the flush is in its
         // latency and in the elapsed time, it is not a stall.
         self.next_tick_ns = u64::MAX;
-        self.flush(call);
+        let Flush { every, at_end } = self.job.flush;
+        let due = every.filter(|&(n, _)| self.writes_unflushed >= n);
+        for call in due.map(|(_, call)| call).into_iter().chain(at_end) {
+            self.flush(call);
+        }
     }
 }
 
@@ -470,3 +480,6 @@ fn used_since(before: CpuUse) -> CpuUse {
         involuntary_switches: after.involuntary_switches - before.involuntary_switches,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -206,7 +206,9 @@ impl fmt::Display for BytesPerSec {
 }
 
 /// Three significant digits, never scientific: `1.23`, `12.3`, `123`, `1234`.
-fn three_digits(value: f64) -> String {
+/// For figures whose unit stands elsewhere, such as at the head of a column.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
     match value.abs() {
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),

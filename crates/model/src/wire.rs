@@ -88,12 +88,14 @@ pub enum FromAgent {
     RunDone {
         /// How.
         end: RunEnd,
+        /// The test folder, if it could not be removed.
+        leftover: Option<Leftover>,
     },
     /// The request cannot be carried out.
     Refused(Refusal),
 }
 
-/// A test folder that a killed run left behind.
+/// A test folder that a run left behind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Leftover {
     /// The folder.

@@ -9,138 +9,18 @@ use assay_probe::safety::{held_exclusively, in_use};
 use assay_probe::snapshot::snapshot;
 use assay_probe::stack::{ResolveError, device_gone, resolve};
 use assay_probe::system::system;
+use assay_testkit::{
+    LoopDevice, Mount, Process, Scratch, Undo, Volume, make_file_system, needs, or_skip, run, skip,
+    text,
+};
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::io::Write;
+use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Undoes what was set up, last first, when it goes out of scope.
-struct Bench {
-    undo: Vec<Vec<String>>,
-    folder: tempfile::TempDir,
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        while let Some(command) = self.undo.pop() {
-            let words: Vec<&str> = command.iter().map(String::as_str).collect();
-            let _ = run(&words);
-        }
-    }
-}
-
-#[expect(clippy::print_stderr, reason = "a skip says why")]
-fn skip(why: &str) {
-    eprintln!("skipped: {why}");
-}
-
-/// The command's output, or what went wrong.
-fn run(words: &[&str]) -> Result<String, String> {
-    let output = Command::new(words[0])
-        .args(&words[1..])
-        .output()
-        .map_err(|error| format!("{}: {error}", words[0]))?;
-    if output.status.success() {
-        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
-    } else {
-        let complaint = String::from_utf8_lossy(&output.stderr);
-        Err(format!("{}: {}", words.join(" "), complaint.trim()))
-    }
-}
-
-fn text(path: &Path) -> &str {
-    path.to_str().expect("paths of these tests are text")
-}
-
-impl Bench {
-    /// `None`, with the reason printed, when this user or machine cannot.
-    fn new(tools: &[&str]) -> Option<Self> {
-        if !system(&Roots::default()).root {
-            skip("loop devices and mounts need root");
-            return None;
-        }
-        let missing = ["losetup", "mount"].iter().chain(tools).find(|tool| {
-            !["/usr/sbin", "/sbin", "/usr/bin", "/bin"]
-                .iter()
-                .any(|dir| Path::new(dir).join(tool).exists())
-        });
-        if let Some(tool) = missing {
-            skip(&format!("{tool} is not installed"));
-            return None;
-        }
-        Some(Self {
-            undo: Vec::new(),
-            folder: tempfile::tempdir().expect("a temporary folder"),
-        })
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        // Without links, as the kernel shows it.
-        fs::canonicalize(self.folder.path())
-            .expect("the folder exists")
-            .join(name)
-    }
-
-    /// Runs a command, and later the one that undoes it; else skips.
-    fn step(&mut self, words: &[&str], undo: &[&str]) -> Option<String> {
-        match run(words) {
-            Ok(output) => {
-                if !undo.is_empty() {
-                    let undo = undo.iter().map(|&word| word.to_owned());
-                    self.undo.push(undo.collect());
-                }
-                Some(output)
-            }
-            Err(why) => {
-                skip(&why);
-                None
-            }
-        }
-    }
-
-    /// A loop device over a new file.
-    fn loop_device(&mut self, file: &str, mib: u64) -> Option<PathBuf> {
-        let image = self.path(file);
-        let created = File::create(&image).expect("an image file");
-        created.set_len(mib * MIB).expect("room for the image");
-        self.loop_over(&image)
-    }
-
-    fn loop_over(&mut self, image: &Path) -> Option<PathBuf> {
-        let words = ["losetup", "--find", "--show", text(image)];
-        let node = self.step(&words, &[])?;
-        self.undo
-            .push(["losetup", "--detach", &node].map(str::to_owned).to_vec());
-        Some(PathBuf::from(node))
-    }
-
-    fn mount(&mut self, options: &[&str], source: &str, point: &str) -> Option<PathBuf> {
-        let point = self.path(point);
-        fs::create_dir_all(&point).expect("a mount point");
-        let mut words = vec!["mount"];
-        words.extend_from_slice(options);
-        words.extend_from_slice(&[source, text(&point)]);
-        self.step(&words, &["umount", text(&point)])?;
-        Some(point)
-    }
-
-    /// ext4 on a new loop device: its node and its mount point.
-    fn ext4(&mut self, name: &str) -> Option<(PathBuf, PathBuf)> {
-        let node = self.loop_device(&format!("{name}.img"), 64)?;
-        self.step(&["mkfs.ext4", "-q", text(&node)], &[])?;
-        let point = self.mount(&[], text(&node), name)?;
-        Some((node, point))
-    }
-}
-
 fn storage_of(path: &Path) -> Storage {
     resolve(&Roots::default(), path).expect("the path exists")
-}
-
-fn kernel_name(node: &Path) -> &str {
-    text(node).strip_prefix("/dev/").expect("a device node")
 }
 
 fn top_name(path: &Path) -> String {
@@ -160,22 +40,19 @@ fn why(path: &Path) -> String {
 
 #[test]
 fn ext4_on_a_loop_device_stands_on_what_holds_its_image() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4"]) else {
-        return;
-    };
-    let Some((node, point)) = bench.ext4("data") else {
-        return;
-    };
-    let storage = storage_of(&point);
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let storage = storage_of(volume.point());
     let top = storage.top().expect("a layer");
-    assert_eq!(top.name, kernel_name(&node));
+    assert_eq!(top.name, volume.device().name());
     assert_eq!(top.identity.kind, DeviceKind::Loop);
-    assert_eq!(top.backing_file, Some(bench.path("data.img")));
+    assert_eq!(top.backing_file, Some(volume.image()));
     assert_eq!(top.size.expect("a size").0, 64 * MIB);
     let mount = storage.mount.as_ref().expect("a mount");
-    assert_eq!((mount.fs_type.as_str(), &mount.point), ("ext4", &point));
+    assert_eq!(mount.fs_type, "ext4");
+    assert_eq!(mount.point, volume.point());
 
-    let holder = storage_of(&bench.path(""));
+    let holder = storage_of(volume.scratch().path());
     let expected: Vec<&str> = holder.layers.iter().map(|l| l.name.as_str()).collect();
     let beneath: Vec<&str> = storage.layers[1..]
         .iter()
@@ -192,16 +69,12 @@ fn ext4_on_a_loop_device_stands_on_what_holds_its_image() {
 
 #[test]
 fn a_flushed_write_shows_in_the_counters() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4"]) else {
-        return;
-    };
-    let Some((_, point)) = bench.ext4("data") else {
-        return;
-    };
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
     let roots = Roots::default();
-    let storage = storage_of(&point);
+    let storage = storage_of(volume.point());
     let before = snapshot(&roots, &storage);
-    let mut file = File::create(point.join("f")).expect("a file");
+    let mut file = File::create(volume.point().join("f")).expect("a file");
     file.write_all(&vec![7; 8 << 20]).expect("room");
     let unflushed = snapshot(&roots, &storage);
     file.sync_all().expect("a flush");
@@ -227,150 +100,98 @@ fn a_flushed_write_shows_in_the_counters() {
 
 #[test]
 fn a_mounted_device_is_refused_until_it_is_unmounted() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4"]) else {
-        return;
-    };
-    let Some((node, point)) = bench.ext4("data") else {
-        return;
-    };
-    let name = kernel_name(&node).to_owned();
-    let clause = format!("{name} is mounted on {}", point.display());
-    assert_eq!(in_use(&Roots::default(), &name), [clause]);
-    assert!(held_exclusively(&node).expect("may open"));
-    run(&["umount", text(&point)]).expect("nobody is in it");
-    assert_eq!(in_use(&Roots::default(), &name), [""; 0]);
-    assert!(!held_exclusively(&node).expect("may open"));
-    let storage = storage_of(&node);
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let name = volume.device().name();
+    let clause = format!("{name} is mounted on {}", volume.point().display());
+    assert_eq!(in_use(&Roots::default(), name), [clause]);
+    assert!(held_exclusively(volume.device().node()).expect("may open"));
+    let (device, _scratch) = volume.unmount().expect("nobody is in it");
+    assert_eq!(in_use(&Roots::default(), device.name()), [""; 0]);
+    assert!(!held_exclusively(device.node()).expect("may open"));
+    let storage = storage_of(device.node());
     assert_eq!(storage.mount, None);
     assert_eq!(storage.total.map(|total| total.0), Some(64 * MIB));
 }
 
-/// A child that says when it is ready and ends when its input does.
-struct Helper(Child);
-
-impl Helper {
-    /// `None` when the script ends without saying `ready`.
-    fn start(words: &[&str]) -> Option<Self> {
-        let mut child = Command::new(words[0])
-            .args(&words[1..])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("a child");
-        let mut line = String::new();
-        let output = child.stdout.take().expect("it is piped");
-        BufReader::new(output).read_line(&mut line).expect("text");
-        let helper = Self(child);
-        (line.trim() == "ready").then_some(helper)
-    }
-}
-
-impl Drop for Helper {
-    fn drop(&mut self) {
-        drop(self.0.stdin.take());
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_mount_that_only_another_namespace_sees_is_found_by_exclusive_open() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4", "unshare"]) else {
-        return;
-    };
-    let Some((node, point)) = bench.ext4("data") else {
-        return;
-    };
-    run(&["umount", text(&point)]).expect("nobody is in it");
+    needs!(root, "mkfs.ext4", "unshare");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let (device, scratch) = volume.unmount().expect("nobody is in it");
     let script = format!(
         "mount {} {} && echo ready && read x",
-        text(&node),
-        text(&point)
+        text(device.node()),
+        text(scratch.path())
     );
-    let Some(_holder) = Helper::start(&["unshare", "--mount", "sh", "-c", &script]) else {
+    let Some(_holder) = Process::ready(&["unshare", "--mount", "sh", "-c", &script]) else {
         skip("unshare may not mount");
         return;
     };
-    assert_eq!(in_use(&Roots::default(), kernel_name(&node)), [""; 0]);
-    assert!(held_exclusively(&node).expect("may open"));
+    assert_eq!(in_use(&Roots::default(), device.name()), [""; 0]);
+    assert!(held_exclusively(device.node()).expect("may open"));
 }
 
 #[test]
 fn a_partition_stands_on_its_loop_device() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4", "addpart", "delpart"]) else {
-        return;
-    };
-    let Some(node) = bench.loop_device("disk.img", 64) else {
-        return;
-    };
-    // Told to the kernel directly: not every kernel reads partition tables.
-    for (number, start) in [("1", "2048"), ("2", "67584")] {
-        let words = ["addpart", text(&node), number, start, "61440"];
-        let undo = ["delpart", text(&node), number];
-        if bench.step(&words, &undo).is_none() {
-            return;
-        }
-    }
-    let disk = kernel_name(&node).to_owned();
-    let first = PathBuf::from(format!("{}p1", node.display()));
-    run(&["mkfs.ext4", "-q", text(&first)]).expect("a file system");
-    let Some(point) = bench.mount(&[], text(&first), "data") else {
-        return;
-    };
-    let storage = storage_of(&point);
+    needs!(root, "mkfs.ext4", "addpart", "delpart");
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 64));
+    let (first, mut first_known) = or_skip!(device.partition(1, 1, 30));
+    let (_, _second_known) = or_skip!(device.partition(2, 33, 30));
+    make_file_system("ext4", &first).expect("a file system");
+    let mount = or_skip!(Mount::new(&[], text(&first), &scratch.join("data")));
+    let storage = storage_of(mount.point());
     let top: Vec<_> = storage.layers[..2]
         .iter()
         .map(|l| (l.name.as_str(), l.role))
         .collect();
+    let disk = device.name();
     let partition = format!("{disk}p1");
     assert_eq!(
         top,
         [
             (partition.as_str(), LayerRole::Top),
-            (disk.as_str(), LayerRole::Disk)
+            (disk, LayerRole::Disk)
         ]
     );
     assert_eq!(storage.layers[0].identity.kind, DeviceKind::Partition);
 
-    let clause = [format!("{partition} is mounted on {}", point.display())];
-    assert_eq!(in_use(&Roots::default(), &disk), clause);
+    let clause = [format!(
+        "{partition} is mounted on {}",
+        mount.point().display()
+    )];
+    assert_eq!(in_use(&Roots::default(), disk), clause);
     assert_eq!(in_use(&Roots::default(), &format!("{disk}p2")), [""; 0]);
 
     assert!(!device_gone(&Roots::default(), &storage));
-    run(&["umount", text(&point)]).expect("nobody is in it");
-    run(&["delpart", text(&node), "1"]).expect("nobody uses it");
+    mount.unmount().expect("nobody is in it");
+    first_known.now().expect("nobody uses it");
     assert!(device_gone(&Roots::default(), &storage));
 }
 
 #[test]
 fn a_loop_device_on_a_device_node_guards_it() {
-    let Some(mut bench) = Bench::new(&[]) else {
-        return;
-    };
-    let Some(lower) = bench.loop_device("disk.img", 16) else {
-        return;
-    };
-    let Some(upper) = bench.loop_over(&lower) else {
-        return;
-    };
-    let (lower_name, upper_name) = (kernel_name(&lower), kernel_name(&upper));
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let lower = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    let upper = or_skip!(LoopDevice::over(lower.node()));
+    let (lower_name, upper_name) = (lower.name(), upper.name());
     let clause = [format!("{lower_name} backs {upper_name}")];
     assert_eq!(in_use(&Roots::default(), lower_name), clause);
     assert_eq!(in_use(&Roots::default(), upper_name), [""; 0]);
-    let storage = storage_of(&upper);
+    let storage = storage_of(upper.node());
     assert_eq!(storage.layers[1].name, lower_name);
     assert_eq!(storage.layers[1].role, LayerRole::Beneath);
 }
 
 #[test]
 fn a_loop_device_whose_file_was_removed_ends_the_stack() {
-    let Some(mut bench) = Bench::new(&[]) else {
-        return;
-    };
-    let Some(node) = bench.loop_device("disk.img", 16) else {
-        return;
-    };
-    fs::remove_file(bench.path("disk.img")).expect("it exists");
-    let storage = storage_of(&node);
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    fs::remove_file(scratch.join("disk.img")).expect("it exists");
+    let storage = storage_of(device.node());
     assert_eq!(storage.layers.len(), 1);
     let file = storage.layers[0].backing_file.as_deref().expect("its name");
     assert!(text(file).ends_with("(deleted)"));
@@ -378,68 +199,65 @@ fn a_loop_device_whose_file_was_removed_ends_the_stack() {
 
 #[test]
 fn swap_space_is_refused() {
-    let Some(mut bench) = Bench::new(&["mkswap", "swapon"]) else {
-        return;
-    };
-    let Some(node) = bench.loop_device("swap.img", 16) else {
-        return;
-    };
-    run(&["mkswap", text(&node)]).expect("swap space");
-    let on = ["swapon", text(&node)];
-    if bench.step(&on, &["swapoff", text(&node)]).is_none() {
-        return;
-    }
-    let name = kernel_name(&node);
+    needs!(root, "mkswap", "swapon");
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "swap.img", 16));
+    let node = text(device.node());
+    run(&["mkswap", node]).expect("swap space");
+    let _swapping = or_skip!(Undo::after(&["swapon", node], &["swapoff", node]));
+    let name = device.name();
     let clause = [format!("{name} is in use as swap space")];
     assert_eq!(in_use(&Roots::default(), name), clause);
-    assert!(held_exclusively(&node).expect("may open"));
+    assert!(held_exclusively(device.node()).expect("may open"));
 }
 
 #[test]
 fn btrfs_is_resolved_on_one_device_and_unknown_on_two() {
-    let Some(mut bench) = Bench::new(&["mkfs.btrfs", "btrfs"]) else {
-        return;
-    };
-    let (Some(one), Some(two), Some(three)) = (
-        bench.loop_device("one.img", 128),
-        bench.loop_device("two.img", 128),
-        bench.loop_device("three.img", 128),
-    ) else {
-        return;
-    };
-    run(&["mkfs.btrfs", "-q", "-f", text(&one)]).expect("a file system");
-    let Some(single) = bench.mount(&[], text(&one), "single") else {
-        return;
-    };
-    let subvolume = single.join("sub");
+    needs!(root, "mkfs.btrfs", "btrfs");
+    let scratch = or_skip!(Scratch::new());
+    let one = or_skip!(LoopDevice::new(&scratch, "one.img", 128));
+    let two = or_skip!(LoopDevice::new(&scratch, "two.img", 128));
+    let three = or_skip!(LoopDevice::new(&scratch, "three.img", 128));
+    make_file_system("btrfs", one.node()).expect("a file system");
+    let single = or_skip!(Mount::new(&[], text(one.node()), &scratch.join("single")));
+    let subvolume = single.point().join("sub");
     run(&["btrfs", "subvolume", "create", text(&subvolume)]).expect("a subvolume");
-    assert_eq!(top_name(&single), kernel_name(&one));
-    assert_eq!(top_name(&subvolume), kernel_name(&one));
+    assert_eq!(top_name(single.point()), one.name());
+    assert_eq!(top_name(&subvolume), one.name());
 
-    run(&["mkfs.btrfs", "-q", "-f", text(&two), text(&three)]).expect("a file system");
-    let Some(double) = bench.mount(&[], text(&two), "double") else {
-        return;
-    };
-    assert!(why(&double).contains("2 devices"), "{}", why(&double));
-    let found = in_use(&Roots::default(), kernel_name(&three));
+    let mkfs = [
+        "mkfs.btrfs",
+        "-q",
+        "-f",
+        text(two.node()),
+        text(three.node()),
+    ];
+    run(&mkfs).expect("a file system");
+    let double = or_skip!(Mount::new(&[], text(two.node()), &scratch.join("double")));
+    assert!(
+        why(double.point()).contains("2 devices"),
+        "{}",
+        why(double.point())
+    );
+    let found = in_use(&Roots::default(), three.name());
     assert_eq!(found.len(), 1, "{found:?}");
     assert!(found[0].contains("belongs to the mounted btrfs"));
 }
 
 #[test]
 fn xfs_is_on_its_device() {
-    let Some(mut bench) = Bench::new(&["mkfs.xfs"]) else {
-        return;
-    };
-    let Some(node) = bench.loop_device("data.img", 320) else {
-        return;
-    };
-    run(&["mkfs.xfs", "-q", text(&node)]).expect("a file system");
-    let Some(point) = bench.mount(&[], text(&node), "a name") else {
-        return;
-    };
-    assert_eq!(top_name(&point), kernel_name(&node));
-    let storage = storage_of(&point);
+    needs!(root, "mkfs.xfs");
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "data.img", 320));
+    make_file_system("xfs", device.node()).expect("a file system");
+    let mount = or_skip!(Mount::new(
+        &[],
+        text(device.node()),
+        &scratch.join("a name")
+    ));
+    let point = mount.point();
+    assert_eq!(top_name(point), device.name());
+    let storage = storage_of(point);
     assert_eq!(storage.mount.expect("a mount").point, point);
     let (total, free) = (
         storage.total.expect("a size"),
@@ -450,67 +268,46 @@ fn xfs_is_on_its_device() {
 
 #[test]
 fn an_overlay_leads_to_the_layer_that_holds_the_file() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4"]) else {
-        return;
-    };
-    let (Some((lower_node, lower)), Some((upper_node, upper))) =
-        (bench.ext4("lower"), bench.ext4("upper"))
-    else {
-        return;
-    };
-    for folder in ["up", "work"] {
-        fs::create_dir(upper.join(folder)).expect("a folder");
-    }
-    fs::create_dir(lower.join("only-lower")).expect("a folder");
-    fs::write(lower.join("old"), vec![1; 5000]).expect("a file");
-    let options = format!(
-        "lowerdir={},upperdir={},workdir={}",
-        text(&lower),
-        text(&upper.join("up")),
-        text(&upper.join("work"))
-    );
-    let Some(over) = bench.mount(&["-t", "overlay", "-o", &options], "overlay", "over") else {
-        return;
-    };
+    needs!(root, "mkfs.ext4");
+    let lower = or_skip!(Volume::new("ext4", 64));
+    let upper = or_skip!(Volume::new("ext4", 64));
+    fs::create_dir(lower.point().join("only-lower")).expect("a folder");
+    fs::write(lower.point().join("old"), vec![1; 5000]).expect("a file");
+    let point = upper.scratch().join("over");
+    let mount = or_skip!(Mount::overlay("", lower.point(), upper.point(), &point));
+    let over = mount.point();
     fs::write(over.join("new"), vec![2; 5000]).expect("a file");
-    assert_eq!(top_name(&over), kernel_name(&upper_node));
-    assert_eq!(top_name(&over.join("only-lower")), kernel_name(&upper_node));
-    assert_eq!(top_name(&over.join("new")), kernel_name(&upper_node));
-    assert_eq!(top_name(&over.join("old")), kernel_name(&lower_node));
-    assert_eq!(storage_of(&over).mount.expect("a mount").fs_type, "overlay");
+    assert_eq!(top_name(over), upper.device().name());
+    assert_eq!(top_name(&over.join("only-lower")), upper.device().name());
+    assert_eq!(top_name(&over.join("new")), upper.device().name());
+    assert_eq!(top_name(&over.join("old")), lower.device().name());
+    assert_eq!(storage_of(over).mount.expect("a mount").fs_type, "overlay");
 
-    let bound = text(&over.join("only-lower")).to_owned();
-    let Some(bind) = bench.mount(&["--bind"], &bound, "bind") else {
-        return;
-    };
+    let bound = over.join("only-lower");
+    let bind_point = upper.scratch().join("bind");
+    let bind_mount = or_skip!(Mount::new(&["--bind"], text(&bound), &bind_point));
+    let bind = bind_mount.point();
     // The upper layer has no such folder yet, and the overlay's own root is
     // not reachable through this mount: there is nothing to compare.
-    assert!(why(&bind).contains("upper layer"), "{}", why(&bind));
+    assert!(why(bind).contains("upper layer"), "{}", why(bind));
     fs::write(bind.join("x"), "x").expect("a file");
-    assert_eq!(top_name(&bind), kernel_name(&upper_node));
+    assert_eq!(top_name(bind), upper.device().name());
 }
 
 #[test]
 fn a_file_whose_metadata_alone_was_copied_up_is_not_in_the_upper_layer() {
-    let Some(mut bench) = Bench::new(&["mkfs.ext4"]) else {
-        return;
-    };
-    let (Some((_, lower)), Some((_, upper))) = (bench.ext4("lower"), bench.ext4("upper")) else {
-        return;
-    };
-    for folder in ["up", "work"] {
-        fs::create_dir(upper.join(folder)).expect("a folder");
-    }
-    fs::write(lower.join("old"), vec![1; 5000]).expect("a file");
-    let options = format!(
-        "metacopy=on,lowerdir={},upperdir={},workdir={}",
-        text(&lower),
-        text(&upper.join("up")),
-        text(&upper.join("work"))
-    );
-    let Some(over) = bench.mount(&["-t", "overlay", "-o", &options], "overlay", "over") else {
-        return;
-    };
+    needs!(root, "mkfs.ext4");
+    let lower = or_skip!(Volume::new("ext4", 64));
+    let upper = or_skip!(Volume::new("ext4", 64));
+    fs::write(lower.point().join("old"), vec![1; 5000]).expect("a file");
+    let point = upper.scratch().join("over");
+    let mount = or_skip!(Mount::overlay(
+        "metacopy=on,",
+        lower.point(),
+        upper.point(),
+        &point
+    ));
+    let over = mount.point();
     run(&["chmod", "600", text(&over.join("old"))]).expect("the file is ours");
     let why = why(&over.join("old"));
     assert!(why.contains("none of the overlay's layers"), "{why}");
@@ -518,13 +315,10 @@ fn a_file_whose_metadata_alone_was_copied_up_is_not_in_the_upper_layer() {
 
 #[test]
 fn tmpfs_is_memory() {
-    let Some(mut bench) = Bench::new(&[]) else {
-        return;
-    };
-    let Some(point) = bench.mount(&["-t", "tmpfs"], "tmpfs", "memory") else {
-        return;
-    };
-    let storage = storage_of(&point);
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let mount = or_skip!(Mount::tmpfs(16, &scratch.join("memory")));
+    let storage = storage_of(mount.point());
     let expected = Backing::Memory {
         fs_type: "tmpfs".to_owned(),
     };
@@ -534,8 +328,8 @@ fn tmpfs_is_memory() {
 
 #[test]
 fn another_process_that_writes_is_seen() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("f");
+    let folder = Scratch::new().expect("a folder");
+    let file = folder.join("f");
     let roots = Roots::default();
     let own = [std::process::id()];
     let before = ProcessIoTable::take(&roots, &own);
@@ -544,7 +338,7 @@ fn another_process_that_writes_is_seen() {
         "printf '%01048576d' 0 > {} && echo ready && read x",
         text(&file)
     );
-    let writer = Helper::start(&["sh", "-c", &script]).expect("a shell");
+    let writer = Process::ready(&["sh", "-c", &script]).expect("a shell");
     let after = ProcessIoTable::take(&roots, &own);
     let Some(list) = busiest(&before, &after, usize::MAX) else {
         skip("no other process may be looked at");
@@ -554,7 +348,7 @@ fn another_process_that_writes_is_seen() {
         skip("the temporary folder is not on a block device");
         return;
     };
-    let seen = list.iter().find(|process| process.pid == writer.0.id());
+    let seen = list.iter().find(|process| process.pid == writer.id());
     let seen = seen.expect("the shell did I/O");
     assert!(seen.write_bytes >= MIB, "{seen:?}");
     assert!(!list.iter().any(|process| process.pid == own[0]));

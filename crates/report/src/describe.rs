@@ -1,11 +1,10 @@
-//! Jobs and the steps of the ladder in plain words.
+//! Jobs, metrics and the course of a trial in plain words.
 
-use crate::format::{percent, quantity};
-use crate::labels::Labels;
+use crate::format::{quantity, range};
 use crate::series::{Course, Level};
-use crate::summary::{Figure, JobSummary, JudgedTrial, Way};
+use crate::summary::{Figure, JobSummary, JudgedTrial};
 use crate::text::{clean, count};
-use assay_model::job::{CacheState, Direction, FlushCall, Job, OpenSync, RateLimit, Rw};
+use assay_model::job::{CacheState, FlushCall, Job, OpenSync, RateLimit, Rw};
 use assay_model::metric::Unit;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
@@ -94,72 +93,12 @@ pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<Figure> {
     job.figure(&format!("{subject}_lat_p99"))
 }
 
-/// Smallest and largest device share of the completed trials' writes.
-#[must_use]
-pub fn device_shares(job: &JobSummary<'_>) -> Option<(f64, f64)> {
-    let evidence = job.completed().flat_map(|trial| trial.directions());
-    let shares = evidence
-        .filter(|(direction, _)| *direction == Direction::Write)
-        .filter_map(|(_, evidence)| evidence.device_share);
-    shares.fold(None, |range, share| match range {
-        None => Some((share, share)),
-        Some((low, high)) => Some((share.min(low), share.max(high))),
-    })
-}
-
-/// One sentence on what a step of the ladder measured, from its evidence.
-#[must_use]
-pub fn ladder_step(way: Way, labels: &Labels, shares: Option<(f64, f64)>) -> String {
-    let fixed = match (labels.agreed(), way) {
-        (Some("page-cache"), _) => {
-            let share = shares.map_or_else(|| percent(0.0), |(_, high)| percent(high));
-            return format!(
-                "The speed of memory: {share} of the data had reached the device when the clock \
-                 stopped."
-            );
-        }
-        (Some("device"), Way::FlushAtEnd) => {
-            "The device: memory first, then the wait until all of it was stored."
-        }
-        (Some("device"), Way::Direct) => {
-            "The device, past the page cache; nothing volatile holds the data."
-        }
-        (Some("device"), Way::EachBlock) => {
-            "The device with every block made durable before the next one."
-        }
-        (Some("device"), Way::Plain) => {
-            "The device: the kernel had written all of it before the clock stopped."
-        }
-        (Some("device-unflushed"), _) => {
-            "The device took the data, but its volatile cache was never flushed."
-        }
-        (Some("mixed"), _) => {
-            "Neither memory nor device: part was stored, the rest was still in memory."
-        }
-        (Some(_), _) => {
-            let reasons = labels.unknown_reasons().join("; ");
-            return format!("Not known: {reasons}.");
-        }
-        (None, _) if labels.is_empty() => "It has no completed trial.",
-        (None, _) => "Its trials measured different things; see the evidence of each.",
-    };
-    fixed.to_owned()
-}
-
-/// The course of a trial: its levels, its stalls, its longest gap.
+/// The course of a trial: its levels, its stalls or its longest wait.
 #[must_use]
 pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
-    let mut words = vec![levels(&course.levels)];
-    words.push(match course.longest_stall() {
-        None => "no stalls".to_owned(),
-        Some(longest) => format!(
-            "{}, the longest {} at {}",
-            count(course.stalls.len() as u64, "stall"),
-            longest.length,
-            longest.start
-        ),
-    });
-    if let Some(gap) = trial.measured().and_then(|measured| measured.longest_gap) {
+    let mut words = vec![levels(&course.levels), stalls(course)];
+    let gap = trial.measured().and_then(|measured| measured.longest_gap);
+    if let (Some(gap), None) = (gap, course.longest_stall()) {
         let gap = Nanos(gap.length_ns);
         words.push(format!("longest time without a completion {gap}"));
     }
@@ -170,14 +109,47 @@ pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
     words.join("; ")
 }
 
+/// `no stalls`, or `2 stalls, the longest 1.31 s at 30.1 s`.
+#[must_use]
+pub fn stalls(course: &Course) -> String {
+    course.longest_stall().map_or_else(
+        || "no stalls".to_owned(),
+        |longest| {
+            format!(
+                "{}, the longest {} at {}",
+                count(course.stalls.len() as u64, "stall"),
+                longest.length,
+                longest.start
+            )
+        },
+    )
+}
+
+/// More steps than this are counted instead of told one by one.
+const STEPS_TOLD: usize = 2;
+
 /// `82.0 MB/s until 640 MiB, then 31.0 MB/s`.
-fn levels(levels: &[Level]) -> String {
+#[must_use]
+pub fn levels(levels: &[Level]) -> String {
     let rate = |level: &Level| quantity(Unit::BytesPerSec, level.rate);
     let Some((last, before)) = levels.split_last() else {
         return String::new();
     };
     if before.is_empty() {
-        return format!("{} throughout", rate(last));
+        return format!("{} on average", rate(last));
+    }
+    if before.len() > STEPS_TOLD {
+        let rates = levels.iter().map(|level| level.rate);
+        let (low, high) = rates.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), rate| {
+            (low.min(rate), high.max(rate))
+        });
+        return format!(
+            "{} at first, {} at the end, {} levels of {}",
+            rate(&before[0]),
+            rate(last),
+            levels.len(),
+            range(Unit::BytesPerSec, low, high)
+        );
     }
     let steps = before.iter().zip(&levels[1..]);
     let steps = steps.map(|(level, next)| format!("{} until {}", rate(level), next.bytes_before));
@@ -188,6 +160,8 @@ fn levels(levels: &[Level]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::job::Flush;
+    use assay_model::units::Bytes;
 
     #[test]
     fn a_cliff_is_told_with_what_was_moved_before() {
@@ -199,10 +173,18 @@ mod tests {
         };
         let cliff = [level(80e6, 0), level(20e6, 640)];
         assert_eq!(levels(&cliff), "80.0 MB/s until 640 MiB, then 20.0 MB/s");
-        assert_eq!(levels(&cliff[..1]), "80.0 MB/s throughout");
+        assert_eq!(levels(&cliff[..1]), "80.0 MB/s on average");
+        let wild = [
+            level(80e6, 0),
+            level(8e6, 400),
+            level(90e6, 410),
+            level(20e6, 900),
+        ];
+        assert_eq!(
+            levels(&wild),
+            "80.0 MB/s at first, 20.0 MB/s at the end, 4 levels of 8.00 .. 90.0 MB/s"
+        );
     }
-    use assay_model::job::Flush;
-    use assay_model::units::Bytes;
 
     #[test]
     fn a_job_is_described_by_what_differs_from_plain() {

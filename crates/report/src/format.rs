@@ -2,7 +2,7 @@
 //! of `assay_model::units`, so that all outputs print the same digits.
 
 use assay_model::metric::Unit;
-use assay_model::units::{BytesPerSec, Iops, Nanos};
+use assay_model::units::{BytesPerSec, Iops, Nanos, three_digits};
 
 /// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
 #[must_use]
@@ -16,20 +16,54 @@ pub fn quantity(unit: Unit, value: f64) -> String {
     }
 }
 
-/// Two values of one unit: `87.9 .. 88.4 MB/s`, or `990 kB/s .. 1.20 MB/s`
-/// where their prefixes differ; a single value when both print alike.
+/// Two values with their unit once: `87.9 .. 88.4 MB/s`, `550 .. 6230 MB/s`;
+/// with both units where one would need too many digits, and a single value
+/// when both print alike.
 #[must_use]
 pub fn range(unit: Unit, low: f64, high: f64) -> String {
-    let (low, high) = (quantity(unit, low), quantity(unit, high));
-    if low == high {
-        return high;
+    let (first, last) = (quantity(unit, low), quantity(unit, high));
+    if first == last {
+        return last;
     }
-    match (low.split_once(' '), high.split_once(' ')) {
+    match (first.split_once(' '), last.split_once(' ')) {
         (Some((number, low_unit)), Some((_, high_unit))) if low_unit == high_unit => {
-            format!("{number} .. {high}")
+            format!("{number} .. {last}")
         }
-        _ => format!("{low} .. {high}"),
+        (Some((number, prefixed)), _) => match number_as(unit, high, prefixed) {
+            Some(high) => format!("{number} .. {high} {prefixed}"),
+            None => format!("{first} .. {last}"),
+        },
+        _ => format!("{first} .. {last}"),
     }
+}
+
+/// Lowest and highest without a unit, in the unit that their median is shown
+/// in: `817 .. 3280` for 981 MB/s, `4.17 .. 44.8` for 15.5 k IOPS.
+#[must_use]
+pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
+    let shown = quantity(unit, median);
+    let number = |value| number_as(unit, value, shown.split_once(' ')?.1);
+    match (number(low), number(high)) {
+        (Some(low), Some(high)) if low == high => low,
+        (Some(low), Some(high)) => format!("{low} .. {high}"),
+        _ => range(unit, low, high),
+    }
+}
+
+/// The number of a value in a unit with that prefix, as `Display` of
+/// `assay_model::units` writes it; `None` where it would lose its digits or
+/// need too many, or where units are not a matter of prefixes.
+fn number_as(unit: Unit, value: f64, prefixed: &str) -> Option<String> {
+    let scale = match (unit, prefixed) {
+        (Unit::BytesPerSec, "B/s") | (Unit::Iops, "IOPS") | (Unit::Nanos, "ns") => 1.0,
+        (Unit::BytesPerSec, "kB/s") | (Unit::Iops, "k IOPS") | (Unit::Nanos, "µs") => 1e3,
+        (Unit::BytesPerSec, "MB/s") | (Unit::Iops, "M IOPS") | (Unit::Nanos, "ms") => 1e6,
+        (Unit::BytesPerSec, "GB/s") | (Unit::Nanos, "s") => 1e9,
+        _ => return None,
+    };
+    let number = value / scale;
+    let range = 0.095..99_999.5;
+    range.contains(&number).then(|| three_digits(number))
 }
 
 /// A share as a percentage with as few digits as are honest: `97 %`, `0.4 %`,
@@ -105,11 +139,28 @@ mod tests {
             range(Unit::BytesPerSec, 87.9e6, 88.4e6),
             "87.9 .. 88.4 MB/s"
         );
-        assert_eq!(
-            range(Unit::Iops, 9_000.0, 23_400.0),
-            "9000 IOPS .. 23.4 k IOPS"
-        );
+        assert_eq!(range(Unit::Iops, 9_000.0, 23_400.0), "9000 .. 23400 IOPS");
+        assert_eq!(range(Unit::BytesPerSec, 550e6, 6.23e9), "550 .. 6230 MB/s");
+        assert_eq!(range(Unit::Nanos, 870.0, 12_300.0), "870 .. 12300 ns");
         assert_eq!(range(Unit::Nanos, 1.2e6, 1.2e6), "1.20 ms");
+    }
+
+    #[test]
+    fn a_range_that_no_single_unit_can_tell_names_both() {
+        assert_eq!(range(Unit::BytesPerSec, 2e3, 1.1e9), "2.00 kB/s .. 1.10 GB/s");
+        assert_eq!(range(Unit::Nanos, 870.0, 200e9), "870 ns .. 3 min 20 s");
+        assert_eq!(range(Unit::Ratio, 0.4, 0.6), "40 .. 60 %");
+    }
+
+    #[test]
+    fn a_spread_is_in_the_unit_of_its_median() {
+        let rates = |median, low, high| spread(Unit::BytesPerSec, median, low, high);
+        assert_eq!(rates(1.03e9, 406e6, 1.22e9), "0.41 .. 1.22");
+        assert_eq!(rates(981e6, 550e6, 6.23e9), "550 .. 6230");
+        assert_eq!(rates(1.03e9, 2e6, 1.22e9), "2.00 .. 1220 MB/s");
+        assert_eq!(rates(88.2e6, 88.2e6, 88.2e6), "88.2");
+        assert_eq!(spread(Unit::Iops, 3941.0, 525.0, 33.3e3), "525 .. 33300");
+        assert_eq!(spread(Unit::Ratio, 0.5, 0.4, 0.6), "40 .. 60 %");
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 pub mod csv;
 pub mod describe;
+pub mod digest;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
@@ -10,6 +11,7 @@ pub mod html;
 pub mod identity;
 pub mod json;
 pub mod labels;
+pub mod ladder;
 #[cfg(test)]
 mod samples;
 pub mod series;

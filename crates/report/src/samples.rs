@@ -2,7 +2,7 @@
 //! with a sustained write.
 
 use crate::fixture;
-use assay_model::job::{Job, Rw};
+use assay_model::job::{CacheState, Job, Rw};
 use assay_model::plan::PlannedJob;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunStatus};
@@ -135,7 +135,7 @@ pub fn with_sustained() -> Run {
     let measured = trial.measured.as_mut().unwrap();
     measured.elapsed_ns = points.len() as u64 * 100_000_000;
     measured.longest_gap = Some(Gap {
-        start_ns: 30_050_000_000,
+        start_ns: 29_950_000_000,
         length_ns: 1_310_000_000,
     });
     measured.write.bytes = written;
@@ -173,6 +173,41 @@ fn sustained_points() -> Vec<Interval> {
         });
     }
     points
+}
+
+/// The fixture with its sequential read done in two more ways: from the page
+/// cache, and through it.
+pub fn with_read_ladder() -> Run {
+    let mut run = fixture::run();
+    let like: Vec<TrialRecord> = run
+        .trials
+        .iter()
+        .filter(|t| t.job.name == "seq-read-1m")
+        .cloned()
+        .collect();
+    let steps = [
+        ("read-cached", CacheState::Warm),
+        ("read-buffered", CacheState::Cold),
+    ];
+    for (name, cache_state) in steps {
+        let job = Job {
+            cache_state,
+            ..Job::new(name, Rw::Read, Bytes::mib(1), Bytes::mib(32))
+        };
+        run.header.plan.jobs.push(PlannedJob {
+            job: job.clone(),
+            trials: 3,
+        });
+        run.trials.extend(like.iter().cloned().map(|mut trial| {
+            trial.job = job.clone();
+            let evidence = trial.evidence.as_mut().unwrap();
+            if cache_state == CacheState::Warm {
+                evidence.after.devices = evidence.before.devices.clone();
+            }
+            trial
+        }));
+    }
+    run
 }
 
 /// 57 trials with 600 intervals each.

@@ -1,8 +1,8 @@
 //! The course of one trial: rate over time, its steady levels, its stalls.
 
-use assay_model::trial::{Interval, Measurement};
+use assay_model::trial::{Gap, Interval, Measurement};
 use assay_model::units::{Bytes, Nanos};
-use assay_stats::steps::{segments, stalls};
+use assay_stats::steps::{Segment, segments, stalls};
 
 /// Rate in each interval, empty ones included.
 #[derive(Clone, Debug, PartialEq)]
@@ -58,21 +58,28 @@ impl Course {
         }
         let rates = Rates::of(measured);
         let whole = &rates.values[..series.points.len() - 1];
-        let levels = segments(whole).into_iter().map(|segment| Level {
+        let mut segments = segments(whole);
+        if segments.is_empty() {
+            segments.push(Segment {
+                start: 0,
+                end: series.points.len(),
+                mean: 0.0,
+            });
+        }
+        let last = segments.len() - 1;
+        let levels = segments.iter().enumerate().map(|(index, segment)| Level {
             start: segment.start,
             end: segment.end,
-            rate: segment.mean,
+            rate: if index == last {
+                rate_from(measured, segment.start)
+            } else {
+                segment.mean
+            },
             bytes_before: Bytes(series.points[..segment.start].iter().map(moved).sum()),
-        });
-        let time = |intervals: usize| Nanos(series.interval_ns.saturating_mul(intervals as u64));
-        let stalls = stalls(series).into_iter().map(|stall| StallTime {
-            start: time(stall.start_index),
-            length: time(stall.intervals),
-            intervals: stall.intervals,
         });
         Some(Self {
             levels: levels.collect(),
-            stalls: stalls.collect(),
+            stalls: stall_times(measured),
             rates,
         })
     }
@@ -114,6 +121,42 @@ impl Rates {
             values,
         }
     }
+}
+
+/// Mean rate from an interval to the end of the measurement: with the last,
+/// shorter interval, so that a single level is the rate of the whole.
+#[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
+fn rate_from(measured: &Measurement, start: usize) -> f64 {
+    let series = &measured.series;
+    let bytes: u64 = series.points[start..].iter().map(moved).sum();
+    let before_ns = series.interval_ns.saturating_mul(start as u64);
+    let seconds = Nanos(measured.elapsed_ns.saturating_sub(before_ns)).as_secs_f64();
+    if seconds > 0.0 {
+        bytes as f64 / seconds
+    } else {
+        0.0
+    }
+}
+
+/// Runs of empty intervals. The one that the longest gap fell into has the
+/// gap's own time, which is exact.
+fn stall_times(measured: &Measurement) -> Vec<StallTime> {
+    let width_ns = measured.series.interval_ns;
+    let time = |intervals: usize| width_ns.saturating_mul(intervals as u64);
+    let stalls = stalls(&measured.series).into_iter().map(|stall| {
+        let (start_ns, length_ns) = (time(stall.start_index), time(stall.intervals));
+        let holds = |gap: &Gap| {
+            let end_ns = gap.start_ns.saturating_add(gap.length_ns);
+            gap.start_ns <= start_ns && end_ns >= start_ns.saturating_add(length_ns)
+        };
+        let exact = measured.longest_gap.filter(holds);
+        StallTime {
+            start: Nanos(exact.map_or(start_ns, |gap| gap.start_ns)),
+            length: Nanos(exact.map_or(length_ns, |gap| gap.length_ns)),
+            intervals: stall.intervals,
+        }
+    });
+    stalls.collect()
 }
 
 const fn moved(point: &Interval) -> u64 {
@@ -164,6 +207,28 @@ mod tests {
             (stall.start, stall.length),
             (Nanos::millis(100), Nanos::millis(300))
         );
+    }
+
+    #[test]
+    fn the_longest_stall_has_its_exact_time() {
+        let mut measured = measured(&[1, 0, 0, 0, 1, 0, 1], 700_000_000);
+        measured.longest_gap = Some(Gap {
+            start_ns: 92_000_000,
+            length_ns: 350_000_000,
+        });
+        let stalls = Course::of(&measured).unwrap().stalls;
+        let times: Vec<(u64, u64)> = stalls.iter().map(|s| (s.start.0, s.length.0)).collect();
+        assert_eq!(
+            times,
+            [(92_000_000, 350_000_000), (500_000_000, 100_000_000)]
+        );
+    }
+
+    #[test]
+    fn a_single_level_is_the_rate_of_the_whole() {
+        let course = Course::of(&measured(&[100, 100, 60], 230_000_000)).unwrap();
+        let levels: Vec<f64> = course.levels.iter().map(|l| l.rate.round()).collect();
+        assert_eq!(levels, [1130.0]); // 260 bytes in 0.23 s
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //! order, each with its figures, their spread, and what they measured.
 
 use crate::labels::Labels;
-use assay_model::job::{Direction, FileState, Job, OpenSync, Rw};
+use crate::ladder::Way;
+use assay_model::job::{Direction, FileState, Job, Rw};
 use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::run::Run;
@@ -61,8 +62,10 @@ pub struct Figure {
 /// Kinds of jobs, in reading order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Group {
-    /// The four ways of dd.
-    Ladder,
+    /// The ways of dd to write a new file.
+    WriteLadder,
+    /// The same for reads: with the page cache, through it, past it.
+    ReadLadder,
     /// Sequential transfers.
     Sequential,
     /// Random reads.
@@ -79,8 +82,9 @@ pub enum Group {
 
 impl Group {
     /// All, in reading order.
-    pub const ALL: [Self; 7] = [
-        Self::Ladder,
+    pub const ALL: [Self; 8] = [
+        Self::WriteLadder,
+        Self::ReadLadder,
         Self::Sequential,
         Self::RandomRead,
         Self::RandomWrite,
@@ -91,17 +95,19 @@ impl Group {
 
     /// The group of a job: by what it does; only a sustained write is known by
     /// its name, because nothing but its purpose tells it from a sequential
-    /// one.
+    /// one. A direct sequential read is a step of the read ladder too, where
+    /// there is one: [`Summary::of`] sees to that.
     #[must_use]
     pub fn of(job: &Job) -> Self {
         match job.rw {
             _ if job.name.starts_with("sustained") => Self::Sustained,
             Rw::Rw | Rw::RandRw => Self::Mixed,
             Rw::RandRead => Self::RandomRead,
+            Rw::Read if !job.direct => Self::ReadLadder,
             Rw::Read => Self::Sequential,
             _ if matches!(job.flush.every, Some((1, _))) => Self::Fsync,
             Rw::RandWrite => Self::RandomWrite,
-            Rw::Write if job.file_state == FileState::Fresh => Self::Ladder,
+            Rw::Write if job.file_state == FileState::Fresh => Self::WriteLadder,
             Rw::Write => Self::Sequential,
         }
     }
@@ -110,50 +116,14 @@ impl Group {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Self::Ladder => "Four ways to write",
+            Self::WriteLadder => "Ways to write",
+            Self::ReadLadder => "Ways to read",
             Self::Sequential => "Sequential",
             Self::RandomRead => "Random read",
             Self::RandomWrite => "Random write",
             Self::Mixed => "Mixed",
             Self::Fsync => "Small durable writes",
             Self::Sustained => "Sustained write",
-        }
-    }
-}
-
-/// What dd would be told to make writes safe, the steps of the ladder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
-    /// Nothing.
-    Plain,
-    /// `conv=fdatasync` (or fsync): one flush at the end.
-    FlushAtEnd,
-    /// `oflag=direct`: past the page cache.
-    Direct,
-    /// `oflag=dsync` (or sync): every block flushed.
-    EachBlock,
-}
-
-impl Way {
-    /// The way a job writes.
-    #[must_use]
-    pub fn of(job: &Job) -> Self {
-        match job {
-            _ if job.sync != OpenSync::None => Self::EachBlock,
-            _ if job.direct => Self::Direct,
-            _ if job.flush.at_end.is_some() => Self::FlushAtEnd,
-            _ => Self::Plain,
-        }
-    }
-
-    /// dd's words for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Plain => "plain",
-            Self::FlushAtEnd => "fdatasync",
-            Self::Direct => "direct",
-            Self::EachBlock => "dsync",
         }
     }
 }
@@ -171,7 +141,8 @@ impl<'a> Summary<'a> {
             let job = job_entry(&mut jobs, &record.job);
             job.trials.push(JudgedTrial::of(record));
         }
-        jobs.sort_by_key(|job| reading_key(job.job));
+        complete_read_ladder(&mut jobs);
+        jobs.sort_by_key(|job| reading_key(job.group, job.job));
         Self { run, jobs }
     }
 
@@ -212,11 +183,21 @@ fn job_entry<'a, 's>(jobs: &'s mut Vec<JobSummary<'a>>, job: &'a Job) -> &'s mut
     &mut jobs[index]
 }
 
-/// Groups first; within one the ladder by its steps, others reads before
+/// Direct sequential reads are the last step of the read ladder, if there are
+/// other steps of the same block size to compare them with.
+fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
+    let steps = jobs.iter().filter(|job| job.group == Group::ReadLadder);
+    let block_sizes: Vec<u64> = steps.map(|job| job.job.bs.0).collect();
+    let reads = jobs.iter_mut().filter(|job| job.job.rw == Rw::Read);
+    for job in reads.filter(|job| block_sizes.contains(&job.job.bs.0)) {
+        job.group = Group::ReadLadder;
+    }
+}
+
+/// Groups first; within one a ladder by its steps, others reads before
 /// writes, small blocks before large ones, shallow queues before deep ones.
-fn reading_key(job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
-    let group = Group::of(job);
-    let way = (group == Group::Ladder).then(|| Way::of(job));
+fn reading_key(group: Group, job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
+    let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| Way::of(job));
     (group, way, job.rw.writes(), job.bs.0, job.iodepth)
 }
 
@@ -356,13 +337,7 @@ mod tests {
             file_state: FileState::Fresh,
             ..Job::new("any", Rw::Write, Bytes::mib(1), Bytes::mib(8))
         };
-        assert_eq!(Group::of(&fresh), Group::Ladder);
-        assert_eq!(Way::of(&fresh), Way::Plain);
-        let dsync = Job {
-            sync: OpenSync::Dsync,
-            ..fresh.clone()
-        };
-        assert_eq!(Way::of(&dsync), Way::EachBlock);
+        assert_eq!(Group::of(&fresh), Group::WriteLadder);
         let append = Job {
             flush: Flush {
                 every: Some((1, FlushCall::Fsync)),
@@ -371,6 +346,22 @@ mod tests {
             ..fresh
         };
         assert_eq!(Group::of(&append), Group::Fsync);
+    }
+
+    #[test]
+    fn a_direct_read_joins_the_read_ladder_only_where_there_is_one() {
+        let group = |run: &Run| {
+            let summary = Summary::of(run);
+            let job = summary.jobs.iter().find(|j| j.job.name == "seq-read-1m");
+            job.map(|job| job.group)
+        };
+        assert_eq!(group(&fixture::run()), Some(Group::Sequential));
+        let run = samples::with_read_ladder();
+        assert_eq!(group(&run), Some(Group::ReadLadder));
+        let summary = Summary::of(&run);
+        let steps = summary.group(Group::ReadLadder);
+        let names: Vec<&str> = steps.map(|j| j.job.name.as_str()).collect();
+        assert_eq!(names, ["read-cached", "read-buffered", "seq-read-1m"]);
     }
 
     #[test]

@@ -3,18 +3,23 @@
 //! only repeats them.
 
 mod course;
+mod digest;
 mod ladder;
 mod list;
 mod results;
 mod style;
+mod table;
 mod warned;
 
 pub use list::{ListRow, write_list};
 pub use style::Style;
 
+use crate::digest::Digest;
 use crate::identity;
+use crate::ladder::Ladder;
 use crate::summary::{Group, Summary};
 use crate::text::{clean, wrap};
+use crate::warnings;
 use assay_model::plan::Place;
 use assay_model::run::Run;
 use std::io::{self, Write};
@@ -34,12 +39,16 @@ pub fn write_summary(
     let summary = Summary::of(run);
     let mut page = Page { style, out };
     page.heading(&summary)?;
-    ladder::write(&summary, &mut page)?;
+    for ladder in Ladder::ALL {
+        ladder::write(ladder, &summary, &mut page)?;
+    }
     results::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }
-    warned::write(&summary, &mut page)?;
+    let warnings = warnings::collect(&summary);
+    warned::write(&warnings, &mut page)?;
+    digest::write(&Digest::of(&summary, &warnings), &mut page)?;
     if !closing.is_empty() {
         page.blank()?;
     }
@@ -108,7 +117,7 @@ impl Page<'_> {
         self.paragraph("".into(), &name, Some(Tone::Strong))?;
         if let Some(device) = identity::device(storage) {
             let facts = identity::device_facts(device);
-            let wanted = ["bus", "firmware", "made", "life time used"];
+            let wanted = ["bus", "firmware", "made", "life time used", "file behind it"];
             let words = facts.iter().filter(|(name, _)| wanted.contains(name));
             let words: Vec<String> = words
                 .map(|(name, value)| format!("{name} {value}"))
@@ -118,7 +127,7 @@ impl Page<'_> {
         self.paragraph("  ".into(), &place(summary), None)?;
         self.paragraph("  ".into(), &machine(run), None)?;
         let trials = format!("trials: {}", identity::trials(summary));
-        let took = identity::took(run).map_or(String::new(), |took| format!(" in {took}"));
+        let took = identity::took(run).map_or(String::new(), |took| format!(", in {took}"));
         let when = crate::format::utc(run.header.started_unix_ms);
         let id = clean(&run.header.id);
         self.paragraph(

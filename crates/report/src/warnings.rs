@@ -2,10 +2,13 @@
 //! only given on evidence, and names all jobs it concerns instead of coming
 //! once a trial.
 
+mod doubt;
 mod find;
 mod find_conditions;
 mod find_device;
 mod words;
+
+pub use doubt::Doubt;
 
 use crate::summary::Summary;
 use assay_model::job::Direction;
@@ -80,13 +83,15 @@ pub enum Warning {
     },
     /// Somebody else used the device.
     ForeignIo {
+        /// The device.
+        device: String,
         /// Bytes others read.
         read: Bytes,
         /// Bytes others wrote.
         written: Bytes,
         /// Trials by job, as `job #1 #3`.
         trials: Vec<String>,
-        /// Processes seen doing I/O then.
+        /// Processes that did most I/O then, on this or another device.
         processes: Vec<String>,
     },
     /// Nothing completed for a long time.
@@ -96,8 +101,11 @@ pub enum Warning {
     },
     /// Trials of one job differ much.
     Spread {
-        /// Jobs and the coefficient of variation of their figure.
+        /// Jobs and the coefficient of variation of their figure, widest
+        /// first.
         jobs: Vec<(String, f64)>,
+        /// How many jobs have one.
+        of: usize,
     },
     /// Too few trials to tell noise from fact.
     FewTrials {
@@ -155,8 +163,6 @@ pub struct Stalled {
     pub trial: u32,
     /// When, from clock start.
     pub start: Nanos,
-    /// Intervals without a completion, all trials together.
-    pub empty_intervals: u64,
 }
 
 /// All warnings of a run, those that put figures in doubt first.

@@ -27,7 +27,14 @@ const MAX_FIRST_IO: Nanos = Nanos::millis(20);
 pub fn overhead() -> Result<()> {
     if cfg!(debug_assertions) {
         return crate::run::run(Command::new("cargo").args([
-            "run", "--quiet", "--release", "--package", "xtask", "--", "bench", "overhead",
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "xtask",
+            "--",
+            "bench",
+            "overhead",
         ]));
     }
     if !fio::available() {
@@ -35,7 +42,10 @@ pub fn overhead() -> Result<()> {
     }
     let mut missed = Vec::new();
     let mut check = |what: &str, figure: String, holds: bool| {
-        println!("{} {what}: {figure}", if holds { "ok    " } else { "MISSED" });
+        println!(
+            "{} {what}: {figure}",
+            if holds { "ok    " } else { "MISSED" }
+        );
         if !holds {
             missed.push(what.to_owned());
         }
@@ -144,10 +154,17 @@ fn footprint(check: Check<'_>) -> Result<()> {
     for _ in 0..ROUNDS {
         let spawned_ns = now_ns();
         let mut child = Command::new(std::env::current_exe()?);
-        child.args(["bench", "measure", "footprint"]).arg(file.path());
+        child
+            .args(["bench", "measure", "footprint"])
+            .arg(file.path());
         let words = output(&mut child)?;
         let mut figures = words.split_whitespace().map(str::parse::<f64>);
-        let mut next = || figures.next().context("the child printed too little")?.context("not a number");
+        let mut next = || {
+            figures
+                .next()
+                .context("the child printed too little")?
+                .context("not a number")
+        };
         memory.push(next()?);
         first_io.push(next()? - spawned_ns);
     }
@@ -172,7 +189,13 @@ pub fn measure_child(_job: &str, path: &str) -> Result<()> {
     job.iodepth = 32;
     job.io_size = Some(Bytes::mib(64));
     let mut watch = StartWatch::default();
-    measure(&job, Path::new(path), 1, &AtomicBool::new(false), &mut watch)?;
+    measure(
+        &job,
+        Path::new(path),
+        1,
+        &AtomicBool::new(false),
+        &mut watch,
+    )?;
     let buffers = u64::from(job.iodepth) * job.bs.0;
     let memory = peak_memory()?.saturating_sub(buffers);
     println!("{memory} {}", watch.started_ns);

@@ -1,30 +1,29 @@
 //! Files and devices for benchmarks, removed afterwards.
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use assay_engine::layout;
 use assay_model::units::Bytes;
+use assay_testkit::{LoopDevice, Scratch};
 use std::fs::{self, File, OpenOptions};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
-use tempfile::TempDir;
 
 /// A file of random data in a folder of its own.
 pub struct ScratchFile {
-    _folder: TempDir,
     path: PathBuf,
+    _folder: Scratch,
 }
 
 impl ScratchFile {
     /// Writes `size` bytes below `parent`.
     pub fn new(parent: &Path, size: Bytes) -> Result<Self> {
-        let folder = TempDir::with_prefix_in("assay-bench-", parent)?;
-        let path = folder.path().join("data");
+        let folder = Scratch::within(parent)?;
+        let path = folder.join("data");
         let file = File::create_new(&path)?;
         layout::write(&file, &path, size, 1, &AtomicBool::new(false), &mut |_| {})?;
         Ok(Self {
-            _folder: folder,
             path,
+            _folder: folder,
         })
     }
 
@@ -33,39 +32,25 @@ impl ScratchFile {
     }
 }
 
-/// A loop device with direct I/O over a file in memory: as fast as a device
-/// gets without being one.
+/// A loop device over a file in memory: as fast as a device gets without being
+/// one.
 pub struct FastDevice {
-    node: PathBuf,
+    // Before the file: detached first.
+    device: LoopDevice,
     _file: ScratchFile,
 }
 
 impl FastDevice {
     pub fn new(size: Bytes) -> Result<Self> {
         let file = ScratchFile::new(Path::new("/dev/shm"), size)?;
-        let out = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(file.path())
-            .output()
-            .context("cannot start losetup")?;
-        if !out.status.success() {
-            bail!("losetup: {}", String::from_utf8_lossy(&out.stderr).trim());
-        }
-        let node = PathBuf::from(String::from_utf8(out.stdout)?.trim());
-        Ok(Self { node, _file: file })
+        Ok(Self {
+            device: LoopDevice::over(file.path())?,
+            _file: file,
+        })
     }
 
     pub fn node(&self) -> &Path {
-        &self.node
-    }
-}
-
-impl Drop for FastDevice {
-    fn drop(&mut self) {
-        let detached = Command::new("losetup").arg("-d").arg(&self.node).status();
-        if !detached.is_ok_and(|status| status.success()) {
-            eprintln!("warning: {} is still attached", self.node.display());
-        }
+        self.device.node()
     }
 }
 
@@ -78,7 +63,8 @@ pub fn warm(path: &Path, size: Bytes) -> Result<()> {
 
 /// The folder for benchmark files: next to the build, on a real disk.
 pub fn folder() -> Result<PathBuf> {
-    let folder = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
+    let folder =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| "target".into(), PathBuf::from);
     fs::create_dir_all(&folder)?;
     Ok(folder)
 }

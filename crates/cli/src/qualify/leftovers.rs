@@ -25,7 +25,7 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
         ));
         if !leftovers.iter().any(|leftover| leftover.run_id == run.id) {
             say(&format!(
-                "assay: no leftover test file of run {}: already removed",
+                "assay: no test file of run {} had to be removed",
                 run.id
             ));
         }
@@ -51,7 +51,8 @@ fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
     all
 }
 
-fn in_words(leftover: &Leftover) -> String {
+/// One line about what was left behind.
+pub fn in_words(leftover: &Leftover) -> String {
     let folder = leftover.folder.display();
     match &leftover.problem {
         None => format!(

@@ -1,6 +1,7 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
+mod announce;
 mod leftovers;
 mod place;
 mod suite;
@@ -11,8 +12,9 @@ use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::output::{print, say, style};
 use crate::owner;
-use crate::progress::Progress;
+use crate::progress::{Progress, SoFar};
 use crate::stored::store_path;
+use announce::announce;
 use assay_model::plan::{Place, Plan, interleave};
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -21,7 +23,6 @@ use assay_model::wire::{FromAgent, Inspection, RunEnd, ToAgent};
 use assay_report::json;
 use assay_report::terminal::write_summary;
 use assay_store::Store;
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use suite::Scale;
@@ -41,11 +42,7 @@ pub fn run(args: &QualifyArgs) -> Result<ExitCode, Failure> {
     let header = header(plan, inspection);
     store.begin_run(&header, &owner::this_process())?;
     let mut trials = Vec::new();
-    let ended = execute(&mut host, &header, &scale, |record| {
-        store.save_trial(&header.id, &record)?;
-        trials.push(record);
-        Ok(())
-    });
+    let ended = execute(&mut host, &header, &scale, &mut store, &mut trials);
     let ending = ended.unwrap_or_else(Ending::of_failure);
     let finished_unix_ms = unix_ms();
     store.finish_run(&header.id, &ending.status, finished_unix_ms)?;
@@ -78,49 +75,6 @@ fn plan(
         order: interleave(&trials, seed),
         jobs,
     })
-}
-
-/// Says what will be written, where, how much and for how long.
-fn announce(plan: &Plan, inspection: &Inspection, scale: &Scale, store: &Path) {
-    let path = plan.place.path().display();
-    let device = inspection.storage.words();
-    let fs = inspection.storage.mount.as_ref();
-    let fs = fs.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
-    say(&format!("assay: {path} is on {device}{fs}"));
-    let writes = match &plan.place {
-        Place::Directory { .. } => format!(
-            "writes a test file of {} in {path}/.assay-{} (removed at the end), with all trials at most {}",
-            plan.file_size,
-            plan.run_id,
-            suite::written(plan)
-        ),
-        Place::File { .. } => format!("reads {} of {path}, writes nothing there", plan.file_size),
-        Place::Device { .. } => format!(
-            "OVERWRITES the first {} of {path}, with all trials at most {}",
-            plan.file_size,
-            suite::written(plan)
-        ),
-    };
-    say(&format!("assay: {writes}"));
-    say(&format!(
-        "assay: {} trials of {} jobs, about {}, longer on slow storage; run {}, seed {}",
-        plan.order.len(),
-        plan.jobs.len(),
-        minutes(scale.duration(plan)),
-        plan.run_id,
-        plan.seed,
-    ));
-    say(&format!(
-        "assay: every trial is stored in {} as it ends",
-        store.display()
-    ));
-}
-
-fn minutes(span: Nanos) -> String {
-    match span.0.div_ceil(1_000_000_000) {
-        secs @ 0..90 => format!("{secs} s"),
-        secs => format!("{} min", secs.div_ceil(60)),
-    }
 }
 
 fn header(plan: Plan, inspection: Inspection) -> RunHeader {
@@ -158,24 +112,26 @@ impl Ending {
     }
 }
 
-/// Runs the plan; each trial is handed to `save` as it ends.
+/// Runs the plan; each trial is stored as it ends.
 fn execute(
     host: &mut Host,
     header: &RunHeader,
     scale: &Scale,
-    mut save: impl FnMut(TrialRecord) -> Result<(), Failure>,
+    store: &mut Store,
+    trials: &mut Vec<TrialRecord>,
 ) -> Result<Ending, Failure> {
     let plan = &header.plan;
     let requests = host.requests();
+    let mut progress = Progress::new(plan, &scale.expected(plan));
+    let voice = progress.voice();
     let interrupt = Interrupt::catch(move || {
-        say("\nassay: stopping after this I/O; finished trials are kept");
+        voice.say("stopping after this I/O; finished trials are kept");
         // An agent that cannot hear it has ended, which is noticed elsewhere.
         let _ = requests.send(&ToAgent::Cancel);
     })
     .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
-    let mut progress = Progress::new(plan, scale.expected(plan));
     host.run(plan)?;
-    let end = follow(host, plan, &mut progress, &mut save);
+    let end = follow(host, plan, &mut progress, store, trials);
     progress.clear();
     Ok(ending(end?, interrupt.exit_code()))
 }
@@ -185,7 +141,8 @@ fn follow(
     host: &mut Host,
     plan: &Plan,
     progress: &mut Progress,
-    save: &mut impl FnMut(TrialRecord) -> Result<(), Failure>,
+    store: &mut Store,
+    trials: &mut Vec<TrialRecord>,
 ) -> Result<RunEnd, Failure> {
     let mut current = 0;
     loop {
@@ -198,23 +155,38 @@ fn follow(
                 }
             }
             FromAgent::Progress {
-                elapsed_ns, bytes, ..
+                elapsed_ns,
+                bytes,
+                ios,
             } => {
                 if let Some(slot) = plan.order.get(current as usize) {
-                    let job = &plan.jobs[slot.job].job;
-                    progress.under_way(current, job, Nanos(elapsed_ns), bytes);
+                    let elapsed = Nanos(elapsed_ns);
+                    let so_far = SoFar {
+                        elapsed,
+                        bytes,
+                        ios,
+                    };
+                    progress.under_way(&plan.jobs[slot.job].job, slot.trial, so_far);
                 }
             }
             FromAgent::TrialDone(record) => {
-                let position = record.position;
+                // What was told is safe: stored first, then shown.
+                store.save_trial(&plan.run_id, &record)?;
                 progress.ended(&record);
-                save(*record)?;
-                let stored = ToAgent::Stored { position };
+                let stored = ToAgent::Stored {
+                    position: record.position,
+                };
+                trials.push(*record);
                 host.requests()
                     .send(&stored)
                     .map_err(|error| Failure::lost(error.to_string()))?;
             }
-            FromAgent::RunDone { end } => return Ok(end),
+            FromAgent::RunDone { end, leftover } => {
+                if let Some(leftover) = leftover {
+                    progress.voice().say(&leftovers::in_words(&leftover));
+                }
+                return Ok(end);
+            }
             FromAgent::Hello { .. }
             | FromAgent::Inspected(_)
             | FromAgent::Swept { .. }

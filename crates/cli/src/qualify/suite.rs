@@ -123,7 +123,6 @@ fn file_size(
             None => asked.unwrap_or(planned),
         },
     };
-    let wanted = asked.unwrap_or(planned);
     let size = match asked {
         Some(asked) if asked < SMALLEST => {
             return Err(Failure::usage(format!(
@@ -135,7 +134,12 @@ fn file_size(
                 "no room for --size {asked}: {path} has room for {room}"
             )));
         }
-        _ => wanted.min(room),
+        Some(asked) => asked,
+        // A tool that fills a file system to the brim harms what it stands on.
+        None => planned.min(match inspection.kind {
+            PathKind::Directory { .. } => Bytes(room.0 / 5 * 4),
+            _ => room,
+        }),
     };
     let whole = Bytes(size.0 / MIB * MIB);
     if whole < SMALLEST {

@@ -364,6 +364,14 @@ fn a_pulled_device_is_gone_and_so_is_a_new_one_of_its_name() {
 }
 
 #[test]
+fn a_reader_whose_card_was_pulled_is_gone() {
+    let machine = two_disks();
+    let storage = resolve(&machine, &directory("/home", "8:1"), "/home");
+    machine.file("sys/devices/pci/block/sda/size", "0\n");
+    assert!(device_gone(&machine.roots, &storage));
+}
+
+#[test]
 fn memory_is_never_gone() {
     let machine = Machine::new();
     machine.mountinfo("41 27 0:30 / /x rw - tmpfs tmpfs rw\n");

@@ -34,7 +34,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
 fn is_shown(job: &JobSummary<'_>, course: &Course) -> bool {
     matches!(
         job.group,
-        Group::Ladder | Group::Sequential | Group::Sustained
+        Group::WriteLadder | Group::ReadLadder | Group::Sequential | Group::Sustained
     ) || !course.stalls.is_empty()
 }
 

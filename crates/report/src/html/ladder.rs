@@ -1,54 +1,74 @@
-//! The four ways of dd with what each one measured.
+//! The ladders: one transfer in several ways, with what each one measured.
 
 use super::charts::share;
 use super::parts;
-use crate::describe;
-use crate::format::{percent, quantity, range};
-use crate::summary::{Group, JobSummary, Summary, Way};
-use assay_model::job::Direction;
+use crate::format::{percent, quantity, range, spread};
+use crate::ladder::{Ladder, Way};
+use crate::summary::{JobSummary, Summary};
 use assay_model::metric::Unit;
 use maud::{Markup, html};
 
-pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
-    let jobs: Vec<&JobSummary<'_>> = summary.group(Group::Ladder).collect();
-    let first = jobs.first()?;
+pub fn markup(ladder: Ladder, summary: &Summary<'_>) -> Option<Markup> {
+    let mut jobs = summary.group(ladder.group()).peekable();
+    jobs.peek()?;
     Some(html! {
-        p {
-            "The same " (first.job.size) ", written in the four ways that dd offers. They differ because \
-             they measure different things."
-        }
+        p { (introduction(ladder)) }
         div.scroll.narrow.stack tabindex="0" {
             table {
                 thead {
                     tr {
                         th scope="col" { "Way" }
-                        th.n scope="col" { "Rate" }
-                        th scope="col" { "On the device when the clock stopped" }
+                        th.n scope="col" { "Median" }
+                        th.n scope="col" { "Lowest .. highest" }
+                        th scope="col" { (share_header(ladder)) }
                         th scope="col" { "Measured" }
                         th scope="col" { "What that means" }
                     }
                 }
-                tbody { @for job in jobs { (step(job)) } }
+                tbody { @for job in jobs { (step(ladder, job)) } }
             }
         }
     })
 }
 
-fn step(job: &JobSummary<'_>) -> Markup {
+const fn introduction(ladder: Ladder) -> &'static str {
+    match ladder {
+        Ladder::Write => {
+            "The same transfer, written in the ways that dd offers. They differ because they measure different things."
+        }
+        Ladder::Read => {
+            "The same file, read from the page cache, through it, and past it. They differ because they measure \
+             different things."
+        }
+    }
+}
+
+const fn share_header(ladder: Ladder) -> &'static str {
+    match ladder {
+        Ladder::Write => "On the device when the clock stopped",
+        Ladder::Read => "From the device",
+    }
+}
+
+fn step(ladder: Ladder, job: &JobSummary<'_>) -> Markup {
     let way = Way::of(job.job);
-    let labels = job.labels(Some(Direction::Write));
-    let shares = describe::device_shares(job);
-    let rate = job.figure("write_bw");
+    let labels = job.labels(Some(ladder.direction()));
+    let shares = ladder.device_shares(job);
     html! {
         tr {
             th scope="row" { (way.name()) }
-            td.n.main data-name="Rate" {
-                @match rate {
-                    Some(figure) => { (quantity(figure.unit, figure.stats.median)) }
-                    None => { "no result" }
+            @match job.figure(ladder.metric()) {
+                Some(figure) => {
+                    @let stats = &figure.stats;
+                    td.n.main data-name="Median" { (quantity(figure.unit, stats.median)) }
+                    td.n data-name="Lowest .. highest" { (spread(figure.unit, stats.median, stats.min, stats.max)) }
+                }
+                None => {
+                    td.n.main data-name="Median" { "no result" }
+                    td {}
                 }
             }
-            td data-name="On the device when the clock stopped" {
+            td data-name=(share_header(ladder)) {
                 @match shares {
                     Some((low, high)) => {
                         (share::draw(low)) " "
@@ -59,7 +79,7 @@ fn step(job: &JobSummary<'_>) -> Markup {
                 }
             }
             td data-name="Measured" { (parts::labels(&labels)) }
-            td { (describe::ladder_step(way, &labels, shares)) }
+            td { (ladder.meaning(way, &labels, shares)) }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What a reader must know first: how many trials there are, what was
 //! measured, and the warnings.
 
+use crate::digest::{Belief, Digest};
 use crate::identity;
 use crate::summary::Summary;
 use crate::warnings::{self, Warning};
@@ -8,15 +9,33 @@ use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Markup {
     let warnings = warnings::collect(summary);
+    let digest = Digest::of(summary, &warnings);
     let took = identity::took(summary.run).map_or(String::new(), |took| format!(", in {took}"));
     html! {
-        p { "Trials: " (identity::trials(summary)) (took) "." }
-        @if warnings.is_empty() && summary.jobs.iter().any(|job| job.completed().next().is_some()) {
-            p { "No warnings: nothing in the evidence speaks against these figures." }
-        } @else {
+        (in_short(&digest))
+        p.soft { "Trials: " (identity::trials(summary)) (took) "." }
+        @if !warnings.is_empty() {
             ul.warnings {
                 @for warning in &warnings { (item(warning)) }
             }
+        }
+    }
+}
+
+fn in_short(digest: &Digest) -> Markup {
+    let class = match digest.belief {
+        Belief::Yes => "yes",
+        Belief::WithCare | Belief::InPart => "care",
+        Belief::No => "no",
+    };
+    html! {
+        dl.digest {
+            @for line in &digest.lines {
+                dt { (line.subject) }
+                dd { (line.text) }
+            }
+            dt { "Believe it?" }
+            dd class={ "belief " (class) } { (digest.because) }
         }
     }
 }

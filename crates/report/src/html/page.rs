@@ -5,6 +5,7 @@ use super::{
 };
 use crate::format::utc;
 use crate::identity;
+use crate::ladder::Ladder;
 use crate::summary::Summary;
 use crate::text::clean;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -15,7 +16,7 @@ const STYLE: &str = include_str!("style.css");
 /// has nothing to show there.
 struct Section {
     anchor: &'static str,
-    title: &'static str,
+    title: String,
     body: Option<Markup>,
 }
 
@@ -59,24 +60,20 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
 }
 
 fn sections(summary: &Summary<'_>) -> Vec<Section> {
-    let section = |anchor, title, body| Section {
-        anchor,
-        title,
-        body,
-    };
     let all = [
         section("summary", "Summary", Some(overview::markup(summary))),
+        of_ladder("ladder", Ladder::Write, summary),
+        of_ladder("read-ladder", Ladder::Read, summary),
         section("results", "Results", results::markup(summary)),
-        section("ladder", "Four ways to write", ladder::markup(summary)),
+        section("course", "Rate over time", course::markup(summary)),
+        section("latency", "Latency", latency::markup(summary)),
+        section("evidence", "Evidence", evidence::markup(summary)),
+        section("conditions", "Conditions", conditions::markup(summary)),
         section(
             "storage",
             "Storage, run, machine",
             Some(storage::markup(summary)),
         ),
-        section("course", "Rate over time", course::markup(summary)),
-        section("latency", "Latency", latency::markup(summary)),
-        section("evidence", "Evidence", evidence::markup(summary)),
-        section("conditions", "Conditions", conditions::markup(summary)),
         section(
             "unfinished",
             "Trials without a result",
@@ -85,6 +82,19 @@ fn sections(summary: &Summary<'_>) -> Vec<Section> {
         section("method", "Method and limits", Some(method::markup(summary))),
     ];
     all.into_iter().filter(|s| s.body.is_some()).collect()
+}
+
+fn section(anchor: &'static str, title: impl Into<String>, body: Option<Markup>) -> Section {
+    Section {
+        anchor,
+        title: title.into(),
+        body,
+    }
+}
+
+fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
+    let title = ladder.title(summary).unwrap_or_default();
+    section(anchor, title, ladder::markup(ladder, summary))
 }
 
 fn subtitle(summary: &Summary<'_>) -> String {

@@ -3,7 +3,7 @@
 use super::charts::strip::{Strip, common_extent};
 use super::parts;
 use crate::describe;
-use crate::format::{percent, quantity, range};
+use crate::format::{percent, quantity, range, spread};
 use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::clean;
 use maud::{Markup, html};
@@ -12,6 +12,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     let figures: Vec<(&JobSummary<'_>, Figure)> = summary
         .jobs
         .iter()
+        .filter(|job| !matches!(job.group, Group::WriteLadder | Group::ReadLadder))
         .flat_map(|job| job.headlines().into_iter().map(move |figure| (job, figure)))
         .collect();
     if figures.is_empty() {
@@ -31,7 +32,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
         .collect();
     Some(html! {
         p.soft {
-            "The result is the median of the trials. On the strips each ring is a trial and the bar is the \
+            "The result is the median of the trials; lowest and highest are in its unit. On the strips each ring is a trial and the bar is the \
              95 % interval of the geometric mean; the long tick is the median, the ends are \u{b1}"
             (percent(extent)) " of it, the same for all, and an arrow points to what lies beyond."
         }
@@ -87,7 +88,7 @@ fn row(job: &JobSummary<'_>, figure: &Figure, strip: &Markup) -> Markup {
             td data-name="Figure" { (describe::metric(&figure.name)) }
             td.n.main data-name="Result" { (quantity(figure.unit, stats.median)) }
             td data-name="Measured" { (parts::labels(&figure.labels)) }
-            td.n data-name="Lowest .. highest" { (range(figure.unit, stats.min, stats.max)) }
+            td.n data-name="Lowest .. highest" { (spread(figure.unit, stats.median, stats.min, stats.max)) }
             td.n data-name="Trials" { (stats.n) }
             td { (strip) }
             td.n data-name="p99" { @if let Some(p99) = p99 { (quantity(p99.unit, p99.stats.median)) } }

@@ -61,10 +61,19 @@ fn every_trial_that_measured_stands_with_its_label() {
 #[test]
 fn the_label_stands_in_the_row_of_its_figure() {
     let page = written(&fixture::run());
+    let ladder = section(&page, "ladder");
+    for (way, label) in [
+        ("plain", "page-cache"),
+        ("fdatasync", "device"),
+        ("direct", "device-unflushed"),
+    ] {
+        let row = ladder.split_once(&format!(">{way}</th>")).unwrap().1;
+        let row = row.split_once("</tr>").unwrap().0;
+        assert!(row.contains(&format!("class=\"label {label}\"")), "{row}");
+    }
     let results = section(&page, "results");
+    assert!(!results.contains("dd-plain"), "told already");
     for (job, label) in [
-        ("dd-plain", "page-cache"),
-        ("dd-direct", "device-unflushed"),
         ("seq-read-1m", "device"),
         ("rand-read-4k", "mixed"),
         ("fsync-append-4k", "unknown"),
@@ -76,6 +85,31 @@ fn the_label_stands_in_the_row_of_its_figure() {
             "{job}: {row}"
         );
     }
+}
+
+#[test]
+fn three_ways_to_read_have_a_section_of_their_own() {
+    let page = written(&samples::with_read_ladder());
+    let ladder = section(&page, "read-ladder");
+    for (way, label) in [
+        ("cached", "page-cache"),
+        ("buffered", "device"),
+        ("direct", "device"),
+    ] {
+        let row = ladder.split_once(&format!(">{way}</th>")).unwrap().1;
+        let row = row.split_once("</tr>").unwrap().0;
+        assert!(row.contains(&format!("class=\"label {label}\"")), "{row}");
+    }
+    assert!(!section(&page, "results").contains("seq-read-1m"));
+}
+
+#[test]
+fn the_page_begins_with_the_answer() {
+    let page = written(&fixture::run());
+    let summary = section(&page, "summary");
+    let (digest, _) = summary.split_once("</dl>").unwrap();
+    assert!(digest.contains("read 166 MB/s"), "{digest}");
+    assert!(digest.contains("in part: I/O errors in 1 job"), "{digest}");
 }
 
 #[test]

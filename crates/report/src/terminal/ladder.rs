@@ -1,56 +1,58 @@
-//! The four ways of dd: rate, what had reached the device, and what that
-//! means.
+//! The ladders: one transfer in several ways, with what had reached the
+//! device and what that means.
 
 use super::Page;
-use super::style::Tone;
-use crate::describe;
-use crate::format::{percent, quantity};
-use crate::labels::Labels;
-use crate::summary::{Group, JobSummary, Summary, Way};
-use assay_model::job::Direction;
-use assay_model::metric::Unit;
+use super::results::{median, no_figure, spread};
+use super::table::{Column, Row, Table};
+use crate::format::percent;
+use crate::ladder::{Ladder, Way};
+use crate::summary::{JobSummary, Summary};
 use std::io;
 
 const BAR: usize = 10;
 
-pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let mut jobs = summary.group(Group::Ladder).peekable();
-    let Some(first) = jobs.peek() else {
+pub(super) fn write(
+    ladder: Ladder,
+    summary: &Summary<'_>,
+    page: &mut Page<'_>,
+) -> io::Result<()> {
+    let Some(title) = ladder.title(summary) else {
         return Ok(());
     };
-    let title = format!(
-        "Four ways to write {}, and what each one measures",
-        first.job.size
-    );
-    page.title(&title)?;
-    let header = format!(
-        "  {:<11}{:>10}  {:<19}{}",
-        "", "median", "on the device", "measured"
-    );
-    let header = page.style.paint(Tone::Soft, &header);
-    page.line(&header)?;
-    for job in jobs {
-        step(job, page)?;
+    page.title(&format!("{title}, and what each one measures"))?;
+    let column = |head, right| Column { head, right };
+    Table {
+        columns: [
+            column("", false),
+            column("median", true),
+            column("low .. high", true),
+            column(ladder.share_header(), false),
+        ],
+        rows: summary
+            .group(ladder.group())
+            .map(|job| step(ladder, job))
+            .collect(),
     }
-    Ok(())
+    .write(page)
 }
 
-fn step(job: &JobSummary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+fn step(ladder: Ladder, job: &JobSummary<'_>) -> Row {
     let way = Way::of(job.job);
-    let labels = job.labels(Some(Direction::Write));
-    let shares = describe::device_shares(job);
-    let rate = job.figure("write_bw").map_or_else(
-        || "-".to_owned(),
-        |figure| quantity(Unit::BytesPerSec, figure.stats.median),
-    );
-    let label = label(page, &labels);
-    page.line(&format!(
-        "  {:<11}{rate:>10}  {:<19}{label}",
-        way.name(),
-        reached(shares)
-    ))?;
-    let sentence = describe::ladder_step(way, &labels, shares);
-    page.paragraph("      ".into(), &sentence, Some(Tone::Soft))
+    let labels = job.labels(Some(ladder.direction()));
+    let shares = ladder.device_shares(job);
+    let name = way.name().to_owned();
+    let Some(figure) = job.figure(ladder.metric()) else {
+        return Row {
+            cells: vec![name, no_figure(job)],
+            labels,
+            sentence: None,
+        };
+    };
+    Row {
+        cells: vec![name, median(&figure), spread(&figure), reached(shares)],
+        sentence: Some(ladder.meaning(way, &labels, shares)),
+        labels,
+    }
 }
 
 /// A bar and the share, or the range of shares.
@@ -72,10 +74,4 @@ fn reached(shares: Option<(f64, f64)>) -> String {
     } else {
         format!("{bar} {}-{high}", low.trim_end_matches(" %"))
     }
-}
-
-/// The label, or all of them, in the tone they deserve.
-pub(super) fn label(page: &Page<'_>, labels: &Labels) -> String {
-    let tone = Tone::of_label(labels.agreed());
-    page.style.paint(tone, &labels.to_string())
 }

@@ -25,11 +25,14 @@ pub struct ListRow {
     pub planned: u64,
 }
 
-const HEADER: [&str; 6] = ["RUN", "STARTED", "PATH", "DEVICE", "STATUS", "TRIALS"];
+const HEADER: [&str; COLUMNS] = ["RUN", "STARTED (UTC)", "STATUS", "PATH", "DEVICE"];
+const COLUMNS: usize = 5;
+const PATH: usize = 3;
+const DEVICE: usize = 4;
 /// Gap between columns.
 const GAP: usize = 2;
 /// Path and device share what is left, but are never narrower.
-const NARROWEST: usize = 10;
+const NARROWEST: usize = 12;
 
 /// Writes one line per run, in the given order, under a header. Paths and
 /// devices are shortened to the width.
@@ -37,7 +40,7 @@ const NARROWEST: usize = 10;
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_list(rows: &[ListRow], style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let cells: Vec<[String; 6]> = rows.iter().map(cells).collect();
+    let cells: Vec<[String; COLUMNS]> = rows.iter().map(cells).collect();
     let widths = widths(&cells, style.columns());
     let header = line(&HEADER.map(str::to_owned), &widths);
     writeln!(out, "{}", style.paint(Tone::Strong, &header))?;
@@ -47,46 +50,41 @@ pub fn write_list(rows: &[ListRow], style: Style, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
-fn cells(row: &ListRow) -> [String; 6] {
-    let trials = if row.trials == row.planned {
-        row.trials.to_string()
-    } else {
-        format!("{} of {}", row.trials, row.planned)
-    };
+fn cells(row: &ListRow) -> [String; COLUMNS] {
+    let mut status = clean(&row.status);
+    if row.trials != row.planned {
+        status.push_str(&format!(" {}/{}", row.trials, row.planned));
+    }
+    let started = utc(row.started_unix_ms);
     [
         clean(&row.id),
-        utc(row.started_unix_ms),
+        started.trim_end_matches(" UTC").to_owned(),
+        status,
         clean(&row.path),
         clean(&row.device),
-        clean(&row.status),
-        trials,
     ]
 }
 
-/// Each column as wide as its widest cell; path and device give way.
-fn widths(cells: &[[String; 6]], columns: usize) -> [usize; 6] {
+/// Each column as wide as its widest cell; path and device give way, the path
+/// last: it is what tells runs apart.
+fn widths(cells: &[[String; COLUMNS]], columns: usize) -> [usize; COLUMNS] {
     let mut widths = HEADER.map(str::len);
     for row in cells {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
-    let fixed = widths[0] + widths[1] + widths[4] + widths[5] + GAP * 5;
+    let fixed: usize = widths[..PATH].iter().sum::<usize>() + GAP * (COLUMNS - 1);
     let left = columns.saturating_sub(fixed).max(2 * NARROWEST);
-    let (path, device) = (widths[2], widths[3]);
-    if path + device > left {
-        let half = left / 2;
-        widths[2] = if device < half {
-            left - device
-        } else {
-            path.min(half)
-        };
-        widths[3] = left - widths[2];
+    if widths[PATH] + widths[DEVICE] > left {
+        let device = left.saturating_sub(widths[PATH]).max(NARROWEST);
+        widths[DEVICE] = widths[DEVICE].min(device);
+        widths[PATH] = left - widths[DEVICE];
     }
     widths
 }
 
-fn line(cells: &[String; 6], widths: &[usize; 6]) -> String {
+fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
     let padded = cells.iter().zip(widths).map(|(cell, width)| {
         let cell = shorten(cell, *width);
         format!("{cell:<width$}")
@@ -134,11 +132,10 @@ mod tests {
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
         );
-        let column = |line: &str| line.find("finished");
         let lines: Vec<&str> = text.lines().collect();
-        let cut = |line: &str| line.chars().collect::<Vec<_>>();
-        assert!(column(lines[1]).is_some());
-        assert_eq!(cut(lines[1]).len() - 2, cut(lines[2]).len() - 2, "{text}");
+        let devices = [lines[1].find("eMMC DG4032"), lines[0].find("DEVICE")];
+        assert_eq!(devices[0], devices[1], "{text}");
+        assert!(lines[2].contains('…') && !lines[1].contains('…'), "{text}");
     }
 
     #[test]
@@ -157,6 +154,6 @@ mod tests {
             status: "interrupted".to_owned(),
             ..row("/data", "eMMC")
         };
-        assert!(written(&[unfinished]).contains("5 of 24"));
+        assert!(written(&[unfinished]).contains("interrupted 5/24"));
     }
 }

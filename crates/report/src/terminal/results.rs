@@ -1,88 +1,86 @@
 //! The table of results: one line per figure.
 
-use super::style::Tone;
-use super::{Page, ladder};
+use super::Page;
+use super::table::{Column, Row, Table};
 use crate::describe;
-use crate::format::{quantity, range};
+use crate::format::{self, quantity};
+use crate::labels::Labels;
 use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::{clean, shorten};
 use std::io;
 
-/// Widths of the columns before the label, which has at least 19 left of 80.
-const NAME: usize = 18;
-const MEDIAN: usize = 11;
-const SPREAD: usize = 21;
-const P99: usize = 8;
+/// Longer names are shortened; assay's own are at most 20 with their
+/// direction.
+const LONGEST_NAME: usize = 24;
 
 pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    if summary.jobs.iter().all(|job| job.group == Group::Ladder) {
+    let is_step = |job: &&JobSummary<'_>| {
+        !matches!(job.group, Group::WriteLadder | Group::ReadLadder)
+    };
+    let rows: Vec<Row> = summary.jobs.iter().filter(is_step).flat_map(rows).collect();
+    if rows.is_empty() {
         return Ok(());
     }
     page.title("Results")?;
-    let header = format!(
-        "  {:<NAME$}{:>MEDIAN$}{:>SPREAD$}{:>P99$} {}",
-        "", "median", "lowest .. highest", "p99", "measured"
-    );
-    let header = page.style.paint(Tone::Soft, &header);
-    page.line(&header)?;
-    for group in Group::ALL {
-        let jobs = summary.group(group).filter(|_| group != Group::Ladder);
-        for job in jobs {
-            rows(job, page)?;
-        }
+    let column = |head, right| Column { head, right };
+    Table {
+        columns: [
+            column("", false),
+            column("median", true),
+            column("low .. high", true),
+            column("p99", true),
+        ],
+        rows,
     }
-    Ok(())
+    .write(page)
 }
 
-fn rows(job: &JobSummary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+fn rows(job: &JobSummary<'_>) -> Vec<Row> {
     let figures = job.headlines();
     let name = clean(&job.job.name);
     if figures.is_empty() {
-        let outcome = no_figure(job);
-        let line = format!("  {:<NAME$}  {outcome}", shorten(&name, NAME));
-        return page.line(&line);
+        return vec![Row {
+            cells: vec![shorten(&name, LONGEST_NAME), no_figure(job)],
+            labels: Labels::default(),
+            sentence: None,
+        }];
     }
     let several = figures.len() > 1;
-    for (index, figure) in figures.iter().enumerate() {
-        let subject = describe::metric(&figure.name);
-        let first = match (index, several) {
-            (0, false) => shorten(&name, NAME),
-            (0, true) => format!("{} {subject}", shorten(&name, NAME - 1 - subject.len())),
-            _ => format!("{subject:>NAME$}"),
+    let rows = figures.into_iter().map(|figure| {
+        let subject = match describe::metric(&figure.name) {
+            subject if several => format!(" {subject}"),
+            _ => String::new(),
         };
-        row(job, figure, &first, page)?;
-    }
-    Ok(())
+        let room = LONGEST_NAME.saturating_sub(subject.chars().count());
+        row(job, figure, format!("{}{subject}", shorten(&name, room)))
+    });
+    rows.collect()
 }
 
-fn row(job: &JobSummary<'_>, figure: &Figure, name: &str, page: &mut Page<'_>) -> io::Result<()> {
-    let stats = &figure.stats;
-    let spread = match stats.n {
-        1 => "1 trial".to_owned(),
-        _ => range(figure.unit, stats.min, stats.max),
-    };
-    let p99 = describe::p99_of(job, figure)
-        .map_or_else(String::new, |p99| quantity(p99.unit, p99.stats.median));
-    let line = format!(
-        "  {name:<NAME$}{:>MEDIAN$}{spread:>SPREAD$}{p99:>P99$} ",
-        quantity(figure.unit, stats.median)
-    );
-    let label = ladder::label(page, &figure.labels);
-    let label_width = figure.labels.to_string().chars().count();
-    if line.chars().count() + label_width <= page.style.columns() {
-        return page.line(&format!("{line}{label}"));
+fn row(job: &JobSummary<'_>, figure: Figure, name: String) -> Row {
+    let p99 = describe::p99_of(job, &figure);
+    let p99 = p99.map_or_else(String::new, |p99| quantity(p99.unit, p99.stats.median));
+    Row {
+        cells: vec![name, median(&figure), spread(&figure), p99],
+        labels: figure.labels,
+        sentence: None,
     }
-    page.line(&line)?;
-    let tone = Tone::of_label(figure.labels.agreed());
-    page.paragraph(
-        "      measured: ".into(),
-        &figure.labels.to_string(),
-        Some(tone),
-    )
+}
+
+pub(super) fn median(figure: &Figure) -> String {
+    quantity(figure.unit, figure.stats.median)
+}
+
+pub(super) fn spread(figure: &Figure) -> String {
+    let stats = &figure.stats;
+    match stats.n {
+        1 => "1 trial".to_owned(),
+        _ => format::spread(figure.unit, stats.median, stats.min, stats.max),
+    }
 }
 
 /// Why a job has no figure.
-fn no_figure(job: &JobSummary<'_>) -> String {
+pub(super) fn no_figure(job: &JobSummary<'_>) -> String {
     if job.trials.is_empty() {
         return "not run".to_owned();
     }

@@ -2,15 +2,13 @@
 
 use super::style::Tone;
 use super::{Mark, Page};
-use crate::summary::Summary;
-use crate::warnings;
+use crate::warnings::Warning;
 use std::io;
 
 /// Jobs named in one warning; the HTML report names all.
 const NAMES: usize = 4;
 
-pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let warnings = warnings::collect(summary);
+pub(super) fn write(warnings: &[Warning], page: &mut Page<'_>) -> io::Result<()> {
     if warnings.is_empty() {
         return Ok(());
     }

@@ -3,7 +3,8 @@
 
 use super::{Stalled, Warning};
 use crate::series::Course;
-use crate::summary::{Group, JobSummary, JudgedTrial, Summary, Way};
+use crate::ladder::Way;
+use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use assay_model::job::Direction;
 use assay_model::label::Measured;
@@ -124,7 +125,7 @@ fn memory(summary: &Summary<'_>) -> Option<Warning> {
 /// The plain way of the ladder is there to show the page cache; a job that
 /// wants a warm cache is too.
 fn means_the_device(job: &JobSummary<'_>) -> bool {
-    let shows_cache = job.group == Group::Ladder && Way::of(job.job) == Way::Plain;
+    let shows_cache = job.group == Group::WriteLadder && Way::of(job.job) == Way::Plain;
     !shows_cache && job.job.cache_state != assay_model::job::CacheState::Warm
 }
 
@@ -190,7 +191,7 @@ fn unknown(summary: &Summary<'_>) -> Vec<Warning> {
 
 fn unflushed(summary: &Summary<'_>) -> Option<Warning> {
     let jobs = names(summary, |job| {
-        job.group != Group::Ladder && job.labels(Some(Direction::Write)).has("device-unflushed")
+        job.group != Group::WriteLadder && job.labels(Some(Direction::Write)).has("device-unflushed")
     });
     (!jobs.is_empty()).then_some(Warning::Unflushed { jobs })
 }
@@ -216,15 +217,11 @@ fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
         .filter(|(_, measured)| has_stalled(measured))
         .max_by_key(|(_, measured)| measured.longest_gap.map(|gap| gap.length_ns))?;
     let gap = worst.1.longest_gap?;
-    let empty = stalled()
-        .filter_map(|(_, measured)| Course::of(measured))
-        .map(|course| course.empty_intervals() as u64);
     Some(Stalled {
         job: name(job),
         longest: Nanos(gap.length_ns),
         trial: worst.0.record.trial,
         start: Nanos(gap.start_ns),
-        empty_intervals: empty.sum(),
     })
 }
 
@@ -239,20 +236,30 @@ fn has_stalled(measured: &Measurement) -> bool {
     stands_out && (gap_ns > STALL.0 || empty)
 }
 
+/// Figures that are to be the device's: how fast memory was is beside the
+/// point.
 fn spread(summary: &Summary<'_>) -> Option<Warning> {
-    let jobs = summary.jobs.iter().filter_map(|job| {
-        let figures = job.headlines();
-        let cvs = figures.iter().filter_map(|figure| figure.stats.cv);
-        let widest = cvs.fold(0.0, f64::max);
-        (widest > WIDE_SPREAD).then(|| (name(job), widest))
-    });
-    let jobs: Vec<(String, f64)> = jobs.collect();
-    (!jobs.is_empty()).then_some(Warning::Spread { jobs })
+    let repeated = summary.jobs.iter().filter(|job| means_the_device(job));
+    let mut jobs: Vec<(String, f64)> = repeated
+        .filter_map(|job| {
+            let figures = job.headlines();
+            let cvs = figures.iter().filter_map(|figure| figure.stats.cv);
+            Some((name(job), cvs.reduce(f64::max)?))
+        })
+        .collect();
+    let of = jobs.len();
+    jobs.retain(|(_, cv)| *cv > WIDE_SPREAD);
+    jobs.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    (!jobs.is_empty()).then_some(Warning::Spread { jobs, of })
 }
 
 /// Jobs with some figure but few of them. One sustained write is by design:
-/// what matters in it is its course.
+/// what matters in it is its course. That a stopped run has fewer is said
+/// already.
 fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
+    if summary.run.status != RunStatus::Finished {
+        return None;
+    }
     let jobs = summary.jobs.iter().filter_map(|job| {
         let completed = job.completed().count();
         let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;

@@ -4,14 +4,20 @@
 use super::Warning;
 use crate::summary::{JudgedTrial, Summary};
 use crate::text::clean;
-use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
+use assay_model::job::OpenSync;
 use assay_model::label::ForeignIo;
-use assay_model::units::{Bytes, MIB};
+use assay_model::units::{Bytes, KIB, MIB};
 
 /// Foreign I/O below this is the system's own housekeeping.
 const FOREIGN_FLOOR: u64 = MIB;
 /// Foreign I/O above this share of the trial's bytes is a warning.
 const FOREIGN_SHARE: u64 = 100;
+/// What a file system commits at most for one small flush: descriptor, a few
+/// metadata blocks, commit block.
+const COMMIT_BYTES: u64 = 64 * KIB;
+/// A process that moved less than this part of the foreign I/O is not named.
+const GOOD_PART: u64 = 10;
 /// The fastest CPU may end a trial at this share of its frequency before; less
 /// is more than the flicker of boost clocks.
 const FREQUENCY_KEPT_PERCENT: u64 = 80;
@@ -50,7 +56,7 @@ fn texts(named: Vec<(String, String)>) -> Vec<String> {
 
 fn foreign_io(summary: &Summary<'_>) -> Option<Warning> {
     let (mut read, mut written) = (0u64, 0u64);
-    let (mut concerned, mut processes) = (Vec::new(), Vec::new());
+    let (mut concerned, mut busy) = (Vec::new(), Vec::new());
     for trial in trials(summary) {
         let Some(foreign) = disturbing(trial) else {
             continue;
@@ -58,24 +64,48 @@ fn foreign_io(summary: &Summary<'_>) -> Option<Warning> {
         read = read.saturating_add(foreign.read_bytes);
         written = written.saturating_add(foreign.write_bytes);
         name(&mut concerned, trial);
-        for process in &foreign.processes {
-            let process = format!("{} [{}]", clean(&process.name), process.pid);
-            if !processes.contains(&process) {
-                processes.push(process);
-            }
-        }
+        busy.extend(foreign.processes);
     }
-    (!concerned.is_empty()).then_some(Warning::ForeignIo {
+    let device = summary.run.header.storage.device();
+    (!concerned.is_empty()).then(|| Warning::ForeignIo {
+        device: device.map_or_else(|| "the device".to_owned(), |layer| clean(&layer.name)),
         read: Bytes(read),
         written: Bytes(written),
         trials: texts(concerned),
-        processes,
+        processes: busiest(&busy, read.saturating_add(written)),
     })
 }
 
-fn disturbing<'t>(trial: &'t JudgedTrial<'_>) -> Option<&'t ForeignIo> {
-    let foreign = trial.judgement.as_ref()?.foreign.as_ref()?;
+/// Names of the processes that can have done a good part of it, busiest first;
+/// programs that ran several times (`dd [7]`, `dd [9]`) are one.
+fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
+    let mut programs: Vec<(String, u64)> = Vec::new();
+    for process in busy {
+        let moved = process.read_bytes.saturating_add(process.write_bytes);
+        let name = clean(&process.name);
+        match programs.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(moved),
+            None => programs.push((name, moved)),
+        }
+    }
+    programs.retain(|(_, moved)| *moved >= bytes / GOOD_PART);
+    programs.sort_by_key(|(_, moved)| std::cmp::Reverse(*moved));
+    programs.into_iter().map(|(name, _)| name).collect()
+}
+
+/// Foreign I/O of a trial that cannot be the trial's own, if it is enough to
+/// disturb. Other processes may have been busy elsewhere while the trial's own
+/// flushes committed a journal.
+fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
+    let mut foreign = trial.judgement.as_ref()?.foreign.clone()?;
     let measured = trial.measured()?;
+    let synced = match trial.record.job.sync {
+        OpenSync::None => 0,
+        OpenSync::Dsync | OpenSync::Sync => measured.write.ios,
+    };
+    let commits = measured.flush.count.saturating_add(synced);
+    let journal = commits.saturating_mul(COMMIT_BYTES);
+    foreign.write_bytes = foreign.write_bytes.saturating_sub(journal);
     let own = measured.read.bytes.saturating_add(measured.write.bytes);
     let others = foreign.read_bytes.saturating_add(foreign.write_bytes);
     (others > FOREIGN_FLOOR.max(own / FOREIGN_SHARE)).then_some(foreign)

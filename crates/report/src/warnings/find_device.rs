@@ -19,9 +19,12 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     found
 }
 
+/// Unless it reads and writes its file past the page cache (`loop/dio`).
 fn loop_device(layer: &Layer) -> Option<Warning> {
     let is_loop = layer.identity.kind == DeviceKind::Loop;
-    let file = layer.backing_file.as_ref().filter(|_| is_loop)?;
+    let is_direct = layer.identity.raw.get("dio").map(String::as_str) == Some("1");
+    let file = layer.backing_file.as_ref();
+    let file = file.filter(|_| is_loop && !is_direct)?;
     Some(Warning::Loop {
         name: clean(&layer.name),
         file: clean(&file.to_string_lossy()),

@@ -152,10 +152,68 @@ fn foreign_io_names_who_and_when() {
     };
     let text = warning.message(9);
     assert!(
-        text.contains("backup [7]") && text.contains("wrote 40 MiB"),
+        text.starts_with("others wrote at least 40 MiB on mmcblk0") && text.ends_with("busy then: backup"),
         "{text}"
     );
     assert!(text.contains(&format!("seq-read-1m #{number}")), "{text}");
+}
+
+#[test]
+fn what_the_job_itself_caused_is_nobody_elses() {
+    let elsewhere = ProcessIo {
+        pid: 7,
+        name: "compiler".to_owned(),
+        read_bytes: 900 * MIB,
+        write_bytes: 900 * MIB,
+    };
+    // Each of 64 appends committed a journal of 20 KiB.
+    let mut run = fixture::run();
+    for trial in trials(&mut run, "fsync-append-4k") {
+        let evidence = trial.evidence.as_mut().unwrap();
+        evidence.other_processes = Some(vec![elsewhere.clone()]);
+        let before = evidence.before.devices.clone();
+        for (after, before) in evidence.after.devices.iter_mut().zip(before) {
+            after.write_bytes = before.write_bytes + 64 * 24 * 1024;
+        }
+    }
+    let found = warnings(&run);
+    let is_foreign = |w: &Warning| matches!(w, Warning::ForeignIo { .. });
+    assert!(!found.iter().any(is_foreign), "{found:?}");
+}
+
+#[test]
+fn only_those_who_can_have_done_it_are_named() {
+    let mut run = calm();
+    let process = |pid, name: &str, mib| ProcessIo {
+        pid,
+        name: name.to_owned(),
+        read_bytes: 0,
+        write_bytes: mib * MIB,
+    };
+    for (trial, pid) in run.trials.iter_mut().zip(100..) {
+        let evidence = trial.evidence.as_mut().unwrap();
+        for device in &mut evidence.after.devices {
+            device.write_bytes += 40 * MIB;
+        }
+        evidence.other_processes = Some(vec![
+            process(pid, "dd", 40),
+            process(pid + 50, "journald", 1),
+        ]);
+    }
+    let [Warning::ForeignIo { processes, .. }] = &warnings(&run)[..] else {
+        panic!("one warning expected");
+    };
+    assert_eq!(processes, &["dd"]);
+}
+
+#[test]
+fn memory_speed_may_vary() {
+    let mut run = samples::with_read_ladder();
+    run.trials.retain(|t| t.job.name == "read-cached");
+    run.trials[0].measured.as_mut().unwrap().elapsed_ns *= 9;
+    let found = warnings(&run);
+    let is_spread = |w: &Warning| matches!(w, Warning::Spread { .. });
+    assert!(!found.iter().any(is_spread), "{found:?}");
 }
 
 #[test]
@@ -274,15 +332,22 @@ fn a_loop_device_names_its_file() {
     layer.backing_file = Some("/var/disk.img".into());
     let found = warnings(&run);
     assert!(found[0].message(9).contains("/var/disk.img"), "{found:?}");
+    let raw = &mut run.header.storage.layers[0].identity.raw;
+    raw.insert("dio".to_owned(), "1".to_owned());
+    assert_eq!(warnings(&run), [], "it goes past the cache");
 }
 
 #[test]
 fn long_lists_are_counted_and_never_cut_by_one() {
     let jobs = |n: usize| (1..=n).map(|i| format!("job-{i}")).collect();
-    let message = |n| Warning::Unflushed { jobs: jobs(n) }.message(2);
-    assert!(message(3).ends_with("job-1, job-2 and job-3"));
-    assert!(message(6).ends_with("job-1, job-2 and 4 more"));
+    let skipped = |n| Warning::Skipped {
+        reason: "x".to_owned(),
+        jobs: jobs(n),
+    };
+    assert!(skipped(3).message(2).starts_with("job-1, job-2 and job-3 did"));
+    assert!(skipped(6).message(2).starts_with("job-1, job-2 and 4 more did"));
     let foreign = Warning::ForeignIo {
+        device: "mmcblk0".to_owned(),
         read: Bytes(0),
         written: Bytes::mib(1),
         trials: jobs(5),
@@ -291,6 +356,6 @@ fn long_lists_are_counted_and_never_cut_by_one() {
     assert!(
         foreign
             .message(usize::MAX)
-            .starts_with("others wrote 1 MiB")
+            .starts_with("others wrote at least 1 MiB on mmcblk0 during job-1, ")
     );
 }

@@ -5,7 +5,6 @@ use crate::format::{celsius, percent};
 use crate::text::{count, enumerate};
 use assay_model::job::Direction;
 use assay_model::units::Bytes;
-use std::fmt::Write as _;
 
 impl Warning {
     /// What was seen. At most `names` jobs are named; the rest is counted.
@@ -43,31 +42,48 @@ impl Warning {
             Self::Unknown { why, jobs, .. } => {
                 format!("what was measured is not known for {}: {why}", list(jobs))
             }
-            Self::Unflushed { jobs } => {
-                format!(
-                    "the device's volatile cache was not flushed: {}",
-                    list(jobs)
-                )
-            }
+            Self::Unflushed { jobs } => format!(
+                "{} measured device-unflushed: the data may still be in the device's volatile \
+                 cache",
+                count(jobs.len() as u64, "job")
+            ),
             Self::ForeignIo {
+                device,
                 read,
                 written,
                 trials,
                 processes,
-            } => foreign(*read, *written, &list(trials), processes),
+            } => foreign(
+                device,
+                &[("read", *read), ("wrote", *written)],
+                &list(trials),
+                processes,
+            ),
             Self::Stalls { jobs } => {
                 let jobs: Vec<String> = jobs.iter().map(Stalled::describe).collect();
-                format!("nothing completed for a long time: {}", list(&jobs))
+                format!("stalls, times without any completion: {}", list(&jobs))
             }
-            Self::Spread { jobs } => {
-                let jobs: Vec<String> = jobs
+            Self::Spread { jobs, of } => {
+                let widest: Vec<String> = jobs
                     .iter()
-                    .map(|(job, cv)| format!("{job} ({})", percent(*cv)))
+                    .map(|(job, cv)| match *cv {
+                        cv if cv > 1.0 => format!("{job} (>100 %)"),
+                        cv => format!("{job} ({})", percent(cv)),
+                    })
                     .collect();
-                format!("trials differ by more than 10 %: {}", list(&jobs))
+                format!(
+                    "trials vary by more than 10 % in {} of {}, most in {}",
+                    jobs.len(),
+                    count(*of as u64, "job"),
+                    list(&widest)
+                )
             }
             Self::FewTrials { jobs } => {
-                format!("fewer than 3 trials: {}", list(&times(jobs)))
+                format!(
+                    "fewer than 3 trials in {}: {}",
+                    count(jobs.len() as u64, "job"),
+                    list(&times(jobs))
+                )
             }
             Self::ShortTransfers { jobs } => {
                 format!("the kernel cut transfers short: {}", list(&times(jobs)))
@@ -85,7 +101,7 @@ impl Warning {
                 format!("the CPU slowed down during {}{hottest}", list(trials))
             }
             Self::Loop { name, file } => {
-                format!("{name} is a loop device: its file {file} is cached by this machine")
+                format!("{name} is a loop device, and this machine caches its file {file}")
             }
             Self::Worn { device, state } => format!("{device} is worn: {state}"),
             Self::SlowBus { device, bus } => format!("{device} runs on a slow bus: {bus}"),
@@ -121,7 +137,7 @@ impl Warning {
                 "do not average them; see the evidence of each trial, and repeat on an idle machine"
             }
             Self::Unflushed { .. } => {
-                "a power cut may lose such writes; for durable figures see fdatasync, dsync and \
+                "a power cut may lose it; writes that are safe are those with fdatasync, dsync and \
                  fsync"
             }
             Self::ForeignIo { .. } => "stop these processes, or measure another device",
@@ -136,7 +152,8 @@ impl Warning {
             }
             Self::Throttled { .. } => "cool it, or pause between trials",
             Self::Loop { .. } => {
-                "such figures say nothing about a real device; use one, or direct I/O on the loop device (losetup --direct-io=on)"
+                "figures labelled device are those of this loop device, not of a real one; measure \
+                 that, or set losetup --direct-io=on"
             }
             Self::Worn { .. } => {
                 "compare with a fresh device; speed and reliability fall with wear"
@@ -151,16 +168,10 @@ impl Warning {
 
 impl Stalled {
     fn describe(&self) -> String {
-        let mut text = format!(
-            "{} ({} in trial {}, {} after its start",
+        format!(
+            "{} ({} in trial {}, at {})",
             self.job, self.longest, self.trial, self.start
-        );
-        if self.empty_intervals > 0 {
-            // Writing to a String cannot fail.
-            let _ = write!(text, "; {}", count(self.empty_intervals, "empty interval"));
-        }
-        text.push(')');
-        text
+        )
     }
 }
 
@@ -177,23 +188,26 @@ fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String
     }
 }
 
-fn foreign(read: Bytes, written: Bytes, trials: &str, processes: &[String]) -> String {
-    let mut moved = Vec::new();
-    if read.0 > 0 {
-        moved.push(format!("read {read}"));
-    }
-    if written.0 > 0 {
-        moved.push(format!("wrote {written}"));
-    }
+/// Less than this is not worth a word next to more.
+const WORTH_A_WORD: Bytes = Bytes::mib(1);
+
+fn foreign(
+    device: &str,
+    moved: &[(&str, Bytes)],
+    trials: &str,
+    processes: &[String],
+) -> String {
+    let words: Vec<String> = moved
+        .iter()
+        .filter(|(_, bytes)| *bytes >= WORTH_A_WORD)
+        .map(|(verb, bytes)| format!("{verb} at least {bytes}"))
+        .collect();
     let who = if processes.is_empty() {
-        "others".to_owned()
+        String::new()
     } else {
-        format!("others ({})", shortened(processes, 3))
+        format!("; busy then: {}", shortened(processes, 3))
     };
-    format!(
-        "{who} {} on the device during {trials}",
-        moved.join(" and ")
-    )
+    format!("others {} on {device} during {trials}{who}", enumerate(&words))
 }
 
 /// `a (2x)` for every pair.

@@ -1,0 +1,50 @@
+//! A trial in one line, for logs.
+
+use assay_model::job::Direction;
+use assay_model::label::{Judgement, judge};
+use assay_model::metric::{Metric, Unit};
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_report::format::quantity;
+use assay_report::summary::direction_of;
+use assay_report::{describe, text::clean};
+use assay_stats::derive;
+
+/// The deciding figures of a trial, each with what it measured, or how the
+/// trial ended.
+pub fn in_brief(record: &TrialRecord) -> String {
+    match &record.outcome {
+        Outcome::Completed => {}
+        Outcome::Skipped { reasons } => return clean(&format!("skipped: {}", reasons.join("; "))),
+        Outcome::Failed { error } => return clean(&format!("failed: {error}")),
+        Outcome::Interrupted => return "interrupted".to_owned(),
+    }
+    let metrics = derive::metrics(record);
+    let judgement = judge(record);
+    let figures: Vec<&Metric> = derive::primary_metrics(&record.job)
+        .into_iter()
+        .filter_map(|name| metrics.iter().find(|metric| metric.name == name))
+        .collect();
+    let several = figures.len() > 1;
+    let words: Vec<String> = figures
+        .into_iter()
+        .map(|metric| figure(metric, several, judgement.as_ref()))
+        .collect();
+    words.join("; ")
+}
+
+fn figure(metric: &Metric, several: bool, judgement: Option<&Judgement>) -> String {
+    let value = quantity(metric.unit, metric.value);
+    let is_rate = matches!(metric.unit, Unit::BytesPerSec | Unit::Iops);
+    let subject = if several || !is_rate {
+        format!("{} ", describe::metric(&metric.name))
+    } else {
+        String::new()
+    };
+    let side = judgement.and_then(|judgement| match direction_of(&metric.name) {
+        Some(Direction::Read) => judgement.read.as_ref(),
+        Some(Direction::Write) => judgement.write.as_ref(),
+        None => None,
+    });
+    let label = side.map_or_else(|| "unknown".to_owned(), |side| side.measured.to_string());
+    format!("{subject}{value}, {label}")
+}

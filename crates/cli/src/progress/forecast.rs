@@ -1,0 +1,116 @@
+//! How long a run will still take: a job's trials take as long as its last
+//! one, and jobs that were not run yet as much longer or shorter than planned
+//! as the others were.
+
+use assay_model::units::{Bytes, Nanos};
+
+/// Time left, from what was planned and what trials really took.
+pub struct Forecast {
+    /// Job and planned time of each trial, in the plan's order.
+    trials: Vec<(usize, Nanos)>,
+    /// What the last trial of each job took.
+    last: Vec<Option<Nanos>>,
+    /// Sums over the trials that have ended.
+    planned: Nanos,
+    spent: Nanos,
+}
+
+/// This part of the plan counts as if it had gone as planned, so that the
+/// first trials do not decide alone.
+const TRUST_IN_PLAN: u64 = 10;
+
+impl Forecast {
+    /// `jobs` and `expected` are in the plan's order.
+    pub fn new(jobs: &[usize], expected: &[Nanos]) -> Self {
+        let count = jobs.iter().max().map_or(0, |last| last + 1);
+        Self {
+            trials: jobs.iter().copied().zip(expected.iter().copied()).collect(),
+            last: vec![None; count],
+            planned: Nanos(0),
+            spent: Nanos(0),
+        }
+    }
+
+    /// A trial ended after that time, with all that was done around it.
+    pub fn took(&mut self, position: usize, spent: Nanos) {
+        if let Some((job, planned)) = self.trials.get(position) {
+            self.last[*job] = Some(spent);
+            self.planned.0 += planned.0;
+            self.spent.0 += spent.0;
+        }
+    }
+
+    /// Time left when the trial at `position` is under way since `spent`.
+    pub fn left(&self, position: usize, spent: Nanos) -> Nanos {
+        let mut rest = self
+            .trials
+            .iter()
+            .skip(position)
+            .map(|trial| self.guess(trial));
+        let current = rest.next().unwrap_or_default();
+        let later: u64 = rest.map(|guess| guess.0).sum();
+        Nanos(later + current.0.saturating_sub(spent.0))
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a guess, shown in seconds"
+    )]
+    fn guess(&self, (job, planned): &(usize, Nanos)) -> Nanos {
+        if let Some(last) = self.last[*job] {
+            return last;
+        }
+        let whole: u64 = self.trials.iter().map(|(_, planned)| planned.0).sum();
+        let trust = (whole / TRUST_IN_PLAN).max(1);
+        let pace = (self.spent.0 + trust) as f64 / (self.planned.0 + trust) as f64;
+        Nanos((planned.0 as f64 * pace) as u64)
+    }
+
+    /// Time left to write the rest of a file at the mean pace so far.
+    pub fn rest_of_file(done: Bytes, total: Bytes, spent: Nanos) -> Nanos {
+        let rest = u128::from(total.0.saturating_sub(done.0));
+        let left = rest * u128::from(spent.0) / u128::from(done.0.max(1));
+        Nanos(u64::try_from(left).unwrap_or(u64::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn forecast() -> Forecast {
+        Forecast::new(&[0, 1, 0, 1], &[Nanos::secs(10); 4])
+    }
+
+    #[test]
+    fn at_first_the_plan_is_all_there_is() {
+        assert_eq!(forecast().left(0, Nanos(0)), Nanos::secs(40));
+        assert_eq!(forecast().left(0, Nanos::secs(3)), Nanos::secs(37));
+        assert_eq!(forecast().left(3, Nanos::secs(99)), Nanos(0));
+        assert_eq!(forecast().left(9, Nanos(0)), Nanos(0));
+    }
+
+    #[test]
+    fn a_job_takes_as_long_as_its_last_trial() {
+        let mut forecast = forecast();
+        forecast.took(0, Nanos::secs(2));
+        forecast.took(1, Nanos::secs(30));
+        assert_eq!(forecast.left(2, Nanos(0)), Nanos::secs(32));
+    }
+
+    #[test]
+    fn slow_trials_make_the_unknown_ones_slow_too() {
+        let mut forecast = forecast();
+        forecast.took(0, Nanos::secs(80));
+        // (80 + 4) / (10 + 4) = 6 times the plan.
+        assert_eq!(forecast.left(1, Nanos(0)), Nanos::secs(60 + 80 + 60));
+    }
+
+    #[test]
+    fn a_file_is_written_on_at_the_pace_so_far() {
+        let rest = Forecast::rest_of_file(Bytes::mib(64), Bytes::mib(256), Nanos::secs(2));
+        assert_eq!(rest, Nanos::secs(6));
+    }
+}

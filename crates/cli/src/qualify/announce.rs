@@ -1,0 +1,75 @@
+//! What is said before a run starts: what will be written, where, how much,
+//! and for how long.
+
+use super::suite::{self, Scale};
+use crate::output::{say, talk_columns};
+use assay_model::plan::{Place, Plan};
+use assay_model::units::Nanos;
+use assay_model::wire::Inspection;
+use assay_report::text::{clean, wrap};
+use std::path::Path;
+
+/// Says it on standard error, wrapped where that is a terminal.
+pub fn announce(plan: &Plan, inspection: &Inspection, scale: &Scale, store: &Path) {
+    let columns = talk_columns().unwrap_or(usize::MAX);
+    for (subject, text) in facts(plan, inspection, scale, store) {
+        let mut start = format!("{subject:<MARGIN$}");
+        for line in wrap(&text, columns.saturating_sub(MARGIN)) {
+            say(&format!("{start}{line}"));
+            start = " ".repeat(MARGIN);
+        }
+    }
+}
+
+/// Width of the subjects.
+const MARGIN: usize = 9;
+
+fn facts(
+    plan: &Plan,
+    inspection: &Inspection,
+    scale: &Scale,
+    store: &Path,
+) -> [(&'static str, String); 4] {
+    let path = plan.place.path().display();
+    let mount = inspection.storage.mount.as_ref();
+    let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
+    let device = format!("{path}: {}{fs}", inspection.storage.words());
+    let writes = match &plan.place {
+        Place::Directory { .. } => format!(
+            "up to {} in all, to files in {path}/.assay-{} that are removed at the end",
+            suite::written(plan),
+            plan.run_id
+        ),
+        Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
+        Place::Device { .. } => format!(
+            "OVER THE DATA ON {path}: its first {}, up to {} in all",
+            plan.file_size,
+            suite::written(plan)
+        ),
+    };
+    let takes = format!(
+        "about {}, longer on slow storage: {} trials of {} jobs, seed {}",
+        minutes(scale.duration(plan)),
+        plan.order.len(),
+        plan.jobs.len(),
+        plan.seed,
+    );
+    let stores = format!(
+        "each trial as it ends, as run {} in {}",
+        plan.run_id,
+        store.display()
+    );
+    [
+        ("Storage", clean(&device)),
+        ("Writes", clean(&writes)),
+        ("Takes", takes),
+        ("Keeps", clean(&stores)),
+    ]
+}
+
+fn minutes(span: Nanos) -> String {
+    match span.0.div_ceil(1_000_000_000) {
+        secs @ 0..90 => format!("{secs} s"),
+        secs => format!("{} min", secs.div_ceil(60)),
+    }
+}

@@ -1,0 +1,126 @@
+//! Storage that fills up, turns read-only or goes away ends a run in good
+//! order: with its trials, a clear line and the documented code.
+
+use crate::assay::{Bed, Running, test_folders, text, until};
+use assay_testkit::{LoopDevice, Mount, Scratch, Unavailable, Volume, needs, or_skip, run};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+
+/// A run that writes, with two trials behind it.
+fn under_way(bed: &Bed, path: &Path, words: &[&str]) -> Running {
+    let jobs = "ladder-dsync,seq-write-1m";
+    let mut all = vec!["--size", "16M", "--trials", "500", "--only", jobs];
+    all.extend_from_slice(words);
+    let mut running = bed.qualify(path, &all);
+    running.await_line("[2/");
+    running
+}
+
+/// The run failed, with at least two trials.
+fn assert_kept(bed: &Bed) {
+    let run = bed.stored("last");
+    assert_eq!(run["run"]["status"], "failed");
+    let trials = run["trials"].as_array().expect("a list").iter();
+    let whole = trials.filter(|trial| trial["outcome"] == "completed");
+    assert!(whole.count() >= 2);
+}
+
+#[test]
+fn a_file_system_that_fills_up() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 96));
+    let bed = Bed::new();
+    let mut running = under_way(&bed, volume.point(), &[]);
+    let mut filler = File::create(volume.point().join("filler")).unwrap();
+    let block = vec![1; 1 << 20];
+    // What assay gives back between two trials is taken too.
+    while !running.has_ended() {
+        let _ = filler.write(&block);
+    }
+    let ended = running.end();
+    ended.assert_code(1);
+    ended.assert_says(&["assay:", "No space left on device", "make room"]);
+    assert!(test_folders(volume.point()).is_empty());
+    assert_kept(&bed);
+}
+
+#[test]
+fn a_file_system_that_turns_read_only() {
+    needs!(root, "mkfs.ext4", "e2fsck");
+    let options = ["-o", "errors=remount-ro"];
+    let volume = or_skip!(Volume::with("ext4", 96, &options, |_| Ok(())));
+    let trigger = format!("/sys/fs/ext4/{}/trigger_fs_error", volume.device().name());
+    let bed = Bed::new();
+    let running = under_way(&bed, volume.point(), &[]);
+    or_skip!(fs::write(&trigger, "1").map_err(|error| Unavailable(format!("{trigger}: {error}"))));
+    let ended = running.end();
+    ended.assert_code(1);
+    ended.assert_says(&["assay:", "became read-only", "kernel log"]);
+    ended.assert_says(&["leftover test file", "cannot be removed", "Read-only"]);
+    assert_kept(&bed);
+
+    // Once it is repaired, the next start cleans up.
+    let (device, scratch) = volume.unmount().unwrap();
+    // Its code says that there was something to repair.
+    let _ = run(&["e2fsck", "-f", "-y", text(device.node())]);
+    let mount = or_skip!(Mount::new(&[], text(device.node()), &scratch.join("mnt")));
+    let next = bed.short_run(mount.point());
+    next.assert_says(&["removed the leftover test file", ended.run_id().unwrap()]);
+    assert!(test_folders(mount.point()).is_empty());
+}
+
+/// As when a card is pulled out of its reader: the reader stays.
+fn pull(device: &LoopDevice, image: &Path) {
+    let file = File::options().write(true).open(image).expect("an image");
+    file.set_len(0).expect("it can be cut");
+    device.resize().expect("it can be told");
+}
+
+#[test]
+fn a_device_that_goes_away_under_its_file_system() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 96));
+    let bed = Bed::new();
+    let running = under_way(&bed, volume.point(), &[]);
+    pull(volume.device(), &volume.image());
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["assay:", "went away"]);
+    assert_kept(&bed);
+}
+
+#[test]
+fn a_bare_device_that_goes_away() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 64));
+    let bed = Bed::new();
+    let running = under_way(&bed, device.node(), &["--destroy-data"]);
+    pull(&device, &scratch.join("disk.img"));
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["assay:", "went away"]);
+    assert_kept(&bed);
+}
+
+#[test]
+fn a_device_that_goes_away_while_it_is_prepared() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 2048));
+    let bed = Bed::new();
+    let words = ["--destroy-data", "--size", "2G", "--only", "seq-read-1m"];
+    let running = bed.qualify(device.node(), &words);
+    let counters = format!("/sys/block/{}/stat", device.name());
+    until("the device is written", || {
+        let stat = fs::read_to_string(&counters).expect("counters");
+        let sectors = stat.split_whitespace().nth(6).map(str::parse::<u64>);
+        sectors.is_some_and(|sectors| sectors.is_ok_and(|sectors| sectors > 0))
+    });
+    pull(&device, &scratch.join("disk.img"));
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["assay:", "went away"]);
+    assert_eq!(bed.stored("last")["run"]["status"], "failed");
+}

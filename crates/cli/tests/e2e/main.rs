@@ -1,0 +1,18 @@
+//! End to end, through the real binary, on real storage. One module a concept;
+//! one program, so that it is linked once. What needs root or a tool that is
+//! not here is skipped with its reason.
+
+mod assay;
+mod device;
+mod evidence;
+mod failures;
+mod file_systems;
+mod kill;
+mod ladder;
+mod outputs;
+mod reads;
+mod refusals;
+mod seeds;
+mod stop;
+mod untouched;
+mod user;

@@ -1,0 +1,629 @@
+//! The loop against a scripted engine in virtual time: what no real device
+//! does on demand, and every figure exact.
+
+use super::*;
+use crate::recorder::{Merged, merge};
+use assay_model::job::{RateLimit, Rw};
+use assay_model::units::{Bytes, Nanos};
+use std::cell::Cell;
+use std::os::fd::OwnedFd;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+/// When the clock starts; anything but 0.
+const START: u64 = 5 * SECOND;
+const BLOCK: u64 = 4096;
+
+/// Time that passes only when the engine works or the worker sleeps.
+#[derive(Clone, Copy)]
+struct Virtual<'a>(&'a AtomicU64);
+
+impl Clock for Virtual<'_> {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn sleep(&self, ns: u64) {
+        self.0.fetch_add(ns, Ordering::Relaxed);
+    }
+}
+
+/// What the script lets happen to one attempt.
+#[derive(Clone, Copy)]
+struct Act {
+    latency_ns: u64,
+    result: Result<u32, i32>,
+}
+
+/// Moves all of the block after this time.
+fn after(latency_ns: u64) -> Act {
+    Act {
+        latency_ns,
+        result: Ok(u32::MAX),
+    }
+}
+
+fn fails(errno: i32) -> Act {
+    Act {
+        latency_ns: MS,
+        result: Err(errno),
+    }
+}
+
+/// Attempt by number -> what happens.
+type Script<'s> = dyn Fn(u64) -> Act + 's;
+
+/// What an engine went through.
+#[derive(Default)]
+struct Log {
+    /// (time, offset, direction) of each attempt.
+    attempts: Vec<(u64, u64, Direction)>,
+    deepest: usize,
+}
+
+/// An engine whose I/Os run side by side for as long as the script says.
+/// `ASYNC` false: each is done when `queue` returns.
+struct Scripted<'s, const ASYNC: bool> {
+    clock: Virtual<'s>,
+    script: &'s Script<'s>,
+    log: &'s Cell<Log>,
+    /// (done at, what came of it).
+    under_way: Vec<(u64, Completion)>,
+    /// Takes no more at a time.
+    room: usize,
+}
+
+impl<const ASYNC: bool> Scripted<'_, ASYNC> {
+    fn attempt(&mut self, mut unit: IoUnit) -> (u64, Completion) {
+        let now_ns = self.clock.now();
+        let mut log = self.log.take();
+        let (offset, _) = unit.remainder();
+        let act = (self.script)(log.attempts.len() as u64);
+        log.attempts.push((now_ns, offset, unit.direction));
+        self.log.set(log);
+        let result = act.result.map(|bytes| bytes.min(unit.left()));
+        (now_ns + act.latency_ns, Completion { unit, result })
+    }
+}
+
+impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
+    const ASYNCHRONOUS: bool = ASYNC;
+
+    fn queue(&mut self, unit: IoUnit) -> QueueStatus {
+        if ASYNC && self.under_way.len() >= self.room {
+            return QueueStatus::Busy(unit);
+        }
+        let (done_ns, completion) = self.attempt(unit);
+        if !ASYNC {
+            self.clock.0.store(done_ns, Ordering::Relaxed);
+            return QueueStatus::Completed(completion);
+        }
+        self.under_way.push((done_ns, completion));
+        let mut log = self.log.take();
+        log.deepest = log.deepest.max(self.under_way.len());
+        self.log.set(log);
+        QueueStatus::Queued
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        assert_eq!(min, 1);
+        let now_ns = self.clock.now();
+        let first = self.under_way.iter().map(|&(at, _)| at).min();
+        let first = first.expect("waiting for nothing");
+        let until = timeout_ns.map_or(first, |timeout| first.min(now_ns + timeout));
+        self.clock.0.fetch_max(until, Ordering::Relaxed);
+        let now_ns = self.clock.now();
+        let (ready, rest) = std::mem::take(&mut self.under_way)
+            .into_iter()
+            .partition(|&(at, _)| at <= now_ns);
+        self.under_way = rest;
+        done.extend(ready.into_iter().map(|(_, completion)| completion));
+        Ok(())
+    }
+}
+
+/// A job and how the world treats it.
+struct Play<'s> {
+    job: Job,
+    script: &'s Script<'s>,
+    room: usize,
+    /// What is flushed; a plain file unless a test wants flushes to fail.
+    file: Option<File>,
+    stop: &'s AtomicBool,
+}
+
+/// What came of it.
+struct Played {
+    merged: Merged,
+    /// From clock start.
+    elapsed_ns: u64,
+    still_ramping: bool,
+    halted: bool,
+    /// As told to those who watch.
+    ios_told: u64,
+    log: Log,
+}
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+impl<'s> Play<'s> {
+    fn new(job: Job, script: &'s Script<'s>) -> Self {
+        Self {
+            job,
+            script,
+            room: usize::MAX,
+            file: None,
+            stop: &NEVER,
+        }
+    }
+
+    /// On the kind of engine that the depth calls for.
+    fn run(self) -> Played {
+        if self.job.iodepth == 1 {
+            self.synchronous()
+        } else {
+            self.asynchronous()
+        }
+    }
+
+    fn synchronous(self) -> Played {
+        self.on::<false, _>(Played::new)
+    }
+
+    fn asynchronous(self) -> Played {
+        self.on::<true, _>(Played::new)
+    }
+
+    /// Plays it and looks at what is left behind.
+    fn on<const ASYNC: bool, T>(self, look: impl FnOnce(Finished, &Shared<'_>, Log) -> T) -> T {
+        let time = AtomicU64::new(START);
+        let clock = Virtual(&time);
+        let log = Cell::default();
+        let shared = Shared {
+            stop: self.stop,
+            halted: AtomicBool::new(false),
+            bytes: AtomicU64::new(0),
+            ios: AtomicU64::new(0),
+        };
+        let parts = Parts {
+            clock,
+            job: &self.job,
+            shared: &shared,
+            file: self.file.unwrap_or_else(|| tempfile::tempfile().unwrap()),
+            pattern: Pattern::new(&self.job, 1).unwrap(),
+            buffers: buffers(&self.job, 1),
+            seed: 1,
+        };
+        let engine = Scripted::<ASYNC> {
+            clock,
+            script: self.script,
+            log: &log,
+            under_way: Vec::new(),
+            room: self.room,
+        };
+        let finished = Worker::new(engine, parts, START).run().unwrap();
+        look(finished, &shared, log.take())
+    }
+}
+
+impl Played {
+    fn new(finished: Finished, shared: &Shared<'_>, log: Log) -> Self {
+        Self {
+            elapsed_ns: finished.end_ns - START,
+            still_ramping: finished.still_ramping,
+            merged: merge(vec![(finished.recorder, finished.end_ns)]).unwrap(),
+            halted: shared.halted.load(Ordering::Relaxed),
+            ios_told: shared.ios.load(Ordering::Relaxed),
+            log,
+        }
+    }
+}
+
+/// One pass of that many blocks, in order.
+fn writes(blocks: u64) -> Job {
+    Job::new("t", Rw::Write, Bytes(BLOCK), Bytes(BLOCK * blocks))
+}
+
+/// Blocks for as long as it takes.
+fn endless(blocks: u64) -> Job {
+    let mut job = writes(blocks);
+    job.time_based = true;
+    job
+}
+
+#[test]
+fn a_stall_of_a_minute_is_shown_as_a_minute() {
+    let script = |n| after(if n == 100 { 60 * SECOND } else { MS });
+    let played = Play::new(writes(200), &script).synchronous();
+    let write = &played.merged.write;
+    assert_eq!((write.ios, write.bytes), (200, 200 * BLOCK));
+    assert_eq!(write.latency.max_ns, 60 * SECOND);
+    assert_eq!(write.latency.min_ns, MS);
+    assert_eq!(write.latency.sum_ns, 60 * SECOND + 199 * MS);
+    let gap = played.merged.longest_gap.unwrap();
+    assert_eq!((gap.start_ns, gap.length_ns), (100 * MS, 60 * SECOND));
+    // One interval at full speed, a minute of empty ones, another one.
+    let series = &played.merged.series;
+    let ios: Vec<u64> = series.points.iter().map(|p| p.write_ios).collect();
+    assert_eq!(ios.len(), 602);
+    assert_eq!(ios.iter().sum::<u64>(), 200);
+    assert_eq!(ios.iter().filter(|&&ios| ios == 0).count(), 599);
+    assert_eq!(played.elapsed_ns, 60 * SECOND + 199 * MS);
+}
+
+#[test]
+fn the_clock_stops_at_the_first_completion_after_the_deadline() {
+    let script = |_| after(3 * MS);
+    let mut job = endless(10);
+    job.runtime = Some(Nanos(100 * MS));
+    let played = Play::new(job.clone(), &script).synchronous();
+    assert_eq!(played.merged.write.ios, 34);
+    assert_eq!(played.elapsed_ns, 102 * MS);
+    // Those in flight are waited for and counted.
+    job.iodepth = 4;
+    let played = Play::new(job, &script).asynchronous();
+    assert_eq!(played.merged.write.ios, 4 * 34);
+    assert_eq!(played.elapsed_ns, 102 * MS);
+}
+
+#[test]
+fn io_size_ends_the_job_in_whichever_pass() {
+    let script = |_| after(MS);
+    for blocks in [3, 10, 25] {
+        let mut job = writes(10);
+        job.io_size = Some(Bytes(blocks * BLOCK));
+        let played = Play::new(job.clone(), &script).synchronous();
+        assert_eq!(played.merged.write.ios, blocks);
+        job.iodepth = 8;
+        let played = Play::new(job, &script).asynchronous();
+        assert_eq!(played.merged.write.ios, blocks);
+    }
+}
+
+#[test]
+fn nothing_of_the_ramp_is_counted_and_it_consumes_nothing() {
+    // Slow and stalling in the ramp, then fast.
+    let script = |n| after(if n < 5 { 200 * MS } else { MS });
+    let mut job = endless(10);
+    job.ramp_time = Nanos(SECOND);
+    job.io_size = Some(Bytes(50 * BLOCK));
+    let played = Play::new(job.clone(), &script).synchronous();
+    let write = &played.merged.write;
+    // The one that ends with the ramp is the first that is counted.
+    assert_eq!((write.ios, write.bytes), (50, 50 * BLOCK));
+    assert_eq!(played.log.attempts.len(), 54);
+    assert_eq!(played.elapsed_ns, SECOND + 49 * MS);
+    assert_eq!(played.merged.longest_gap.unwrap().length_ns, MS);
+    assert_eq!(played.merged.series.points.len(), 1);
+    assert!(!played.still_ramping);
+
+    // Neither do those in flight when it ends come on top.
+    job.iodepth = 8;
+    let played = Play::new(job.clone(), &script).asynchronous();
+    assert_eq!(played.merged.write.ios, 50);
+    job.iodepth = 1;
+
+    // The measured time is as long as asked for.
+    job.io_size = None;
+    job.runtime = Some(Nanos(300 * MS));
+    let played = Play::new(job.clone(), &script).synchronous();
+    assert_eq!(played.elapsed_ns, SECOND + 300 * MS);
+
+    job.ramp_time = Nanos(60 * SECOND);
+    job.time_based = false;
+    assert!(Play::new(job, &script).synchronous().still_ramping);
+}
+
+#[test]
+fn each_nth_write_is_followed_by_its_flush() {
+    let script = |n| after(MS + n * 17 % 5);
+    for depth in [1, 8] {
+        // Whether the pass ends the job or its io_size does.
+        for by_size in [false, true] {
+            for blocks in 1..20 {
+                let mut job = writes(if by_size { 100 } else { blocks });
+                job.io_size = by_size.then_some(Bytes(blocks * BLOCK));
+                job.iodepth = depth;
+                job.flush.every = Some((3, FlushCall::Fsync));
+                let played = Play::new(job, &script).run();
+                assert_eq!(played.merged.write.ios, blocks);
+                let flushes = played.merged.flush.count;
+                assert_eq!(flushes, blocks / 3, "{blocks} writes, depth {depth}");
+            }
+        }
+    }
+}
+
+#[test]
+fn reads_are_not_flushed() {
+    let script = |_| after(MS);
+    let mut job = endless(10);
+    job.rw = Rw::RandRw;
+    job.io_size = Some(Bytes(500 * BLOCK));
+    job.flush.every = Some((1, FlushCall::Fdatasync));
+    let played = Play::new(job, &script).synchronous();
+    assert_eq!(played.merged.flush.count, played.merged.write.ios);
+    assert!(played.merged.read.ios > 100);
+}
+
+/// A pipe cannot be flushed: the first attempt fails, and tells when it was.
+fn no_file() -> File {
+    let (_, writer) = std::io::pipe().unwrap();
+    File::from(OwnedFd::from(writer))
+}
+
+#[test]
+fn a_flush_waits_for_the_writes_that_it_must_cover() {
+    // The second of four takes longest.
+    let script = |n| after(if n == 1 { 70 * MS } else { 5 * MS });
+    let mut job = endless(100);
+    job.iodepth = 8;
+    job.flush.every = Some((4, FlushCall::Fdatasync));
+    let mut play = Play::new(job, &script);
+    play.file = Some(no_file());
+    let played = play.asynchronous();
+    let error = &played.merged.errors.first[0];
+    assert_eq!((error.direction, error.errno), (None, Some(libc::EINVAL)));
+    assert_eq!(error.at_ns, 70 * MS);
+    assert!(error.message.starts_with("flush: "), "{}", error.message);
+    assert_eq!(played.merged.write.ios, 4);
+    assert!(played.halted);
+}
+
+#[test]
+fn the_last_flush_comes_once_after_everything() {
+    let script = |_| after(MS);
+    let mut job = writes(9);
+    job.flush = Flush {
+        every: Some((3, FlushCall::Fsync)),
+        at_end: Some(FlushCall::Fdatasync),
+    };
+    let played = Play::new(job.clone(), &script).synchronous();
+    assert_eq!(played.merged.flush.count, 3 + 1);
+    job.io_size = Some(Bytes(6 * BLOCK));
+    let played = Play::new(job.clone(), &script).synchronous();
+    assert_eq!(played.merged.flush.count, 2 + 1);
+    job.io_size = None;
+    job.flush.every = None;
+    let played = Play::new(job.clone(), &script).synchronous();
+    assert_eq!(played.merged.flush.count, 1);
+    // At a deadline too.
+    job.time_based = true;
+    job.runtime = Some(Nanos(500 * MS));
+    job.iodepth = 8;
+    let played = Play::new(job.clone(), &script).asynchronous();
+    assert_eq!(played.merged.flush.count, 1);
+    // Not when stopped from outside.
+    let stop = AtomicBool::new(true);
+    let mut play = Play::new(job, &script);
+    play.stop = &stop;
+    assert_eq!(play.asynchronous().merged.flush.count, 0);
+}
+
+#[test]
+fn the_pace_is_kept_at_any_depth() {
+    for depth in [1, 8] {
+        let script = |_| after(3 * MS);
+        let mut job = endless(10);
+        job.iodepth = depth;
+        job.rate = Some(RateLimit::Iops(100));
+        job.runtime = Some(Nanos(10 * SECOND));
+        let played = Play::new(job, &script).run();
+        let attempts = &played.log.attempts;
+        assert!((1000..=1001).contains(&attempts.len()), "{depth}");
+        for (n, &(at, ..)) in (0..).zip(attempts) {
+            assert_eq!(at, START + n * 10 * MS, "depth {depth}, I/O {n}");
+        }
+    }
+}
+
+#[test]
+fn a_slow_device_does_not_delay_the_next_paced_io() {
+    // Each takes 35 ms, one is due every 10: up to four are under way.
+    let script = |_| after(35 * MS);
+    let mut job = endless(10);
+    job.iodepth = 8;
+    job.rate = Some(RateLimit::Iops(100));
+    job.runtime = Some(Nanos(10 * SECOND));
+    let played = Play::new(job, &script).asynchronous();
+    for (n, &(at, ..)) in (0..).zip(&played.log.attempts) {
+        assert_eq!(at, START + n * 10 * MS);
+    }
+    assert_eq!(played.log.deepest, 4);
+}
+
+#[test]
+fn a_stall_is_not_followed_by_a_flood() {
+    for depth in [1, 8] {
+        // All stall once, for a minute.
+        let script = |n| {
+            after(if (500..500 + depth).contains(&n) {
+                60 * SECOND
+            } else {
+                MS
+            })
+        };
+        let mut job = endless(10);
+        job.iodepth = u32::try_from(depth).unwrap();
+        job.rate = Some(RateLimit::Iops(100));
+        job.runtime = Some(Nanos(120 * SECOND));
+        let played = Play::new(job, &script).run();
+        let attempts = played.log.attempts.iter();
+        let over = attempts.clone().map(|&(at, ..)| at).nth(500).unwrap() + 60 * SECOND;
+        let (from, to) = (over, over + SECOND);
+        let burst = attempts.filter(|&&(at, ..)| at >= from && at < to).count();
+        // A second's worth is made up for, besides that second's own.
+        assert!(burst <= 210, "depth {depth}: {burst} in a second");
+    }
+}
+
+#[test]
+fn short_transfers_are_continued_where_they_ended() {
+    let script = |n| Act {
+        latency_ns: MS,
+        result: Ok(if n == 1 || n == 2 { 1000 } else { u32::MAX }),
+    };
+    for depth in [1, 2] {
+        let mut job = writes(3);
+        job.iodepth = depth;
+        let played = Play::new(job, &script).run();
+        let write = &played.merged.write;
+        assert_eq!((write.ios, write.bytes), (3, 3 * BLOCK));
+        assert_eq!(write.short_ios, 2);
+        let mut offsets: Vec<u64> = played.log.attempts.iter().map(|a| a.1).collect();
+        if depth == 1 {
+            assert_eq!(offsets, [0, 4096, 5096, 6096, 8192]);
+            // From the first attempt on.
+            assert_eq!(write.latency.max_ns, 3 * MS);
+        }
+        offsets.sort_unstable();
+        assert_eq!(offsets.len(), 5);
+        assert_eq!(played.merged.errors.count, 0);
+    }
+}
+
+#[test]
+fn bad_spots_are_located_and_passed() {
+    let script = |n| {
+        if n % 10 == 3 {
+            fails(libc::EIO)
+        } else {
+            after(MS)
+        }
+    };
+    let played = Play::new(writes(100), &script).synchronous();
+    assert_eq!(played.merged.write.ios, 90);
+    let errors = &played.merged.errors;
+    assert_eq!(errors.count, 10);
+    let second = &errors.first[1];
+    assert_eq!((second.offset, second.length), (13 * BLOCK, BLOCK));
+    assert_eq!(second.direction, Some(Direction::Write));
+    assert_eq!(second.errno, Some(libc::EIO));
+    assert_eq!(second.at_ns, 14 * MS);
+    assert!(!played.halted);
+}
+
+#[test]
+fn a_dead_device_is_given_up() {
+    let played = Play::new(endless(100), &|_| fails(libc::EIO)).synchronous();
+    assert_eq!(played.merged.errors.count, MAX_ERRORS);
+    assert_eq!(played.log.attempts.len() as u64, MAX_ERRORS);
+    assert!(played.halted);
+    assert_eq!(played.merged.write.bytes, 0);
+}
+
+#[test]
+fn a_full_file_system_ends_the_job_at_once() {
+    let script = |n| {
+        if n == 7 {
+            fails(libc::ENOSPC)
+        } else {
+            after(MS)
+        }
+    };
+    let mut job = writes(100);
+    job.flush.at_end = Some(FlushCall::Fdatasync);
+    let played = Play::new(job.clone(), &script).synchronous();
+    assert_eq!(played.log.attempts.len(), 8);
+    assert_eq!(played.merged.errors.first[0].offset, 7 * BLOCK);
+    assert_eq!(played.merged.flush.count, 0);
+    assert!(played.halted);
+    // Those already under way are waited for and counted.
+    job.iodepth = 4;
+    let played = Play::new(job, &script).asynchronous();
+    assert_eq!(played.merged.errors.count, 1);
+    assert_eq!(played.merged.write.ios, 7);
+}
+
+#[test]
+fn the_end_of_the_file_is_an_error_with_its_place() {
+    let script = |n| Act {
+        latency_ns: MS,
+        result: Ok(match n {
+            5 => 100,
+            6 => 0,
+            _ => u32::MAX,
+        }),
+    };
+    let mut job = writes(100);
+    job.rw = Rw::Read;
+    let played = Play::new(job, &script).synchronous();
+    let error = &played.merged.errors.first[0];
+    assert_eq!((error.offset, error.length), (5 * BLOCK + 100, BLOCK - 100));
+    assert_eq!(error.errno, None);
+    assert_eq!(error.message, "unexpected end of file");
+    assert_eq!(played.merged.read.ios, 5);
+}
+
+#[test]
+fn the_time_before_a_fatal_error_is_a_gap() {
+    let script = |n| match n {
+        10 => Act {
+            latency_ns: 30 * SECOND,
+            result: Err(libc::ENODEV),
+        },
+        _ => after(MS),
+    };
+    let played = Play::new(writes(100), &script).synchronous();
+    let gap = played.merged.longest_gap.unwrap();
+    assert_eq!((gap.start_ns, gap.length_ns), (10 * MS, 30 * SECOND));
+}
+
+#[test]
+fn what_a_full_queue_gives_back_is_not_lost() {
+    let script = |_| after(MS);
+    let mut job = writes(20);
+    job.iodepth = 8;
+    let mut play = Play::new(job, &script);
+    play.room = 3;
+    let played = play.asynchronous();
+    assert_eq!(played.log.deepest, 3);
+    assert_eq!(played.merged.write.ios, 20);
+    let mut offsets: Vec<u64> = played.log.attempts.iter().map(|a| a.1).collect();
+    offsets.sort_unstable();
+    let expected: Vec<u64> = (0..20).map(|n| n * BLOCK).collect();
+    assert_eq!(offsets, expected);
+    // Time in assay's own queue is not the device's latency.
+    assert_eq!(played.merged.write.latency.max_ns, MS);
+}
+
+#[test]
+fn a_stop_from_outside_ends_an_endless_job() {
+    let stop = AtomicBool::new(false);
+    let script = |n| {
+        stop.store(n >= 1000, Ordering::Relaxed);
+        after(MS)
+    };
+    let mut play = Play::new(endless(10), &script);
+    play.stop = &stop;
+    let played = play.synchronous();
+    let ios = played.merged.write.ios;
+    assert!((1000..=1101).contains(&ios), "{ios}");
+    assert_eq!(played.ios_told, ios);
+}
+
+#[test]
+fn several_workers_stall_only_where_all_of_them_do() {
+    let stalling = |from: u64, length: u64| {
+        let script = move |n| after(if n == from { length } else { MS });
+        let mut job = writes(500);
+        job.numjobs = 2;
+        Play::new(job, &script)
+            .on::<false, _>(|finished, _, _| (finished.recorder, finished.end_ns))
+    };
+    // One stalls from 100 to 900 ms, the other from 300 to 1300 ms.
+    let both = merge(vec![stalling(100, 800 * MS), stalling(300, SECOND)]).unwrap();
+    let gap = both.longest_gap.unwrap();
+    assert_eq!((gap.start_ns, gap.length_ns), (300 * MS, 600 * MS));
+    assert_eq!(both.write.ios, 1000);
+    assert_eq!(both.write.latency.max_ns, SECOND);
+}

@@ -1,0 +1,107 @@
+//! Figures read off the raw evidence, without any judgement.
+
+use super::Case;
+use crate::evidence::{DeviceCounters, FileCache, OwnIo, QueueSettings, WriteCache};
+use crate::job::Direction;
+use crate::storage::Layer;
+
+impl Case<'_> {
+    /// What the kernel accounted to the agent while the clock ran.
+    pub(super) fn own_io(&self) -> Option<OwnIo> {
+        let (before, after) = (self.evidence.before.own_io?, self.evidence.after.own_io?);
+        Some(OwnIo {
+            read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+            write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
+            cancelled_write_bytes: after
+                .cancelled_write_bytes
+                .saturating_sub(before.cancelled_write_bytes),
+        })
+    }
+
+    /// Bytes of the test file that were not on the device at clock stop.
+    pub(super) fn dirty_at_stop(&self) -> Option<u64> {
+        let FileCache {
+            dirty_bytes,
+            writeback_bytes,
+            ..
+        } = self.evidence.after.file_cache?;
+        Some(dirty_bytes? + writeback_bytes?)
+    }
+
+    /// I/O of other processes, on whatever device.
+    pub(super) fn others(&self, direction: Direction) -> u64 {
+        let processes = self.evidence.other_processes.iter().flatten();
+        processes
+            .map(|p| match direction {
+                Direction::Read => p.read_bytes,
+                Direction::Write => p.write_bytes,
+            })
+            .sum()
+    }
+
+    pub(super) fn top_name(&self) -> String {
+        let top = self.evidence.storage.top();
+        top.map_or_else(|| "the device".to_owned(), |layer| layer.name.clone())
+    }
+
+    /// The whole disk that the top layer is on: all traffic is seen there.
+    pub(super) fn disk_name(&self) -> Option<&str> {
+        let disk = self.evidence.storage.device();
+        disk.map(|layer| layer.name.as_str())
+    }
+
+    pub(super) fn queue(&self, layer: &Layer) -> Option<&QueueSettings> {
+        let mut queues = self.evidence.queues.iter();
+        queues.find(|queue| queue.name == layer.name)
+    }
+
+    /// Whether a leaf has a volatile cache; `None` when one of them does not
+    /// say.
+    pub(super) fn volatile_cache(&self) -> Option<bool> {
+        let mut volatile = None;
+        for leaf in self.evidence.storage.leaves() {
+            let back = self.queue(leaf)?.write_cache? == WriteCache::Back;
+            volatile = Some(volatile.unwrap_or(false) || back);
+        }
+        volatile
+    }
+
+    /// Flushes of all leaves together.
+    pub(super) fn flushes(&self) -> Option<u64> {
+        let mut sum = None;
+        for leaf in self.evidence.storage.leaves() {
+            sum = Some(sum.unwrap_or(0) + self.flushes_of(leaf)?);
+        }
+        sum
+    }
+
+    pub(super) fn flushes_of(&self, leaf: &Layer) -> Option<u64> {
+        let (before, after) = self.counters(&leaf.name)?;
+        Some(after.flush_ios?.saturating_sub(before.flush_ios?))
+    }
+
+    pub(super) fn layer_bytes(&self, direction: Direction) -> Vec<(String, u64)> {
+        let layers = self.evidence.storage.layers.iter();
+        layers
+            .filter_map(|l| Some((l.name.clone(), self.delta(&l.name, direction)?)))
+            .collect()
+    }
+
+    /// Bytes that a layer moved while the clock ran.
+    pub(super) fn delta(&self, layer: &str, direction: Direction) -> Option<u64> {
+        let (before, after) = self.counters(layer)?;
+        Some(match direction {
+            Direction::Read => after.read_bytes.saturating_sub(before.read_bytes),
+            Direction::Write => after.write_bytes.saturating_sub(before.write_bytes),
+        })
+    }
+
+    fn counters(&self, layer: &str) -> Option<(&DeviceCounters, &DeviceCounters)> {
+        let mut before = self.evidence.before.devices.iter();
+        let mut after = self.evidence.after.devices.iter();
+        Some((
+            before.find(|c| c.name == layer)?,
+            after.find(|c| c.name == layer)?,
+        ))
+    }
+}

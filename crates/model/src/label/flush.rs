@@ -1,0 +1,109 @@
+//! Whether data that reached the device is also safe from a power cut.
+
+use super::{Case, Measured};
+use crate::evidence::WriteCache;
+use crate::job::{Direction, OpenSync};
+use crate::storage::Layer;
+
+/// Mount options with which a file system never tells the device to flush.
+const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
+
+impl Case<'_> {
+    /// The label of writes that reached the device, and the clause that says
+    /// why.
+    pub(super) fn judge_safety(&self) -> (Measured, String) {
+        let unflushed = |clause: String| (Measured::DeviceUnflushed, clause);
+        let device = |clause: &str| (Measured::Device, clause.to_owned());
+        let unknown = |why: &str| (Measured::unknown(why), why.to_owned());
+        if !self.nothing_left_dirty() {
+            return unflushed("the rest was still in the page cache".to_owned());
+        }
+        match self.volatile_cache() {
+            None => {
+                return unknown("the kernel does not say whether the device has a volatile cache");
+            }
+            Some(false) => return device("it has no volatile cache"),
+            Some(true) => {}
+        }
+        if !self.ended_durable() {
+            return unflushed("its volatile cache was not flushed".to_owned());
+        }
+        if let Some(option) = self.without_barriers() {
+            return unflushed(format!(
+                "its volatile cache was not flushed: the file system is mounted with {option}"
+            ));
+        }
+        let asked = self.flushes_needed();
+        match self.flushes_seen() {
+            None => unknown("the kernel does not count flushes (Linux 5.5 does)"),
+            Some(seen) if seen >= asked => device("its volatile cache was flushed"),
+            Some(_) if self.forced_to_medium() => {
+                device("each write was forced to the medium (FUA)")
+            }
+            Some(0) => unflushed("a flush was asked for, but none reached the device".to_owned()),
+            Some(seen) => unflushed(format!(
+                "at least {asked} flushes were asked for, but only {seen} reached the device"
+            )),
+        }
+    }
+
+    /// Whether all that the job wrote was flushed before the clock stopped,
+    /// by its own description. A job that was cut short skips its last flush.
+    pub(super) fn ended_durable(&self) -> bool {
+        self.job.sync != OpenSync::None || (self.completed && self.job.ends_durable())
+    }
+
+    /// The fewest flushes that the job can have caused: one for each call or
+    /// synchronous write, where those under way together may share one.
+    fn flushes_needed(&self) -> u64 {
+        let job = self.job;
+        let together = match job.sync {
+            OpenSync::None => u64::from(job.numjobs),
+            _ => u64::from(job.numjobs) * u64::from(job.iodepth),
+        };
+        self.own_flush_calls().div_ceil(together.max(1)).max(1)
+    }
+
+    /// Flushes that volatile caches saw; none when one of them that was
+    /// written to saw none.
+    fn flushes_seen(&self) -> Option<u64> {
+        let mut sum = 0;
+        for leaf in self.evidence.storage.leaves().filter(|l| self.volatile(l)) {
+            let flushes = self.flushes_of(leaf)?;
+            let written = self.delta(&leaf.name, Direction::Write)?;
+            if flushes == 0 && written > 0 {
+                return Some(0);
+            }
+            sum += flushes;
+        }
+        Some(sum)
+    }
+
+    fn volatile(&self, leaf: &Layer) -> bool {
+        let queue = self.queue(leaf);
+        queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))
+    }
+
+    fn without_barriers(&self) -> Option<&'static str> {
+        let mount = self.evidence.storage.mount.as_ref()?;
+        let given = |option: &str| {
+            let mut all = mount.options.iter().chain(&mount.super_options);
+            all.any(|o| o == option)
+        };
+        NO_BARRIERS.into_iter().find(|option| given(option))
+    }
+
+    /// Direct `O_DSYNC` overwrites use FUA where every disk has it. A file
+    /// system does that for `O_DSYNC` only (`iomap_dio_rw`), a raw device for
+    /// `O_SYNC` too.
+    fn forced_to_medium(&self) -> bool {
+        let by_flag = match self.job.sync {
+            OpenSync::None => false,
+            OpenSync::Dsync => true,
+            OpenSync::Sync => self.evidence.storage.mount.is_none(),
+        };
+        let fua = |leaf| self.queue(leaf).is_some_and(|q| q.fua == Some(true));
+        let mut volatile = self.evidence.storage.leaves().filter(|l| self.volatile(l));
+        by_flag && self.job.direct && volatile.all(fua)
+    }
+}

@@ -1,0 +1,231 @@
+//! The device's share of a job's bytes, as a range that the evidence allows.
+
+use super::{Case, DEVICE_SHARE, Measured, Place};
+use crate::evidence::MemoryCounters;
+use crate::job::{Direction, EngineKind};
+use crate::storage::Backing;
+use std::fmt;
+
+/// Smallest page of the page cache on any Linux.
+const PAGE_BYTES: u64 = 4096;
+
+/// The device's share, 0 to 1: at least and at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Share {
+    pub(super) least: f64,
+    pub(super) most: f64,
+}
+
+impl Share {
+    const NONE: Self = Self {
+        least: 0.0,
+        most: 0.0,
+    };
+
+    /// The share to show: what is proven, unless that is too little to name
+    /// a place.
+    pub(super) fn certain(self) -> Option<f64> {
+        (self.place() != Place::Unclear).then_some(self.least)
+    }
+
+    /// Where the bytes were, if all of the range agrees.
+    pub(super) fn place(self) -> Place {
+        let class = |share: f64| match share {
+            s if s >= DEVICE_SHARE => 2,
+            s if s > 1.0 - DEVICE_SHARE => 1,
+            _ => 0,
+        };
+        match (class(self.least), class(self.most)) {
+            (2, 2) => Place::Device,
+            (1, 1) => Place::Elsewhere(Measured::Mixed {
+                device_share: self.least,
+            }),
+            (0, 0) => Place::Elsewhere(Measured::PageCache),
+            _ => Place::Unclear,
+        }
+    }
+}
+
+/// `40 %`, or `between 0 and 40 %`.
+impl fmt::Display for Share {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (least, most) = (self.least * 100.0, self.most * 100.0);
+        if most - least < 1.0 {
+            write!(f, "{least:.0} %")
+        } else {
+            write!(f, "between {least:.0} and {most:.0} %")
+        }
+    }
+}
+
+/// A number of bytes, at least and at most.
+#[derive(Clone, Copy, Debug)]
+struct Range {
+    least: u64,
+    most: u64,
+}
+
+impl Case<'_> {
+    /// How much of what was read came from the device.
+    ///
+    /// The block layer is asked for whole pages and reads ahead, so it may
+    /// move more than the job took: bytes that were cached beforehand can hide
+    /// behind that surplus. They bound the share from below.
+    pub(super) fn read_share(&self) -> Result<Share, String> {
+        let Some(device) = self.device_bytes(Direction::Read)? else {
+            return Ok(Share::NONE);
+        };
+        let job = self.measured.read.bytes;
+        let own = self.own_io().map(|io| io.read_bytes);
+        let device = self.trusted(device, Direction::Read, own.is_some());
+        // Each small random read needs a page of its own; those that find
+        // theirs already read are not the device's.
+        let ios = self.measured.read.ios;
+        let asked = if self.job.rw.is_random() && !self.job.direct {
+            job.max(ios.saturating_mul(self.job.bs.0.max(PAGE_BYTES)))
+        } else {
+            job
+        };
+        let came = |device: u64| device.min(own.unwrap_or(device));
+        let uncached = ratio(job.saturating_sub(self.reads_served_by_old_pages()), job);
+        Ok(Share {
+            least: ratio(came(device.least), asked).min(uncached),
+            most: ratio(came(device.most), asked),
+        })
+    }
+
+    /// At most so many of the bytes read were in the page cache before.
+    fn reads_served_by_old_pages(&self) -> u64 {
+        if self.job.direct {
+            return 0;
+        }
+        let cached = self.evidence.before.file_cache.map(|c| c.cached_bytes);
+        let passes = self
+            .measured
+            .read
+            .bytes
+            .div_ceil(self.job.size.0.max(1))
+            .max(1);
+        cached.unwrap_or(u64::MAX).saturating_mul(passes)
+    }
+
+    /// How much of what was written reached the device.
+    ///
+    /// Pages the process dirtied or wrote directly, less those still dirty,
+    /// have gone to the device, whoever else wrote meanwhile. A page that was
+    /// dirty already is not accounted again: overwriting it reaches nothing.
+    pub(super) fn write_share(&self) -> Result<Share, String> {
+        let Some(device) = self.device_bytes(Direction::Write)? else {
+            return Ok(Share::NONE);
+        };
+        let job = self.measured.write.bytes;
+        let own = self.own_written();
+        let device = self.trusted(device, Direction::Write, own.is_some());
+        let written = own.unwrap_or(job);
+        // Blocks below a page dirty more than they write.
+        let of = written.max(job);
+        let dirty = self.left_dirty();
+        let cleaned = |dirty: u64| ratio(written.saturating_sub(dirty), of);
+        Ok(Share {
+            least: ratio(device.least, job).min(cleaned(dirty.most)),
+            most: ratio(device.most, job).min(cleaned(dirty.least)),
+        })
+    }
+
+    /// Bytes that the kernel accounted to the agent and that were not thrown
+    /// away.
+    pub(super) fn own_written(&self) -> Option<u64> {
+        let io = self.own_io()?;
+        Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes))
+    }
+
+    /// Bytes of the test file that were dirty at clock stop. Where the kernel
+    /// does not tell, they are at most what is cached of the file and at most
+    /// what is dirty in all of memory; none after a flush of all of it.
+    fn left_dirty(&self) -> Range {
+        if let Some(dirty) = self.dirty_at_stop() {
+            return Range {
+                least: dirty,
+                most: dirty,
+            };
+        }
+        let after = &self.evidence.after;
+        let cached = after.file_cache.map(|cache| cache.cached_bytes);
+        let anywhere = after
+            .memory
+            .map(|m: MemoryCounters| m.dirty_bytes + m.writeback_bytes);
+        let most = if self.ended_durable() {
+            0
+        } else {
+            cached.unwrap_or(u64::MAX).min(anywhere.unwrap_or(u64::MAX))
+        };
+        Range { least: 0, most }
+    }
+
+    /// Whether nothing of what was written can have been left in the page
+    /// cache.
+    pub(super) fn nothing_left_dirty(&self) -> bool {
+        self.left_dirty().most == 0
+    }
+
+    /// Why the share of writes is a range.
+    pub(super) fn why_unclear(&self) -> &'static str {
+        if self.own_io().is_none() && self.foreign_traffic(Direction::Write) {
+            "other processes used storage meanwhile and the kernel cannot tell whose bytes the device moved"
+        } else {
+            "the kernel does not tell how much of the file is still dirty (Linux 6.5 does)"
+        }
+    }
+
+    /// What the device moved, whoever caused it; `None` when there is no
+    /// device below the page cache.
+    fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
+        if self.job.ioengine == EngineKind::Null {
+            return Err("the null engine moves no data".to_owned());
+        }
+        match &self.evidence.storage.backing {
+            Backing::Unknown { why } => Err(why.clone()),
+            Backing::Memory { .. } => Ok(None),
+            Backing::Device { .. } => {
+                let top = self.top_name();
+                self.delta(&top, direction)
+                    .map(Some)
+                    .ok_or_else(|| format!("the kernel has no counters for {top}"))
+            }
+        }
+    }
+
+    /// The part of the device's bytes that can be the job's: all of them may
+    /// be another's when the kernel does not account the agent's own.
+    fn trusted(&self, device: u64, direction: Direction, own_known: bool) -> Range {
+        let least = if own_known || !self.foreign_traffic(direction) {
+            device
+        } else {
+            0
+        };
+        Range {
+            least,
+            most: device,
+        }
+    }
+
+    /// Whether others moved more than the job's tail: they are known to have,
+    /// or the device moved more than the job can have caused.
+    fn foreign_traffic(&self, direction: Direction) -> bool {
+        let job = match direction {
+            Direction::Read => self.measured.read.bytes,
+            Direction::Write => self.measured.write.bytes,
+        };
+        let device = self.delta(&self.top_name(), direction).unwrap_or(0);
+        self.others(direction) > job / 20 || device > job + self.overhead(job)
+    }
+}
+
+/// `part` of `whole` as 0 to 1; of nothing, all.
+#[expect(clippy::cast_precision_loss, reason = "a share with a few digits")]
+fn ratio(part: u64, whole: u64) -> f64 {
+    if part >= whole {
+        return 1.0;
+    }
+    part as f64 / whole as f64
+}

@@ -1,0 +1,266 @@
+//! The ladders: one transfer done in several ways, and what each of them
+//! measured. The four ways of dd to write, and their counterpart for reads.
+
+use crate::format::percent;
+use crate::labels::Labels;
+use crate::summary::{Group, JobSummary, Summary};
+use assay_model::job::{CacheState, Direction, Job, OpenSync};
+
+/// One ladder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ladder {
+    /// Ways to write a new file.
+    Write,
+    /// Ways to read a file.
+    Read,
+}
+
+/// A step of a ladder, in reading order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Way {
+    /// Write, and nothing else.
+    Plain,
+    /// dd's `conv=fdatasync` (or fsync): one flush at the end.
+    FlushAtEnd,
+    /// Read what is in the page cache already.
+    Cached,
+    /// Read through the page cache, which is empty at the start.
+    Buffered,
+    /// `oflag=direct`, `iflag=direct`: past the page cache.
+    Direct,
+    /// `oflag=dsync` (or sync): every block flushed.
+    EachBlock,
+}
+
+impl Way {
+    /// The way a job goes.
+    #[must_use]
+    pub fn of(job: &Job) -> Self {
+        match job {
+            _ if !job.rw.writes() => Self::of_read(job),
+            _ if job.sync != OpenSync::None => Self::EachBlock,
+            _ if job.direct => Self::Direct,
+            _ if job.flush.at_end.is_some() => Self::FlushAtEnd,
+            _ => Self::Plain,
+        }
+    }
+
+    fn of_read(job: &Job) -> Self {
+        match job.cache_state {
+            _ if job.direct => Self::Direct,
+            CacheState::Warm => Self::Cached,
+            CacheState::Cold | CacheState::AsIs => Self::Buffered,
+        }
+    }
+
+    /// Its name; for writes dd's words.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "plain",
+            Self::FlushAtEnd => "fdatasync",
+            Self::Cached => "cached",
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+            Self::EachBlock => "dsync",
+        }
+    }
+}
+
+impl Ladder {
+    /// Both, in reading order.
+    pub const ALL: [Self; 2] = [Self::Write, Self::Read];
+
+    /// Its jobs.
+    #[must_use]
+    pub const fn group(self) -> Group {
+        match self {
+            Self::Write => Group::WriteLadder,
+            Self::Read => Group::ReadLadder,
+        }
+    }
+
+    /// Where its bytes go.
+    #[must_use]
+    pub const fn direction(self) -> Direction {
+        match self {
+            Self::Write => Direction::Write,
+            Self::Read => Direction::Read,
+        }
+    }
+
+    /// The metric of its steps.
+    #[must_use]
+    pub const fn metric(self) -> &'static str {
+        match self {
+            Self::Write => "write_bw",
+            Self::Read => "read_bw",
+        }
+    }
+
+    /// Head of the column with the device's share.
+    #[must_use]
+    pub const fn share_header(self) -> &'static str {
+        match self {
+            Self::Write => "on the device",
+            Self::Read => "from the device",
+        }
+    }
+
+    /// `Four ways to write`; `None` when the run has no step of it.
+    #[must_use]
+    pub fn title(self, summary: &Summary<'_>) -> Option<String> {
+        let number = match summary.group(self.group()).count() {
+            0 => return None,
+            1 => "One way",
+            2 => "Two ways",
+            3 => "Three ways",
+            4 => "Four ways",
+            _ => "Ways",
+        };
+        Some(format!("{number} to {}", self.direction()))
+    }
+
+    /// Smallest and largest share of the bytes that the device moved while
+    /// the clock ran, over a step's completed trials.
+    #[must_use]
+    pub fn device_shares(self, job: &JobSummary<'_>) -> Option<(f64, f64)> {
+        let evidence = job.completed().flat_map(|trial| trial.directions());
+        let shares = evidence
+            .filter(|(direction, _)| *direction == self.direction())
+            .filter_map(|(_, evidence)| evidence.device_share);
+        shares.fold(None, |range, share| match range {
+            None => Some((share, share)),
+            Some((low, high)) => Some((share.min(low), share.max(high))),
+        })
+    }
+
+    /// One sentence on what a step measured, from its evidence.
+    #[must_use]
+    pub fn meaning(self, way: Way, labels: &Labels, shares: Option<(f64, f64)>) -> String {
+        let (_, most) = shares.unwrap_or((0.0, 0.0));
+        let fixed = match labels.agreed() {
+            Some("page-cache") => return self.memory(most),
+            Some("device") => self.device(way),
+            Some("device-unflushed") => {
+                "The device took the data, but its volatile cache was never flushed."
+            }
+            Some("mixed") => self.both(),
+            Some(_) => return format!("Not known: {}.", labels.unknown_reasons().join("; ")),
+            None if labels.is_empty() => "It has no completed trial.",
+            None => "Its trials measured different things; see the evidence of each.",
+        };
+        fixed.to_owned()
+    }
+
+    fn memory(self, share: f64) -> String {
+        let share = if share > 0.0 {
+            format!("{} of the data", percent(share))
+        } else {
+            "nothing".to_owned()
+        };
+        match self {
+            Self::Write => format!(
+                "The speed of memory: {share} had reached a device when the clock stopped."
+            ),
+            Self::Read => format!("The speed of memory: {share} came from a device."),
+        }
+    }
+
+    const fn both(self) -> &'static str {
+        match self {
+            Self::Write => {
+                "Neither memory nor device: part was stored, the rest was still in memory."
+            }
+            Self::Read => {
+                "Neither memory nor device: part was read from it, the rest was in memory."
+            }
+        }
+    }
+
+    const fn device(self, way: Way) -> &'static str {
+        match (self, way) {
+            (Self::Write, Way::FlushAtEnd) => {
+                "The device: memory first, then the wait until all of it was stored."
+            }
+            (Self::Write, Way::Direct) => {
+                "The device, past the page cache; nothing volatile holds the data."
+            }
+            (Self::Write, Way::EachBlock) => {
+                "The device with every block made durable before the next one."
+            }
+            (Self::Write, _) => {
+                "The device: the kernel had written all of it before the clock stopped."
+            }
+            (Self::Read, Way::Cached) => {
+                "The device: the data was to be in memory, but was read again."
+            }
+            (Self::Read, Way::Direct) => "The device, past the page cache, one block at a time.",
+            (Self::Read, _) => {
+                "The device through an empty page cache: the kernel reads ahead, and copies."
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{fixture, samples};
+    use assay_model::job::Rw;
+    use assay_model::label::Measured;
+    use assay_model::units::Bytes;
+
+    #[test]
+    fn a_way_is_known_by_what_its_job_does() {
+        let write = Job::new("any", Rw::Write, Bytes::mib(1), Bytes::mib(8));
+        assert_eq!(Way::of(&write), Way::Plain);
+        let dsync = Job {
+            sync: OpenSync::Dsync,
+            direct: true,
+            ..write
+        };
+        assert_eq!(Way::of(&dsync), Way::EachBlock);
+        let cold = Job::new("any", Rw::Read, Bytes::mib(1), Bytes::mib(8));
+        assert_eq!(Way::of(&cold), Way::Buffered);
+        let warm = Job {
+            cache_state: CacheState::Warm,
+            ..cold
+        };
+        assert_eq!(Way::of(&warm), Way::Cached);
+        let direct = Job {
+            direct: true,
+            ..warm
+        };
+        assert_eq!(Way::of(&direct), Way::Direct);
+    }
+
+    #[test]
+    fn a_ladder_counts_its_steps() {
+        let run = fixture::run();
+        let title = |ladder: Ladder| ladder.title(&Summary::of(&run));
+        assert_eq!(title(Ladder::Write).as_deref(), Some("Three ways to write"));
+        assert_eq!(title(Ladder::Read), None);
+        let run = samples::with_read_ladder();
+        let title = |ladder: Ladder| ladder.title(&Summary::of(&run));
+        assert_eq!(title(Ladder::Read).as_deref(), Some("Three ways to read"));
+    }
+
+    #[test]
+    fn a_step_never_claims_more_than_its_label() {
+        let words = |ladder: Ladder, way, measured| {
+            let labels: Labels = [measured].into_iter().collect();
+            ladder.meaning(way, &labels, None)
+        };
+        for ladder in Ladder::ALL {
+            for way in [Way::Direct, Way::Buffered, Way::EachBlock] {
+                let memory = words(ladder, way, Measured::PageCache);
+                assert!(memory.starts_with("The speed of memory"), "{memory}");
+                let unknown = words(ladder, way, Measured::Unknown { why: "x".to_owned() });
+                assert_eq!(unknown, "Not known: x.");
+            }
+        }
+        let unflushed = words(Ladder::Write, Way::EachBlock, Measured::DeviceUnflushed);
+        assert!(unflushed.contains("never flushed"), "{unflushed}");
+    }
+}

@@ -1,0 +1,137 @@
+//! Figures in columns, each row with what it measured at its end. Columns are
+//! as wide as their widest cell; what does not fit goes below its row.
+
+use super::Page;
+use super::style::Tone;
+use crate::labels::Labels;
+use std::io;
+
+/// Blanks before a row.
+const INDENT: usize = 2;
+/// Blanks between columns.
+const GAP: usize = 2;
+
+/// One column before the labels.
+#[derive(Clone, Copy)]
+pub(super) struct Column {
+    pub(super) head: &'static str,
+    /// Numbers stand right.
+    pub(super) right: bool,
+}
+
+/// One row.
+pub(super) struct Row {
+    /// One per column; a row without a figure has fewer, the last of which is
+    /// as wide as it is.
+    pub(super) cells: Vec<String>,
+    pub(super) labels: Labels,
+    /// What the row means.
+    pub(super) sentence: Option<String>,
+}
+
+/// All of them.
+pub(super) struct Table<const N: usize> {
+    pub(super) columns: [Column; N],
+    pub(super) rows: Vec<Row>,
+}
+
+impl<const N: usize> Table<N> {
+    pub(super) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+        let widths = self.widths();
+        let width = INDENT + widths.iter().sum::<usize>() + GAP * (N - 1);
+        let in_columns = width <= page.style.columns();
+        if in_columns {
+            self.header(&widths, page)?;
+        }
+        for row in &self.rows {
+            if in_columns {
+                let line = self.line(&row.cells, &widths);
+                labelled(&line, width, row, page)?;
+            } else {
+                self.stacked(row, page)?;
+            }
+            if let Some(sentence) = &row.sentence {
+                page.paragraph("      ".into(), sentence, Some(Tone::Soft))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn widths(&self) -> [usize; N] {
+        let mut widths = self.columns.map(|column| column.head.chars().count());
+        for row in self.rows.iter().filter(|row| row.cells.len() == N) {
+            for (width, cell) in widths.iter_mut().zip(&row.cells) {
+                *width = (*width).max(cell.chars().count());
+            }
+        }
+        // A row without a figure needs room for its name only.
+        for row in self.rows.iter().filter(|row| row.cells.len() < N) {
+            let name = row.cells.first().map_or(0, |name| name.chars().count());
+            widths[0] = widths[0].max(name);
+        }
+        widths
+    }
+
+    fn header(&self, widths: &[usize; N], page: &mut Page<'_>) -> io::Result<()> {
+        let mut heads = self.columns.map(|column| column.head.to_owned()).to_vec();
+        heads.push("measured".to_owned());
+        let header = page.style.paint(Tone::Soft, &self.line(&heads, widths));
+        page.line(&header)
+    }
+
+    fn line(&self, cells: &[String], widths: &[usize; N]) -> String {
+        let mut line = " ".repeat(INDENT);
+        for (index, cell) in cells.iter().enumerate() {
+            if index > 0 {
+                line.push_str(&" ".repeat(GAP));
+            }
+            let blanks = widths.get(index).map_or(0, |width| {
+                width.saturating_sub(cell.chars().count())
+            });
+            let right = self.columns.get(index).is_some_and(|column| column.right);
+            let (before, after) = if right { (blanks, 0) } else { (0, blanks) };
+            line.push_str(&" ".repeat(before));
+            line.push_str(cell);
+            line.push_str(&" ".repeat(after));
+        }
+        line
+    }
+
+    /// For narrow terminals: the name, and its figures below.
+    fn stacked(&self, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
+        let name = row.cells.first().map_or("", String::as_str);
+        page.paragraph("  ".into(), name, None)?;
+        let named = row.cells.iter().zip(&self.columns).enumerate();
+        let figures = named.skip(1).filter(|(_, (cell, _))| !cell.is_empty());
+        let figures = figures.map(|(index, (cell, column))| match index {
+            1 => cell.clone(),
+            _ => format!("{} {cell}", column.head),
+        });
+        let figures: Vec<String> = figures.collect();
+        page.paragraph("    ".into(), &figures.join("; "), None)?;
+        if row.labels.is_empty() {
+            return Ok(());
+        }
+        label_below(row, page)
+    }
+}
+
+/// A line with its label in the last column, or below where it does not fit.
+fn labelled(line: &str, width: usize, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
+    if row.labels.is_empty() {
+        return page.line(line);
+    }
+    let label = row.labels.to_string();
+    if width + GAP + label.chars().count() > page.style.columns() {
+        page.line(line)?;
+        return label_below(row, page);
+    }
+    let tone = Tone::of_label(row.labels.agreed());
+    let label = page.style.paint(tone, &label);
+    page.line(&format!("{line:<width$}{}{label}", " ".repeat(GAP)))
+}
+
+fn label_below(row: &Row, page: &mut Page<'_>) -> io::Result<()> {
+    let tone = Tone::of_label(row.labels.agreed());
+    page.paragraph("    measured: ".into(), &row.labels.to_string(), Some(tone))
+}

@@ -1,0 +1,33 @@
+//! What tests on a real kernel set up, and take away again however they end:
+//! scratch folders, loop devices, file systems, processes. Values undo
+//! themselves when dropped, so a test that holds them in the order in which it
+//! made them leaves nothing behind.
+//!
+//! What this user or machine cannot do is [`Unavailable`]; a test then skips
+//! with [`needs!`] or [`or_skip!`], which print the reason.
+//!
+//! ```no_run
+//! use assay_testkit::{Volume, needs, or_skip};
+//!
+//! fn a_test() {
+//!     needs!(root, "mkfs.ext4");
+//!     let volume = or_skip!(Volume::new("ext4", 64));
+//!     std::fs::write(volume.point().join("f"), "hello").unwrap();
+//! }
+//! ```
+
+mod command;
+mod loop_device;
+mod mount;
+mod needs;
+mod process;
+mod scratch;
+mod volume;
+
+pub use command::{Unavailable, Undo, run, text};
+pub use loop_device::LoopDevice;
+pub use mount::Mount;
+pub use needs::{missing, skip};
+pub use process::{Process, signal_to};
+pub use scratch::Scratch;
+pub use volume::{Volume, make_file_system};

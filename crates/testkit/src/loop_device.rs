@@ -1,0 +1,106 @@
+//! Loop devices.
+
+use crate::command::{Unavailable, Undo, run, text};
+use crate::scratch::Scratch;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A loop device, detached when dropped.
+#[derive(Debug)]
+pub struct LoopDevice {
+    node: PathBuf,
+    undo: Undo,
+}
+
+impl LoopDevice {
+    /// Over a new file in a scratch folder.
+    ///
+    /// # Errors
+    /// As [`Self::over`].
+    pub fn new(scratch: &Scratch, file: &str, mib: u64) -> Result<Self, Unavailable> {
+        Self::over(&scratch.image(file, mib)?)
+    }
+
+    /// Over a file or another device. The kernel gives it a volatile
+    /// (write-back) cache.
+    ///
+    /// # Errors
+    /// Without root, `losetup` or a free loop device.
+    pub fn over(backing: &Path) -> Result<Self, Unavailable> {
+        Self::with(&[], backing)
+    }
+
+    /// The same with options of `losetup`, such as `--direct-io=on`.
+    ///
+    /// # Errors
+    /// As [`Self::over`], or when the option is not known.
+    pub fn with(options: &[&str], backing: &Path) -> Result<Self, Unavailable> {
+        let mut words = vec!["losetup", "--find", "--show"];
+        words.extend_from_slice(options);
+        words.push(text(backing));
+        let node = run(&words)?;
+        Ok(Self {
+            undo: Undo::by(&["losetup", "--detach", &node]),
+            node: node.into(),
+        })
+    }
+
+    /// Its node in `/dev`.
+    #[must_use]
+    pub fn node(&self) -> &Path {
+        &self.node
+    }
+
+    /// Its kernel name, such as `loop3`.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        text(&self.node).trim_start_matches("/dev/")
+    }
+
+    /// Makes the kernel believe that writes are durable at once.
+    ///
+    /// # Errors
+    /// When the kernel does not let the setting be changed.
+    pub fn write_through(&self) -> Result<(), Unavailable> {
+        let setting = format!("/sys/block/{}/queue/write_cache", self.name());
+        fs::write(&setting, "write through")
+            .map_err(|error| Unavailable(format!("cannot set {setting}: {error}")))
+    }
+
+    /// Takes the size of the backing file again, which may be none.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn resize(&self) -> Result<(), Unavailable> {
+        run(&["losetup", "--set-capacity", text(&self.node)]).map(drop)
+    }
+
+    /// A partition of it, told to the kernel directly: not every kernel reads
+    /// partition tables. Its node is this one's with `p` and the number added.
+    ///
+    /// # Errors
+    /// Without `addpart`, or when the kernel refuses.
+    pub fn partition(
+        &self,
+        number: u32,
+        start_mib: u64,
+        mib: u64,
+    ) -> Result<(PathBuf, Undo), Unavailable> {
+        const SECTORS_PER_MIB: u64 = 2048;
+        let (disk, number) = (text(&self.node), number.to_string());
+        let [start, length] = [start_mib, mib].map(|mib| (mib * SECTORS_PER_MIB).to_string());
+        let undo = Undo::after(
+            &["addpart", disk, &number, &start, &length],
+            &["delpart", disk, &number],
+        )?;
+        Ok((PathBuf::from(format!("{disk}p{number}")), undo))
+    }
+
+    /// Detaches it now.
+    ///
+    /// # Errors
+    /// When `losetup` fails.
+    pub fn detach(mut self) -> Result<(), Unavailable> {
+        self.undo.now()
+    }
+}

@@ -1,0 +1,82 @@
+//! A folder of its own for a test.
+
+use crate::command::Unavailable;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
+
+/// A folder that goes away with all that is in it.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    _folder: TempDir,
+}
+
+impl Scratch {
+    /// In the folder for temporary files.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn new() -> Result<Self, Unavailable> {
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// In `parent`.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn within(parent: &Path) -> Result<Self, Unavailable> {
+        let failed = |error| {
+            Unavailable(format!(
+                "cannot make a folder in {}: {error}",
+                parent.display()
+            ))
+        };
+        let folder = TempDir::with_prefix_in("assay-test-", parent).map_err(failed)?;
+        Ok(Self {
+            // Without links, as the kernel shows it.
+            path: fs::canonicalize(folder.path()).map_err(failed)?,
+            _folder: folder,
+        })
+    }
+
+    /// The folder, without links.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A name in it.
+    #[must_use]
+    pub fn join(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// A new file of zeros that takes no room yet, to hold a device.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub fn image(&self, name: &str, mib: u64) -> Result<PathBuf, Unavailable> {
+        let path = self.join(name);
+        File::create_new(&path)
+            .and_then(|file| file.set_len(mib << 20))
+            .map_err(|error| Unavailable(format!("cannot make {}: {error}", path.display())))?;
+        Ok(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scratch_folder_goes_with_its_images() {
+        let scratch = Scratch::new().unwrap();
+        let image = scratch.image("disk", 3).unwrap();
+        assert_eq!(fs::metadata(&image).unwrap().len(), 3 << 20);
+        assert!(scratch.image("disk", 3).is_err(), "it is there already");
+        let path = scratch.path().to_owned();
+        drop(scratch);
+        assert!(!path.exists());
+    }
+}
