@@ -2,16 +2,16 @@
 //! possible, else named with the commands that install them.
 
 use crate::run::run;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use rustix::process::geteuid;
 use std::process::Command;
 
 /// Programs that tests start, each with the Debian package it is in.
-const PROGRAMS: [(&str, &str); 16] = [
+const PROGRAMS: [(&str, &str); 17] = [
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
     ("delpart", "util-linux"),
-    ("dmsetup", "dmsetup"),
+    ("e2fsck", "e2fsprogs"),
     ("losetup", "mount"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -19,6 +19,7 @@ const PROGRAMS: [(&str, &str); 16] = [
     ("mkfs.xfs", "xfsprogs"),
     ("mkswap", "util-linux"),
     ("mount", "mount"),
+    ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("swapoff", "mount"),
     ("swapon", "mount"),
@@ -39,7 +40,7 @@ enum Remedy {
 
 /// Installs what the tests need, or says how to. What is still missing
 /// afterwards is no error: the tests that need it skip with the reason.
-pub fn provide() -> Result<()> {
+pub fn provide() {
     let root = geteuid().is_root();
     let missing: Vec<_> = PROGRAMS
         .into_iter()
@@ -55,9 +56,8 @@ pub fn provide() -> Result<()> {
         Remedy::Advise(advice) => eprintln!("{advice}"),
     }
     if !root {
-        eprintln!("{}", without_root()?);
+        eprintln!("{WITHOUT_ROOT}");
     }
-    Ok(())
 }
 
 fn is_there(program: &str) -> bool {
@@ -99,20 +99,9 @@ fn install(packages: &[&str]) -> Result<()> {
 }
 
 /// Building stays with the user; only the test programs are given to root.
-fn without_root() -> Result<String> {
-    let host = host_triple()?.to_uppercase().replace('-', "_");
-    Ok(format!(
-        "xtask: tests on loop devices and mounts need root and are skipped. To run them too:\n  \
-         CARGO_TARGET_{host}_RUNNER='sudo --preserve-env' cargo test --workspace"
-    ))
-}
-
-fn host_triple() -> Result<String> {
-    let version = crate::run::output(Command::new("rustc").arg("-vV"))?;
-    let line = version.lines().find_map(|line| line.strip_prefix("host: "));
-    line.map(str::to_owned)
-        .context("rustc -vV does not name its host")
-}
+const WITHOUT_ROOT: &str = "\
+xtask: tests on loop devices and mounts need root and are skipped. To run them too:
+  cargo test --workspace --config \"target.'cfg(unix)'.runner = 'sudo --preserve-env'\"";
 
 #[cfg(test)]
 mod tests {

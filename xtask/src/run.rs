@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// The cargo that started this program.
@@ -45,7 +46,9 @@ pub fn output(command: &mut Command) -> Result<String> {
 }
 
 fn words(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy().into_owned()];
+    let program = Path::new(command.get_program());
+    let name = program.file_name().unwrap_or(program.as_os_str());
+    let mut words = vec![name.to_string_lossy().into_owned()];
     words.extend(command.get_args().map(|a| a.to_string_lossy().into_owned()));
     words.join(" ")
 }

@@ -88,6 +88,13 @@ impl Host {
         self.requests.send(&ToAgent::Run { plan }).map_err(lost)
     }
 
+    /// Tells the agent that a trial is safely stored.
+    pub fn stored(&self, position: u32) -> Result<(), Failure> {
+        self.requests
+            .send(&ToAgent::Stored { position })
+            .map_err(lost)
+    }
+
     /// The next thing the agent says.
     pub fn hear(&mut self) -> Result<FromAgent, Failure> {
         match receive(&mut self.session.reader).map_err(lost)? {

@@ -3,8 +3,8 @@
 
 mod brief;
 mod forecast;
+mod live;
 
-use crate::output::{colour_wanted, say, talk_columns};
 use assay_model::job::Job;
 use assay_model::plan::Plan;
 use assay_model::trial::{Outcome, TrialRecord};
@@ -12,17 +12,8 @@ use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_stats::derive;
 use brief::in_brief;
 use forecast::Forecast;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{self, IsTerminal};
+use live::Voice;
 use std::time::Instant;
-
-/// A terminal of at least this many columns has room for a bar.
-const WIDE: usize = 78;
-/// What the bar and the blanks around it take.
-const BAR: usize = 22;
-/// Columns left free at the end of the line: an echoed `^C` that wraps would
-/// leave the line behind.
-const FREE: usize = 3;
 
 /// Shows how a run goes.
 pub struct Progress {
@@ -36,15 +27,6 @@ pub struct Progress {
     told_prepared: bool,
 }
 
-/// Says lines without tearing the live one; can be used from several threads.
-#[derive(Clone)]
-pub struct Voice {
-    /// `None` where lines cannot be drawn over.
-    live: Option<ProgressBar>,
-    /// Columns for the text of the live line.
-    room: usize,
-}
-
 /// A trial under way, so far.
 #[derive(Clone, Copy, Default)]
 pub struct SoFar {
@@ -56,43 +38,13 @@ pub struct SoFar {
     pub ios: u64,
 }
 
-impl Voice {
-    fn new(trials: usize) -> Self {
-        let columns = talk_columns().unwrap_or(WIDE);
-        let is_wide = columns >= WIDE;
-        Self {
-            live: is_live().then(|| live_bar(trials, is_wide)),
-            room: columns.saturating_sub(FREE + if is_wide { BAR } else { 0 }),
-        }
-    }
-
-    /// Says a line.
-    pub fn say(&self, line: &str) {
-        match &self.live {
-            Some(bar) if !bar.is_finished() => bar.suspend(|| say(line)),
-            _ => say(line),
-        }
-    }
-
-    /// Rewrites the live line.
-    fn show(&self, position: usize, trials: usize, text: &str) {
-        if let Some(bar) = &self.live {
-            let prefix = format!("{position:>3}/{trials}");
-            let room = self.room.saturating_sub(prefix.len() + 1);
-            bar.set_prefix(prefix);
-            bar.set_position(position as u64);
-            bar.set_message(text.chars().take(room).collect::<String>());
-        }
-    }
-}
-
 impl Progress {
     /// `expected`: how long each trial takes, in the plan's order.
     pub fn new(plan: &Plan, expected: &[Nanos]) -> Self {
         let trials = plan.order.len();
         let jobs: Vec<usize> = plan.order.iter().map(|slot| slot.job).collect();
         Self {
-            voice: Voice::new(trials),
+            voice: Voice::new(),
             forecast: Forecast::new(&jobs, expected),
             trials,
             position: 0,
@@ -115,9 +67,9 @@ impl Progress {
         let left = clock(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
         let text = format!("{left}  {rate:>11}  writing the test file, {done} of {total}");
         self.voice.show(0, self.trials, &text);
-        if done == total && self.voice.live.is_none() && !self.told_prepared {
+        if done == total && !self.voice.is_live() && !self.told_prepared {
             self.told_prepared = true;
-            say(&format!("wrote the test file, {total}"));
+            self.voice.say(&format!("wrote the test file, {total}"));
         }
     }
 
@@ -151,7 +103,7 @@ impl Progress {
     pub fn ended(&mut self, record: &TrialRecord) {
         let spent = self.spent();
         self.forecast.took(record.position as usize, spent);
-        if self.voice.live.is_some() && record.outcome == Outcome::Completed {
+        if self.voice.is_live() && record.outcome == Outcome::Completed {
             return;
         }
         let digits = self.trials.to_string().len();
@@ -173,9 +125,7 @@ impl Progress {
 
     /// Takes the live line away.
     pub fn clear(&self) {
-        if let Some(bar) = &self.voice.live {
-            bar.finish_and_clear();
-        }
+        self.voice.clear();
     }
 }
 
@@ -201,24 +151,6 @@ impl Pace {
 fn clock(left: Nanos) -> String {
     let secs = left.0.div_ceil(1_000_000_000);
     format!("{:>2}:{:02} left", secs / 60, secs % 60)
-}
-
-/// A terminal that can draw over its last line.
-fn is_live() -> bool {
-    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    io::stderr().is_terminal() && !dumb
-}
-
-fn live_bar(trials: usize, is_wide: bool) -> ProgressBar {
-    let bar = ProgressBar::with_draw_target(Some(trials as u64), ProgressDrawTarget::stderr());
-    let template = match (is_wide, colour_wanted()) {
-        (true, true) => "{prefix} {bar:20.cyan} {msg}",
-        (true, false) => "{prefix} {bar:20} {msg}",
-        (false, _) => "{prefix} {msg}",
-    };
-    let style = ProgressStyle::with_template(template);
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar
 }
 
 #[cfg(test)]

@@ -11,7 +11,10 @@ use crate::worker::{Finished, Parts, Shared, Worker, buffers};
 use assay_model::job::{EngineKind, Job, OpenSync};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, Measurement};
+use assay_model::units::Bytes;
 use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use rustix::system::sysinfo;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Barrier;
@@ -21,6 +24,10 @@ use std::time::Duration;
 
 /// How often progress is told.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+/// What a ring of io_uring holds at most (`IORING_MAX_ENTRIES`).
+const MAX_DEPTH: u32 = 32_768;
+/// Workers are threads.
+const MAX_WORKERS: u32 = 1_024;
 /// Alignment that direct I/O needs at least.
 const SECTOR: u64 = 512;
 
@@ -96,8 +103,15 @@ pub fn measure(
 fn check(job: &Job) -> Result<(), EngineError> {
     let problem = if job.bs.0 == 0 || job.bs.0 > u64::from(u32::MAX) {
         Some("the block size must be between 1 byte and 4 GiB".to_owned())
-    } else if job.iodepth == 0 || job.numjobs == 0 {
-        Some("iodepth and numjobs must be at least 1".to_owned())
+    } else if !(1..=MAX_DEPTH).contains(&job.iodepth) || !(1..=MAX_WORKERS).contains(&job.numjobs) {
+        Some(format!(
+            "iodepth must be between 1 and {MAX_DEPTH}, numjobs between 1 and {MAX_WORKERS}"
+        ))
+    } else if buffer_bytes(job) > memory_bytes() {
+        Some(format!(
+            "its I/O buffers would take {}, more than there is memory: lower bs, iodepth or numjobs",
+            Bytes(buffer_bytes(job))
+        ))
     } else if job.direct && !(job.bs.0 | job.offset.0).is_multiple_of(SECTOR) {
         Some(format!(
             "direct I/O needs block size and offset in multiples of {SECTOR} bytes"
@@ -118,6 +132,23 @@ fn check(job: &Job) -> Result<(), EngineError> {
             problem,
         })
     })
+}
+
+/// What the buffers of all workers take, in bytes.
+fn buffer_bytes(job: &Job) -> u64 {
+    job.bs
+        .0
+        .saturating_mul(u64::from(job.iodepth))
+        .saturating_mul(u64::from(job.numjobs))
+}
+
+#[allow(
+    clippy::useless_conversion,
+    reason = "the kernel's words have 32 bits on small machines"
+)]
+fn memory_bytes() -> u64 {
+    let info = sysinfo();
+    u64::from(info.totalram).saturating_mul(info.mem_unit.into())
 }
 
 /// Where the workers wait for each other and for the evidence.
@@ -236,12 +267,23 @@ fn open_for(job: &Job, path: &Path) -> Result<File, EngineError> {
         OpenSync::Dsync => OFlags::DSYNC,
         OpenSync::Sync => OFlags::SYNC,
     };
-    match open(path, flags, Mode::empty()) {
-        Ok(fd) => Ok(File::from(fd)),
-        Err(rustix::io::Errno::INVAL) if job.direct => Err(EngineError::NoDirect {
-            path: path.to_owned(),
-        }),
-        Err(errno) => Err(EngineError::file("open", path, errno.into())),
+    let file = match open(path, flags, Mode::empty()) {
+        Ok(fd) => File::from(fd),
+        Err(Errno::INVAL) if job.direct => {
+            return Err(EngineError::NoDirect {
+                path: path.to_owned(),
+            });
+        }
+        Err(errno) => return Err(EngineError::file("open", path, errno.into())),
+    };
+    // A directory opens for reading, and then fails every read.
+    match file.metadata() {
+        Ok(what) if what.is_dir() => {
+            let error = Errno::ISDIR.into();
+            Err(EngineError::file("use", path, error))
+        }
+        Ok(_) => Ok(file),
+        Err(error) => Err(EngineError::file("look at", path, error)),
     }
 }
 

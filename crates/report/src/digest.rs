@@ -119,9 +119,10 @@ fn because(belief: Belief, doubts: &[Doubt]) -> String {
 /// ladder's rate with a flush at the end.
 fn sequential(summary: &Summary<'_>) -> Option<Line> {
     let direct = |rw: Rw| {
-        let found = summary.jobs.iter().filter(move |job| {
-            job.job.rw == rw && job.job.direct && job.group != Group::Sustained
-        });
+        let found = summary
+            .jobs
+            .iter()
+            .filter(move |job| job.job.rw == rw && job.job.direct && job.group != Group::Sustained);
         found.max_by_key(|job| (job.group != Group::WriteLadder, job.job.bs))
     };
     let read = direct(Rw::Read).and_then(|job| job.figure("read_bw"));
@@ -143,13 +144,12 @@ fn sequential(summary: &Summary<'_>) -> Option<Line> {
 /// Random I/O of the smallest blocks, one at a time or at the largest depth.
 fn small_random(summary: &Summary<'_>, deep: bool) -> Option<Line> {
     let smallest = |group: Group| {
-        let jobs = summary.group(group).filter(|job| (job.job.iodepth > 1) == deep);
+        let jobs = summary
+            .group(group)
+            .filter(|job| (job.job.iodepth > 1) == deep);
         jobs.min_by_key(|job| (job.job.bs, std::cmp::Reverse(job.job.iodepth)))
     };
-    let sides = [
-        (Group::RandomRead, "read"),
-        (Group::RandomWrite, "write"),
-    ];
+    let sides = [(Group::RandomRead, "read"), (Group::RandomWrite, "write")];
     let mut subject = None;
     let mut words = Vec::new();
     for (group, verb) in sides {
@@ -173,7 +173,10 @@ fn random_subject(job: &Job) -> String {
 fn durable_append(summary: &Summary<'_>) -> Option<Line> {
     let job = summary.group(Group::Fsync).next()?;
     let figure = job.figure("flush_lat_p50")?;
-    let mut text = format!("{} to make it safe", quantity(figure.unit, figure.stats.median));
+    let mut text = format!(
+        "{} to make it safe",
+        quantity(figure.unit, figure.stats.median)
+    );
     if let Some(p99) = describe::p99_of(job, &figure) {
         text.push_str(&format!(" (p99 {})", quantity(p99.unit, p99.stats.median)));
     }
@@ -190,9 +193,15 @@ fn durable_append(summary: &Summary<'_>) -> Option<Line> {
 /// The one long write, or the median of several with the longest stall.
 fn sustained(summary: &Summary<'_>) -> Option<Line> {
     let job = summary.group(Group::Sustained).next()?;
-    let measured_trials: Vec<&Measurement> =
-        job.completed().filter_map(|trial| trial.measured()).collect();
-    let courses: Vec<Course> = measured_trials.iter().copied().filter_map(Course::of).collect();
+    let measured_trials: Vec<&Measurement> = job
+        .completed()
+        .filter_map(|trial| trial.measured())
+        .collect();
+    let courses: Vec<Course> = measured_trials
+        .iter()
+        .copied()
+        .filter_map(Course::of)
+        .collect();
     let rate = match (measured_trials.as_slice(), courses.as_slice()) {
         ([_], [course]) if course.levels.len() > 1 => describe::levels(&course.levels),
         ([one], [_]) => {
@@ -252,5 +261,80 @@ fn measured(labels: &Labels) -> String {
         Some(_) => "(what it measured is unknown)".to_owned(),
         None if labels.is_empty() => String::new(),
         None => "(trials measured different things)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::warnings::collect;
+    use crate::{fixture, samples};
+    use assay_model::run::Run;
+    use assay_model::storage::Backing;
+
+    fn digest(run: &Run) -> Digest {
+        let summary = Summary::of(run);
+        Digest::of(&summary, &collect(&summary))
+    }
+
+    fn told<'d>(digest: &'d Digest, subject: &str) -> Option<&'d str> {
+        let line = digest.lines.iter().find(|line| line.subject == subject)?;
+        Some(&line.text)
+    }
+
+    /// Only jobs with nothing to complain about.
+    fn calm() -> Run {
+        let mut run = fixture::run();
+        run.trials.retain(|trial| trial.job.name == "seq-read-1m");
+        let planned = &mut run.header.plan.jobs;
+        planned.retain(|planned| planned.job.name == "seq-read-1m");
+        run
+    }
+
+    #[test]
+    fn a_write_is_told_durable_and_not_flushed() {
+        let digest = digest(&fixture::run());
+        assert_eq!(
+            told(&digest, "Sequential"),
+            Some("read 166 MB/s; write 15.9 MB/s durable, 15.9 MB/s not flushed")
+        );
+    }
+
+    #[test]
+    fn the_answer_begins_with_yes_only_without_any_doubt() {
+        let answer = digest(&calm());
+        assert_eq!(answer.belief, Belief::Yes);
+        assert!(answer.because.starts_with("yes: "), "{}", answer.because);
+        let mut two = calm();
+        two.trials.pop();
+        assert_eq!(digest(&two).belief, Belief::WithCare);
+        assert_eq!(digest(&fixture::run()).belief, Belief::InPart);
+        assert_eq!(digest(&samples::empty()).belief, Belief::No);
+    }
+
+    #[test]
+    fn memory_is_never_believed() {
+        let mut run = calm();
+        let backing = Backing::Memory {
+            fs_type: "tmpfs".to_owned(),
+        };
+        run.header.storage.layers.clear();
+        run.header.storage.backing = backing;
+        for trial in &mut run.trials {
+            trial.evidence.as_mut().unwrap().storage = run.header.storage.clone();
+        }
+        let digest = digest(&run);
+        assert_eq!(digest.belief, Belief::No);
+        assert!(digest.because.contains("tmpfs"), "{}", digest.because);
+        let sequential = told(&digest, "Sequential");
+        assert_eq!(sequential, Some("read 166 MB/s in memory"));
+    }
+
+    #[test]
+    fn a_sustained_write_tells_its_cliff_and_its_longest_stall() {
+        let digest = digest(&samples::with_sustained());
+        let text = told(&digest, "Sustained").unwrap();
+        assert!(text.contains("until 1.0 GiB, then 35.7 MB/s"), "{text}");
+        assert!(text.contains("2 stalls, the longest 1.31 s"), "{text}");
     }
 }

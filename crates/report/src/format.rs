@@ -147,7 +147,10 @@ mod tests {
 
     #[test]
     fn a_range_that_no_single_unit_can_tell_names_both() {
-        assert_eq!(range(Unit::BytesPerSec, 2e3, 1.1e9), "2.00 kB/s .. 1.10 GB/s");
+        assert_eq!(
+            range(Unit::BytesPerSec, 2e3, 1.1e9),
+            "2.00 kB/s .. 1.10 GB/s"
+        );
         assert_eq!(range(Unit::Nanos, 870.0, 200e9), "870 ns .. 3 min 20 s");
         assert_eq!(range(Unit::Ratio, 0.4, 0.6), "40 .. 60 %");
     }

@@ -160,9 +160,9 @@ impl Ladder {
             "nothing".to_owned()
         };
         match self {
-            Self::Write => format!(
-                "The speed of memory: {share} had reached a device when the clock stopped."
-            ),
+            Self::Write => {
+                format!("The speed of memory: {share} had reached a device when the clock stopped.")
+            }
             Self::Read => format!("The speed of memory: {share} came from a device."),
         }
     }
@@ -256,7 +256,13 @@ mod tests {
             for way in [Way::Direct, Way::Buffered, Way::EachBlock] {
                 let memory = words(ladder, way, Measured::PageCache);
                 assert!(memory.starts_with("The speed of memory"), "{memory}");
-                let unknown = words(ladder, way, Measured::Unknown { why: "x".to_owned() });
+                let unknown = words(
+                    ladder,
+                    way,
+                    Measured::Unknown {
+                        why: "x".to_owned(),
+                    },
+                );
                 assert_eq!(unknown, "Not known: x.");
             }
         }

@@ -117,7 +117,13 @@ impl Page<'_> {
         self.paragraph("".into(), &name, Some(Tone::Strong))?;
         if let Some(device) = identity::device(storage) {
             let facts = identity::device_facts(device);
-            let wanted = ["bus", "firmware", "made", "life time used", "file behind it"];
+            let wanted = [
+                "bus",
+                "firmware",
+                "made",
+                "life time used",
+                "file behind it",
+            ];
             let words = facts.iter().filter(|(name, _)| wanted.contains(name));
             let words: Vec<String> = words
                 .map(|(name, value)| format!("{name} {value}"))

@@ -39,10 +39,12 @@ impl LoopDevice {
         words.extend_from_slice(options);
         words.push(text(backing));
         let node = run(&words)?;
-        Ok(Self {
+        let device = Self {
             undo: Undo::by(&["losetup", "--detach", &node]),
             node: node.into(),
-        })
+        };
+        device.write_back();
+        Ok(device)
     }
 
     /// Its node in `/dev`.
@@ -62,9 +64,19 @@ impl LoopDevice {
     /// # Errors
     /// When the kernel does not let the setting be changed.
     pub fn write_through(&self) -> Result<(), Unavailable> {
-        let setting = format!("/sys/block/{}/queue/write_cache", self.name());
+        let setting = self.write_cache();
         fs::write(&setting, "write through")
             .map_err(|error| Unavailable(format!("cannot set {setting}: {error}")))
+    }
+
+    /// The setting outlives the file: the next one would inherit it. Where it
+    /// cannot be set there is no volatile cache.
+    fn write_back(&self) {
+        let _ = fs::write(self.write_cache(), "write back");
+    }
+
+    fn write_cache(&self) -> String {
+        format!("/sys/block/{}/queue/write_cache", self.name())
     }
 
     /// Takes the size of the backing file again, which may be none.
@@ -102,5 +114,11 @@ impl LoopDevice {
     /// When `losetup` fails.
     pub fn detach(mut self) -> Result<(), Unavailable> {
         self.undo.now()
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        self.write_back();
     }
 }

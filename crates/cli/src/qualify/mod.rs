@@ -10,7 +10,7 @@ use crate::args::QualifyArgs;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
-use crate::output::{print, say, style};
+use crate::output::{print, style};
 use crate::owner;
 use crate::progress::{Progress, SoFar};
 use crate::stored::store_path;
@@ -173,13 +173,9 @@ fn follow(
                 // What was told is safe: stored first, then shown.
                 store.save_trial(&plan.run_id, &record)?;
                 progress.ended(&record);
-                let stored = ToAgent::Stored {
-                    position: record.position,
-                };
+                let position = record.position;
                 trials.push(*record);
-                host.requests()
-                    .send(&stored)
-                    .map_err(|error| Failure::lost(error.to_string()))?;
+                host.stored(position)?;
             }
             FromAgent::RunDone { end, leftover } => {
                 if let Some(leftover) = leftover {

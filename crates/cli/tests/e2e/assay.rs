@@ -159,19 +159,34 @@ impl Running {
         self.process.id()
     }
 
-    /// Waits for a line that begins so.
-    pub fn await_line(&mut self, beginning: &str) {
-        loop {
-            match self.lines.recv_timeout(HANG) {
-                Ok(line) => {
-                    self.heard.push(line);
-                    if self.heard.last().is_some_and(|l| l.starts_with(beginning)) {
-                        return;
-                    }
-                }
-                Err(_) => panic!("no line '{beginning}': {:#?}", self.heard),
+    /// Waits until it has told of that many finished trials.
+    pub fn await_trials(&mut self, count: usize) {
+        self.await_lines("finished trials", count, is_trial);
+    }
+
+    /// Waits for a line that has these words.
+    pub fn await_words(&mut self, words: &str) {
+        self.await_lines(words, 1, |line| line.contains(words));
+    }
+
+    fn await_lines(&mut self, what: &str, count: usize, fits: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + HANG;
+        while self.heard.iter().filter(|line| fits(line)).count() < count {
+            if !self.hear(deadline) {
+                panic!("it ended before {what}: {:#?}", self.heard);
             }
         }
+    }
+
+    /// Takes the next line; false when there are no more.
+    fn hear(&mut self, deadline: Instant) -> bool {
+        let left = deadline.saturating_duration_since(Instant::now());
+        match self.lines.recv_timeout(left) {
+            Ok(line) if left > Duration::ZERO => self.heard.push(line),
+            Err(RecvTimeoutError::Disconnected) => return false,
+            Ok(_) | Err(RecvTimeoutError::Timeout) => panic!("it hangs: {:#?}", self.heard),
+        }
+        true
     }
 
     /// The agent that the host has started.
@@ -191,14 +206,7 @@ impl Running {
     /// Waits for the end.
     pub fn end(mut self) -> Ended {
         let deadline = Instant::now() + HANG;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            match self.lines.recv_timeout(left) {
-                Ok(line) => self.heard.push(line),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => panic!("it hangs: {:#?}", self.heard),
-            }
-        }
+        while self.hear(deadline) {}
         let status = self.process.wait().expect("it can be waited for");
         let err = self.heard;
         assert!(
@@ -263,15 +271,20 @@ impl Ended {
 
     /// The run's id, if it came so far as to announce it.
     pub fn run_id(&self) -> Option<&str> {
-        let line = self.err.iter().find(|line| line.contains("; run "))?;
-        line.split("; run ").nth(1)?.split(',').next()
+        let keeps = self.err.iter().find(|line| line.starts_with("Keeps "))?;
+        let (_, rest) = keeps.split_once(" run ")?;
+        rest.split(' ').next()
     }
 
     /// Trials that it said had ended.
     pub fn trials_told(&self) -> usize {
-        let told = self.err.iter().filter(|line| line.starts_with('['));
-        told.count()
+        self.err.iter().filter(|line| is_trial(line)).count()
     }
+}
+
+/// Whether a line tells of a finished trial: `[3/18] ...`.
+fn is_trial(line: &str) -> bool {
+    line.starts_with('[')
 }
 
 /// Trials of a job in a run.

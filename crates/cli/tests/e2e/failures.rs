@@ -13,7 +13,7 @@ fn under_way(bed: &Bed, path: &Path, words: &[&str]) -> Running {
     let mut all = vec!["--size", "16M", "--trials", "500", "--only", jobs];
     all.extend_from_slice(words);
     let mut running = bed.qualify(path, &all);
-    running.await_line("[2/");
+    running.await_trials(2);
     running
 }
 
@@ -73,8 +73,13 @@ fn a_file_system_that_turns_read_only() {
 /// As when a card is pulled out of its reader: the reader stays.
 fn pull(device: &LoopDevice, image: &Path) {
     let file = File::options().write(true).open(image).expect("an image");
-    file.set_len(0).expect("it can be cut");
-    device.resize().expect("it can be told");
+    let size = format!("/sys/block/{}/size", device.name());
+    // Until it is told, writes make the file grow again.
+    until("the device is empty", || {
+        file.set_len(0).expect("it can be cut");
+        device.resize().expect("it can be told");
+        fs::read_to_string(&size).expect("a size").trim() == "0"
+    });
 }
 
 #[test]
@@ -111,16 +116,20 @@ fn a_device_that_goes_away_while_it_is_prepared() {
     let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 2048));
     let bed = Bed::new();
     let words = ["--destroy-data", "--size", "2G", "--only", "seq-read-1m"];
+    let before = sectors_written(&device);
     let running = bed.qualify(device.node(), &words);
-    let counters = format!("/sys/block/{}/stat", device.name());
-    until("the device is written", || {
-        let stat = fs::read_to_string(&counters).expect("counters");
-        let sectors = stat.split_whitespace().nth(6).map(str::parse::<u64>);
-        sectors.is_some_and(|sectors| sectors.is_ok_and(|sectors| sectors > 0))
-    });
+    until("it is written", || sectors_written(&device) > before);
     pull(&device, &scratch.join("disk.img"));
     let ended = running.end();
     ended.assert_code(5);
     ended.assert_says(&["assay:", "went away"]);
     assert_eq!(bed.stored("last")["run"]["status"], "failed");
+}
+
+/// Since the kernel made the device, which outlives its files.
+fn sectors_written(device: &LoopDevice) -> u64 {
+    let stat = fs::read_to_string(format!("/sys/block/{}/stat", device.name()));
+    let stat = stat.expect("counters");
+    let sectors = stat.split_whitespace().nth(6).expect("a column");
+    sectors.parse().expect("a number")
 }

@@ -22,7 +22,7 @@ const ENDLESS: [&str; 6] = [
 /// A run with a few trials behind it.
 fn under_way(bed: &Bed, folder: &Path) -> Running {
     let mut running = bed.qualify(folder, &ENDLESS);
-    running.await_line("[3/");
+    running.await_trials(3);
     running
 }
 

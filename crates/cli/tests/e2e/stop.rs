@@ -12,7 +12,7 @@ fn assert_stops(signal: Signal, code: i32) {
     let jobs = "ladder-dsync,seq-read-1m";
     let words = ["--size", "8M", "--trials", "500", "--only", jobs];
     let mut running = bed.qualify(&folder, &words);
-    running.await_line("[2/");
+    running.await_trials(2);
     let agent = running.agent();
     running.signal(signal);
     let ended = running.end();
@@ -84,10 +84,11 @@ fn a_second_ctrl_c_does_not_wait() {
     // Without the agent's answer only the second one can end the host.
     assay_testkit::signal_to(agent, Signal::STOP);
     running.signal(Signal::INT);
-    running.await_line("assay: stopping");
+    running.await_words("stopping");
     running.signal(Signal::INT);
-    running.end().assert_code(130);
+    until("the host ends", || running.has_ended());
     assay_testkit::signal_to(agent, Signal::CONT);
+    running.end().assert_code(130);
     until("the agent ends", || !lives(agent));
     assert!(test_folders(&folder).is_empty());
     let next = bed.short_run(&folder);

@@ -56,13 +56,13 @@ fn files_in_the_folder_stay_however_the_run_ends() {
     assert!(contents(&folder) == before, "after a run to its end");
 
     let mut running = bed.qualify(&folder, &words);
-    running.await_line("[2/");
+    running.await_trials(2);
     running.signal(Signal::INT);
     running.end().assert_code(130);
     assert!(contents(&folder) == before, "after Ctrl-C");
 
     let mut running = bed.qualify(&folder, &words);
-    running.await_line("[2/");
+    running.await_trials(2);
     running.kill(true);
     assert_eq!(test_folders(&folder).len(), names + 1);
     let next = bed.short_run(&folder);
@@ -80,7 +80,7 @@ fn a_file_is_only_read() {
     let words = ["--size", "8M", "--trials", "1", "--json"];
     let ended = bed.qualify(&file, &words).end();
     ended.assert_code(0);
-    ended.assert_says(&["reads 8 MiB", "writes nothing"]);
+    ended.assert_says(&["nothing; reads the first 8 MiB", "film"]);
     for trial in ended.json()["trials"].as_array().unwrap() {
         let written = &trial["totals"]["write"]["bytes"];
         assert_eq!(written, 0, "{}", trial["job"]["name"]);

@@ -1,5 +1,5 @@
-//! Rate over time: of every sequential and sustained job, and of every other
-//! trial in which something stood still.
+//! Rate over time: of sequential and sustained jobs, and of every other trial
+//! in which something stood still.
 
 use super::charts::rate;
 use crate::describe;
@@ -31,11 +31,16 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     })
 }
 
+/// Shorter trials have no course to speak of, unless something stood still.
+const LONG_ENOUGH: usize = 5;
+
 fn is_shown(job: &JobSummary<'_>, course: &Course) -> bool {
-    matches!(
+    let is_told = matches!(
         job.group,
-        Group::WriteLadder | Group::ReadLadder | Group::Sequential | Group::Sustained
-    ) || !course.stalls.is_empty()
+        Group::WriteLadder | Group::ReadLadder | Group::Sequential
+    );
+    let is_long = course.rates.values.len() >= LONG_ENOUGH;
+    job.group == Group::Sustained || (is_told && is_long) || !course.stalls.is_empty()
 }
 
 fn figure(job: &JobSummary<'_>, trial: &JudgedTrial<'_>, course: &Course) -> Markup {

@@ -44,6 +44,7 @@ fn of_job(job: &JobSummary<'_>) -> Markup {
                     thead {
                         tr {
                             @for column in COLUMNS { th scope="col" { (column) } }
+                            @for column in CONDITIONS { th.beside scope="col" { (column) } }
                         }
                     }
                     tbody {
@@ -57,7 +58,7 @@ fn of_job(job: &JobSummary<'_>) -> Markup {
     }
 }
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 10] = [
     "Trial",
     "Of",
     "Label",
@@ -68,9 +69,9 @@ const COLUMNS: [&str; 12] = [
     "Volatile cache",
     "Dirty at stop",
     "Others on the device",
-    "Queue",
-    "CPU and heat",
 ];
+/// Not printed: they are in the section on conditions.
+const CONDITIONS: [&str; 2] = ["Queue", "CPU and heat"];
 
 fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
     let number = trial.record.trial;
@@ -85,7 +86,8 @@ fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
                     @if trial.judgement.is_some() { "nothing moved" }
                     @else { @for measured in trial.labels(None) { (parts::label(&measured)) } }
                 }
-                td colspan="9" { "no evidence of bytes moved" }
+                td colspan="7" { "no evidence of bytes moved" }
+                td.beside colspan="2" {}
             }
         }
         @for (direction, evidence) in rows {
@@ -105,7 +107,7 @@ fn judged(evidence: &DirectionEvidence) -> Markup {
     html! {
         td { (clean(&evidence.because)) }
         td { (or_dash(evidence.device_share.map(percent))) }
-        td {
+        td.whole {
             @for (name, bytes) in &evidence.layers {
                 div { (clean(name)) ": " (Bytes(*bytes)) }
             }
@@ -136,7 +138,7 @@ fn others(trial: &JudgedTrial<'_>) -> String {
 fn conditions(trial: &JudgedTrial<'_>) -> Markup {
     let evidence = trial.record.evidence.as_ref();
     html! {
-        td {
+        td.beside {
             @for queue in evidence.iter().flat_map(|e| &e.queues) {
                 div {
                     (clean(&queue.name)) ": "
@@ -145,7 +147,7 @@ fn conditions(trial: &JudgedTrial<'_>) -> Markup {
                 }
             }
         }
-        td { (or_dash(evidence.map(cpu_and_heat))) }
+        td.beside { (or_dash(evidence.map(cpu_and_heat))) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::charts::share;
 use super::parts;
-use crate::format::{percent, quantity, range, spread};
+use crate::format::{percent, quantity, range};
 use crate::ladder::{Ladder, Way};
 use crate::summary::{JobSummary, Summary};
 use assay_model::metric::Unit;
@@ -59,19 +59,18 @@ fn step(ladder: Ladder, job: &JobSummary<'_>) -> Markup {
             th scope="row" { (way.name()) }
             @match job.figure(ladder.metric()) {
                 Some(figure) => {
-                    @let stats = &figure.stats;
-                    td.n.main data-name="Median" { (quantity(figure.unit, stats.median)) }
-                    td.n data-name="Lowest .. highest" { (spread(figure.unit, stats.median, stats.min, stats.max)) }
+                    td.n.main data-name="Median" { (quantity(figure.unit, figure.stats.median)) }
+                    td.n data-name="Lowest .. highest" { (parts::spread(&figure)) }
                 }
                 None => {
                     td.n.main data-name="Median" { "no result" }
                     td {}
                 }
             }
-            td data-name=(share_header(ladder)) {
+            td.whole data-name=(ladder.share_header()) {
                 @match shares {
                     Some((low, high)) => {
-                        (share::draw(low)) " "
+                        (share::draw(ladder.direction(), low)) " "
                         @if percent(low) == percent(high) { (percent(low)) }
                         @else { (range(Unit::Ratio, low, high)) }
                     }

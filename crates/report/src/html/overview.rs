@@ -7,6 +7,9 @@ use crate::summary::Summary;
 use crate::warnings::{self, Warning};
 use maud::{Markup, html};
 
+/// Jobs named in one warning; each has its own row below.
+const NAMES: usize = 8;
+
 pub fn markup(summary: &Summary<'_>) -> Markup {
     let warnings = warnings::collect(summary);
     let digest = Digest::of(summary, &warnings);
@@ -54,7 +57,7 @@ fn item(warning: &Warning) -> Markup {
     html! {
         li class=(class) {
             strong { (kind) ": " }
-            (warning.message(usize::MAX)) "."
+            (warning.message(NAMES)) "."
             span.remedy { "What to do: " (warning.remedy()) "." }
         }
     }

@@ -1,7 +1,9 @@
 //! Small pieces that several sections use.
 
+use crate::format;
 use crate::identity::Fact;
 use crate::labels::Labels;
+use crate::summary::Figure;
 use crate::text::count;
 use assay_model::label::Measured;
 use maud::{Markup, html};
@@ -26,6 +28,15 @@ pub fn labels(labels: &Labels) -> Markup {
                 " "
             }
         }
+    }
+}
+
+/// Lowest and highest of several trials, in the unit of their median.
+pub fn spread(figure: &Figure) -> String {
+    let stats = &figure.stats;
+    match stats.n {
+        1 => "\u{2013}".to_owned(),
+        _ => format::spread(figure.unit, stats.median, stats.min, stats.max),
     }
 }
 

@@ -3,9 +3,10 @@
 use super::charts::strip::{Strip, common_extent};
 use super::parts;
 use crate::describe;
-use crate::format::{percent, quantity, range, spread};
-use crate::summary::{Figure, Group, JobSummary, Summary};
+use crate::format::{percent, quantity, range};
+use crate::summary::{Figure, Group, JobSummary, Summary, direction_of};
 use crate::text::clean;
+use assay_model::job::Direction;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
@@ -34,7 +35,8 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
         p.soft {
             "The result is the median of the trials; lowest and highest are in its unit. On the strips each ring is a trial and the bar is the \
              95 % interval of the geometric mean; the long tick is the median, the ends are \u{b1}"
-            (percent(extent)) " of it, the same for all, and an arrow points to what lies beyond."
+            (percent(extent)) " of it, the same for all. An arrow is a trial beyond them; a bar without an end \
+             goes on."
         }
         div.scroll.stack tabindex="0" {
             table {
@@ -88,7 +90,7 @@ fn row(job: &JobSummary<'_>, figure: &Figure, strip: &Markup) -> Markup {
             td data-name="Figure" { (describe::metric(&figure.name)) }
             td.n.main data-name="Result" { (quantity(figure.unit, stats.median)) }
             td data-name="Measured" { (parts::labels(&figure.labels)) }
-            td.n data-name="Lowest .. highest" { (spread(figure.unit, stats.median, stats.min, stats.max)) }
+            td.n data-name="Lowest .. highest" { (parts::spread(figure)) }
             td.n data-name="Trials" { (stats.n) }
             td { (strip) }
             td.n data-name="p99" { @if let Some(p99) = p99 { (quantity(p99.unit, p99.stats.median)) } }
@@ -108,6 +110,10 @@ fn strip<'v>(job: &JobSummary<'_>, figure: &Figure, values: &'v [f64]) -> Strip<
         format!("; 95 % interval {range}")
     });
     Strip {
+        class: match direction_of(&figure.name) {
+            Some(Direction::Read) => "read",
+            _ => "write",
+        },
         values,
         median: stats.median,
         interval: stats.interval.map(|interval| (interval.low, interval.high)),

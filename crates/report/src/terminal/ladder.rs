@@ -11,11 +11,7 @@ use std::io;
 
 const BAR: usize = 10;
 
-pub(super) fn write(
-    ladder: Ladder,
-    summary: &Summary<'_>,
-    page: &mut Page<'_>,
-) -> io::Result<()> {
+pub(super) fn write(ladder: Ladder, summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let Some(title) = ladder.title(summary) else {
         return Ok(());
     };

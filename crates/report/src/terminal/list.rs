@@ -85,12 +85,28 @@ fn widths(cells: &[[String; COLUMNS]], columns: usize) -> [usize; COLUMNS] {
 }
 
 fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
-    let padded = cells.iter().zip(widths).map(|(cell, width)| {
-        let cell = shorten(cell, *width);
-        format!("{cell:<width$}")
-    });
+    let padded = cells
+        .iter()
+        .zip(widths)
+        .enumerate()
+        .map(|(index, (cell, width))| {
+            let cell = match index {
+                DEVICE => cut(cell, *width),
+                _ => shorten(cell, *width),
+            };
+            format!("{cell:<width$}")
+        });
     let joined = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
     joined.trim_end().to_owned()
+}
+
+/// What a device is stands at the beginning of its words.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{}…", kept.trim_end_matches([',', ' ']))
 }
 
 #[cfg(test)]

@@ -14,9 +14,8 @@ use std::io;
 const LONGEST_NAME: usize = 24;
 
 pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let is_step = |job: &&JobSummary<'_>| {
-        !matches!(job.group, Group::WriteLadder | Group::ReadLadder)
-    };
+    let is_step =
+        |job: &&JobSummary<'_>| !matches!(job.group, Group::WriteLadder | Group::ReadLadder);
     let rows: Vec<Row> = summary.jobs.iter().filter(is_step).flat_map(rows).collect();
     if rows.is_empty() {
         return Ok(());

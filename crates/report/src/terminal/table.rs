@@ -11,6 +11,9 @@ const INDENT: usize = 2;
 /// Blanks between columns.
 const GAP: usize = 2;
 
+/// Head of the labels.
+const MEASURED: &str = "measured";
+
 /// One column before the labels.
 #[derive(Clone, Copy)]
 pub(super) struct Column {
@@ -74,7 +77,10 @@ impl<const N: usize> Table<N> {
 
     fn header(&self, widths: &[usize; N], page: &mut Page<'_>) -> io::Result<()> {
         let mut heads = self.columns.map(|column| column.head.to_owned()).to_vec();
-        heads.push("measured".to_owned());
+        let width = self.line(&heads, widths).chars().count();
+        if width + GAP + MEASURED.len() <= page.style.columns() {
+            heads.push(MEASURED.to_owned());
+        }
         let header = page.style.paint(Tone::Soft, &self.line(&heads, widths));
         page.line(&header)
     }
@@ -85,9 +91,9 @@ impl<const N: usize> Table<N> {
             if index > 0 {
                 line.push_str(&" ".repeat(GAP));
             }
-            let blanks = widths.get(index).map_or(0, |width| {
-                width.saturating_sub(cell.chars().count())
-            });
+            let blanks = widths
+                .get(index)
+                .map_or(0, |width| width.saturating_sub(cell.chars().count()));
             let right = self.columns.get(index).is_some_and(|column| column.right);
             let (before, after) = if right { (blanks, 0) } else { (0, blanks) };
             line.push_str(&" ".repeat(before));

@@ -46,6 +46,61 @@ fn every_run_fits_80_columns() {
 }
 
 #[test]
+fn three_ways_to_read_stand_together_and_not_among_the_results() {
+    let text = written(&samples::with_read_ladder(), PLAIN);
+    let from = text.find("Three ways to read").unwrap();
+    let to = text.find("\nResults").unwrap();
+    insta::assert_snapshot!(&text[from..to]);
+    assert!(!text[to..].contains("seq-read-1m "), "{text}");
+}
+
+#[test]
+fn columns_are_two_blanks_apart_whatever_is_in_them() {
+    let mut run = fixture::run();
+    let rename = |name: &mut String| {
+        if name == "rand-rw-4k" {
+            *name = "mixed-4k-70-30-qd32".to_owned();
+        }
+    };
+    for planned in &mut run.header.plan.jobs {
+        rename(&mut planned.job.name);
+    }
+    let mut factor = 1;
+    for trial in &mut run.trials {
+        rename(&mut trial.job.name);
+        // 550 kIOPS .. 6 IOPS: every prefix there is.
+        factor *= 3;
+        if let Some(measured) = &mut trial.measured {
+            measured.elapsed_ns = measured.elapsed_ns / 1000 * (factor % 9_973);
+        }
+    }
+    let text = written(&run, PLAIN);
+    let results = &text[text.find("\nResults").unwrap()..text.find("\nWarnings").unwrap()];
+    let figures = results.lines().filter(|line| line.contains(" .. "));
+    let figures: Vec<&str> = figures.skip(1).collect();
+    assert_eq!(figures.len(), 4, "{results}");
+    for row in figures {
+        let cells: Vec<&str> = row.trim().split("  ").filter(|c| !c.is_empty()).collect();
+        assert!(cells.len() >= 3, "{row}");
+    }
+    assert!(
+        results.lines().all(|l| l.chars().count() <= 80),
+        "{results}"
+    );
+}
+
+#[test]
+fn narrow_terminals_get_one_figure_below_the_other() {
+    let narrow = Style {
+        color: false,
+        width: 50,
+    };
+    let text = written(&fixture::run(), narrow);
+    assert!(text.contains("\n  fdatasync\n    15.9 MB/s; low .. high 15.8 .. 16.0;"));
+    assert!(text.lines().all(|l| l.chars().count() <= 50), "{text}");
+}
+
+#[test]
 fn colour_only_repeats_what_the_words_say() {
     let run = samples::with_sustained();
     let colored = written(

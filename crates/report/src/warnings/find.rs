@@ -2,8 +2,8 @@
 //! they differ.
 
 use super::{Stalled, Warning};
-use crate::series::Course;
 use crate::ladder::Way;
+use crate::series::Course;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use assay_model::job::Direction;
@@ -191,7 +191,8 @@ fn unknown(summary: &Summary<'_>) -> Vec<Warning> {
 
 fn unflushed(summary: &Summary<'_>) -> Option<Warning> {
     let jobs = names(summary, |job| {
-        job.group != Group::WriteLadder && job.labels(Some(Direction::Write)).has("device-unflushed")
+        job.group != Group::WriteLadder
+            && job.labels(Some(Direction::Write)).has("device-unflushed")
     });
     (!jobs.is_empty()).then_some(Warning::Unflushed { jobs })
 }

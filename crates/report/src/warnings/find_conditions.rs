@@ -95,7 +95,7 @@ fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
 
 /// Foreign I/O of a trial that cannot be the trial's own, if it is enough to
 /// disturb. Other processes may have been busy elsewhere while the trial's own
-/// flushes committed a journal.
+/// flushes committed a journal, or its own read-ahead came in.
 fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
     let mut foreign = trial.judgement.as_ref()?.foreign.clone()?;
     let measured = trial.measured()?;
@@ -106,9 +106,21 @@ fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
     let commits = measured.flush.count.saturating_add(synced);
     let journal = commits.saturating_mul(COMMIT_BYTES);
     foreign.write_bytes = foreign.write_bytes.saturating_sub(journal);
+    foreign.read_bytes = foreign.read_bytes.saturating_sub(read_ahead(trial));
     let own = measured.read.bytes.saturating_add(measured.write.bytes);
     let others = foreign.read_bytes.saturating_add(foreign.write_bytes);
     (others > FOREIGN_FLOOR.max(own / FOREIGN_SHARE)).then_some(foreign)
+}
+
+/// What a buffered trial may find still coming in from the warming of its
+/// cache: the kernel reads ahead one window while it fills the one before.
+fn read_ahead(trial: &JudgedTrial<'_>) -> u64 {
+    if trial.record.job.direct {
+        return 0;
+    }
+    let queues = trial.record.evidence.iter().flat_map(|e| &e.queues);
+    let widest_kib = queues.filter_map(|queue| queue.read_ahead_kib).max();
+    widest_kib.unwrap_or(0).saturating_mul(2 * KIB)
 }
 
 fn governor(summary: &Summary<'_>) -> Option<Warning> {

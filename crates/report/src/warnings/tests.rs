@@ -152,7 +152,8 @@ fn foreign_io_names_who_and_when() {
     };
     let text = warning.message(9);
     assert!(
-        text.starts_with("others wrote at least 40 MiB on mmcblk0") && text.ends_with("busy then: backup"),
+        text.starts_with("others wrote at least 40 MiB on mmcblk0")
+            && text.ends_with("busy then: backup"),
         "{text}"
     );
     assert!(text.contains(&format!("seq-read-1m #{number}")), "{text}");
@@ -166,6 +167,21 @@ fn what_the_job_itself_caused_is_nobody_elses() {
         read_bytes: 900 * MIB,
         write_bytes: 900 * MIB,
     };
+    // 4 MiB of the read-ahead that warmed its cache came in late.
+    let mut run = samples::with_read_ladder();
+    for trial in trials(&mut run, "read-cached") {
+        let evidence = trial.evidence.as_mut().unwrap();
+        evidence.queues[0].read_ahead_kib = Some(2048);
+        evidence.other_processes = Some(vec![elsewhere.clone()]);
+        for device in &mut evidence.after.devices {
+            device.read_bytes += 4 * MIB;
+        }
+    }
+    run.trials.retain(|trial| trial.job.name == "read-cached");
+    let is_foreign = |w: &Warning| matches!(w, Warning::ForeignIo { .. });
+    let found = warnings(&run);
+    assert!(!found.iter().any(is_foreign), "{found:?}");
+
     // Each of 64 appends committed a journal of 20 KiB.
     let mut run = fixture::run();
     for trial in trials(&mut run, "fsync-append-4k") {
@@ -177,7 +193,6 @@ fn what_the_job_itself_caused_is_nobody_elses() {
         }
     }
     let found = warnings(&run);
-    let is_foreign = |w: &Warning| matches!(w, Warning::ForeignIo { .. });
     assert!(!found.iter().any(is_foreign), "{found:?}");
 }
 
@@ -344,8 +359,16 @@ fn long_lists_are_counted_and_never_cut_by_one() {
         reason: "x".to_owned(),
         jobs: jobs(n),
     };
-    assert!(skipped(3).message(2).starts_with("job-1, job-2 and job-3 did"));
-    assert!(skipped(6).message(2).starts_with("job-1, job-2 and 4 more did"));
+    assert!(
+        skipped(3)
+            .message(2)
+            .starts_with("job-1, job-2 and job-3 did")
+    );
+    assert!(
+        skipped(6)
+            .message(2)
+            .starts_with("job-1, job-2 and 4 more did")
+    );
     let foreign = Warning::ForeignIo {
         device: "mmcblk0".to_owned(),
         read: Bytes(0),

@@ -191,12 +191,7 @@ fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String
 /// Less than this is not worth a word next to more.
 const WORTH_A_WORD: Bytes = Bytes::mib(1);
 
-fn foreign(
-    device: &str,
-    moved: &[(&str, Bytes)],
-    trials: &str,
-    processes: &[String],
-) -> String {
+fn foreign(device: &str, moved: &[(&str, Bytes)], trials: &str, processes: &[String]) -> String {
     let words: Vec<String> = moved
         .iter()
         .filter(|(_, bytes)| *bytes >= WORTH_A_WORD)
@@ -207,7 +202,10 @@ fn foreign(
     } else {
         format!("; busy then: {}", shortened(processes, 3))
     };
-    format!("others {} on {device} during {trials}{who}", enumerate(&words))
+    format!(
+        "others {} on {device} during {trials}{who}",
+        enumerate(&words)
+    )
 }
 
 /// `a (2x)` for every pair.

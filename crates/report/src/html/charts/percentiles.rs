@@ -24,6 +24,10 @@ const MARKS: [(f64, &str); 6] = [
     (0.9999, "99.99 %"),
 ];
 
+/// Where the tail is long, the middle is narrow: the first two names need this
+/// much between them.
+const NAME_WIDTH: f64 = 36.0;
+
 /// One trial's latencies.
 #[derive(Clone, Debug)]
 pub struct Curve {
@@ -65,7 +69,9 @@ pub fn draw(curves: &[Curve], description: &str) -> Markup {
         @for (share, name) in MARKS {
             @if stretch(share) <= nines {
                 line class="grid" x1=(at(x(share))) x2=(at(x(share))) y1=(at(TOP)) y2=(at(HEIGHT - BOTTOM)) {}
-                text class="mid" x=(at(x(share).min(WIDTH - 22.0))) y=(at(HEIGHT - 8.0)) { (name) }
+                @if share > 0.0 || x(MARKS[1].0) - x(share) > NAME_WIDTH {
+                    text class="mid" x=(at(x(share).min(WIDTH - 22.0))) y=(at(HEIGHT - 8.0)) { (name) }
+                }
             }
         }
         @for curve in curves {
@@ -131,6 +137,21 @@ mod tests {
         let kept = thin_out(points);
         assert!(kept.len() < 12, "{}", kept.len());
         assert_eq!((kept[0], kept.last()), ((0.0, 0.0), Some(&(9.99, 0.0))));
+    }
+
+    #[test]
+    fn names_on_the_axis_never_overlap() {
+        let names = |ios: f64| {
+            let points = vec![(0.0, 1e3), (0.5, 1e4), (1.0 - 1.0 / ios, 1e7)];
+            let curve = Curve {
+                direction: None,
+                points,
+            };
+            let drawn = draw(&[curve], "d").into_string();
+            (drawn.contains(">0 %<"), drawn.contains(">50 %<"))
+        };
+        assert_eq!(names(100.0), (true, true));
+        assert_eq!(names(1e6), (false, true));
     }
 
     #[test]

@@ -2,19 +2,25 @@
 
 use super::{at, picture};
 use crate::format::percent;
+use assay_model::job::Direction;
 use maud::{Markup, html};
 
 const WIDTH: f64 = 110.0;
 const HEIGHT: f64 = 12.0;
 
-/// Draws a share, 0 to 1.
+/// Draws a share, 0 to 1, of the bytes of one direction.
 #[must_use]
-pub fn draw(share: f64) -> Markup {
+pub fn draw(direction: Direction, share: f64) -> Markup {
     let filled = share.clamp(0.0, 1.0) * WIDTH;
     let body = html! {
         rect class="track" width=(at(WIDTH)) height=(at(HEIGHT)) rx="2" {}
         rect class="bar" width=(at(filled)) height=(at(HEIGHT)) rx="2" {}
     };
-    let description = format!("{} of the bytes reached the device", percent(share));
-    picture("share write", WIDTH, HEIGHT, &description, &body)
+    let moved = match direction {
+        Direction::Read => "came from",
+        Direction::Write => "reached",
+    };
+    let description = format!("{} of the bytes {moved} the device", percent(share));
+    let class = format!("share {direction}");
+    picture(&class, WIDTH, HEIGHT, &description, &body)
 }

@@ -20,6 +20,8 @@ const NARROWEST: f64 = 0.02;
 /// What one strip shows.
 #[derive(Clone, Debug)]
 pub struct Strip<'a> {
+    /// `read` or `write`, for its colour.
+    pub class: &'static str,
     /// Each trial.
     pub values: &'a [f64],
     /// The 0 % mark.
@@ -65,9 +67,7 @@ impl Strip<'_> {
             @if let Some((low, high)) = self.interval {
                 line class="interval" x1=(at(x(low))) x2=(at(x(high))) y1=(at(MIDDLE)) y2=(at(MIDDLE)) {}
                 @for end in [low, high] {
-                    @if beyond(end) {
-                        path class="dot" d=(arrow(x(end), end > self.median)) {}
-                    } @else {
+                    @if !beyond(end) {
                         line class="interval" x1=(at(x(end))) x2=(at(x(end))) y1=(at(MIDDLE - 4.0)) y2=(at(MIDDLE + 4.0)) {}
                     }
                 }
@@ -80,7 +80,13 @@ impl Strip<'_> {
                 }
             }
         };
-        picture("strip write", WIDTH, HEIGHT, &self.description, &body)
+        picture(
+            &format!("strip {}", self.class),
+            WIDTH,
+            HEIGHT,
+            &self.description,
+            &body,
+        )
     }
 }
 
@@ -115,6 +121,7 @@ mod tests {
 
     fn strip(values: &[f64]) -> Strip<'_> {
         Strip {
+            class: "read",
             values,
             median: 100.0,
             interval: None,
@@ -129,6 +136,17 @@ mod tests {
         assert!((common_extent(&[strip(&calm)]) - 0.02).abs() < 1e-12);
         assert!((common_extent(&[strip(&calm), strip(&wild)]) - 0.5).abs() < 1e-12);
         assert!(common_extent(&[]) > 0.0);
+    }
+
+    #[test]
+    fn an_interval_beyond_the_scale_has_no_end_and_no_arrow() {
+        let wide = Strip {
+            interval: Some((20.0, 110.0)),
+            ..strip(&[100.0])
+        };
+        let drawn = wide.draw(0.5).into_string();
+        assert_eq!(drawn.matches("class=\"interval\"").count(), 2);
+        assert_eq!(drawn.matches("<path").count(), 0);
     }
 
     #[test]
