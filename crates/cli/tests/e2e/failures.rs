@@ -2,7 +2,10 @@
 //! order: with its trials, a clear line and the documented code.
 
 use crate::assay::{Bed, Running, test_folders, text, until};
-use assay_testkit::{LoopDevice, Mount, Scratch, Unavailable, Volume, needs, or_skip, run};
+use assay_testkit::{
+    LoopDevice, Mount, Scratch, Unavailable, Volume, needs, or_skip, run, signal_to,
+};
+use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;
@@ -71,15 +74,19 @@ fn a_file_system_that_turns_read_only() {
 }
 
 /// As when a card is pulled out of its reader: the reader stays.
-fn pull(device: &LoopDevice, image: &Path) {
+fn pull(running: &Running, device: &LoopDevice, image: &Path) {
+    // So that it meets no device that is half gone.
+    let agent = running.agent();
+    signal_to(agent, Signal::STOP);
     let file = File::options().write(true).open(image).expect("an image");
     let size = format!("/sys/block/{}/size", device.name());
-    // Until it is told, writes make the file grow again.
+    // Until it is told, what is written back makes the file grow again.
     until("the device is empty", || {
         file.set_len(0).expect("it can be cut");
         device.resize().expect("it can be told");
         fs::read_to_string(&size).expect("a size").trim() == "0"
     });
+    signal_to(agent, Signal::CONT);
 }
 
 #[test]
@@ -88,7 +95,7 @@ fn a_device_that_goes_away_under_its_file_system() {
     let volume = or_skip!(Volume::new("ext4", 96));
     let bed = Bed::new();
     let running = under_way(&bed, volume.point(), &[]);
-    pull(volume.device(), &volume.image());
+    pull(&running, volume.device(), &volume.image());
     let ended = running.end();
     ended.assert_code(5);
     ended.assert_says(&["assay:", "went away"]);
@@ -102,7 +109,7 @@ fn a_bare_device_that_goes_away() {
     let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 64));
     let bed = Bed::new();
     let running = under_way(&bed, device.node(), &["--destroy-data"]);
-    pull(&device, &scratch.join("disk.img"));
+    pull(&running, &device, &scratch.join("disk.img"));
     let ended = running.end();
     ended.assert_code(5);
     ended.assert_says(&["assay:", "went away"]);
@@ -119,7 +126,7 @@ fn a_device_that_goes_away_while_it_is_prepared() {
     let before = sectors_written(&device);
     let running = bed.qualify(device.node(), &words);
     until("it is written", || sectors_written(&device) > before);
-    pull(&device, &scratch.join("disk.img"));
+    pull(&running, &device, &scratch.join("disk.img"));
     let ended = running.end();
     ended.assert_code(5);
     ended.assert_says(&["assay:", "went away"]);
