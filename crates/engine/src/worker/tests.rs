@@ -1,11 +1,13 @@
 //! The loop against a scripted engine in virtual time: what no real device
 //! does on demand, and every figure exact.
 
+mod scripted;
+
 use super::*;
-use crate::recorder::{Merged, merge};
+use crate::recorder::merge;
 use assay_model::job::{RateLimit, Rw};
 use assay_model::units::{Bytes, Nanos};
-use std::cell::Cell;
+use scripted::{Act, Play};
 use std::os::fd::OwnedFd;
 
 const MS: u64 = 1_000_000;
@@ -13,27 +15,6 @@ const SECOND: u64 = 1_000 * MS;
 /// When the clock starts; anything but 0.
 const START: u64 = 5 * SECOND;
 const BLOCK: u64 = 4096;
-
-/// Time that passes only when the engine works or the worker sleeps.
-#[derive(Clone, Copy)]
-struct Virtual<'a>(&'a AtomicU64);
-
-impl Clock for Virtual<'_> {
-    fn now(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn sleep(&self, ns: u64) {
-        self.0.fetch_add(ns, Ordering::Relaxed);
-    }
-}
-
-/// What the script lets happen to one attempt.
-#[derive(Clone, Copy)]
-struct Act {
-    latency_ns: u64,
-    result: Result<u32, i32>,
-}
 
 /// Moves all of the block after this time.
 fn after(latency_ns: u64) -> Act {
@@ -47,184 +28,6 @@ fn fails(errno: i32) -> Act {
     Act {
         latency_ns: MS,
         result: Err(errno),
-    }
-}
-
-/// Attempt by number -> what happens.
-type Script<'s> = dyn Fn(u64) -> Act + 's;
-
-/// What an engine went through.
-#[derive(Default)]
-struct Log {
-    /// (time, offset, direction) of each attempt.
-    attempts: Vec<(u64, u64, Direction)>,
-    deepest: usize,
-}
-
-/// An engine whose I/Os run side by side for as long as the script says.
-/// `ASYNC` false: each is done when `queue` returns.
-struct Scripted<'s, const ASYNC: bool> {
-    clock: Virtual<'s>,
-    script: &'s Script<'s>,
-    log: &'s Cell<Log>,
-    /// (done at, what came of it).
-    under_way: Vec<(u64, Completion)>,
-    /// Takes no more at a time.
-    room: usize,
-}
-
-impl<const ASYNC: bool> Scripted<'_, ASYNC> {
-    fn attempt(&mut self, mut unit: IoUnit) -> (u64, Completion) {
-        let now_ns = self.clock.now();
-        let mut log = self.log.take();
-        let (offset, _) = unit.remainder();
-        let act = (self.script)(log.attempts.len() as u64);
-        log.attempts.push((now_ns, offset, unit.direction));
-        self.log.set(log);
-        let result = act.result.map(|bytes| bytes.min(unit.left()));
-        (now_ns + act.latency_ns, Completion { unit, result })
-    }
-}
-
-impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
-    const ASYNCHRONOUS: bool = ASYNC;
-
-    fn queue(&mut self, unit: IoUnit) -> QueueStatus {
-        if ASYNC && self.under_way.len() >= self.room {
-            return QueueStatus::Busy(unit);
-        }
-        let (done_ns, completion) = self.attempt(unit);
-        if !ASYNC {
-            self.clock.0.store(done_ns, Ordering::Relaxed);
-            return QueueStatus::Completed(completion);
-        }
-        self.under_way.push((done_ns, completion));
-        let mut log = self.log.take();
-        log.deepest = log.deepest.max(self.under_way.len());
-        self.log.set(log);
-        QueueStatus::Queued
-    }
-
-    fn commit(&mut self) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        min: u32,
-        timeout_ns: Option<u64>,
-        done: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        assert_eq!(min, 1);
-        let now_ns = self.clock.now();
-        let first = self.under_way.iter().map(|&(at, _)| at).min();
-        let first = first.expect("waiting for nothing");
-        let until = timeout_ns.map_or(first, |timeout| first.min(now_ns + timeout));
-        self.clock.0.fetch_max(until, Ordering::Relaxed);
-        let now_ns = self.clock.now();
-        let (ready, rest) = std::mem::take(&mut self.under_way)
-            .into_iter()
-            .partition(|&(at, _)| at <= now_ns);
-        self.under_way = rest;
-        done.extend(ready.into_iter().map(|(_, completion)| completion));
-        Ok(())
-    }
-}
-
-/// A job and how the world treats it.
-struct Play<'s> {
-    job: Job,
-    script: &'s Script<'s>,
-    room: usize,
-    /// What is flushed; a plain file unless a test wants flushes to fail.
-    file: Option<File>,
-    stop: &'s AtomicBool,
-}
-
-/// What came of it.
-struct Played {
-    merged: Merged,
-    /// From clock start.
-    elapsed_ns: u64,
-    still_ramping: bool,
-    halted: bool,
-    /// As told to those who watch.
-    ios_told: u64,
-    log: Log,
-}
-
-static NEVER: AtomicBool = AtomicBool::new(false);
-
-impl<'s> Play<'s> {
-    fn new(job: Job, script: &'s Script<'s>) -> Self {
-        Self {
-            job,
-            script,
-            room: usize::MAX,
-            file: None,
-            stop: &NEVER,
-        }
-    }
-
-    /// On the kind of engine that the depth calls for.
-    fn run(self) -> Played {
-        if self.job.iodepth == 1 {
-            self.synchronous()
-        } else {
-            self.asynchronous()
-        }
-    }
-
-    fn synchronous(self) -> Played {
-        self.on::<false, _>(Played::new)
-    }
-
-    fn asynchronous(self) -> Played {
-        self.on::<true, _>(Played::new)
-    }
-
-    /// Plays it and looks at what is left behind.
-    fn on<const ASYNC: bool, T>(self, look: impl FnOnce(Finished, &Shared<'_>, Log) -> T) -> T {
-        let time = AtomicU64::new(START);
-        let clock = Virtual(&time);
-        let log = Cell::default();
-        let shared = Shared {
-            stop: self.stop,
-            halted: AtomicBool::new(false),
-            bytes: AtomicU64::new(0),
-            ios: AtomicU64::new(0),
-        };
-        let parts = Parts {
-            clock,
-            job: &self.job,
-            shared: &shared,
-            file: self.file.unwrap_or_else(|| tempfile::tempfile().unwrap()),
-            pattern: Pattern::new(&self.job, 1).unwrap(),
-            buffers: buffers(&self.job, 1),
-            seed: 1,
-        };
-        let engine = Scripted::<ASYNC> {
-            clock,
-            script: self.script,
-            log: &log,
-            under_way: Vec::new(),
-            room: self.room,
-        };
-        let finished = Worker::new(engine, parts, START).run().unwrap();
-        look(finished, &shared, log.take())
-    }
-}
-
-impl Played {
-    fn new(finished: Finished, shared: &Shared<'_>, log: Log) -> Self {
-        Self {
-            elapsed_ns: finished.end_ns - START,
-            still_ramping: finished.still_ramping,
-            merged: merge(vec![(finished.recorder, finished.end_ns)]).unwrap(),
-            halted: shared.halted.load(Ordering::Relaxed),
-            ios_told: shared.ios.load(Ordering::Relaxed),
-            log,
-        }
     }
 }
 
