@@ -58,6 +58,11 @@ impl Undo {
         Ok(Self::by(undo))
     }
 
+    /// Whether there is something left to undo.
+    pub(crate) fn is_pending(&self) -> bool {
+        !self.0.is_empty()
+    }
+
     /// Undoes now; nothing is left to do later.
     ///
     /// # Errors
@@ -72,7 +77,7 @@ impl Undo {
 impl Drop for Undo {
     #[expect(clippy::print_stderr, reason = "what is left behind is named")]
     fn drop(&mut self) {
-        if self.0.is_empty() {
+        if !self.is_pending() {
             return;
         }
         if let Err(why) = self.now() {

@@ -113,12 +113,16 @@ impl LoopDevice {
     /// # Errors
     /// When `losetup` fails.
     pub fn detach(mut self) -> Result<(), Unavailable> {
+        self.write_back();
         self.undo.now()
     }
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        self.write_back();
+        // A detached one may be another test's by now.
+        if self.undo.is_pending() {
+            self.write_back();
+        }
     }
 }
