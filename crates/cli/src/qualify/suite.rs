@@ -67,7 +67,7 @@ impl Scale {
             ladder: Bytes::mib(256),
             trial: Nanos::millis(3_500),
             sustained: Nanos::secs(30),
-            sustained_bytes: Bytes::gib(16),
+            sustained_bytes: Bytes::gib(8),
             sustained_trials: 1,
         }
     }

@@ -39,6 +39,26 @@ struct IoEvent {
     result2: i64,
 }
 
+/// `struct __kernel_old_timespec`, which `io_getevents(2)` takes on every
+/// architecture, whatever the C library thinks of time.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+struct KernelTimespec {
+    seconds: libc::c_long,
+    nanoseconds: libc::c_long,
+}
+
+impl KernelTimespec {
+    fn new(span_ns: u64) -> Self {
+        Self {
+            seconds: (span_ns / 1_000_000_000)
+                .try_into()
+                .unwrap_or(libc::c_long::MAX),
+            nanoseconds: (span_ns % 1_000_000_000).try_into().unwrap_or(0),
+        }
+    }
+}
+
 /// A kernel context for asynchronous I/O.
 #[derive(Debug)]
 struct Context(libc::c_ulong);
@@ -148,18 +168,10 @@ impl Libaio {
     }
 
     fn wait(&mut self, min: usize, timeout_ns: Option<u64>) -> io::Result<usize> {
-        let mut time = libc::timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        let time_pointer = match timeout_ns {
-            None => std::ptr::null_mut(),
-            Some(ns) => {
-                time.tv_sec = (ns / 1_000_000_000).try_into().unwrap_or(libc::time_t::MAX);
-                time.tv_nsec = (ns % 1_000_000_000).try_into().unwrap_or(0);
-                &raw mut time
-            }
-        };
+        let mut time = timeout_ns.map(KernelTimespec::new);
+        let time_pointer = time
+            .as_mut()
+            .map_or(std::ptr::null_mut(), |time| &raw mut *time);
         // SAFETY: the kernel writes at most `events.len()` events into
         // `events`, and reads `time` if given; both outlive the call.
         let answer = unsafe {
