@@ -19,9 +19,15 @@ pub enum FrameError {
     /// A length beyond [`MAX_FRAME`].
     #[error("the other side announced a message of {0} bytes; at most {MAX_FRAME} are taken")]
     TooLong(u32),
+    /// A message of our own beyond [`MAX_FRAME`].
+    #[error("a message of {0} bytes is too long to be sent; at most {MAX_FRAME} are taken")]
+    Oversized(usize),
+    /// A message of our own that JSON cannot hold.
+    #[error("a message cannot be written as JSON: {0}")]
+    Unsendable(serde_json::Error),
     /// Not a message of this version.
     #[error("the other side sent something that is not a message of this version: {0}")]
-    NotAMessage(#[from] serde_json::Error),
+    NotAMessage(serde_json::Error),
 }
 
 /// Sends one message and flushes.
@@ -29,15 +35,22 @@ pub enum FrameError {
 /// # Errors
 /// When the stream breaks or the message is longer than [`MAX_FRAME`].
 pub fn send(writer: &mut impl Write, message: &impl Serialize) -> Result<(), FrameError> {
-    let body = serde_json::to_vec(message)?;
-    let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-    if length > MAX_FRAME {
-        return Err(FrameError::TooLong(length));
-    }
-    writer.write_all(&length.to_le_bytes())?;
-    writer.write_all(&body)?;
+    writer.write_all(&encode(message)?)?;
     writer.flush()?;
     Ok(())
+}
+
+/// One message as it is sent.
+pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
+    // The place of the length.
+    let mut frame = vec![0; 4];
+    serde_json::to_writer(&mut frame, message).map_err(FrameError::Unsendable)?;
+    let body = frame.len() - 4;
+    match u32::try_from(body) {
+        Ok(length) if length <= MAX_FRAME => frame[..4].copy_from_slice(&length.to_le_bytes()),
+        _ => return Err(FrameError::Oversized(body)),
+    }
+    Ok(frame)
 }
 
 /// Takes one message; `None` when the stream ended between messages.
@@ -46,7 +59,7 @@ pub fn send(writer: &mut impl Write, message: &impl Serialize) -> Result<(), Fra
 /// When the stream breaks or ends within a message, or holds something else.
 pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>, FrameError> {
     let mut length = [0; 4];
-    match reader.read(&mut length)? {
+    match first_bytes(reader, &mut length)? {
         0 => return Ok(None),
         got => reader.read_exact(&mut length[got..])?,
     }
@@ -60,7 +73,18 @@ pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>,
     if got < length as usize {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    Ok(Some(serde_json::from_slice(&body)?))
+    let message = serde_json::from_slice(&body).map_err(FrameError::NotAMessage)?;
+    Ok(Some(message))
+}
+
+/// As `read`, but a signal is no end.
+fn first_bytes(reader: &mut impl Read, buffer: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match reader.read(buffer) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            got => return got,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -78,6 +102,16 @@ mod tests {
         assert_eq!(first, Some(ToAgent::Hello { version: 1 }));
         assert_eq!(receive(&mut reader).unwrap(), Some(ToAgent::Cancel));
         assert_eq!(receive::<ToAgent>(&mut reader).unwrap(), None);
+    }
+
+    #[test]
+    fn a_message_of_our_own_that_is_too_long_is_not_blamed_on_the_other_side() {
+        let mut stream = Vec::new();
+        let long = "x".repeat(MAX_FRAME as usize);
+        let error = send(&mut stream, &long).unwrap_err();
+        assert!(matches!(error, FrameError::Oversized(_)), "{error}");
+        assert!(!error.to_string().contains("other side"), "{error}");
+        assert!(stream.is_empty());
     }
 
     #[test]

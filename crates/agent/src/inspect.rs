@@ -7,12 +7,13 @@ use assay_probe::roots::Roots;
 use assay_probe::{safety, stack, system};
 use rustix::fs::{Access, access};
 use std::fs::{self, File};
+use std::io;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Looks at a path. Nothing is written.
 pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal> {
-    let path = fs::canonicalize(path).map_err(|error| cannot_look(path, &error))?;
+    let path = fs::canonicalize(path).map_err(|error| cannot_look(path, error))?;
     let storage = stack::resolve(roots, &path).map_err(|error| refuse(error.to_string()))?;
     let kind = kind_of(&path, storage.total)?;
     let in_use = match (&kind, storage.top()) {
@@ -48,7 +49,7 @@ pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Vec<String> {
 }
 
 fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {
-    let meta = fs::metadata(path).map_err(|error| cannot_look(path, &error))?;
+    let meta = fs::metadata(path).map_err(|error| cannot_look(path, error))?;
     if meta.is_dir() {
         let writable = access(path, Access::WRITE_OK | Access::EXEC_OK).is_ok();
         return Ok(PathKind::Directory { writable });
@@ -57,21 +58,15 @@ fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {
         let size = total.unwrap_or(Bytes(0));
         return Ok(PathKind::Device { size });
     }
-    let file = File::open(path).map_err(|error| cannot_look(path, &error))?;
+    let file = File::open(path).map_err(|error| cannot_look(path, error))?;
     Ok(PathKind::File {
         length: Bytes(meta.len()),
         written: assay_engine::layout::is_written(&file),
     })
 }
 
-fn cannot_look(path: &Path, error: &std::io::Error) -> Refusal {
-    refuse(match error.kind() {
-        std::io::ErrorKind::NotFound => format!("{} does not exist", path.display()),
-        std::io::ErrorKind::PermissionDenied => {
-            format!("no permission to look at {}", path.display())
-        }
-        _ => format!("cannot look at {}: {error}", path.display()),
-    })
+fn cannot_look(path: &Path, error: io::Error) -> Refusal {
+    refuse(stack::ResolveError::new(path, error).to_string())
 }
 
 /// The path is at fault.

@@ -6,8 +6,11 @@
 
 mod fatal;
 pub mod frame;
+mod inbox;
 mod inspect;
+mod outbox;
 mod serve;
+mod stops;
 mod trial;
 mod watch;
 mod workspace;

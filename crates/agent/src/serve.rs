@@ -1,126 +1,141 @@
 //! A session: requests in, records out.
 
 use crate::fatal::Fatal;
-use crate::frame::{FrameError, receive, send};
+use crate::frame::FrameError;
+use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::{inspect, uses};
+use crate::outbox::Outbox;
 use crate::trial::{Bench, Ended};
 use crate::workspace::{Workspace, sweep};
 use assay_engine::{EngineError, Progress, layout};
 use assay_model::job::FileState;
-use assay_model::plan::{Place, Plan};
+use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Leftover, Refusal, RunEnd, ToAgent, WIRE_VERSION};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::{Handle, Signals};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 
-/// Serves a host until it closes the stream. A broken or closed stream stops
-/// the trial under way and removes the test files.
+/// Serves a host until it closes the stream. A broken or closed stream, or a
+/// signal that asks to end, stops the trial under way and removes the test
+/// files.
 ///
 /// # Errors
-/// When the stream breaks.
-pub fn serve(reader: impl Read + Send + 'static, writer: impl Write) -> Result<(), FrameError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    stop_on_signals(&stop);
-    let requests = listen(reader, Arc::clone(&stop));
-    Session {
-        writer,
-        requests,
-        stop,
+/// When a stream breaks, or what the host sends is not a message; it is told
+/// before, if it still listens.
+pub fn serve(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+) -> Result<(), FrameError> {
+    let (inbox, ending) = Inbox::open(reader);
+    let signals = EndingSignals::catch(ending.clone());
+    let outbox = Outbox::open(writer, ending)?;
+    let mut session = Session {
+        outbox,
+        inbox,
         roots: Roots::default(),
+    };
+    let ended = session.run().and_then(|()| session.inbox.close());
+    if let Err(error) = &ended {
+        // The last word, whether or not it is heard.
+        let message = format!("the agent ends: {error}");
+        let usage = false;
+        let _ = session
+            .outbox
+            .send(&FromAgent::Refused(Refusal { usage, message }));
     }
-    .run()
+    drop(signals);
+    ended
 }
 
-/// A request to end the process ends the trial first and cleans up.
-fn stop_on_signals(stop: &Arc<AtomicBool>) {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
+/// Signals that ask the process to end. It ends the trial first, and cleans up.
+struct EndingSignals(Option<Handle>);
+
+impl EndingSignals {
+    fn catch(ending: Ending) -> Self {
         // Cannot fail for these signals; without it the next start cleans up.
-        let _ = signal_hook::flag::register(signal, Arc::clone(stop));
+        let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
+            return Self(None);
+        };
+        let handle = signals.handle();
+        std::thread::spawn(move || signals.forever().for_each(|_| ending.end(Ok(()))));
+        Self(Some(handle))
     }
 }
 
-/// Reads requests on a thread of its own, so that a cancel, or the end of the
-/// stream, is heard while a trial runs.
-fn listen(mut reader: impl Read + Send + 'static, stop: Arc<AtomicBool>) -> Receiver<ToAgent> {
-    let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        while let Ok(Some(request)) = receive::<ToAgent>(&mut reader) {
-            if request == ToAgent::Cancel {
-                stop.store(true, Ordering::Relaxed);
-            }
-            if sender.send(request).is_err() {
-                return;
-            }
+impl Drop for EndingSignals {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.close();
         }
-        stop.store(true, Ordering::Relaxed);
-    });
-    receiver
+    }
 }
 
-struct Session<W> {
-    writer: W,
-    /// Ends when the host has closed the stream.
-    requests: Receiver<ToAgent>,
-    stop: Arc<AtomicBool>,
+struct Session {
+    outbox: Outbox,
+    inbox: Inbox,
     roots: Roots,
 }
 
-impl<W: Write> Session<W> {
-    fn run(mut self) -> Result<(), FrameError> {
-        while let Ok(request) = self.requests.recv() {
-            match request {
-                ToAgent::Hello { .. } => self.send(&FromAgent::Hello {
-                    version: WIRE_VERSION,
-                })?,
-                ToAgent::Inspect { path } => {
-                    let answer = match inspect(&self.roots, &path) {
-                        Ok(inspection) => FromAgent::Inspected(Box::new(inspection)),
-                        Err(refusal) => FromAgent::Refused(refusal),
-                    };
-                    self.send(&answer)?;
-                }
-                ToAgent::Sweep { directory } => self.send(&FromAgent::Swept {
-                    leftovers: sweep(&directory),
-                })?,
-                ToAgent::Run { plan } => self.run_plan(&plan)?,
-                ToAgent::Stored { .. } | ToAgent::Cancel => {}
+impl Session {
+    fn run(&mut self) -> Result<(), FrameError> {
+        while let Some(event) = self.inbox.next() {
+            match event {
+                Event::Run(plan, stop) => self.run_plan(&plan, &stop)?,
+                Event::Request(request) => self.answer(&request)?,
             }
         }
         Ok(())
     }
 
-    fn send(&mut self, message: &FromAgent) -> Result<(), FrameError> {
-        send(&mut self.writer, message)
+    fn answer(&self, request: &ToAgent) -> Result<(), FrameError> {
+        let answer = match request {
+            ToAgent::Hello { .. } => FromAgent::Hello {
+                version: WIRE_VERSION,
+            },
+            ToAgent::Inspect { path } => match inspect(&self.roots, path) {
+                Ok(inspection) => FromAgent::Inspected(Box::new(inspection)),
+                Err(refusal) => FromAgent::Refused(refusal),
+            },
+            ToAgent::Sweep { directory } => FromAgent::Swept {
+                leftovers: sweep(directory),
+            },
+            // A run is an event of its own; the others came too late for one.
+            ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::Cancel => return Ok(()),
+        };
+        self.outbox.send(&answer)
     }
 
-    fn run_plan(&mut self, plan: &Plan) -> Result<(), FrameError> {
-        let answer = match self.try_plan(plan) {
+    fn run_plan(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<(), FrameError> {
+        let answer = match self.try_plan(plan, stop) {
             Ok((end, leftover)) => FromAgent::RunDone { end, leftover },
             Err(Abort::Refused(refusal)) => FromAgent::Refused(refusal),
             Err(Abort::Link(error)) => return Err(error),
         };
-        self.send(&answer)
+        self.outbox.send(&answer)
     }
 
     /// How the run ended, and what of it could not be removed.
-    fn try_plan(&mut self, plan: &Plan) -> Result<(RunEnd, Option<Leftover>), Abort> {
+    fn try_plan(
+        &mut self,
+        plan: &Plan,
+        stop: &AtomicBool,
+    ) -> Result<(RunEnd, Option<Leftover>), Abort> {
         let storage = self.admit(plan)?;
         let workspace = Workspace::new(plan).map_err(|error| {
             let place = plan.place.path().display();
             refused(format!("cannot make test files in {place}: {error}"))
         })?;
-        let end = match self.prepare_data(plan, &storage, &workspace)? {
+        let end = match self.prepare_data(plan, &storage, &workspace, stop) {
             Some(end) => end,
-            None => self.run_trials(plan, &storage, &workspace)?,
+            None => self.run_trials(plan, &storage, &workspace, stop)?,
         };
         Ok((end, workspace.clear()))
     }
@@ -150,35 +165,19 @@ impl<W: Write> Session<W> {
 
     /// Writes the test file for real. A result ends the run.
     fn prepare_data(
-        &mut self,
+        &self,
         plan: &Plan,
         storage: &Storage,
         workspace: &Workspace,
-    ) -> Result<Option<RunEnd>, Abort> {
-        let wanted =
-            |planned: &assay_model::plan::PlannedJob| planned.job.file_state == FileState::Written;
+        stop: &AtomicBool,
+    ) -> Option<RunEnd> {
+        let wanted = |planned: &PlannedJob| planned.job.file_state == FileState::Written;
         if matches!(workspace, Workspace::File(_)) || !plan.jobs.iter().any(wanted) {
-            return Ok(None);
+            return None;
         }
-        let mut broken = None;
-        let written = {
-            let (writer, stop) = (&mut self.writer, &self.stop);
-            let mut tell = |done: Bytes| {
-                let message = FromAgent::Preparing {
-                    done,
-                    total: plan.file_size,
-                };
-                if let Err(error) = send(writer, &message) {
-                    stop.store(true, Ordering::Relaxed);
-                    broken = Some(error);
-                }
-            };
-            write_data(&workspace.data(), plan, stop, &mut tell)
-        };
-        if let Some(error) = broken {
-            return Err(Abort::Link(error));
-        }
-        Ok(match written {
+        let total = plan.file_size;
+        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
+        match write_data(&workspace.data(), plan, stop, &mut tell) {
             Ok(()) => None,
             Err(EngineError::Stopped) => Some(RunEnd::Cancelled),
             Err(error) => {
@@ -186,7 +185,7 @@ impl<W: Write> Session<W> {
                 let fatal = Fatal::of(&error, errno, &self.roots, storage);
                 Some(fatal.map_or(RunEnd::Failed { error }, RunEnd::from))
             }
-        })
+        }
     }
 
     fn run_trials(
@@ -194,28 +193,26 @@ impl<W: Write> Session<W> {
         plan: &Plan,
         storage: &Storage,
         workspace: &Workspace,
+        stop: &AtomicBool,
     ) -> Result<RunEnd, Abort> {
         for (position, slot) in (0..).zip(&plan.order) {
-            if self.stop.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
                 return Ok(RunEnd::Cancelled);
             }
             let Some(planned) = plan.jobs.get(slot.job) else {
                 return Err(refused(format!("the plan has no job {}", slot.job)));
             };
-            self.send(&FromAgent::TrialStarted { position })?;
+            self.outbox.send(&FromAgent::TrialStarted { position })?;
             let bench = Bench {
                 roots: &self.roots,
                 storage,
                 workspace,
-                stop: &self.stop,
+                stop,
                 seed: plan.seed,
             };
-            let writer = &mut self.writer;
-            // A host that does not hear progress does not hear the result
-            // either: that one is told.
-            let mut tell = |progress: Progress| drop(send(writer, &told(progress)));
+            let mut tell = |progress: Progress| self.outbox.tell(&told(progress));
             let Ended { record, fatal } = bench.run(&planned.job, slot.trial, position, &mut tell);
-            self.send(&FromAgent::TrialDone(Box::new(record)))?;
+            self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
             if let Some(fatal) = fatal {
                 return Ok(fatal.into());
             }
@@ -225,11 +222,15 @@ impl<W: Write> Session<W> {
     }
 
     /// Waits until the host has stored a trial: its writing must not fall into
-    /// the next one.
-    fn await_stored(&self, position: u32) {
-        while let Ok(request) = self.requests.recv() {
-            if request == (ToAgent::Stored { position }) || request == ToAgent::Cancel {
-                return;
+    /// the next one. A cancel and the end of the session end the wait.
+    fn await_stored(&mut self, position: u32) {
+        while let Some(event) = self.inbox.next() {
+            match event {
+                Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
+                    return;
+                }
+                Event::Request(ToAgent::Cancel) => return,
+                Event::Request(_) | Event::Run(..) => {}
             }
         }
     }
@@ -254,11 +255,7 @@ fn write_data(
         .write(true)
         .create_new(!is_device)
         .open(path)
-        .map_err(|source| EngineError::File {
-            operation: "create",
-            path: path.to_owned(),
-            source,
-        })?;
+        .map_err(|error| EngineError::file("create", path, error))?;
     let seed = SplitMix64::new(plan.seed).next_u64();
     layout::write(&file, path, plan.file_size, seed, stop, tell)
 }

@@ -12,7 +12,7 @@ use assay_model::storage::Storage;
 use assay_model::trial::{IoErrorRecord, Measurement, Outcome, TrialRecord};
 use assay_probe::roots::Roots;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -95,9 +95,9 @@ impl Bench<'_> {
             FileState::Fresh => self
                 .workspace
                 .fresh()
-                .map_err(|error| failed("create", &self.workspace.data(), error))?,
+                .map_err(|error| EngineError::file("create", &self.workspace.data(), error))?,
         };
-        let file = File::open(&path).map_err(|error| failed("open", &path, error))?;
+        let file = File::open(&path).map_err(|error| EngineError::file("open", &path, error))?;
         match job.cache_state {
             CacheState::AsIs => {}
             CacheState::Cold => page_cache::evict(&file, &path)?,
@@ -125,14 +125,6 @@ impl Bench<'_> {
     fn failed(&self, error: String, errno: Option<i32>) -> (Outcome, Option<Fatal>) {
         let fatal = Fatal::of(&error, errno, self.roots, self.storage);
         (Outcome::Failed { error }, fatal)
-    }
-}
-
-fn failed(operation: &'static str, path: &Path, source: std::io::Error) -> EngineError {
-    EngineError::File {
-        operation,
-        path: path.to_owned(),
-        source,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The evidence around one trial, and its progress.
 
-use assay_engine::{Observer, Progress, page_cache};
+use assay_engine::{Observer, Progress, Start, page_cache};
 use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::storage::Storage;
 use assay_probe::counters;
@@ -57,41 +57,140 @@ impl<'a> Watch<'a> {
         })
     }
 
+    /// What takes long comes after the counters: I/O is measured until now, or
+    /// from now on.
+    fn counters_first(&self) -> Moment {
+        let counters = snapshot(self.roots, self.storage);
+        let file_cache = page_cache::look(&self.file);
+        Moment {
+            snapshot: Snapshot {
+                file_cache,
+                ..counters
+            },
+            processes: self.processes(),
+        }
+    }
+
+    /// What takes long comes before the counters: the clock starts after them.
+    fn counters_last(&self) -> Moment {
+        let processes = self.processes();
+        let file_cache = page_cache::look(&self.file);
+        Moment {
+            snapshot: Snapshot {
+                file_cache,
+                ..snapshot(self.roots, self.storage)
+            },
+            processes,
+        }
+    }
+
     fn processes(&self) -> ProcessIoTable {
         ProcessIoTable::take(self.roots, &[std::process::id()])
     }
 }
 
 impl Observer for Watch<'_> {
-    /// What takes long comes first, so that the counters are as close to the
-    /// clock as can be.
-    fn clock_starts(&mut self) {
-        let processes = self.processes();
-        let file_cache = page_cache::look(&self.file);
-        let snapshot = snapshot(self.roots, self.storage);
-        self.before = Some(Moment {
-            snapshot: Snapshot {
-                file_cache,
-                ..snapshot
-            },
-            processes,
-        });
+    /// The counters are read as close to the clock as can be.
+    fn clock_starts(&mut self, start: Start) {
+        let moment = match start {
+            Start::Held => self.counters_last(),
+            Start::Running => self.counters_first(),
+        };
+        self.before = Some(moment);
     }
 
-    /// The other way round: counters first.
     fn clock_stopped(&mut self) {
-        let snapshot = snapshot(self.roots, self.storage);
-        let file_cache = page_cache::look(&self.file);
-        self.after = Some(Moment {
-            snapshot: Snapshot {
-                file_cache,
-                ..snapshot
-            },
-            processes: self.processes(),
-        });
+        self.after = Some(self.counters_first());
     }
 
     fn progress(&mut self, progress: Progress) {
         (self.tell)(progress);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_engine::measure;
+    use assay_model::job::{Job, Rw};
+    use assay_model::storage::Backing;
+    use assay_model::units::{Bytes, Nanos};
+    use rustix::fs::{CWD, Mode, mkfifoat};
+    use rustix::time::{ClockId, clock_gettime};
+    use std::fs::{self, OpenOptions};
+    use std::path::PathBuf;
+    use std::sync::atomic::AtomicBool;
+
+    fn now_ns() -> u64 {
+        let now = clock_gettime(ClockId::Monotonic);
+        u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap()
+    }
+
+    fn storage() -> Storage {
+        Storage {
+            path: PathBuf::from("/data"),
+            mount: None,
+            backing: Backing::Unknown {
+                why: "a test".to_owned(),
+            },
+            layers: Vec::new(),
+            total: None,
+            available: None,
+        }
+    }
+
+    /// Whether the counters are read before the processes are, on a system with
+    /// one process, whose account is a pipe: it tells when it is read.
+    fn counters_come_first(start: Start) -> bool {
+        let folder = tempfile::tempdir().unwrap();
+        let process = folder.path().join("proc/4711");
+        fs::create_dir_all(&process).unwrap();
+        let account = process.join("io");
+        mkfifoat(CWD, &account, Mode::RUSR | Mode::WUSR).unwrap();
+        let roots = Roots::under(folder.path());
+        let storage = storage();
+        let file = tempfile::tempfile().unwrap();
+        let mut tell = |_| {};
+        let mut watch = Watch::new(&roots, &storage, file, &mut tell);
+        let processes_ns = std::thread::scope(|scope| {
+            let walk = scope.spawn(|| {
+                // Opens when the reader does, who then waits until it closes.
+                let pipe = OpenOptions::new().write(true).open(&account).unwrap();
+                let opened_ns = now_ns();
+                drop(pipe);
+                opened_ns
+            });
+            watch.clock_starts(start);
+            walk.join().unwrap()
+        });
+        watch.before.unwrap().snapshot.at_ns < processes_ns
+    }
+
+    #[test]
+    fn the_counters_are_read_as_close_to_the_clock_as_can_be() {
+        assert!(!counters_come_first(Start::Held), "right before it");
+        assert!(counters_come_first(Start::Running), "right after it");
+    }
+
+    #[test]
+    fn a_ramp_is_outside_the_evidence() {
+        let data = tempfile::NamedTempFile::new().unwrap();
+        data.as_file().set_len(1 << 20).unwrap();
+        let ramp = Nanos::millis(50);
+        let job = Job {
+            time_based: true,
+            ramp_time: ramp,
+            runtime: Some(Nanos::millis(20)),
+            ..Job::new("ramp", Rw::RandRead, Bytes::kib(4), Bytes::mib(1))
+        };
+        let (roots, storage) = (Roots::default(), storage());
+        let mut tell = |_| {};
+        let mut watch = Watch::new(&roots, &storage, data.reopen().unwrap(), &mut tell);
+        let begin_ns = now_ns();
+        let never = AtomicBool::new(false);
+        measure(&job, data.path(), 1, &never, &mut watch).unwrap();
+        let evidence = watch.into_evidence().unwrap();
+        assert!(evidence.before.at_ns >= begin_ns + ramp.0);
+        assert!(evidence.after.at_ns > evidence.before.at_ns);
     }
 }

@@ -5,15 +5,20 @@
 //! as the run lives. A folder of that name whose owner file is not locked was
 //! left by a killed run and may be swept away. Nothing else is ever removed.
 
+mod removal;
+mod sweep;
+
+pub(crate) use sweep::sweep;
+
 use assay_model::plan::{Place, Plan};
-use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
+use removal::{remove, take_away};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 const PREFIX: &str = ".assay-";
 const OWNER: &str = "owner.json";
@@ -21,9 +26,6 @@ const OWNER: &str = "owner.json";
 const DATA: &str = "data";
 /// The file of jobs that write a new one.
 const FRESH: &str = "fresh";
-
-/// A run has long locked and written its owner file after this time.
-const STARTING: Duration = Duration::from_secs(60);
 
 /// Says whose the folder is.
 #[derive(Debug, Serialize, Deserialize)]
@@ -50,8 +52,9 @@ pub(crate) enum Workspace {
 pub(crate) struct Folder {
     path: PathBuf,
     run_id: String,
-    /// Locked; the lock ends with the process, however it ends.
-    _owner: File,
+    /// The owner file, locked; the lock ends with the process, however it
+    /// ends. `None` while the folder is being made.
+    owner: Option<File>,
 }
 
 impl Workspace {
@@ -79,12 +82,13 @@ impl Workspace {
         }
     }
 
-    /// A place to write a new file to: emptied, or the device itself.
+    /// A place to write a new file to: empty, or the device itself.
     pub(crate) fn fresh(&self) -> io::Result<PathBuf> {
         match self {
             Self::Folder(folder) => {
                 let path = folder.path.join(FRESH);
-                File::create(&path)?;
+                remove_if_there(&path)?;
+                create_new(&path)?;
                 Ok(path)
             }
             Self::File(path) | Self::Device { path, .. } => Ok(path.clone()),
@@ -109,9 +113,7 @@ impl Workspace {
         let Self::Folder(folder) = self else {
             return Ok(());
         };
-        let path = folder.path.join(FRESH);
-        if path.exists() {
-            fs::remove_file(&path)?;
+        if remove_if_there(&folder.path.join(FRESH))? {
             rustix::fs::syncfs(File::open(&folder.path)?)?;
         }
         Ok(())
@@ -121,22 +123,28 @@ impl Workspace {
 impl Folder {
     fn new(parent: &Path, run_id: &str) -> io::Result<Self> {
         let path = parent.join(format!("{PREFIX}{run_id}"));
-        fs::create_dir(&path)?;
-        let owner = Owner {
-            about: "Test files of assay. They may be removed when assay is not running.".to_owned(),
-            run_id: run_id.to_owned(),
-        };
-        let file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .open(path.join(OWNER))?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        serde_json::to_writer(&file, &owner)?;
-        Ok(Self {
+        // Nobody else's business, and nobody else's links in it.
+        DirBuilder::new().mode(0o700).create(&path)?;
+        // From here on the folder goes with this value, however far it comes.
+        let mut folder = Self {
             path,
             run_id: run_id.to_owned(),
-            _owner: file,
-        })
+            owner: None,
+        };
+        folder.owner = Some(folder.own()?);
+        Ok(folder)
+    }
+
+    /// Makes the owner file and locks it.
+    fn own(&self) -> io::Result<File> {
+        let owner = Owner {
+            about: "Test files of assay. They may be removed when assay is not running.".to_owned(),
+            run_id: self.run_id.clone(),
+        };
+        let file = create_new(&self.path.join(OWNER))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        serde_json::to_writer(&file, &owner)?;
+        Ok(file)
     }
 }
 
@@ -147,128 +155,75 @@ impl Drop for Folder {
     }
 }
 
-/// Removes the files that assay makes in a test folder, and the folder when
-/// nothing else is in it. The owner file goes last: while it is there, an
-/// interrupted removal can be taken up again.
-fn remove(folder: &Path) -> io::Result<()> {
-    for name in [DATA, FRESH, OWNER] {
-        match fs::remove_file(folder.join(name)) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
-    }
-    match fs::remove_dir(folder) {
-        // Gone with the storage it was on.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+/// Makes a file that was not there, not even as a link.
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
-/// Removes the test folders that killed runs left in `directory`.
-pub(crate) fn sweep(directory: &Path) -> Vec<Leftover> {
-    let Ok(entries) = fs::read_dir(directory) else {
-        return Vec::new();
-    };
-    entries
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let is_folder = entry.file_type().ok()?.is_dir();
-            let name = entry.file_name();
-            let run_id = name.to_str()?.strip_prefix(PREFIX)?;
-            is_folder.then(|| sweep_one(&entry.path(), run_id))?
-        })
-        .collect()
-}
-
-/// One folder with the right name; `None` when it is not a leftover of ours.
-fn sweep_one(folder: &Path, run_id: &str) -> Option<Leftover> {
-    let file = File::open(folder.join(OWNER)).ok()?;
-    let ours = serde_json::from_reader::<_, Owner>(&file).is_ok_and(|o| o.run_id == run_id);
-    let unfinished = file.metadata().is_ok_and(|meta| was_never_written(&meta));
-    let abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    if !(ours || unfinished) || !abandoned {
-        return None;
-    }
-    Some(take_away(folder, run_id))
-}
-
-/// Killed between making the owner file and writing it. A young empty file may
-/// be that of a run which is just starting.
-fn was_never_written(owner: &fs::Metadata) -> bool {
-    let age = owner.modified().ok().and_then(|time| time.elapsed().ok());
-    owner.len() == 0 && age.is_some_and(|age| age > STARTING)
-}
-
-/// Removes a test folder, and says what was there and whether it worked.
-fn take_away(folder: &Path, run_id: &str) -> Leftover {
-    let size = [DATA, FRESH]
-        .iter()
-        .filter_map(|name| fs::symlink_metadata(folder.join(name)).ok())
-        .map(|meta| meta.len())
-        .sum();
-    Leftover {
-        folder: folder.to_owned(),
-        run_id: run_id.to_owned(),
-        size: Bytes(size),
-        problem: remove(folder).err().map(|error| error.to_string()),
+/// Removes a file or link; whether there was one.
+fn remove_if_there(path: &Path) -> io::Result<bool> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
-    fn folder(parent: &Path, run_id: &str) -> Folder {
-        let folder = Folder::new(parent, run_id).unwrap();
-        fs::write(folder.path.join(DATA), [1; 1000]).unwrap();
-        folder
+    fn workspace(parent: &Path) -> (PathBuf, Workspace) {
+        let folder = Folder::new(parent, "abc").unwrap();
+        (folder.path.clone(), Workspace::Folder(folder))
     }
 
     #[test]
-    fn a_folder_goes_with_its_run() {
+    fn a_folder_is_private_and_goes_with_its_run() {
         let parent = tempfile::tempdir().unwrap();
-        drop(folder(parent.path(), "abc"));
+        let folder = Folder::new(parent.path(), "abc").unwrap();
+        fs::write(folder.path.join(DATA), [1; 1000]).unwrap();
+        let mode = fs::metadata(&folder.path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        drop(folder);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
 
     #[test]
-    fn a_living_run_is_left_alone_and_a_killed_one_swept() {
+    fn a_folder_that_cannot_be_owned_goes_too() {
         let parent = tempfile::tempdir().unwrap();
-        let living = folder(parent.path(), "living");
-        assert_eq!(sweep(parent.path()), []);
-
-        // A kill: the lock is gone, the files stay.
-        let path = living.path.clone();
-        let Folder { .. } = &living;
-        let kept = parent.path().join("kept");
-        fs::rename(&path, &kept).unwrap();
-        drop(living);
-        fs::rename(&kept, &path).unwrap();
-
-        let swept = sweep(parent.path());
-        assert_eq!(swept.len(), 1);
-        assert_eq!(swept[0].run_id, "living");
-        assert_eq!(swept[0].size, Bytes(1000));
-        assert_eq!(swept[0].problem, None);
+        let path = parent.path().join(".assay-abc");
+        fs::create_dir(&path).unwrap();
+        let folder = Folder {
+            path: path.clone(),
+            run_id: "abc".to_owned(),
+            owner: None,
+        };
+        // As `new` has it when the owner file cannot be made.
+        fs::create_dir(path.join(OWNER)).unwrap();
+        assert!(folder.own().is_err());
+        fs::remove_dir(path.join(OWNER)).unwrap();
+        drop(folder);
         assert!(!path.exists());
     }
 
     #[test]
-    fn what_assay_did_not_make_stays() {
+    fn a_new_file_never_follows_a_link() {
         let parent = tempfile::tempdir().unwrap();
-        let strange = parent.path().join(".assay-mine");
-        fs::create_dir(&strange).unwrap();
-        fs::write(strange.join(DATA), "precious").unwrap();
-        assert_eq!(sweep(parent.path()), []);
-        fs::write(strange.join(OWNER), r#"{"about":"","run_id":"other"}"#).unwrap();
-        assert_eq!(sweep(parent.path()), []);
-        assert!(strange.join(DATA).exists());
+        let precious = parent.path().join("precious");
+        fs::write(&precious, "precious").unwrap();
+        let (folder, workspace) = workspace(parent.path());
+        symlink(&precious, folder.join(FRESH)).unwrap();
+        let fresh = workspace.fresh().unwrap();
+        assert!(fs::symlink_metadata(&fresh).unwrap().is_file());
+        assert!(create_new(&fresh).is_err());
 
-        // A leftover with a file of somebody else in it: only ours goes.
-        fs::write(strange.join(OWNER), r#"{"about":"","run_id":"mine"}"#).unwrap();
-        fs::write(strange.join("notes"), "precious").unwrap();
-        let swept = sweep(parent.path());
-        assert!(swept[0].problem.is_some());
-        assert!(strange.join("notes").exists());
+        // A link that leads nowhere is removed as well.
+        fs::remove_file(&fresh).unwrap();
+        symlink("nowhere", &fresh).unwrap();
+        workspace.discard_fresh().unwrap();
+        assert!(fs::symlink_metadata(&fresh).is_err());
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
     }
 }

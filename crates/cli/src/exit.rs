@@ -46,9 +46,13 @@ impl Failure {
         }
     }
 
-    /// Prints the line on standard error.
-    pub fn tell(self) -> ExitCode {
-        crate::output::say(&format!("assay: {}", self.message));
+    /// Whether the device or the target went away.
+    pub fn is_lost(&self) -> bool {
+        self.code == LOST
+    }
+
+    /// What the command ends with.
+    pub fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
     }
 }

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use assay_agent::frame::{FrameError, receive, send};
 use assay_model::plan::Plan;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
-use assay_target::{Local, Session, Target};
+use assay_target::{Session, Target};
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -37,11 +37,11 @@ impl Requests {
 }
 
 impl Host {
-    /// Starts the agent on this machine and greets it.
-    pub fn start() -> Result<Self, Failure> {
+    /// Starts the agent on a target and greets it.
+    pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
         let program = std::env::current_exe()
             .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))?;
-        let mut session = Local
+        let mut session = target
             .spawn(&[program.into(), "agent".into()])
             .map_err(|error| Failure::failed(error.to_string()))?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));

@@ -1,10 +1,15 @@
-//! Ctrl-C and SIGTERM: the first asks for an orderly end, the second insists.
+//! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C insists.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+/// Signals so close together are one wish: a key that bounces, a terminal that
+/// closes and sends more than one.
+const SAME_KEY: Duration = Duration::from_millis(300);
 
 /// The signal that asked to stop, if one did.
 #[derive(Clone, Debug, Default)]
@@ -16,17 +21,21 @@ impl Interrupt {
     pub fn catch(on_first: impl FnOnce() + Send + 'static) -> io::Result<Self> {
         let interrupt = Self::default();
         let caught = interrupt.clone();
-        let mut signals = Signals::new([SIGHUP, SIGINT, SIGTERM])?;
-        let mut on_first = Some(on_first);
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        if !is_ignored(SIGHUP) {
+            signals.add_signal(SIGHUP)?;
+        }
         std::thread::spawn(move || {
+            let mut on_first = Some(on_first);
+            let mut insists_from = Instant::now();
             for signal in signals.forever() {
-                match on_first.take() {
-                    Some(on_first) => {
-                        caught.0.store(signal, Ordering::Relaxed);
-                        on_first();
-                    }
+                if let Some(on_first) = on_first.take() {
+                    insists_from = Instant::now() + SAME_KEY;
+                    caught.0.store(signal, Ordering::Relaxed);
+                    on_first();
+                } else if signal == SIGINT && Instant::now() >= insists_from {
                     // The agent sees the end of its input and cleans up.
-                    None => std::process::exit(code(signal).into()),
+                    std::process::exit(code(signal).into());
                 }
             }
         });
@@ -40,6 +49,15 @@ impl Interrupt {
             signal => Some(code(signal)),
         }
     }
+}
+
+/// Whether whoever started this process wants it to survive a signal, as
+/// `nohup` does for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 fn code(signal: i32) -> u8 {

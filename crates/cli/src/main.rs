@@ -12,24 +12,27 @@ mod stored;
 mod usage;
 
 use args::Command;
+use assay_target::Local;
 use exit::Failure;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let args = match usage::parse(std::env::args_os()) {
-        Ok(args) => args,
-        Err(ended) => return ended,
+    run().unwrap_or_else(|failure| {
+        output::say(&format!("assay: {failure}"));
+        failure.code()
+    })
+}
+
+fn run() -> Result<ExitCode, Failure> {
+    let Some(args) = usage::parse(std::env::args_os())? else {
+        return Ok(exit::DONE);
     };
-    let outcome = match args.command {
-        Command::Qualify(args) => qualify::run(&args),
+    match args.command {
+        Command::Qualify(args) => qualify::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
         Command::Agent => serve_host(),
-    };
-    match outcome {
-        Ok(code) => code,
-        Err(failure) => failure.tell(),
     }
 }
 

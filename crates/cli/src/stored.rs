@@ -3,7 +3,8 @@
 use crate::args::{ListArgs, ReportArgs, ShowArgs, StoreArgs};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say, style};
-use assay_model::run::Run;
+use crate::owner;
+use assay_model::run::{Run, RunStatus};
 use assay_report::terminal::{ListRow, write_list, write_summary};
 use assay_report::{csv, html, json};
 use assay_store::{RunSummary, Store};
@@ -36,7 +37,13 @@ pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
 /// `assay list`.
 pub fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
     let store = Store::open_existing(&store_path(&args.store)?)?;
-    let rows: Vec<ListRow> = store.runs()?.iter().map(row).collect();
+    let abandoned = store.abandoned_runs(owner::is_alive)?;
+    let mut rows: Vec<ListRow> = store.runs()?.iter().map(row).collect();
+    for row in &mut rows {
+        if abandoned.iter().any(|run| run.id == row.id) {
+            row.status = RunStatus::Interrupted.word().to_owned();
+        }
+    }
     print(|out| write_list(&rows, style(), out))?;
     Ok(DONE)
 }
@@ -113,6 +120,14 @@ fn write_file(
     });
     result.map_err(|error| {
         let _ = fs::remove_file(&beside);
-        Failure::usage(format!("cannot write {}: {error}", path.display()))
+        let message = format!("cannot write {}: {error}", path.display());
+        match error.kind() {
+            io::ErrorKind::NotFound
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::IsADirectory
+            | io::ErrorKind::PermissionDenied
+            | io::ErrorKind::ReadOnlyFilesystem => Failure::usage(message),
+            _ => Failure::failed(message),
+        }
     })
 }

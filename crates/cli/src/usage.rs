@@ -1,24 +1,28 @@
 //! Parsing the command line; a mistake is explained in one line.
 
 use crate::args::Cli;
-use crate::exit::{DONE, Failure};
+use crate::exit::Failure;
+use crate::output::print;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use std::ffi::OsString;
-use std::process::ExitCode;
 
-/// The arguments, or the exit code when there is nothing more to do.
-pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Cli, ExitCode> {
-    Cli::try_parse_from(words).map_err(|error| match error.kind() {
+/// The arguments; `None` when help or the version was asked for and printed.
+pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, Failure> {
+    let error = match Cli::try_parse_from(words) {
+        Ok(args) => return Ok(Some(args)),
+        Err(error) => error,
+    };
+    match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let printed = crate::output::print(|out| write!(out, "{}", error.render()));
-            printed.map_or_else(Failure::tell, |()| DONE)
+            print(|out| write!(out, "{}", error.render()))?;
+            Ok(None)
         }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            Failure::usage("no command given: try assay qualify PATH, or assay --help").tell()
-        }
-        _ => Failure::usage(one_line(&error)).tell(),
-    })
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => Err(Failure::usage(
+            "no command given: try assay qualify PATH, or assay --help",
+        )),
+        _ => Err(Failure::usage(one_line(&error))),
+    }
 }
 
 /// What is wrong, with the nearest known word, in one line.

@@ -4,8 +4,8 @@ use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// A clock that only goes forward. The real one is [`MonotonicClock`]; tests
-/// and simulated devices bring their own.
-pub trait Clock: Copy + Send + Sync {
+/// of the loop bring their own.
+pub(crate) trait Clock: Copy + Send + Sync {
     /// Nanoseconds since an arbitrary but fixed moment.
     fn now(&self) -> u64;
 
@@ -15,7 +15,7 @@ pub trait Clock: Copy + Send + Sync {
 
 /// `CLOCK_MONOTONIC`, read in user space (vDSO) without a system call.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct MonotonicClock;
+pub(crate) struct MonotonicClock;
 
 impl Clock for MonotonicClock {
     #[inline]

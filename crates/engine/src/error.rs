@@ -33,6 +33,16 @@ pub enum EngineError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// There are not as many threads to be had as the job has workers.
+    #[error(
+        "cannot start {number} threads: {source}: lower numjobs or allow more (ulimit -u, the pids limit of the cgroup)"
+    )]
+    Threads {
+        /// How many the job asks for.
+        number: u32,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// The kernel refused to take or return I/O.
     #[error("{engine} failed to {operation}: {source}")]
     Queue {
@@ -57,10 +67,26 @@ pub enum EngineError {
 }
 
 impl EngineError {
-    pub(crate) fn file(operation: &'static str, path: &Path, source: io::Error) -> Self {
+    /// `operation`, for example `open`, failed on the file at `path`.
+    #[must_use]
+    pub fn file(operation: &'static str, path: &Path, source: io::Error) -> Self {
         Self::File {
             operation,
             path: path.to_owned(),
+            source,
+        }
+    }
+
+    /// An engine that the kernel does not offer.
+    pub(crate) fn unavailable(engine: EngineKind, source: io::Error) -> Self {
+        Self::Unavailable { engine, source }
+    }
+
+    /// An engine failed to `operation`, for example `submit`.
+    pub(crate) fn queue(engine: EngineKind, operation: &'static str, source: io::Error) -> Self {
+        Self::Queue {
+            engine,
+            operation,
             source,
         }
     }
@@ -71,6 +97,7 @@ impl EngineError {
         match self {
             Self::File { source, .. }
             | Self::Unavailable { source, .. }
+            | Self::Threads { source, .. }
             | Self::Queue { source, .. } => source.raw_os_error(),
             Self::NoDirect { .. } | Self::Job { .. } | Self::Stopped => None,
         }

@@ -60,9 +60,11 @@ fn write_back(file: &File, path: &Path) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Whether the kernel knows of no hole in a file; `None` when it cannot tell.
-/// Extents that were reserved but never written count as holes on file
-/// systems that say so (ext4, XFS, btrfs do).
+/// Whether the kernel knows of no hole in a file; `None` when it cannot be
+/// asked. Extents that were reserved but never written count as holes on file
+/// systems that say so (ext4, XFS, btrfs do). One that keeps no such books
+/// (FAT, many over a network) answers that all is data: `true` there only means
+/// that nothing speaks against it.
 #[must_use]
 pub fn is_written(file: &File) -> Option<bool> {
     let length = file.metadata().ok()?.len();

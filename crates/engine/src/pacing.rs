@@ -15,7 +15,8 @@ pub(crate) struct Pacer {
 const MAX_LATENESS_NS: u64 = 1_000_000_000;
 
 impl Pacer {
-    /// A limit of zero is taken for one per second: it must not divide by it.
+    /// A limit of zero is refused before it gets here; here it must only not be
+    /// divided by.
     pub(crate) fn new(limit: RateLimit, block: u64, start_ns: u64) -> Self {
         let step_ns = match limit {
             RateLimit::Iops(iops) => 1_000_000_000 / iops.max(1),

@@ -3,15 +3,21 @@
 use crate::error::EngineError;
 use crate::sys;
 use assay_model::evidence::{CacheSource, FileCache};
-use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
+use rustix::fs::{
+    Access, Advice, AtFlags, CWD, SeekFrom, accessat, fadvise, fdatasync, fstat, seek,
+};
+use rustix::process::geteuid;
+use rustix::thread::{CapabilitySet, capabilities};
 use std::fs::File;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// How much of a file is in the page cache and how much of that is not yet on
 /// the device. `cachestat(2)` where there is one (Linux 6.5), else
-/// `mincore(2)`, which does not tell dirty pages. `None` when neither works.
-/// It may move the file's position.
+/// `mincore(2)`, which does not tell dirty pages, and only to who owns the
+/// file or may write it. `None` when neither works. It may move the file's
+/// position.
 #[must_use]
 pub fn look(file: &File) -> Option<FileCache> {
     let page = rustix::param::page_size() as u64;
@@ -27,6 +33,9 @@ pub fn look(file: &File) -> Option<FileCache> {
 }
 
 fn look_without_cachestat(file: &File) -> Option<FileCache> {
+    if !mincore_tells(file) {
+        return None;
+    }
     let page = rustix::param::page_size();
     // Unlike its metadata, this is the length of a block device too.
     let length = seek(file, SeekFrom::End(0)).ok()?;
@@ -37,6 +46,23 @@ fn look_without_cachestat(file: &File) -> Option<FileCache> {
         dirty_bytes: None,
         writeback_bytes: None,
     })
+}
+
+/// Whether `mincore(2)` says the truth about this file: since Linux 5.2 it
+/// shows every page as cached to those who neither own the file nor may write
+/// it (`can_do_mincore` of mm/mincore.c).
+fn mincore_tells(file: &File) -> bool {
+    let Ok(stat) = fstat(file) else {
+        return false;
+    };
+    let may_act_as_owner =
+        capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::FOWNER));
+    if may_act_as_owner || stat.st_uid == geteuid().as_raw() {
+        return true;
+    }
+    // The link leads to the very file; effective ids are those that count.
+    let itself = format!("/proc/self/fd/{}", file.as_raw_fd());
+    accessat(CWD, itself, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
 /// Writes a file's dirty pages back and asks the kernel to evict all its
@@ -94,6 +120,44 @@ mod tests {
         match sys::cachestat(&file) {
             Ok(stat) => assert_eq!(stat.cached, 5),
             Err(error) => eprintln!("skipped the comparison: no cachestat here: {error}"),
+        }
+    }
+
+    /// In a process of its own, because an identity is the whole process's.
+    #[test]
+    fn mincore_is_not_believed_about_a_file_of_somebody_else() {
+        const AS_NOBODY: &str = "ASSAY_TEST_MINCORE_FILE";
+        if let Ok(path) = std::env::var(AS_NOBODY) {
+            assert!(!geteuid().is_root());
+            let foreign = File::open(path).unwrap();
+            assert_eq!(look_without_cachestat(&foreign), None);
+            let own = tempfile::tempfile().unwrap();
+            assert!(look_without_cachestat(&own).is_some());
+            return;
+        }
+        if !geteuid().is_root() {
+            eprintln!("skipped: only root can become somebody else");
+            return;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        rustix::fs::chmod(file.path(), rustix::fs::Mode::from_raw_mode(0o644)).unwrap();
+        assert!(look_without_cachestat(file.as_file()).is_some());
+        let this = "page_cache::tests::mincore_is_not_believed_about_a_file_of_somebody_else";
+        let mut again = std::process::Command::new("/proc/self/exe");
+        std::os::unix::process::CommandExt::uid(&mut again, 65_534);
+        let output = again
+            .args([this, "--exact", "--nocapture"])
+            .env(AS_NOBODY, file.path())
+            .output();
+        match output {
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stdout);
+                assert!(
+                    output.status.success() && said.contains("1 passed"),
+                    "{said}"
+                );
+            }
+            Err(error) => eprintln!("skipped: nobody may not run this program: {error}"),
         }
     }
 

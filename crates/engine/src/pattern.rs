@@ -106,6 +106,23 @@ impl Pattern {
         };
         Some((direction, self.offset + block * self.block))
     }
+
+    /// The measured time begins: a job of one pass has all of it before it
+    /// again. One that repeats goes on where it is, not over what it just did.
+    pub(crate) fn end_ramp(&mut self) {
+        match &mut self.blocks {
+            Blocks::Sequential { streams } => {
+                for stream in streams.iter_mut().filter(|stream| !stream.repeat) {
+                    stream.done = 0;
+                }
+            }
+            Blocks::Random { pass, ahead } if !pass.repeat => {
+                pass.done = 0;
+                *ahead = Ahead::new(Permutation::new(pass.blocks, self.rng.next_u64()));
+            }
+            Blocks::Random { .. } => {}
+        }
+    }
 }
 
 impl Pass {
@@ -200,6 +217,26 @@ mod tests {
     fn one_pass_ends_unless_repeated() {
         let mut pattern = Pattern::new(&job(Rw::Write), 1).unwrap();
         assert_eq!((0..1000).map_while(|_| pattern.next()).count(), 100);
+    }
+
+    #[test]
+    fn a_single_pass_is_whole_after_the_ramp_and_others_go_on() {
+        for rw in [Rw::Write, Rw::RandWrite] {
+            let mut pattern = Pattern::new(&job(rw), 1).unwrap();
+            assert_eq!((0..60).map_while(|_| pattern.next()).count(), 60);
+            pattern.end_ramp();
+            let mut offsets: Vec<u64> = std::iter::from_fn(|| pattern.next())
+                .map(|(_, offset)| offset)
+                .collect();
+            offsets.sort_unstable();
+            assert!(offsets.into_iter().eq((0..100).map(|i| i * 4096)), "{rw}");
+        }
+        let mut endless = job(Rw::Write);
+        endless.time_based = true;
+        let mut pattern = Pattern::new(&endless, 1).unwrap();
+        assert_eq!((0..60).map_while(|_| pattern.next()).count(), 60);
+        pattern.end_ramp();
+        assert_eq!(pattern.next().unwrap().1, 60 * 4096);
     }
 
     #[test]

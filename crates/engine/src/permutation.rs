@@ -13,16 +13,8 @@ const ROUNDS: usize = 5;
 /// numbers, addition and xor-shift modulo 2^k are all invertible); results
 /// outside `0..len` are fed back until they fall inside ("cycle walking",
 /// Black and Rogaway 2002), on average less than once.
-///
-/// ```
-/// use assay_engine::Permutation;
-/// let order = Permutation::new(1000, 42);
-/// let mut seen: Vec<u64> = (0..1000).map(|i| order.at(i)).collect();
-/// seen.sort_unstable();
-/// assert_eq!(seen, (0..1000).collect::<Vec<_>>());
-/// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Permutation {
+pub(crate) struct Permutation {
     len: u64,
     mask: u64,
     shift: u32,
@@ -33,7 +25,7 @@ pub struct Permutation {
 impl Permutation {
     /// The permutation of `0..len` that `seed` names.
     #[must_use]
-    pub fn new(len: u64, seed: u64) -> Self {
+    pub(crate) fn new(len: u64, seed: u64) -> Self {
         let bits = u64::BITS - len.saturating_sub(1).leading_zeros();
         let mask = u64::MAX.checked_shr(u64::BITS - bits).unwrap_or(0);
         let mut rng = SplitMix64::new(seed);
@@ -48,20 +40,14 @@ impl Permutation {
 
     /// How many numbers it orders.
     #[must_use]
-    pub const fn len(&self) -> u64 {
+    pub(crate) const fn len(&self) -> u64 {
         self.len
-    }
-
-    /// Whether it orders nothing.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// The number at place `index`, which must be below `len`.
     #[inline]
     #[must_use]
-    pub fn at(&self, index: u64) -> u64 {
+    pub(crate) fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
         let mut x = index;
         loop {

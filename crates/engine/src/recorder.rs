@@ -1,7 +1,14 @@
 //! What one worker records while the clock runs.
 
+mod merge;
+
+#[cfg(test)]
+pub(crate) use merge::Merged;
+pub(crate) use merge::merge;
+
+use crate::gaps::{Span, WorkerGaps};
 use assay_model::job::Direction;
-use assay_model::trial::{DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Series};
+use assay_model::trial::{DirectionTotals, Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
 
 /// Intervals kept before their width is doubled, so that a job of weeks needs
@@ -9,8 +16,6 @@ use assay_stats::histogram::Histogram;
 const MAX_INTERVALS: usize = 1 << 16;
 /// Errors kept with all details.
 const MAX_ERRORS_KEPT: usize = 64;
-/// Gaps kept by each of several workers, to find those they share.
-const MAX_GAPS: usize = 64;
 
 /// One direction of one worker.
 #[derive(Debug)]
@@ -68,12 +73,18 @@ pub(crate) struct Recorder {
     at_interval_start: Interval,
     interval_max_latency_ns: u64,
     last_completion_ns: u64,
-    gaps: Gaps,
+    gaps: WorkerGaps,
     errors: IoErrors,
 }
 
 impl Recorder {
-    pub(crate) fn new(start_ns: u64, interval_ns: u64, asynchronous: bool, workers: u32) -> Self {
+    /// An empty record of the time from `start_ns` on.
+    pub(crate) fn new(
+        start_ns: u64,
+        interval_ns: u64,
+        asynchronous: bool,
+        gaps: WorkerGaps,
+    ) -> Self {
         let interval_ns = interval_ns.max(1);
         Self {
             start_ns,
@@ -87,7 +98,7 @@ impl Recorder {
             at_interval_start: Interval::default(),
             interval_max_latency_ns: 0,
             last_completion_ns: start_ns,
-            gaps: Gaps::new(if workers == 1 { 1 } else { MAX_GAPS }),
+            gaps,
             errors: IoErrors::default(),
         }
     }
@@ -124,12 +135,12 @@ impl Recorder {
 
     #[inline]
     fn end_gap(&mut self, now_ns: u64) {
-        let gap_ns = now_ns.saturating_sub(self.last_completion_ns);
-        if gap_ns > self.gaps.shortest_kept_ns {
-            self.gaps.keep(Gap {
-                start_ns: self.last_completion_ns.saturating_sub(self.start_ns),
-                length_ns: gap_ns,
-            });
+        let gap = Span {
+            from_ns: self.last_completion_ns,
+            to_ns: now_ns,
+        };
+        if self.gaps.is_of_interest(gap.length_ns()) {
+            self.gaps.add(gap);
         }
     }
 
@@ -152,6 +163,7 @@ impl Recorder {
     /// nothing was to be completed.
     pub(crate) fn flushed(&mut self, now_ns: u64, latency_ns: u64) {
         self.flush.record(latency_ns);
+        self.end_gap(now_ns.saturating_sub(latency_ns));
         self.last_completion_ns = now_ns;
     }
 
@@ -168,14 +180,28 @@ impl Recorder {
         self.errors.count
     }
 
-    /// Forgets all: the measured time begins at `start_ns` (end of the ramp).
+    /// Forgets all but errors: the measured time begins at `start_ns` (end of
+    /// the ramp).
     pub(crate) fn restart(&mut self, start_ns: u64) {
         let asynchronous = self.directions[0].submission.is_some();
-        let errors = std::mem::take(&mut self.errors);
-        let gaps = self.gaps.capacity;
-        *self = Self::new(start_ns, self.series.interval_ns, asynchronous, 1);
-        self.gaps = Gaps::new(gaps);
-        self.errors = errors;
+        let mut gaps = self.gaps.clone();
+        gaps.begin(start_ns);
+        *self = Self {
+            errors: std::mem::take(&mut self.errors),
+            ..Self::new(start_ns, self.series.interval_ns, asynchronous, gaps)
+        };
+    }
+
+    /// Tells the other workers that this one is not in a gap that began before
+    /// its last completion.
+    #[cold]
+    pub(crate) fn tell_gaps(&mut self) {
+        self.gaps.told_until(self.last_completion_ns);
+    }
+
+    /// The worker has nothing more to do.
+    pub(crate) fn end(&mut self, end_ns: u64) {
+        self.gaps.end(end_ns);
     }
 
     /// Closes every interval that ended by `now_ns`, empty ones included.
@@ -186,7 +212,7 @@ impl Recorder {
             self.interval_end_ns += self.series.interval_ns;
             if self.series.points.len() >= MAX_INTERVALS {
                 let elapsed = self.interval_end_ns - self.series.interval_ns - self.start_ns;
-                widen(&mut self.series);
+                merge::widen(&mut self.series);
                 self.interval_end_ns = self.start_ns + elapsed + self.series.interval_ns;
             }
         }
@@ -225,177 +251,28 @@ impl Recorder {
     }
 }
 
-/// The records of all workers as one.
-#[derive(Debug)]
-pub(crate) struct Merged {
-    pub(crate) read: DirectionTotals,
-    pub(crate) write: DirectionTotals,
-    pub(crate) flush: assay_model::latency::LatencyRecord,
-    pub(crate) series: Series,
-    pub(crate) longest_gap: Option<Gap>,
-    pub(crate) errors: IoErrors,
-}
-
-/// Puts the records of all workers together; each comes with the time at which
-/// the worker had nothing more to do. `None` without workers.
-pub(crate) fn merge(records: Vec<(Recorder, u64)>) -> Option<Merged> {
-    let last_end_ns = records.iter().map(|&(_, end_ns)| end_ns).max()?;
-    let several = records.len() > 1;
-    let mut shared_gaps: Option<Vec<Gap>> = None;
-    let mut sum: Option<Recorder> = None;
-    for (recorder, end_ns) in records {
-        let mut gaps = recorder.gaps.sorted();
-        if several {
-            gaps.push(Gap {
-                start_ns: end_ns.saturating_sub(recorder.start_ns),
-                length_ns: last_end_ns - end_ns,
-            });
-        }
-        shared_gaps = Some(match shared_gaps {
-            None => gaps,
-            Some(shared) => common(&shared, &gaps),
-        });
-        sum = Some(match sum {
-            None => recorder,
-            Some(mut sum) => {
-                sum.add(recorder);
-                sum
-            }
-        });
-    }
-    let sum = sum?;
-    let [read, write] = &sum.directions;
-    Some(Merged {
-        read: read.totals(),
-        write: write.totals(),
-        flush: sum.flush.to_record(),
-        series: sum.series,
-        longest_gap: shared_gaps?.into_iter().max_by_key(|gap| gap.length_ns),
-        errors: sum.errors,
-    })
-}
-
-impl Recorder {
-    fn add(&mut self, other: Self) {
-        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
-            mine.merge(theirs);
-        }
-        self.flush.merge(&other.flush);
-        add_series(&mut self.series, other.series);
-        self.errors.count += other.errors.count;
-        let room = MAX_ERRORS_KEPT.saturating_sub(self.errors.first.len());
-        self.errors
-            .first
-            .extend(other.errors.first.into_iter().take(room));
-    }
-}
-
-/// Adds a series interval by interval, at the wider of the two widths.
-fn add_series(sum: &mut Series, mut other: Series) {
-    while sum.interval_ns < other.interval_ns {
-        widen(sum);
-    }
-    while other.interval_ns < sum.interval_ns {
-        widen(&mut other);
-    }
-    if sum.points.len() < other.points.len() {
-        sum.points.resize(other.points.len(), Interval::default());
-    }
-    for (mine, theirs) in sum.points.iter_mut().zip(&other.points) {
-        *mine = together(*mine, *theirs);
-    }
-}
-
-/// Doubles the width of all intervals.
-fn widen(series: &mut Series) {
-    series.interval_ns *= 2;
-    series.points = series
-        .points
-        .chunks(2)
-        .map(|pair| pair.iter().copied().fold(Interval::default(), together))
-        .collect();
-}
-
-fn together(a: Interval, b: Interval) -> Interval {
-    Interval {
-        read_bytes: a.read_bytes + b.read_bytes,
-        write_bytes: a.write_bytes + b.write_bytes,
-        read_ios: a.read_ios + b.read_ios,
-        write_ios: a.write_ios + b.write_ios,
-        max_latency_ns: a.max_latency_ns.max(b.max_latency_ns),
-    }
-}
-
-/// The longest gaps of one worker.
-#[derive(Debug)]
-struct Gaps {
-    capacity: usize,
-    kept: Vec<Gap>,
-    /// Only a gap longer than this is worth a look.
-    shortest_kept_ns: u64,
-}
-
-impl Gaps {
-    fn new(capacity: usize) -> Self {
-        Self {
-            capacity,
-            kept: Vec::with_capacity(capacity + 1),
-            shortest_kept_ns: 0,
-        }
-    }
-
-    #[cold]
-    fn keep(&mut self, gap: Gap) {
-        self.kept.push(gap);
-        if self.kept.len() > self.capacity {
-            self.kept
-                .sort_unstable_by_key(|gap| std::cmp::Reverse(gap.length_ns));
-            self.kept.truncate(self.capacity);
-        }
-        if self.kept.len() == self.capacity {
-            let shortest = self.kept.iter().map(|gap| gap.length_ns).min();
-            self.shortest_kept_ns = shortest.unwrap_or(0);
-        }
-    }
-
-    fn sorted(&self) -> Vec<Gap> {
-        let mut gaps = self.kept.clone();
-        gaps.sort_unstable_by_key(|gap| gap.start_ns);
-        gaps
-    }
-}
-
-/// The times that lie in a gap of both; both are sorted by start.
-fn common(a: &[Gap], b: &[Gap]) -> Vec<Gap> {
-    let mut shared = Vec::new();
-    let (mut i, mut j) = (0, 0);
-    while let (Some(x), Some(y)) = (a.get(i), b.get(j)) {
-        let (x_end, y_end) = (x.start_ns + x.length_ns, y.start_ns + y.length_ns);
-        let start_ns = x.start_ns.max(y.start_ns);
-        let end_ns = x_end.min(y_end);
-        if end_ns > start_ns {
-            shared.push(Gap {
-                start_ns,
-                length_ns: end_ns - start_ns,
-            });
-        }
-        if x_end < y_end {
-            i += 1;
-        } else {
-            j += 1;
-        }
-    }
-    shared
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gaps::SharedGaps;
+    use std::sync::Arc;
 
     const MS: u64 = 1_000_000;
 
-    fn recorder(workers: u32) -> Recorder {
-        Recorder::new(1000 * MS, 100 * MS, false, workers)
+    /// Records of so many workers, and their gaps.
+    fn recorders<const N: usize>() -> ([Recorder; N], Arc<SharedGaps>) {
+        let shared = SharedGaps::new(u32::try_from(N).unwrap());
+        let recorders = std::array::from_fn(|number| {
+            let mut gaps = shared.of_worker(number);
+            gaps.begin(1000 * MS);
+            Recorder::new(1000 * MS, 100 * MS, false, gaps)
+        });
+        (recorders, shared)
+    }
+
+    fn ended(mut recorder: Recorder, end_ns: u64, shared: &SharedGaps) -> Merged {
+        recorder.end(end_ns);
+        merge(vec![recorder], shared).unwrap()
     }
 
     /// Completes a 4 KiB write at each of these times (ms after start).
@@ -411,10 +288,10 @@ mod tests {
 
     #[test]
     fn empty_intervals_stay_in_the_series() {
-        let mut recorder = recorder(1);
+        let ([mut recorder], shared) = recorders();
         complete_at(&mut recorder, &[10, 20, 450]);
         recorder.end_series(1460 * MS);
-        let merged = merge(vec![(recorder, 1460 * MS)]).unwrap();
+        let merged = ended(recorder, 1460 * MS, &shared);
         let ios: Vec<u64> = merged.series.points.iter().map(|p| p.write_ios).collect();
         assert_eq!(ios, [2, 0, 0, 0, 1]);
         let gap = merged.longest_gap.unwrap();
@@ -423,11 +300,12 @@ mod tests {
 
     #[test]
     fn a_gap_counts_only_where_all_workers_were_idle() {
-        let (mut a, mut b) = (recorder(2), recorder(2));
+        let ([mut a, mut b], shared) = recorders();
         complete_at(&mut a, &[10, 500, 510]);
         complete_at(&mut b, &[300, 305, 900]);
-        let end = 1900 * MS;
-        let merged = merge(vec![(a, 1510 * MS), (b, end)]).unwrap();
+        a.end(1510 * MS);
+        b.end(1900 * MS);
+        let merged = merge(vec![a, b], &shared).unwrap();
         // a idles 10..500 and after 510, b 0..300 and 305..900.
         let gap = merged.longest_gap.unwrap();
         assert_eq!((gap.start_ns, gap.length_ns), (510 * MS, 390 * MS));
@@ -435,29 +313,30 @@ mod tests {
 
     #[test]
     fn a_flush_is_not_a_gap() {
-        let mut recorder = recorder(1);
+        let ([mut recorder], shared) = recorders();
         complete_at(&mut recorder, &[10]);
         recorder.flushed(1800 * MS, 790 * MS);
         complete_at(&mut recorder, &[810]);
-        let merged = merge(vec![(recorder, 1810 * MS)]).unwrap();
+        let merged = ended(recorder, 1810 * MS, &shared);
         assert_eq!(merged.longest_gap.unwrap().length_ns, 10 * MS);
         assert_eq!(merged.flush.count, 1);
     }
 
     #[test]
     fn a_restart_forgets_the_ramp() {
-        let mut recorder = recorder(1);
+        let ([mut recorder], shared) = recorders();
         complete_at(&mut recorder, &[10, 20]);
         recorder.restart(2000 * MS);
         complete_at(&mut recorder, &[1050]);
-        let merged = merge(vec![(recorder, 2050 * MS)]).unwrap();
+        let merged = ended(recorder, 2050 * MS, &shared);
         assert_eq!(merged.write.ios, 1);
         assert_eq!(merged.longest_gap.unwrap().length_ns, 50 * MS);
     }
 
     #[test]
     fn long_series_get_wider_intervals_and_lose_nothing() {
-        let mut recorder = Recorder::new(0, MS, false, 1);
+        let gaps = SharedGaps::new(1).of_worker(0);
+        let mut recorder = Recorder::new(0, MS, false, gaps);
         let mut now = 0;
         for _ in 0..200_000 {
             now += MS;

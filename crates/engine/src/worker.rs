@@ -9,6 +9,7 @@
 use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::error::EngineError;
+use crate::gaps::WorkerGaps;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
 use crate::pacing::Pacer;
 use crate::pattern::Pattern;
@@ -61,7 +62,7 @@ pub(crate) struct Worker<'a, E, C> {
     /// Units to be queued again: given back by a full queue, or cut short.
     again: Vec<IoUnit>,
     in_flight: u32,
-    /// Submission times of units queued since the last commit.
+    /// When units were queued that were not handed over yet, in that order.
     uncommitted: Vec<(Direction, u64)>,
     blocks_left: u64,
     /// Writes handed over since the last flush.
@@ -90,6 +91,7 @@ pub(crate) struct Parts<'a, C> {
     pub(crate) buffers: Vec<IoBuf>,
     /// Seed of this worker.
     pub(crate) seed: u64,
+    pub(crate) gaps: WorkerGaps,
 }
 
 /// Buffers for one worker, as many as it keeps I/Os in flight.
@@ -109,8 +111,12 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     pub(crate) fn new(engine: E, parts: Parts<'a, C>, start_ns: u64) -> Self {
         let job = parts.job;
         let asynchronous = E::ASYNCHRONOUS;
-        let recorder = Recorder::new(start_ns, job.interval.0, asynchronous, job.numjobs);
         let ramp_end_ns = (job.ramp_time.0 > 0).then(|| start_ns + job.ramp_time.0);
+        let mut gaps = parts.gaps;
+        if ramp_end_ns.is_none() {
+            gaps.begin(start_ns);
+        }
+        let recorder = Recorder::new(start_ns, job.interval.0, asynchronous, gaps);
         let mut worker = Self {
             engine,
             clock: parts.clock,
@@ -194,12 +200,14 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     }
 
     fn commit(&mut self) -> Result<(), EngineError> {
-        if self.uncommitted.is_empty() {
-            return self.engine.commit();
+        let taken = self.engine.commit()?;
+        if taken == 0 {
+            return Ok(());
         }
-        self.engine.commit()?;
         let now_ns = self.clock.now();
-        for (direction, queued_ns) in self.uncommitted.drain(..) {
+        // What the kernel did not take goes on waiting.
+        let taken = taken.min(self.uncommitted.len());
+        for (direction, queued_ns) in self.uncommitted.drain(..taken) {
             self.recorder
                 .submitted(direction, now_ns.saturating_sub(queued_ns));
         }
@@ -312,6 +320,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             self.end_ramp(ramp_end_ns);
         }
         self.recorder.roll(now_ns);
+        self.recorder.tell_gaps();
         let stopped =
             self.shared.stop.load(Ordering::Relaxed) || self.shared.halted.load(Ordering::Relaxed);
         self.stopping |= stopped || now_ns >= self.deadline_ns;
@@ -324,6 +333,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     fn end_ramp(&mut self, ramp_end_ns: u64) {
         self.ramp_end_ns = None;
         self.recorder.restart(ramp_end_ns);
+        self.pattern.end_ramp();
         let under_way = self.job.iodepth as usize - self.free.len();
         self.blocks_left = blocks_allowed(self.job).saturating_sub(under_way as u64);
         self.cpu_before = sys::thread_cpu_use();
@@ -442,11 +452,12 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             self.flush_at_end();
         }
         let end_ns = self.clock.now();
+        self.recorder.end(end_ns);
         self.publish();
         Finished {
             recorder: self.recorder,
             end_ns,
-            cpu: used_since(self.cpu_before),
+            cpu: sys::thread_cpu_use().since(self.cpu_before),
             still_ramping: self.ramp_end_ns.is_some(),
         }
     }
@@ -465,20 +476,17 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     }
 }
 
-/// How many blocks a worker may do.
+/// How many blocks a worker may do. A single pass has its end in the pattern;
+/// its length stands here too, so that I/Os under way when a ramp ends are part
+/// of it. (With reads and writes each in order, only the pattern knows.)
 fn blocks_allowed(job: &Job) -> u64 {
-    job.io_size
-        .map_or(u64::MAX, |limit| limit.0 / job.bs.0.max(1))
-}
-
-fn used_since(before: CpuUse) -> CpuUse {
-    let after = sys::thread_cpu_use();
-    CpuUse {
-        user_ns: after.user_ns - before.user_ns,
-        system_ns: after.system_ns - before.system_ns,
-        voluntary_switches: after.voluntary_switches - before.voluntary_switches,
-        involuntary_switches: after.involuntary_switches - before.involuntary_switches,
-    }
+    let mixed_in_order = job.rw.reads() && job.rw.writes() && !job.rw.is_random();
+    let limit = match job.io_size {
+        Some(limit) => limit,
+        None if job.time_based || mixed_in_order => return u64::MAX,
+        None => job.size,
+    };
+    limit.0 / job.bs.0.max(1)
 }
 
 #[cfg(test)]

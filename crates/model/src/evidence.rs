@@ -102,6 +102,10 @@ pub struct QueueSettings {
     pub write_cache: Option<WriteCache>,
     /// Whether single writes can be forced to the medium (FUA).
     pub fua: Option<bool>,
+    /// Whether the kernel counts its I/O; records before this field existed
+    /// do not say.
+    #[serde(default)]
+    pub iostats: Option<bool>,
 }
 
 /// The agent's lines of `/proc/self/io`.

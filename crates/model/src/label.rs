@@ -20,6 +20,7 @@ mod foreign;
 mod share;
 #[cfg(test)]
 mod tests;
+mod witness;
 
 use crate::evidence::{Evidence, ProcessIo};
 use crate::job::{Direction, Job};
@@ -123,7 +124,7 @@ pub struct Judgement {
     pub read: Option<DirectionEvidence>,
     /// Writes; `None` when the job did none.
     pub write: Option<DirectionEvidence>,
-    /// Others; `None` when the device's counters are missing.
+    /// Others; `None` when the device's counters are missing or switched off.
     pub foreign: Option<ForeignIo>,
 }
 

@@ -35,12 +35,6 @@ impl Unit {
             Self::Count => "count",
         }
     }
-
-    /// Whether a larger value is the better one.
-    #[must_use]
-    pub const fn higher_is_better(self) -> bool {
-        matches!(self, Self::BytesPerSec | Self::Iops)
-    }
 }
 
 impl fmt::Display for Unit {

@@ -169,3 +169,32 @@ pub struct CpuUse {
     /// Preemptions.
     pub involuntary_switches: u64,
 }
+
+impl CpuUse {
+    /// What was used since an earlier reading of the same counters.
+    #[must_use]
+    pub const fn since(self, before: Self) -> Self {
+        Self {
+            user_ns: self.user_ns.saturating_sub(before.user_ns),
+            system_ns: self.system_ns.saturating_sub(before.system_ns),
+            voluntary_switches: self
+                .voluntary_switches
+                .saturating_sub(before.voluntary_switches),
+            involuntary_switches: self
+                .involuntary_switches
+                .saturating_sub(before.involuntary_switches),
+        }
+    }
+}
+
+/// What several threads used, together.
+impl std::iter::Sum for CpuUse {
+    fn sum<I: Iterator<Item = Self>>(uses: I) -> Self {
+        uses.fold(Self::default(), |a, b| Self {
+            user_ns: a.user_ns + b.user_ns,
+            system_ns: a.system_ns + b.system_ns,
+            voluntary_switches: a.voluntary_switches + b.voluntary_switches,
+            involuntary_switches: a.involuntary_switches + b.involuntary_switches,
+        })
+    }
+}

@@ -90,6 +90,7 @@ fn queue_settings(roots: &Roots, name: &str) -> QueueSettings {
             _ => None,
         },
         fua: attr::flag(&queue.join("fua")),
+        iostats: attr::flag(&queue.join("iostats")),
         ..unknown
     }
 }
@@ -176,5 +177,8 @@ mod tests {
         assert_eq!(settings.scheduler.as_deref(), Some("bfq"));
         assert_eq!(settings.read_ahead_kib, Some(128));
         assert_eq!(settings.fua, None, "not shown is not false");
+        assert_eq!(settings.iostats, None, "not shown is not false");
+        machine.file(&format!("{queue}/iostats"), "0\n");
+        assert_eq!(queue_settings(&machine.roots, "sda1").iostats, Some(false));
     }
 }

@@ -3,7 +3,8 @@
 
 use crate::device::DeviceNumber;
 use assay_model::units::Bytes;
-use rustix::fs::{AtFlags, CWD, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use rustix::io::Errno;
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -69,6 +70,10 @@ pub(crate) trait Files {
     /// Those of `realpath(3)` and `stat(2)`.
     fn look(&self, path: &Path) -> io::Result<Found>;
 
+    /// The device whose node is open behind a link of `/proc/PID/fd`; `None`
+    /// for anything else.
+    fn block_device(&self, descriptor: &Path) -> Option<DeviceNumber>;
+
     /// Room of the file system that holds `path`; `None` when it does not say.
     fn room(&self, path: &Path) -> Option<Room>;
 }
@@ -93,6 +98,31 @@ impl Files for KernelFiles {
             },
             path,
         })
+    }
+
+    fn block_device(&self, descriptor: &Path) -> Option<DeviceNumber> {
+        let target = fs::read_link(descriptor).ok()?;
+        if !target.is_absolute() {
+            return None; // A socket or a pipe.
+        }
+        // The link itself leads to the open node, whatever its name is worth
+        // here. Without asking a server: one that is gone would hang us.
+        let flags = AtFlags::STATX_DONT_SYNC;
+        let (mode, device) = match rustix::fs::statx(CWD, descriptor, flags, StatxFlags::TYPE) {
+            Ok(stat) => {
+                let (major, minor) = (stat.stx_rdev_major, stat.stx_rdev_minor);
+                (u32::from(stat.stx_mode), DeviceNumber { major, minor })
+            }
+            // Before Linux 4.11.
+            Err(Errno::NOSYS) => {
+                let stat = fs::metadata(descriptor).ok()?;
+                (stat.mode(), DeviceNumber::from_raw(stat.rdev()))
+            }
+            Err(_) => return None,
+        };
+        FileType::from_raw_mode(mode)
+            .is_block_device()
+            .then_some(device)
     }
 
     fn room(&self, path: &Path) -> Option<Room> {

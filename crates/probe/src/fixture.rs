@@ -78,6 +78,24 @@ impl Machine {
         self.file("proc/self/mountinfo", lines);
     }
 
+    /// An open file of a process: what it leads to, and its `flags`.
+    pub(crate) fn descriptor(&self, pid: u32, number: u32, target: &str, flags: &str) {
+        let process = format!("proc/{pid}");
+        self.files(
+            &process,
+            &[
+                ("comm", "qemu\n"),
+                (
+                    &format!("fdinfo/{number}"),
+                    &format!("pos:\t0\nflags:\t{flags}\nmnt_id:\t9\n"),
+                ),
+            ],
+        );
+        let folder = self.folder.path().join(process).join("fd");
+        fs::create_dir_all(&folder).unwrap();
+        symlink(target, folder.join(number.to_string())).unwrap();
+    }
+
     /// The file system of the machine is gone.
     pub(crate) fn remove(&self, path: &str) {
         fs::remove_file(self.folder.path().join(path)).unwrap();
@@ -116,6 +134,13 @@ impl Files for MadeUp {
     fn look(&self, path: &Path) -> io::Result<Found> {
         let found = self.0.get(path).cloned();
         found.ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn block_device(&self, descriptor: &Path) -> Option<DeviceNumber> {
+        match self.look(&fs::read_link(descriptor).ok()?).ok()?.kind {
+            FileKind::BlockDevice(device) => Some(device),
+            _ => None,
+        }
     }
 
     fn room(&self, _: &Path) -> Option<Room> {

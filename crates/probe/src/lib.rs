@@ -7,12 +7,12 @@
 //! `None`, never zero.
 
 mod attr;
-pub mod caches;
 pub mod counters;
 mod device;
 mod files;
 pub mod identity;
 mod mounts;
+mod openers;
 pub mod processes;
 pub mod roots;
 pub mod safety;

@@ -4,21 +4,28 @@ use crate::attr;
 use crate::device::Device;
 use crate::files::{FileKind, Files, KernelFiles};
 use crate::mounts::{self, MountEntry};
+use crate::openers::{self, BETWEEN_LOOKS, LOOKS, Opener};
 use crate::roots::Roots;
 use crate::stack::btrfs;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
 use std::io;
+use std::os::unix::process::parent_id;
 use std::path::Path;
+use std::process;
+use std::thread;
 
 /// Why the block device with this kernel name must not be written, one clause
 /// each ("sda1 is mounted on /home"); empty when nothing speaks against it.
 ///
 /// It looks at the device, its partitions, and everything made of them (device
 /// mapper, md, loop devices, ...); of a partition also at uses of its disk as
-/// a whole. What cannot be read counts as a reason. Mounts in other mount
-/// namespaces are not seen here: ask [`held_exclusively`] too.
+/// a whole. A process that keeps one of them open for writing is a use, other
+/// than this process and its parent, the host that it works for; processes of
+/// other users are looked into by root only. What cannot be read otherwise
+/// counts as a reason. Mounts in other mount namespaces are not seen here: ask
+/// [`held_exclusively`] too.
 #[must_use]
 pub fn in_use(roots: &Roots, name: &str) -> Vec<String> {
     in_use_with(roots, &KernelFiles, name)
@@ -43,11 +50,22 @@ fn in_use_with(roots: &Roots, files: &dyn Files, name: &str) -> Vec<String> {
 /// array, a volume manager.
 ///
 /// The device is opened for reading and closed again; who goes on to write it
-/// should hold it with `O_EXCL` for as long.
+/// should hold it with `O_EXCL` for as long. One that is busy is tried again
+/// for about half a second: some programs claim a device only for a moment.
 ///
 /// # Errors
 /// Those of `open(2)`, other than that it is busy.
 pub fn held_exclusively(node: &Path) -> io::Result<bool> {
+    for _ in 1..LOOKS {
+        if !is_claimed(node)? {
+            return Ok(false);
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+    is_claimed(node)
+}
+
+fn is_claimed(node: &Path) -> io::Result<bool> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
     match rustix::fs::open(node, flags, Mode::empty()) {
         Ok(_closed_on_drop) => Ok(false),
@@ -62,6 +80,7 @@ struct Search<'a> {
     files: &'a dyn Files,
     mounts: Vec<MountEntry>,
     swaps: Vec<String>,
+    openers: Vec<Opener>,
     /// Devices looked at already: holders may be reached on several ways.
     seen: Vec<String>,
     reasons: Vec<String>,
@@ -87,6 +106,7 @@ impl<'a> Search<'a> {
             files,
             mounts,
             swaps,
+            openers: openers::lasting_writers(roots, files, &[process::id(), parent_id()]),
             seen: Vec::new(),
             reasons,
         }
@@ -112,6 +132,7 @@ impl<'a> Search<'a> {
         self.btrfs(device);
         self.held(device);
         self.under_loop(device);
+        self.open(device);
     }
 
     fn read_only(&mut self, device: &Device) {
@@ -190,6 +211,22 @@ impl<'a> Search<'a> {
                     .push(format!("{} backs {}", device.name, on_top.name));
                 self.with_partitions(&on_top);
             }
+        }
+    }
+
+    fn open(&mut self, device: &Device) {
+        let openers = self.openers.iter();
+        let programs: Vec<String> = openers
+            .filter(|opener| opener.device == device.number)
+            .map(|opener| {
+                let name = opener.name.as_deref().unwrap_or("a program");
+                format!("{name} (pid {})", opener.pid)
+            })
+            .collect();
+        if !programs.is_empty() {
+            let programs = programs.join(", ");
+            self.reasons
+                .push(format!("{} is open in {programs}", device.name));
         }
     }
 

@@ -212,6 +212,28 @@ fn swap_space_is_refused() {
 }
 
 #[test]
+fn a_device_that_another_program_has_open_is_refused_unless_it_only_reads() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    let held = |how: &str| {
+        let script = format!("exec 7{how}{} && echo ready && read x", text(device.node()));
+        Process::ready(&["sh", "-c", &script]).expect("a shell")
+    };
+    let roots = Roots::default();
+    let reader = held("<");
+    assert_eq!(in_use(&roots, device.name()), [""; 0]);
+    drop(reader);
+    let writer = held("<>");
+    let clause = format!("{} is open in sh (pid {})", device.name(), writer.id());
+    assert_eq!(in_use(&roots, device.name()), [clause]);
+    // Nobody has to use it exclusively.
+    assert!(!held_exclusively(device.node()).expect("may open"));
+    drop(writer);
+    assert_eq!(in_use(&roots, device.name()), [""; 0]);
+}
+
+#[test]
 fn btrfs_is_resolved_on_one_device_and_unknown_on_two() {
     needs!(root, "mkfs.btrfs", "btrfs");
     let scratch = or_skip!(Scratch::new());

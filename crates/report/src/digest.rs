@@ -5,11 +5,11 @@
 use crate::describe;
 use crate::format::quantity;
 use crate::labels::Labels;
-use crate::ladder::Way;
 use crate::series::Course;
 use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::count;
 use crate::warnings::{Doubt, Warning};
+use crate::way::Way;
 use assay_model::job::{Direction, Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
@@ -19,7 +19,7 @@ use assay_model::units::{Bytes, Nanos};
 pub struct Line {
     /// For example `Sequential`.
     pub subject: String,
-    /// For example `read 166 MB/s; write 15.9 MB/s durable`.
+    /// For example `read 166 MB/s; write 15.9 MB/s flushed`.
     pub text: String,
 }
 
@@ -115,7 +115,7 @@ fn because(belief: Belief, doubts: &[Doubt]) -> String {
     }
 }
 
-/// The direct sequential transfers; for writes that are not durable also the
+/// The direct sequential transfers; for writes that are not flushed also the
 /// ladder's rate with a flush at the end.
 fn sequential(summary: &Summary<'_>) -> Option<Line> {
     let direct = |rw: Rw| {
@@ -174,7 +174,7 @@ fn durable_append(summary: &Summary<'_>) -> Option<Line> {
     let job = summary.group(Group::Fsync).next()?;
     let figure = job.figure("flush_lat_p50")?;
     let mut text = format!(
-        "{} to make it safe",
+        "{} until it is flushed",
         quantity(figure.unit, figure.stats.median)
     );
     if let Some(p99) = describe::p99_of(job, &figure) {
@@ -233,7 +233,7 @@ fn line(subject: &str, words: &[String]) -> Option<Line> {
     })
 }
 
-/// A figure with what it measured: `15.9 MB/s durable`.
+/// A figure with what it measured: `15.9 MB/s flushed`.
 fn told(figure: &Figure) -> String {
     let value = quantity(figure.unit, figure.stats.median);
     let is_read = figure.name.starts_with("read");
@@ -254,7 +254,7 @@ fn space(words: String) -> String {
 /// What writes measured, in a word or two next to a figure.
 fn measured(labels: &Labels) -> String {
     match labels.agreed() {
-        Some("device") => "durable".to_owned(),
+        Some("device") => "flushed".to_owned(),
         Some("device-unflushed") => "not flushed".to_owned(),
         Some("page-cache") => "in memory".to_owned(),
         Some("mixed") => labels.to_string(),
@@ -292,11 +292,11 @@ mod tests {
     }
 
     #[test]
-    fn a_write_is_told_durable_and_not_flushed() {
+    fn a_write_is_told_flushed_and_not_flushed() {
         let digest = digest(&fixture::run());
         assert_eq!(
             told(&digest, "Sequential"),
-            Some("read 166 MB/s; write 15.9 MB/s durable, 15.9 MB/s not flushed")
+            Some("read 166 MB/s; write 15.9 MB/s flushed, 15.9 MB/s not flushed")
         );
     }
 
@@ -334,7 +334,7 @@ mod tests {
     fn a_sustained_write_tells_its_cliff_and_its_longest_stall() {
         let digest = digest(&samples::with_sustained());
         let text = told(&digest, "Sustained").unwrap();
-        assert!(text.contains("until 1.0 GiB, then 35.7 MB/s"), "{text}");
+        assert!(text.contains("until 1.0 GiB, then 36.5 MB/s"), "{text}");
         assert!(text.contains("2 stalls, the longest 1.31 s"), "{text}");
     }
 }

@@ -428,6 +428,7 @@ fn queue() -> QueueSettings {
         max_request_kib: Some(512),
         write_cache: Some(WriteCache::Back),
         fua: Some(false),
+        iostats: Some(true),
     }
 }
 

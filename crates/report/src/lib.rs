@@ -19,3 +19,4 @@ pub mod summary;
 pub mod terminal;
 pub mod text;
 pub mod warnings;
+pub mod way;

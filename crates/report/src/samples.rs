@@ -203,6 +203,7 @@ pub fn with_read_ladder() -> Run {
             let evidence = trial.evidence.as_mut().unwrap();
             if cache_state == CacheState::Warm {
                 evidence.after.devices = evidence.before.devices.clone();
+                evidence.after.own_io = evidence.before.own_io;
             }
             trial
         }));

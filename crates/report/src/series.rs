@@ -4,6 +4,9 @@ use assay_model::trial::{Gap, Interval, Measurement};
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::steps::{Segment, segments, stalls};
 
+/// From here on a stall is no part of a level.
+const LONG_STALL: Nanos = Nanos::millis(500);
+
 /// Rate in each interval, empty ones included.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
@@ -20,7 +23,8 @@ pub struct Level {
     pub start: usize,
     /// After the last interval.
     pub end: usize,
-    /// Bytes per second, stalls included.
+    /// Bytes per second: of a single level over all of the time, of one of
+    /// several without the stalls.
     pub rate: f64,
     /// What was moved before it began.
     pub bytes_before: Bytes,
@@ -33,7 +37,9 @@ pub struct StallTime {
     pub start: Nanos,
     /// How long.
     pub length: Nanos,
-    /// The same in intervals.
+    /// The first interval of it.
+    pub first: usize,
+    /// How many intervals.
     pub intervals: usize,
 }
 
@@ -57,29 +63,10 @@ impl Course {
             return None;
         }
         let rates = Rates::of(measured);
-        let whole = &rates.values[..series.points.len() - 1];
-        let mut segments = segments(whole);
-        if segments.is_empty() {
-            segments.push(Segment {
-                start: 0,
-                end: series.points.len(),
-                mean: 0.0,
-            });
-        }
-        let last = segments.len() - 1;
-        let levels = segments.iter().enumerate().map(|(index, segment)| Level {
-            start: segment.start,
-            end: segment.end,
-            rate: if index == last {
-                rate_from(measured, segment.start)
-            } else {
-                segment.mean
-            },
-            bytes_before: Bytes(series.points[..segment.start].iter().map(moved).sum()),
-        });
+        let stalls = stall_times(measured);
         Some(Self {
-            levels: levels.collect(),
-            stalls: stall_times(measured),
+            levels: levels(measured, &rates, &stalls),
+            stalls,
             rates,
         })
     }
@@ -96,6 +83,50 @@ impl Course {
     pub fn longest_stall(&self) -> Option<StallTime> {
         self.stalls.iter().copied().max_by_key(|stall| stall.length)
     }
+}
+
+/// The levels of the rate. A stall is an event of its own, not a part of a
+/// level: it would look like a phase that the device never had.
+fn levels(measured: &Measurement, rates: &Rates, stalls: &[StallTime]) -> Vec<Level> {
+    let points = &measured.series.points;
+    let whole = &rates.values[..points.len() - 1];
+    let counted = outside_stalls(whole.len(), stalls);
+    let values: Vec<f64> = counted.iter().map(|&index| whole[index]).collect();
+    let segments = segments(&values);
+    if segments.len() < 2 {
+        return vec![Level {
+            start: 0,
+            end: whole.len().max(1),
+            rate: rate_of_all(measured),
+            bytes_before: Bytes(0),
+        }];
+    }
+    let start_of = |segment: &Segment| counted.get(segment.start).copied().unwrap_or(0);
+    let ends = segments[1..].iter().map(start_of).chain([whole.len()]);
+    segments
+        .iter()
+        .zip(ends)
+        .map(|(segment, end)| Level {
+            start: start_of(segment),
+            end,
+            rate: segment.mean,
+            bytes_before: Bytes(points[..start_of(segment)].iter().map(moved).sum()),
+        })
+        .collect()
+}
+
+/// The intervals that are in no long stall. Where long stalls are most of the
+/// time they are how the device works, and all intervals count.
+fn outside_stalls(intervals: usize, stalls: &[StallTime]) -> Vec<usize> {
+    let long: Vec<&StallTime> = stalls.iter().filter(|s| s.length >= LONG_STALL).collect();
+    let stalled: usize = long.iter().map(|stall| stall.intervals).sum();
+    let in_stall = |index: usize| {
+        long.iter()
+            .any(|stall| (stall.first..stall.first + stall.intervals).contains(&index))
+    };
+    (0..intervals)
+        .filter(|&index| stalled * 2 > intervals || !in_stall(index))
+        .collect()
 }
 
 impl Rates {
@@ -123,14 +154,11 @@ impl Rates {
     }
 }
 
-/// Mean rate from an interval to the end of the measurement: with the last,
-/// shorter interval, so that a single level is the rate of the whole.
+/// Mean rate of the whole measurement, stalls included.
 #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
-fn rate_from(measured: &Measurement, start: usize) -> f64 {
-    let series = &measured.series;
-    let bytes: u64 = series.points[start..].iter().map(moved).sum();
-    let before_ns = series.interval_ns.saturating_mul(start as u64);
-    let seconds = Nanos(measured.elapsed_ns.saturating_sub(before_ns)).as_secs_f64();
+fn rate_of_all(measured: &Measurement) -> f64 {
+    let bytes: u64 = measured.series.points.iter().map(moved).sum();
+    let seconds = Nanos(measured.elapsed_ns).as_secs_f64();
     if seconds > 0.0 {
         bytes as f64 / seconds
     } else {
@@ -143,7 +171,7 @@ fn rate_from(measured: &Measurement, start: usize) -> f64 {
 fn stall_times(measured: &Measurement) -> Vec<StallTime> {
     let width_ns = measured.series.interval_ns;
     let time = |intervals: usize| width_ns.saturating_mul(intervals as u64);
-    let stalls = stalls(&measured.series).into_iter().map(|stall| {
+    let stalls = stalls(measured).into_iter().map(|stall| {
         let (start_ns, length_ns) = (time(stall.start_index), time(stall.intervals));
         let holds = |gap: &Gap| {
             let end_ns = gap.start_ns.saturating_add(gap.length_ns);
@@ -153,6 +181,7 @@ fn stall_times(measured: &Measurement) -> Vec<StallTime> {
         StallTime {
             start: Nanos(exact.map_or(start_ns, |gap| gap.start_ns)),
             length: Nanos(exact.map_or(length_ns, |gap| gap.length_ns)),
+            first: stall.start_index,
             intervals: stall.intervals,
         }
     });
@@ -186,6 +215,27 @@ mod tests {
             },
             ..Measurement::default()
         }
+    }
+
+    #[test]
+    fn a_long_stall_near_the_end_is_no_cliff() {
+        let mut bytes = vec![80_000_000; 25];
+        bytes.extend([0; 21]);
+        bytes.extend([70_000_000, 85_000_000, 78_000_000, 82_000_000, 10_000_000]);
+        let course = Course::of(&measured(&bytes, 5_020_000_000)).unwrap();
+        assert_eq!(course.levels.len(), 1, "{:?}", course.levels);
+        assert_eq!(course.stalls.len(), 1);
+    }
+
+    #[test]
+    fn a_cliff_after_a_long_stall_is_found_where_it_is() {
+        let mut bytes = vec![80_000_000; 30];
+        bytes.extend([0; 10]);
+        bytes.extend([80_000_000; 10]);
+        bytes.extend([10_000_000; 40]);
+        let course = Course::of(&measured(&bytes, 9_000_000_000)).unwrap();
+        let levels: Vec<(usize, f64)> = course.levels.iter().map(|l| (l.start, l.rate)).collect();
+        assert_eq!(levels, [(0, 800e6), (50, 100e6)]);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! order, each with its figures, their spread, and what they measured.
 
 use crate::labels::Labels;
-use crate::ladder::Way;
+use crate::way::Way;
 use assay_model::job::{Direction, FileState, Job, Rw};
 use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
 use assay_model::metric::{Metric, Unit};

@@ -42,8 +42,8 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `read_short_ios` | count | I/Os cut short by the kernel, if any |
 /// | `write_...` | | the same for writes |
 /// | `flush_count`, `flush_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | count, ns | flush calls, if any |
-/// | `longest_gap` | ns | longest time without a completion |
-/// | `empty_intervals` | count | whole intervals of the series in which no byte moved |
+/// | `longest_gap` | ns | longest time without a completion, flush calls apart |
+/// | `empty_intervals` | count | whole intervals of the series in which no byte moved, but for the wait for a flush ([`stalls`]) |
 /// | `errors` | count | failed I/Os, if any |
 /// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
@@ -147,7 +147,7 @@ impl Metrics {
         let gap = measured.longest_gap.map(|gap| as_f64(gap.length_ns));
         self.nanos("longest_gap", gap);
         if !measured.series.points.is_empty() {
-            let stalls = stalls(&measured.series);
+            let stalls = stalls(measured);
             let empty: usize = stalls.iter().map(|stall| stall.intervals).sum();
             self.push("empty_intervals", Unit::Count, empty as f64);
         }

@@ -123,15 +123,6 @@ impl Histogram {
         self.sum_sq_ns2 = self.sum_sq_ns2.saturating_add(other.sum_sq_ns2);
     }
 
-    /// Forgets everything, for example at the end of a ramp.
-    pub fn reset(&mut self) {
-        self.min_ns = u64::MAX;
-        self.max_ns = 0;
-        self.sum_ns = 0;
-        self.sum_sq_ns2 = 0;
-        self.bins.fill(0);
-    }
-
     /// The form in which it is stored and sent.
     #[must_use]
     pub fn to_record(&self) -> LatencyRecord {
@@ -263,17 +254,6 @@ mod tests {
             merged.merge(&recorded(&b));
             let all = recorded(&[a, b].concat());
             prop_assert_eq!(merged.to_record(), all.to_record());
-        }
-
-        #[test]
-        fn a_reset_leaves_no_trace(
-            ramp in prop::collection::vec(latency(), 0..50),
-            measured in prop::collection::vec(latency(), 0..50),
-        ) {
-            let mut histogram = recorded(&ramp);
-            histogram.reset();
-            measured.iter().for_each(|&ns| histogram.record(ns));
-            prop_assert_eq!(histogram.to_record(), recorded(&measured).to_record());
         }
     }
 }

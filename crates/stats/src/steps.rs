@@ -4,10 +4,14 @@
 mod noise;
 mod pelt;
 
-use assay_model::trial::{Interval, Series};
+use assay_model::trial::{Interval, Measurement, Series};
 
 /// Shortest segment, in samples.
 pub const MIN_SEGMENT: usize = 10;
+
+/// Most samples that are searched one by one: nearly seven minutes of 100 ms
+/// each, which takes some ten milliseconds.
+pub const MAX_SAMPLES: usize = 4_000;
 
 /// A part of a series with one level.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -37,8 +41,12 @@ pub struct Segment {
 /// rather overlooked than invented.
 ///
 /// The last point of a [`Series`] may stand for a shorter interval: leave it
-/// out. Time grows with the square of N when nothing changes (N = 6 000, ten
-/// minutes: tens of milliseconds).
+/// out. Time grows with the square of N when nothing changes, so more than
+/// [`MAX_SAMPLES`] samples are searched in groups of two or more by their
+/// means: change points then lie between groups, and [`MIN_SEGMENT`] counts
+/// groups. Means of segments are those of the samples.
+///
+/// [`Series`]: assay_model::trial::Series
 ///
 /// ```
 /// use assay_stats::steps::segments;
@@ -52,22 +60,32 @@ pub fn segments(values: &[f64]) -> Vec<Segment> {
     if values.is_empty() || !values.iter().all(|value| value.is_finite()) {
         return Vec::new();
     }
-    let stdev = noise::stdev(values);
-    let mut bounds = if stdev > 0.0 {
-        pelt::change_points(&noise::without_outliers(values, stdev), stdev)
-    } else {
-        Vec::new() // All zero.
-    };
+    let group = values.len().div_ceil(MAX_SAMPLES);
+    let coarse: Vec<f64> = values.chunks(group).map(mean).collect();
+    let mut bounds = change_points(&coarse);
+    bounds.iter_mut().for_each(|bound| *bound *= group);
     bounds.push(values.len());
     let mut start = 0;
     let segment = |end| {
-        let samples = &values[start..end];
-        let mean = samples.iter().sum::<f64>() / samples.len() as f64;
+        let mean = mean(&values[start..end]);
         let segment = Segment { start, end, mean };
         start = end;
         segment
     };
     bounds.into_iter().map(segment).collect()
+}
+
+fn change_points(values: &[f64]) -> Vec<usize> {
+    let stdev = noise::stdev(values);
+    if stdev > 0.0 {
+        pelt::change_points(&noise::without_outliers(values, stdev), stdev)
+    } else {
+        Vec::new() // All zero.
+    }
+}
+
+fn mean(samples: &[f64]) -> f64 {
+    samples.iter().sum::<f64>() / samples.len() as f64
 }
 
 /// A time in which nothing moved.
@@ -82,11 +100,26 @@ pub struct Stall {
 /// Runs of intervals in which not one byte was moved. The last interval does
 /// not count: it may be too short to say anything.
 ///
+/// A flush that the job asked for is no stall, as it is none in
+/// [`Measurement::longest_gap`]: where there were flushes, a run that is longer
+/// than the longest gap can only be the wait for one, and is left out. A run
+/// that is not longer may still be one.
+///
 /// An interval also is empty when a single I/O takes longer than it, so a
 /// stall says "no completion for that long", not why.
 #[must_use]
-pub fn stalls(series: &Series) -> Vec<Stall> {
-    let mut stalls: Vec<Stall> = Vec::new();
+pub fn stalls(measured: &Measurement) -> Vec<Stall> {
+    let mut stalls = empty_runs(&measured.series);
+    if let (1.., Some(gap)) = (measured.flush.count, measured.longest_gap) {
+        let width_ns = measured.series.interval_ns.max(1);
+        let longest = gap.length_ns / width_ns;
+        stalls.retain(|stall| stall.intervals as u64 <= longest);
+    }
+    stalls
+}
+
+fn empty_runs(series: &Series) -> Vec<Stall> {
+    let mut runs: Vec<Stall> = Vec::new();
     let whole = series
         .points
         .split_last()
@@ -96,15 +129,15 @@ pub fn stalls(series: &Series) -> Vec<Stall> {
         .enumerate()
         .filter(|(_, point)| is_empty(point))
     {
-        match stalls.last_mut() {
+        match runs.last_mut() {
             Some(last) if last.start_index + last.intervals == index => last.intervals += 1,
-            _ => stalls.push(Stall {
+            _ => runs.push(Stall {
                 start_index: index,
                 intervals: 1,
             }),
         }
     }
-    stalls
+    runs
 }
 
 const fn is_empty(interval: &Interval) -> bool {
@@ -115,6 +148,7 @@ const fn is_empty(interval: &Interval) -> bool {
 mod tests {
     use super::*;
     use assay_model::rng::SplitMix64;
+    use assay_model::trial::Gap;
 
     /// Normal noise of unit variance (Box-Muller).
     fn normal(rng: &mut SplitMix64) -> f64 {
@@ -265,14 +299,17 @@ mod tests {
         assert_eq!(segments(&values).len(), 1);
     }
 
-    fn series(bytes: &[u64]) -> Series {
+    fn series(bytes: &[u64]) -> Measurement {
         let point = |&write_bytes| Interval {
             write_bytes,
             ..Interval::default()
         };
-        Series {
-            interval_ns: 100_000_000,
-            points: bytes.iter().map(point).collect(),
+        Measurement {
+            series: Series {
+                interval_ns: 100_000_000,
+                points: bytes.iter().map(point).collect(),
+            },
+            ..Measurement::default()
         }
     }
 
@@ -300,7 +337,48 @@ mod tests {
     #[test]
     fn reading_while_not_writing_is_no_stall() {
         let mut both = series(&[5, 0, 5, 5]);
-        both.points[1].read_bytes = 4_096;
+        both.series.points[1].read_bytes = 4_096;
         assert_eq!(stalls(&both), []);
+    }
+
+    #[test]
+    fn the_wait_for_a_flush_is_no_stall() {
+        let mut measured = series(&[5, 0, 0, 0, 5, 0, 5]);
+        measured.longest_gap = Some(Gap {
+            start_ns: 490_000_000,
+            length_ns: 120_000_000,
+        });
+        let both = [stall(1, 3), stall(5, 1)];
+        assert_eq!(stalls(&measured), both, "there was no flush");
+        measured.flush.count = 1;
+        assert_eq!(stalls(&measured), both[1..]);
+        measured.longest_gap.as_mut().unwrap().length_ns = 350_000_000;
+        assert_eq!(stalls(&measured), both, "the device stalled that long");
+        measured.longest_gap = None;
+        assert_eq!(stalls(&measured), both, "nobody can tell");
+    }
+
+    #[test]
+    fn a_day_of_samples_is_searched_in_groups() {
+        let n = 864_000;
+        let cliff = 300_000;
+        let values = noisy(&[(80e6, cliff), (40e6, n - cliff)], 9);
+        let found = segments(&values);
+        assert_eq!(found.len(), 2, "{found:?}");
+        let group = n.div_ceil(MAX_SAMPLES);
+        assert!(found[0].end.abs_diff(cliff) <= 3 * group, "{found:?}");
+        assert_eq!((found[1].start, found[1].end), (found[0].end, n));
+        assert!((found[1].mean / 40e6 - 1.0).abs() < 0.01, "{found:?}");
+    }
+
+    #[test]
+    fn groups_start_only_above_the_limit() {
+        for n in [MAX_SAMPLES, MAX_SAMPLES + 1, 3 * MAX_SAMPLES - 1] {
+            let cliff = n / 3;
+            let found = starts(&noisy(&[(80e6, cliff), (40e6, n - cliff)], 1));
+            assert_eq!(found.len(), 2, "{n}: {found:?}");
+            let off = found[1].abs_diff(cliff);
+            assert!(off <= 3 * n.div_ceil(MAX_SAMPLES), "{n}: {found:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::{bare, fio, scratch};
 use crate::run::output;
 use anyhow::{Context, Result, bail};
-use assay_engine::{Observer, Progress, measure};
+use assay_engine::{Observer, Progress, Start, measure};
 use assay_model::job::{CacheState, EngineKind, Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
@@ -218,7 +218,7 @@ struct StartWatch {
 }
 
 impl Observer for StartWatch {
-    fn clock_starts(&mut self) {
+    fn clock_starts(&mut self, _start: Start) {
         self.started_ns = now_ns();
     }
     fn clock_stopped(&mut self) {}

@@ -7,7 +7,8 @@ use crate::owner;
 use assay_model::plan::Place;
 use assay_model::wire::Leftover;
 use assay_store::{RunSummary, Store};
-use std::path::{Path, PathBuf};
+use assay_target::Target;
+use std::path::PathBuf;
 
 /// Removes leftover test files where this run and the unfinished ones worked,
 /// and marks unfinished runs as what they are.
@@ -36,6 +37,19 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
     Ok(())
 }
 
+/// Removes the test files of an agent that ended before it could; another one
+/// does it, and what it cannot do the next start will.
+pub fn clear_after_loss(target: &mut dyn Target, place: &Place) {
+    let Place::Directory { path } = place else {
+        return;
+    };
+    if let Ok(leftovers) = Host::start(target).and_then(|mut host| host.sweep(path)) {
+        for leftover in &leftovers {
+            say(&in_words(leftover));
+        }
+    }
+}
+
 /// Where test files may be.
 fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = abandoned
@@ -47,7 +61,6 @@ fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
     }
     all.sort();
     all.dedup();
-    all.retain(|path| Path::is_dir(path));
     all
 }
 

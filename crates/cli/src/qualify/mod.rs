@@ -7,7 +7,7 @@ mod place;
 mod suite;
 
 use crate::args::QualifyArgs;
-use crate::exit::{DONE, Failure};
+use crate::exit::{DONE, FAILED, Failure};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::output::{print, style};
@@ -22,18 +22,29 @@ use assay_model::units::Nanos;
 use assay_model::wire::{FromAgent, Inspection, RunEnd, ToAgent};
 use assay_report::json;
 use assay_report::terminal::write_summary;
-use assay_store::Store;
+use assay_store::{Store, StoreError};
+use assay_target::Target;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 use suite::Scale;
 
-/// Qualifies a path.
-pub fn run(args: &QualifyArgs) -> Result<ExitCode, Failure> {
-    let mut store = Store::open(&store_path(&args.store)?)?;
-    let mut host = Host::start()?;
+/// Qualifies a path on a target.
+pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if args.path.to_str().is_none() {
+        return Err(Failure::usage(format!(
+            "{} is not UTF-8: such a name cannot be stored; rename it, or use a path that leads there by another name",
+            args.path.display()
+        )));
+    }
+    let store_path = store_path(&args.store)?;
+    let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
+    // Only now: a command that is refused leaves no store behind.
+    let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
+    // Leftovers took room that is free now.
+    let inspection = host.inspect(&args.path)?;
 
     let scale = Scale::new(args, &inspection)?;
     let plan = plan(args, &inspection, place, &scale)?;
@@ -45,7 +56,10 @@ pub fn run(args: &QualifyArgs) -> Result<ExitCode, Failure> {
     let ended = execute(&mut host, &header, &scale, &mut store, &mut trials);
     let ending = ended.unwrap_or_else(Ending::of_failure);
     let finished_unix_ms = unix_ms();
-    store.finish_run(&header.id, &ending.status, finished_unix_ms)?;
+    let noted = store.finish_run(&header.id, &ending.status, finished_unix_ms);
+    if ending.agent_lost {
+        leftovers::clear_after_loss(target, &header.plan.place);
+    }
 
     let run = Run {
         header,
@@ -54,7 +68,18 @@ pub fn run(args: &QualifyArgs) -> Result<ExitCode, Failure> {
         trials,
     };
     present(&run, args.json)?;
-    conclude(&run, ending.failure, ending.signal)
+    let code = conclude(&run, ending.failure, ending.signal)?;
+    noted.map_err(of_store)?;
+    Ok(code)
+}
+
+/// Once a run has begun, whatever befalls its store is a failure on the way.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+fn of_store(error: StoreError) -> Failure {
+    Failure::failed(error.to_string())
 }
 
 /// Which trials, in which order.
@@ -98,6 +123,8 @@ struct Ending {
     failure: Option<Failure>,
     /// Exit code of the signal that stopped it.
     signal: Option<u8>,
+    /// The agent ended before the run did.
+    agent_lost: bool,
 }
 
 impl Ending {
@@ -106,6 +133,7 @@ impl Ending {
             status: RunStatus::Failed {
                 error: failure.to_string(),
             },
+            agent_lost: failure.is_lost(),
             failure: Some(failure),
             signal: None,
         }
@@ -171,7 +199,7 @@ fn follow(
             }
             FromAgent::TrialDone(record) => {
                 // What was told is safe: stored first, then shown.
-                store.save_trial(&plan.run_id, &record)?;
+                store.save_trial(&plan.run_id, &record).map_err(of_store)?;
                 progress.ended(&record);
                 let position = record.position;
                 trials.push(*record);
@@ -212,6 +240,7 @@ fn ending(end: RunEnd, signal: Option<u8>) -> Ending {
         status,
         failure,
         signal,
+        agent_lost: false,
     }
 }
 
@@ -233,8 +262,9 @@ fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<E
     if let Some(failure) = failure {
         return Err(failure);
     }
-    if let (RunStatus::Interrupted, Some(code)) = (&run.status, signal) {
-        return Ok(ExitCode::from(code));
+    if run.status == RunStatus::Interrupted {
+        // Without a signal of its own: somebody stopped the agent.
+        return Ok(ExitCode::from(signal.unwrap_or(FAILED)));
     }
     let failed = |trial: &TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
     match run.trials.iter().filter(|trial| failed(trial)).count() {

@@ -9,6 +9,11 @@ use assay_model::wire::{Inspection, PathKind};
 pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failure> {
     let path = inspection.path.clone();
     let shown = path.display();
+    if let Some(kind) = no_storage(inspection) {
+        return Err(Failure::usage(format!(
+            "{shown} is on {kind}, which the kernel makes up: there is no storage to measure"
+        )));
+    }
     match inspection.kind {
         PathKind::Directory { writable: false } => Err(Failure::usage(format!(
             "no permission to create files in {shown}{}",
@@ -36,6 +41,28 @@ pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failu
         ))),
         PathKind::Device { .. } => Ok(Place::Device { path }),
     }
+}
+
+/// The type of a file system whose files the kernel makes up.
+fn no_storage(inspection: &Inspection) -> Option<&str> {
+    const MADE_UP: [&str; 14] = [
+        "autofs",
+        "bpf",
+        "cgroup",
+        "cgroup2",
+        "configfs",
+        "debugfs",
+        "devpts",
+        "efivarfs",
+        "fusectl",
+        "mqueue",
+        "proc",
+        "securityfs",
+        "sysfs",
+        "tracefs",
+    ];
+    let kind = inspection.storage.mount.as_ref()?.fs_type.as_str();
+    MADE_UP.contains(&kind).then_some(kind)
 }
 
 fn read_only(inspection: &Inspection) -> &'static str {

@@ -1,6 +1,7 @@
 //! Linux native asynchronous I/O, by system call. (Buffered files make
 //! `io_submit` wait for the I/O: the depth then means nothing.)
 
+use super::slots::Slots;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
 use assay_model::job::{Direction, EngineKind};
@@ -8,6 +9,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
 
+const KIND: EngineKind = EngineKind::Libaio;
 /// `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
 const COMMAND: [u16; 2] = [0, 1];
 
@@ -74,8 +76,6 @@ impl Context {
 }
 
 impl Drop for Context {
-    /// Waits for every I/O under way: afterwards the kernel has no claim on
-    /// any buffer.
     fn drop(&mut self) {
         // SAFETY: destroys the context made in `new`, once.
         unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
@@ -86,44 +86,39 @@ fn check(answer: libc::c_long) -> io::Result<usize> {
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
-fn unavailable(source: io::Error) -> EngineError {
-    EngineError::Unavailable {
-        engine: EngineKind::Libaio,
-        source,
-    }
-}
-
 /// Whether `io_setup(2)` works here.
 pub(crate) fn probe() -> Result<(), EngineError> {
-    Context::new(1).map(drop).map_err(unavailable)
+    Context::new(1)
+        .map(drop)
+        .map_err(|error| EngineError::unavailable(KIND, error))
 }
 
-/// The engine. The context stands before the units: it is dropped first, and
-/// so waits for the kernel before their buffers are freed.
+/// The engine.
 #[derive(Debug)]
 pub(crate) struct Libaio {
     context: Context,
     file: File,
     /// Units in the kernel or waiting for it, by slot.
-    units: Vec<Option<IoUnit>>,
-    free: Vec<usize>,
+    slots: Slots,
     iocbs: Box<[Iocb]>,
     /// Slots queued but not yet handed over.
     pending: Vec<usize>,
+    /// What `io_submit(2)` is given, here to be allocated once.
+    list: Vec<*mut Iocb>,
     events: Vec<IoEvent>,
 }
 
 impl Libaio {
     pub(crate) fn new(file: File, depth: u32) -> Result<Self, EngineError> {
-        let slots = depth as usize;
+        let entries = depth as usize;
         Ok(Self {
-            context: Context::new(depth).map_err(unavailable)?,
+            context: Context::new(depth).map_err(|error| EngineError::unavailable(KIND, error))?,
             file,
-            units: std::iter::repeat_with(|| None).take(slots).collect(),
-            free: (0..slots).rev().collect(),
-            iocbs: vec![Iocb::default(); slots].into_boxed_slice(),
-            pending: Vec::with_capacity(slots),
-            events: vec![IoEvent::default(); slots],
+            slots: Slots::new(depth),
+            iocbs: vec![Iocb::default(); entries].into_boxed_slice(),
+            pending: Vec::with_capacity(entries),
+            list: Vec::with_capacity(entries),
+            events: vec![IoEvent::default(); entries],
         })
     }
 
@@ -148,20 +143,19 @@ impl Libaio {
 
     /// Hands over the first `pending` slots; the number taken.
     fn submit(&mut self) -> io::Result<usize> {
-        let mut list: Vec<*mut Iocb> = Vec::with_capacity(self.pending.len());
+        self.list.clear();
         for &slot in &self.pending {
-            list.push(&raw mut self.iocbs[slot]);
+            self.list.push(&raw mut self.iocbs[slot]);
         }
         // SAFETY: `list` holds pointers to descriptors that live in `self`;
-        // each names a buffer owned by a unit in `self.units`, which stays
-        // there until its event is taken or, at the latest, until the context
-        // has been destroyed.
+        // each names a buffer owned by a unit in `self.slots`, which stays
+        // there until its event is taken (`Drop` waits for that).
         let answer = unsafe {
             libc::syscall(
                 libc::SYS_io_submit,
                 self.context.0,
-                list.len(),
-                list.as_mut_ptr(),
+                self.list.len(),
+                self.list.as_mut_ptr(),
             )
         };
         check(answer)
@@ -187,29 +181,24 @@ impl Libaio {
         check(answer)
     }
 
-    /// Takes back a unit that the kernel is done with.
-    fn take(&mut self, slot: usize, result: i64, done: &mut Vec<Completion>) {
-        let Some(unit) = self.units.get_mut(slot).and_then(Option::take) else {
-            return;
-        };
-        self.free.push(slot);
-        done.push(Completion {
-            unit,
-            result: kernel_result(result),
-        });
+    fn in_kernel(&self) -> usize {
+        self.slots.taken() - self.pending.len()
     }
 }
 
-/// A result as the kernel packs it: bytes, or a negated error number.
-pub(super) fn kernel_result(result: i64) -> Result<u32, i32> {
-    u32::try_from(result).map_err(|_| i32::try_from(-result).unwrap_or(libc::EIO))
-}
-
-fn queue_error(operation: &'static str, source: io::Error) -> EngineError {
-    EngineError::Queue {
-        engine: EngineKind::Libaio,
-        operation,
-        source,
+impl Drop for Libaio {
+    /// The kernel may still write into the buffers of units under way: waits
+    /// for all of them before the buffers are freed. (That `io_destroy(2)`
+    /// waits is not true of every kernel.)
+    fn drop(&mut self) {
+        let mut done = Vec::new();
+        while self.in_kernel() > 0 {
+            if self.reap(1, None, &mut done).is_err() {
+                // Better to leak the buffers than to free them under the kernel.
+                self.slots.leak();
+                return;
+            }
+        }
     }
 }
 
@@ -217,32 +206,35 @@ impl IoEngine for Libaio {
     const ASYNCHRONOUS: bool = true;
 
     fn queue(&mut self, mut unit: IoUnit) -> QueueStatus {
-        let Some(slot) = self.free.pop() else {
+        let Some(slot) = self.slots.next_free() else {
             return QueueStatus::Busy(unit);
         };
         self.iocbs[slot] = self.describe(slot, &mut unit);
-        self.units[slot] = Some(unit);
+        self.slots.put(slot, unit);
         self.pending.push(slot);
         QueueStatus::Queued
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        let mut handed_over = 0;
         while !self.pending.is_empty() {
             match self.submit() {
-                Ok(taken) => drop(self.pending.drain(..taken)),
+                Ok(taken) => {
+                    handed_over += taken;
+                    self.pending.drain(..taken);
+                }
                 Err(error) if error.raw_os_error() == Some(libc::EINTR) => {}
                 // The kernel is out of resources for now: what is under way
                 // comes back first, the rest is handed over next time.
                 Err(error)
-                    if error.raw_os_error() == Some(libc::EAGAIN)
-                        && self.units.len() - self.free.len() > self.pending.len() =>
+                    if error.raw_os_error() == Some(libc::EAGAIN) && self.in_kernel() > 0 =>
                 {
                     break;
                 }
-                Err(error) => return Err(queue_error("submit", error)),
+                Err(error) => return Err(EngineError::queue(KIND, "submit", error)),
             }
         }
-        Ok(())
+        Ok(handed_over)
     }
 
     fn reap(
@@ -255,13 +247,12 @@ impl IoEngine for Libaio {
             Ok(count) => {
                 for at in 0..count {
                     let event = self.events[at];
-                    let slot = usize::try_from(event.data).unwrap_or(usize::MAX);
-                    self.take(slot, event.result, done);
+                    self.slots.complete(event.data, event.result, done);
                 }
                 Ok(())
             }
             Err(error) if error.raw_os_error() == Some(libc::EINTR) => Ok(()),
-            Err(error) => Err(queue_error("wait", error)),
+            Err(error) => Err(EngineError::queue(KIND, "wait", error)),
         }
     }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod libaio;
 pub(crate) mod null;
 pub(crate) mod psync;
+mod slots;
 pub(crate) mod sync;
 pub(crate) mod uring;
 

@@ -1,7 +1,6 @@
 //! The null engine: every I/O is done at once. What remains is assay's own
 //! cost.
 
-use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
 
 #[derive(Debug, Default)]
@@ -14,18 +13,5 @@ impl IoEngine for Null {
     fn queue(&mut self, unit: IoUnit) -> QueueStatus {
         let result = Ok(unit.left());
         QueueStatus::Completed(Completion { unit, result })
-    }
-
-    fn commit(&mut self) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        _min: u32,
-        _timeout_ns: Option<u64>,
-        _done: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! `pread(2)` and `pwrite(2)`.
 
-use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus, moved};
 use assay_model::job::Direction;
 use rustix::io::{pread, pwrite, retry_on_intr};
@@ -30,18 +29,5 @@ impl IoEngine for Psync {
         };
         let result = moved(result);
         QueueStatus::Completed(Completion { unit, result })
-    }
-
-    fn commit(&mut self) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        _min: u32,
-        _timeout_ns: Option<u64>,
-        _done: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! `lseek(2)`, then `read(2)` or `write(2)`.
 
-use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus, moved};
 use assay_model::job::Direction;
 use rustix::fs::{SeekFrom, seek};
@@ -44,18 +43,5 @@ impl IoEngine for Sync {
     fn queue(&mut self, mut unit: IoUnit) -> QueueStatus {
         let result = moved(self.transfer(&mut unit));
         QueueStatus::Completed(Completion { unit, result })
-    }
-
-    fn commit(&mut self) -> Result<(), EngineError> {
-        Ok(())
-    }
-
-    fn reap(
-        &mut self,
-        _min: u32,
-        _timeout_ns: Option<u64>,
-        _done: &mut Vec<Completion>,
-    ) -> Result<(), EngineError> {
-        Ok(())
     }
 }

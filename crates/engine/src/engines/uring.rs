@@ -1,15 +1,17 @@
 //! `io_uring(7)`.
 
-use super::libaio::kernel_result;
+use super::slots::Slots;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
 use assay_model::job::{Direction, EngineKind};
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
-use io_uring::{IoUring, opcode, squeue};
+use io_uring::{IoUring, Probe, opcode, squeue};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 
+const KIND: EngineKind = EngineKind::IoUring;
 /// `IORING_ENTER_GETEVENTS`.
 const ENTER_GETEVENTS: u32 = 1;
 /// How often to look for completions before sleeping. A look costs some
@@ -17,17 +19,29 @@ const ENTER_GETEVENTS: u32 = 1;
 /// device that answers within that time is spared both, and its answer is seen
 /// sooner.
 const LOOKS_BEFORE_SLEEP: u32 = 16;
+/// Between two looks where the kernel cannot wait for a limited time.
+const NAP: Duration = Duration::from_micros(50);
 
-fn unavailable(source: io::Error) -> EngineError {
-    EngineError::Unavailable {
-        engine: EngineKind::IoUring,
-        source,
-    }
+/// Whether there are rings here that know the operations of this engine.
+pub(crate) fn probe() -> Result<(), EngineError> {
+    Uring::ring(1)
+        .map(drop)
+        .map_err(|error| EngineError::unavailable(KIND, error))
 }
 
-/// Whether `io_uring_setup(2)` works here.
-pub(crate) fn probe() -> Result<(), EngineError> {
-    IoUring::new(1).map(drop).map_err(unavailable)
+/// Rings are older (Linux 5.1) than reads and writes without a vector (5.6).
+fn require_operations(ring: &IoUring) -> io::Result<()> {
+    let mut known = Probe::new();
+    // A kernel that cannot be asked (before 5.6) knows neither.
+    let answer = ring.submitter().register_probe(&mut known);
+    let needed = [opcode::Read::CODE, opcode::Write::CODE];
+    if answer.is_ok() && needed.into_iter().all(|code| known.is_supported(code)) {
+        return Ok(());
+    }
+    Err(io::Error::new(
+        io::ErrorKind::Unsupported,
+        "this kernel's rings have no plain reads and writes (Linux 5.6 has)",
+    ))
 }
 
 /// The engine.
@@ -37,35 +51,40 @@ pub(crate) struct Uring {
     /// Whether the file is registered with the ring, which saves its lookup.
     registered: bool,
     /// Units in the kernel or waiting for it, by slot.
-    units: Vec<Option<IoUnit>>,
-    free: Vec<usize>,
+    slots: Slots,
     /// Entries queued but not yet handed over.
     pending: usize,
+    /// Entries handed over since `commit` last told.
+    handed_over: usize,
+    /// Whether the kernel waits for a limited time (Linux 5.11).
+    waits_with_timeout: bool,
 }
 
 impl Uring {
     pub(crate) fn new(file: File, depth: u32) -> Result<Self, EngineError> {
-        let ring = Self::ring(depth).map_err(unavailable)?;
+        let ring = Self::ring(depth).map_err(|error| EngineError::unavailable(KIND, error))?;
         let registered = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
-        let slots = depth as usize;
         Ok(Self {
+            waits_with_timeout: ring.params().is_feature_ext_arg(),
             ring,
             file,
             registered,
-            units: std::iter::repeat_with(|| None).take(slots).collect(),
-            free: (0..slots).rev().collect(),
+            slots: Slots::new(depth),
             pending: 0,
+            handed_over: 0,
         })
     }
 
     /// One thread submits and waits: a kernel that knows how to use that
     /// (Linux 6.1) is told so, an older one gets a plain ring.
     fn ring(depth: u32) -> io::Result<IoUring> {
-        IoUring::builder()
+        let ring = IoUring::builder()
             .setup_single_issuer()
             .setup_defer_taskrun()
             .build(depth)
-            .or_else(|_| IoUring::new(depth))
+            .or_else(|_| IoUring::new(depth))?;
+        require_operations(&ring)?;
+        Ok(ring)
     }
 
     fn entry(&self, slot: usize, unit: &mut IoUnit) -> squeue::Entry {
@@ -92,7 +111,14 @@ impl Uring {
     }
 
     fn in_kernel(&self) -> usize {
-        self.units.len() - self.free.len() - self.pending
+        self.slots.taken() - self.pending
+    }
+
+    /// The kernel took that many of the pending entries.
+    fn took(&mut self, entries: usize) {
+        let entries = entries.min(self.pending);
+        self.pending -= entries;
+        self.handed_over += entries;
     }
 
     /// Enters the kernel: hands over what is pending, and lets it post
@@ -100,13 +126,13 @@ impl Uring {
     fn enter(&mut self) -> io::Result<()> {
         let pending = u32::try_from(self.pending).unwrap_or(u32::MAX);
         // SAFETY: entries in the queue name buffers owned by units in
-        // `self.units` (see `queue`), and no argument is passed.
+        // `self.slots` (see `queue`), and no argument is passed.
         let entered = unsafe {
             self.ring
                 .submitter()
                 .enter::<()>(pending, 0, ENTER_GETEVENTS, None)
         }?;
-        self.pending -= entered.min(self.pending);
+        self.took(entered);
         Ok(())
     }
 
@@ -122,24 +148,40 @@ impl Uring {
             }
         };
         match entered {
-            Ok(entered) => self.pending -= entered.min(self.pending),
+            Ok(entered) => self.took(entered),
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINTR | libc::ETIME)) => {}
             Err(error) => return Err(error),
         }
         Ok(())
     }
 
+    /// Waits for `min` completions in `done`, for a kernel that knows no limit:
+    /// sleeps a little and looks.
+    fn wait_by_looking(
+        &mut self,
+        min: usize,
+        timeout_ns: u64,
+        done: &mut Vec<Completion>,
+    ) -> io::Result<()> {
+        let until = Instant::now() + Duration::from_nanos(timeout_ns);
+        while done.len() < min {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            std::thread::sleep(left.min(NAP));
+            match self.enter() {
+                Err(error) if error.raw_os_error() != Some(libc::EINTR) => return Err(error),
+                _ => self.take_completed(done),
+            }
+        }
+        Ok(())
+    }
+
     fn take_completed(&mut self, done: &mut Vec<Completion>) {
         for event in self.ring.completion() {
-            let slot = usize::try_from(event.user_data()).unwrap_or(usize::MAX);
-            let Some(unit) = self.units.get_mut(slot).and_then(Option::take) else {
-                continue;
-            };
-            self.free.push(slot);
-            done.push(Completion {
-                unit,
-                result: kernel_result(i64::from(event.result())),
-            });
+            self.slots
+                .complete(event.user_data(), i64::from(event.result()), done);
         }
     }
 }
@@ -152,7 +194,7 @@ impl Drop for Uring {
         while self.in_kernel() > 0 {
             if self.wait(1, None).is_err() {
                 // Better to leak the buffers than to free them under the kernel.
-                std::mem::forget(std::mem::take(&mut self.units));
+                self.slots.leak();
                 return;
             }
             self.take_completed(&mut done);
@@ -160,36 +202,27 @@ impl Drop for Uring {
     }
 }
 
-fn queue_error(operation: &'static str, source: io::Error) -> EngineError {
-    EngineError::Queue {
-        engine: EngineKind::IoUring,
-        operation,
-        source,
-    }
-}
-
 impl IoEngine for Uring {
     const ASYNCHRONOUS: bool = true;
 
     fn queue(&mut self, mut unit: IoUnit) -> QueueStatus {
-        let Some(slot) = self.free.pop() else {
+        let Some(slot) = self.slots.next_free() else {
             return QueueStatus::Busy(unit);
         };
         let entry = self.entry(slot, &mut unit);
         // SAFETY: the entry names the buffer owned by `unit`, which is kept in
-        // `self.units` until its completion is taken (and `Drop` waits for
+        // `self.slots` until its completion is taken (and `Drop` waits for
         // that), and a descriptor that lives as long as `self`.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
-            self.free.push(slot);
             return QueueStatus::Busy(unit);
         }
-        self.units[slot] = Some(unit);
+        self.slots.put(slot, unit);
         self.pending += 1;
         QueueStatus::Queued
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    fn commit(&mut self) -> Result<usize, EngineError> {
         while self.pending > 0 {
             match self.enter() {
                 Ok(()) => {}
@@ -197,11 +230,11 @@ impl IoEngine for Uring {
                     Some(libc::EINTR) => {}
                     // The completion side is full: it must be emptied first.
                     Some(libc::EAGAIN | libc::EBUSY) if self.in_kernel() > 0 => break,
-                    _ => return Err(queue_error("submit", error)),
+                    _ => return Err(EngineError::queue(KIND, "submit", error)),
                 },
             }
         }
-        Ok(())
+        Ok(std::mem::take(&mut self.handed_over))
     }
 
     fn reap(
@@ -222,10 +255,51 @@ impl IoEngine for Uring {
         }
         if done.len() < min {
             let missing = u32::try_from(min - done.len()).unwrap_or(u32::MAX);
-            self.wait(missing, timeout_ns)
-                .map_err(|error| queue_error("wait", error))?;
+            match timeout_ns {
+                Some(ns) if !self.waits_with_timeout => self.wait_by_looking(min, ns, done),
+                _ => self.wait(missing, timeout_ns),
+            }
+            .map_err(|error| EngineError::queue(KIND, "wait", error))?;
             self.take_completed(done);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::IoBuf;
+    use std::io::Write;
+    use std::os::fd::OwnedFd;
+
+    /// On any kernel, in the way of one that cannot wait for a limited time.
+    #[test]
+    fn a_limited_wait_ends_without_and_with_a_completion() {
+        if let Err(why) = probe() {
+            eprintln!("skipped: {why}");
+            return;
+        }
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut engine = Uring::new(File::from(OwnedFd::from(reader)), 1).unwrap();
+        engine.waits_with_timeout = false;
+        let unit = IoUnit {
+            direction: Direction::Read,
+            offset: 0,
+            length: 512,
+            moved: 0,
+            buf: IoBuf::zeroed(512),
+            submitted_ns: 0,
+        };
+        assert!(matches!(engine.queue(unit), QueueStatus::Queued));
+        assert_eq!(engine.commit().unwrap(), 1);
+        assert_eq!(engine.commit().unwrap(), 0, "told once");
+        let mut done = Vec::new();
+        engine.reap(1, Some(1_000_000), &mut done).unwrap();
+        assert!(done.is_empty(), "nothing to read yet");
+        writer.write_all(&[7; 512]).unwrap();
+        engine.reap(1, Some(u64::MAX >> 8), &mut done).unwrap();
+        assert_eq!(done[0].result, Ok(512));
+        assert_eq!(done[0].unit.remainder().1, [7; 512]);
     }
 }

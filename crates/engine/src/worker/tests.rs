@@ -4,11 +4,13 @@
 mod scripted;
 
 use super::*;
+use crate::gaps::SharedGaps;
 use crate::recorder::merge;
 use assay_model::job::{RateLimit, Rw};
 use assay_model::units::{Bytes, Nanos};
 use scripted::{Act, Play};
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
@@ -416,17 +418,54 @@ fn a_stop_from_outside_ends_an_endless_job() {
 
 #[test]
 fn several_workers_stall_only_where_all_of_them_do() {
-    let stalling = |from: u64, length: u64| {
+    let gaps = SharedGaps::new(2);
+    let stalling = |number, from: u64, length: u64| {
         let script = move |n| after(if n == from { length } else { MS });
         let mut job = writes(500);
         job.numjobs = 2;
-        Play::new(job, &script)
-            .on::<false, _>(|finished, _, _| (finished.recorder, finished.end_ns))
+        let mut play = Play::new(job, &script);
+        play.gaps = (Arc::clone(&gaps), number);
+        play.on::<false, _>(|finished, _, _, _| finished.recorder)
     };
     // One stalls from 100 to 900 ms, the other from 300 to 1300 ms.
-    let both = merge(vec![stalling(100, 800 * MS), stalling(300, SECOND)]).unwrap();
+    let both = merge(
+        vec![stalling(0, 100, 800 * MS), stalling(1, 300, SECOND)],
+        &gaps,
+    )
+    .unwrap();
     let gap = both.longest_gap.unwrap();
     assert_eq!((gap.start_ns, gap.length_ns), (300 * MS, 600 * MS));
     assert_eq!(both.write.ios, 1000);
     assert_eq!(both.write.latency.max_ns, SECOND);
+}
+
+#[test]
+fn only_what_the_kernel_took_has_a_submission_time() {
+    let script = |_| after(MS);
+    let mut job = endless(100);
+    job.iodepth = 4;
+    job.io_size = Some(Bytes(40 * BLOCK));
+    let mut play = Play::new(job.clone(), &script);
+    play.takes = 1;
+    // Ten rounds of four, of which one each is handed over at once.
+    let played = play.asynchronous();
+    assert_eq!(played.merged.write.ios, 40);
+    assert_eq!(played.merged.write.submission.unwrap().count, 10);
+    let played = Play::new(job, &script).asynchronous();
+    assert_eq!(played.merged.write.submission.unwrap().count, 40);
+}
+
+#[test]
+fn a_ramp_takes_nothing_from_a_single_pass() {
+    for depth in [1, 8] {
+        for rw in [Rw::Write, Rw::RandWrite] {
+            let script = |_| after(MS);
+            let mut job = writes(100);
+            job.rw = rw;
+            job.iodepth = depth;
+            job.ramp_time = Nanos(5 * MS);
+            let played = Play::new(job, &script).run();
+            assert_eq!(played.merged.write.ios, 100, "{rw}, depth {depth}");
+        }
+    }
 }

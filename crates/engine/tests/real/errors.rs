@@ -3,7 +3,7 @@
 
 use super::{BLOCK, alone, engines, folder, job, run, try_run, zeros};
 use assay_engine::EngineError;
-use assay_model::job::{Direction, Job, Rw};
+use assay_model::job::{Direction, Job, RateLimit, Rw};
 use assay_model::units::{Bytes, MIB};
 use assay_testkit::{Mount, needs, or_skip, skip};
 use std::fs;
@@ -122,6 +122,8 @@ fn jobs_that_cannot_mean_anything_are_refused() {
     refused(&|job| job.iodepth = 0);
     refused(&|job| job.numjobs = 0);
     refused(&|job| job.time_based = true);
+    refused(&|job| job.rate = Some(RateLimit::Iops(0)));
+    refused(&|job| job.rate = Some(RateLimit::BytesPerSec(0)));
     refused(&|job| {
         job.direct = true;
         job.bs = Bytes(1000);

@@ -6,11 +6,12 @@ mod cache;
 mod content;
 mod durability;
 mod errors;
+mod threads;
 
-use assay_engine::{EngineError, Observer, Progress, measure, usable};
+use assay_engine::{EngineError, Observer, Progress, Start, measure, usable};
 use assay_model::job::{EngineKind, Job, Rw};
 use assay_model::trial::Measurement;
-use assay_model::units::Bytes;
+use assay_model::units::{Bytes, Nanos};
 use assay_testkit::{Scratch, skip};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -68,8 +69,11 @@ fn job(rw: Rw, blocks: u64) -> Job {
 struct Told(Vec<&'static str>);
 
 impl Observer for Told {
-    fn clock_starts(&mut self) {
-        self.0.push("starts");
+    fn clock_starts(&mut self, start: Start) {
+        self.0.push(match start {
+            Start::Held => "starts",
+            Start::Running => "runs",
+        });
     }
 
     fn clock_stopped(&mut self) {
@@ -112,13 +116,19 @@ fn the_observer_is_told_once_in_order() {
     job.numjobs = 2;
     measure(&job, &path, 1, &AtomicBool::new(false), &mut told).unwrap();
     assert_eq!(told.0, ["starts", "stopped"]);
+    let mut told = Told::default();
+    job.time_based = true;
+    job.ramp_time = Nanos::millis(10);
+    job.runtime = Some(Nanos::millis(10));
+    measure(&job, &path, 1, &AtomicBool::new(false), &mut told).unwrap();
+    assert_eq!(told.0, ["runs", "stopped"]);
 }
 
 /// Sets the flag as soon as the clock runs.
 struct StopsAtOnce<'a>(&'a AtomicBool);
 
 impl Observer for StopsAtOnce<'_> {
-    fn clock_starts(&mut self) {
+    fn clock_starts(&mut self, _: Start) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -138,7 +148,7 @@ fn a_stop_ends_a_job_that_would_never_end() {
         job.iodepth = depth;
         job.numjobs = 2;
         job.time_based = true;
-        job.runtime = Some(assay_model::units::Nanos::secs(1 << 30));
+        job.runtime = Some(Nanos::secs(1 << 30));
         let stop = AtomicBool::new(false);
         let measured = measure(&job, &path, 1, &stop, &mut StopsAtOnce(&stop)).unwrap();
         assert!(measured.read.ios + measured.write.ios > 0, "{engine}");

@@ -76,14 +76,21 @@ impl Case<'_> {
     }
 
     pub(super) fn flushes_of(&self, leaf: &Layer) -> Option<u64> {
+        if self.switched_off(leaf) {
+            return None;
+        }
         let (before, after) = self.counters(&leaf.name)?;
         Some(after.flush_ios?.saturating_sub(before.flush_ios?))
     }
 
+    /// What each layer moved; those that stood still because nobody counts
+    /// are left out.
     pub(super) fn layer_bytes(&self, direction: Direction) -> Vec<(String, u64)> {
         let layers = self.evidence.storage.layers.iter();
-        layers
-            .filter_map(|l| Some((l.name.clone(), self.delta(&l.name, direction)?)))
+        let moved = layers.filter_map(|layer| Some((layer, self.delta(&layer.name, direction)?)));
+        moved
+            .filter(|(layer, bytes)| *bytes > 0 || !self.switched_off(layer))
+            .map(|(layer, bytes)| (layer.name.clone(), bytes))
             .collect()
     }
 

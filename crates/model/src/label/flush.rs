@@ -35,7 +35,10 @@ impl Case<'_> {
         }
         let asked = self.flushes_needed();
         match self.flushes_seen() {
-            None => unknown("the kernel does not count flushes (Linux 5.5 does)"),
+            None => {
+                let why = self.why_no_flush_count();
+                (Measured::unknown(why.clone()), why)
+            }
             Some(seen) if seen >= asked => device("its volatile cache was flushed"),
             Some(_) if self.forced_to_medium() => {
                 device("each write was forced to the medium (FUA)")
@@ -79,18 +82,36 @@ impl Case<'_> {
         Some(sum)
     }
 
+    fn why_no_flush_count(&self) -> String {
+        let mut leaves = self.evidence.storage.leaves();
+        leaves.find(|leaf| self.switched_off(leaf)).map_or_else(
+            || "the kernel does not count flushes (Linux 5.5 does)".to_owned(),
+            |leaf| self.not_counted(&leaf.name),
+        )
+    }
+
     fn volatile(&self, leaf: &Layer) -> bool {
         let queue = self.queue(leaf);
         queue.is_some_and(|queue| queue.write_cache == Some(WriteCache::Back))
     }
 
     fn without_barriers(&self) -> Option<&'static str> {
-        let mount = self.evidence.storage.mount.as_ref()?;
-        let given = |option: &str| {
+        NO_BARRIERS
+            .into_iter()
+            .find(|option| self.mounted_with(option))
+    }
+
+    /// Whether the file system writes data to its journal first (ext3, ext4).
+    pub(super) fn journals_data(&self) -> bool {
+        self.mounted_with("data=journal")
+    }
+
+    fn mounted_with(&self, option: &str) -> bool {
+        let mount = self.evidence.storage.mount.as_ref();
+        mount.is_some_and(|mount| {
             let mut all = mount.options.iter().chain(&mount.super_options);
             all.any(|o| o == option)
-        };
-        NO_BARRIERS.into_iter().find(|option| given(option))
+        })
     }
 
     /// Direct `O_DSYNC` overwrites use FUA where every disk has it. A file

@@ -3,15 +3,27 @@
 use super::{Case, ForeignIo};
 use crate::job::{Direction, OpenSync};
 use crate::storage::Backing;
+use crate::units::{KIB, MIB};
 
 /// Metadata that any job may cause (superblock, bitmaps, inode).
-const METADATA_BYTES: u64 = 1 << 20;
+const METADATA_BYTES: u64 = MIB;
 /// What a journal commit writes at most for one small flush: descriptor,
 /// a few metadata blocks, commit block.
-const BYTES_PER_COMMIT: u64 = 64 << 10;
+const MOST_BYTES_PER_COMMIT: u64 = 64 * KIB;
+/// What it usually writes: ext4 moves 28 KiB for an appended block of 4 KiB
+/// and its fsync (seen on Linux 6.18).
+const USUAL_BYTES_PER_COMMIT: u64 = 32 * KIB;
 
 impl Case<'_> {
     pub(super) fn foreign(&self) -> Option<ForeignIo> {
+        if self
+            .evidence
+            .storage
+            .device()
+            .is_some_and(|d| self.switched_off(d))
+        {
+            return None;
+        }
         Some(ForeignIo {
             read_bytes: self.foreign_bytes(Direction::Read)?,
             write_bytes: self.foreign_bytes(Direction::Write)?,
@@ -19,18 +31,17 @@ impl Case<'_> {
         })
     }
 
-    /// Bytes of others on the disk: what it moved beyond the job's bytes and a
-    /// file system's overhead for them, and at least what other processes are
-    /// known to have moved, as far as the disk moved that much beyond the
-    /// job's bytes and its commits (they may have been busy elsewhere).
+    /// Bytes of others on the disk, at least: what it moved beyond the job's
+    /// bytes and the most that a file system adds for them. What processes are
+    /// seen to have moved meanwhile is believed to have gone here as far as
+    /// the disk moved that much beyond the usual overhead.
     fn foreign_bytes(&self, direction: Direction) -> Option<u64> {
         let disk_bytes = self.delta(self.disk_name()?, direction)?;
         let own = self.own_moved(direction);
         let beyond = disk_bytes.saturating_sub(own);
-        let known = self
-            .others(direction)
-            .min(beyond.saturating_sub(self.commit_bytes()));
-        Some(known.max(beyond.saturating_sub(self.overhead(own))))
+        let unexplained = beyond.saturating_sub(self.overhead(direction, own));
+        let unusual = beyond.saturating_sub(self.usual_overhead(direction));
+        Some(unexplained.max(self.others(direction).min(unusual)))
     }
 
     /// The most that the agent itself can have moved to or from the disk:
@@ -51,13 +62,42 @@ impl Case<'_> {
         }
     }
 
-    /// What the file system adds at most for that many bytes of the job.
-    pub(super) fn overhead(&self, job_bytes: u64) -> u64 {
-        METADATA_BYTES + job_bytes / 20 + self.commit_bytes()
+    /// What the kernel and the file system add at most for that many bytes of
+    /// the job.
+    pub(super) fn overhead(&self, direction: Direction, job_bytes: u64) -> u64 {
+        let steady = METADATA_BYTES.saturating_add(job_bytes / 20);
+        steady.saturating_add(match direction {
+            Direction::Read => self.read_ahead(),
+            // A journal of data takes every byte, and the file again later.
+            Direction::Write if self.journals_data() => self
+                .commits(MOST_BYTES_PER_COMMIT)
+                .saturating_add(self.measured.write.bytes.saturating_mul(2)),
+            Direction::Write => self.commits(MOST_BYTES_PER_COMMIT),
+        })
     }
 
-    fn commit_bytes(&self) -> u64 {
-        self.own_flush_calls() * BYTES_PER_COMMIT
+    /// What they add for sure whenever the job does what it does.
+    fn usual_overhead(&self, direction: Direction) -> u64 {
+        match direction {
+            Direction::Read => self.read_ahead(),
+            Direction::Write => self.commits(USUAL_BYTES_PER_COMMIT),
+        }
+    }
+
+    fn commits(&self, bytes_each: u64) -> u64 {
+        self.own_flush_calls().saturating_mul(bytes_each)
+    }
+
+    /// What a buffered trial may find still coming in from the preparation of
+    /// its cache: the kernel reads ahead one window while it fills the one
+    /// before.
+    fn read_ahead(&self) -> u64 {
+        if self.job.direct {
+            return 0;
+        }
+        let queues = self.evidence.queues.iter();
+        let widest_kib = queues.filter_map(|queue| queue.read_ahead_kib).max();
+        widest_kib.unwrap_or(0).saturating_mul(2 * KIB)
     }
 
     /// Flush calls the job made, each of which may commit a journal.

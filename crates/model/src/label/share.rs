@@ -2,8 +2,7 @@
 
 use super::{Case, DEVICE_SHARE, Measured, Place};
 use crate::evidence::MemoryCounters;
-use crate::job::{Direction, EngineKind};
-use crate::storage::Backing;
+use crate::job::Direction;
 use std::fmt;
 
 /// Smallest page of the page cache on any Linux.
@@ -60,9 +59,9 @@ impl fmt::Display for Share {
 
 /// A number of bytes, at least and at most.
 #[derive(Clone, Copy, Debug)]
-struct Range {
-    least: u64,
-    most: u64,
+pub(super) struct Range {
+    pub(super) least: u64,
+    pub(super) most: u64,
 }
 
 impl Case<'_> {
@@ -86,6 +85,9 @@ impl Case<'_> {
         } else {
             job
         };
+        if let Some(own) = own {
+            self.agree(ratio(device.most, asked), ratio(own, asked))?;
+        }
         let came = |device: u64| device.min(own.unwrap_or(device));
         let uncached = ratio(job.saturating_sub(self.reads_served_by_old_pages()), job);
         Ok(Share {
@@ -118,6 +120,12 @@ impl Case<'_> {
         let Some(device) = self.device_bytes(Direction::Write)? else {
             return Ok(Share::NONE);
         };
+        if self.journals_data() {
+            return Err(
+                "the file system is mounted with data=journal: data goes through its journal, direct I/O too"
+                    .to_owned(),
+            );
+        }
         let job = self.measured.write.bytes;
         let own = self.own_written();
         let device = self.trusted(device, Direction::Write, own.is_some());
@@ -125,9 +133,19 @@ impl Case<'_> {
         // Blocks below a page dirty more than they write.
         let of = written.max(job);
         let dirty = self.left_dirty();
+        // What the kernel wrote back before the counters were read counts as
+        // written while the clock ran.
+        let sure = if self.looked_too_late() {
+            0
+        } else {
+            device.least
+        };
         let cleaned = |dirty: u64| ratio(written.saturating_sub(dirty), of);
+        if own.is_some() {
+            self.agree(ratio(device.most, job), cleaned(dirty.most))?;
+        }
         Ok(Share {
-            least: ratio(device.least, job).min(cleaned(dirty.most)),
+            least: ratio(sure, job).min(cleaned(dirty.most)),
             most: ratio(device.most, job).min(cleaned(dirty.least)),
         })
     }
@@ -170,60 +188,19 @@ impl Case<'_> {
 
     /// Why the share of writes is a range.
     pub(super) fn why_unclear(&self) -> &'static str {
-        if self.own_io().is_none() && self.foreign_traffic(Direction::Write) {
+        if self.looked_too_late() {
+            "the counters were read long after the clock stopped, and the kernel went on writing"
+        } else if self.own_io().is_none() && self.foreign_traffic(Direction::Write) {
             "other processes used storage meanwhile and the kernel cannot tell whose bytes the device moved"
         } else {
             "the kernel does not tell how much of the file is still dirty (Linux 6.5 does)"
         }
     }
-
-    /// What the device moved, whoever caused it; `None` when there is no
-    /// device below the page cache.
-    fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
-        if self.job.ioengine == EngineKind::Null {
-            return Err("the null engine moves no data".to_owned());
-        }
-        match &self.evidence.storage.backing {
-            Backing::Unknown { why } => Err(why.clone()),
-            Backing::Memory { .. } => Ok(None),
-            Backing::Device { .. } => {
-                let top = self.top_name();
-                self.delta(&top, direction)
-                    .map(Some)
-                    .ok_or_else(|| format!("the kernel has no counters for {top}"))
-            }
-        }
-    }
-
-    /// The part of the device's bytes that can be the job's: all of them may
-    /// be another's when the kernel does not account the agent's own.
-    fn trusted(&self, device: u64, direction: Direction, own_known: bool) -> Range {
-        let least = if own_known || !self.foreign_traffic(direction) {
-            device
-        } else {
-            0
-        };
-        Range {
-            least,
-            most: device,
-        }
-    }
-
-    /// Whether others moved more than the job's tail: they are known to have,
-    /// or the device moved more than the job can have caused.
-    fn foreign_traffic(&self, direction: Direction) -> bool {
-        let job = match direction {
-            Direction::Read => self.measured.read.bytes,
-            Direction::Write => self.measured.write.bytes,
-        };
-        let device = self.delta(&self.top_name(), direction).unwrap_or(0);
-        self.others(direction) > job / 20 || device > job + self.overhead(job)
-    }
 }
 
 /// `part` of `whole` as 0 to 1; of nothing, all.
 #[expect(clippy::cast_precision_loss, reason = "a share with a few digits")]
-fn ratio(part: u64, whole: u64) -> f64 {
+pub(super) fn ratio(part: u64, whole: u64) -> f64 {
     if part >= whole {
         return 1.0;
     }

@@ -4,6 +4,7 @@
 mod foreign;
 mod reads;
 mod stacks;
+mod witness;
 mod writes;
 
 use super::*;
@@ -103,6 +104,15 @@ impl Trial {
 
     fn job(self, change: impl FnOnce(&mut Job)) -> Self {
         self.with(|t| change(&mut t.0.job))
+    }
+
+    /// `queue/iostats` of every layer.
+    fn iostats(self, on: Option<bool>) -> Self {
+        self.with(|t| {
+            for queue in &mut t.evidence().queues {
+                queue.iostats = on;
+            }
+        })
     }
 
     /// Adds a layer; all counters start anywhere but at 0.

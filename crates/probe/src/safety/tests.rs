@@ -163,6 +163,38 @@ fn a_loop_on_the_node_guards_the_device() {
 }
 
 #[test]
+fn a_device_that_a_program_writes_is_guarded_with_its_parts() {
+    let machine = machine();
+    machine.descriptor(4711, 9, "/dev/sda", "02100002");
+    machine.descriptor(4712, 9, "/dev/sda2", "0100001");
+    machine.descriptor(4713, 9, "/dev/sdb", "0100000");
+    let files = || {
+        MadeUp::default()
+            .node("/dev/sda", "8:0")
+            .node("/dev/sda2", "8:2")
+            .node("/dev/sdb", "8:16")
+    };
+    let disk = "sda is open in qemu (pid 4711)";
+    let partition = "sda2 is open in qemu (pid 4712)";
+    assert_eq!(uses_with(&machine, &files(), "sda"), [disk, partition]);
+    assert_eq!(uses_with(&machine, &files(), "sda1"), [disk]);
+    assert_eq!(uses_with(&machine, &files(), "sdb"), [""; 0]);
+    machine.descriptor(4714, 3, "/dev/sda", "0100002");
+    let both = "sda is open in qemu (pid 4711), qemu (pid 4714)";
+    assert_eq!(uses_with(&machine, &files(), "sda1"), [both]);
+}
+
+#[test]
+fn the_agent_and_its_host_may_have_it_open() {
+    let machine = machine();
+    for own in [process::id(), parent_id()] {
+        machine.descriptor(own, 3, "/dev/sdb", "0100002");
+    }
+    let files = MadeUp::default().node("/dev/sdb", "8:16");
+    assert_eq!(uses_with(&machine, &files, "sdb"), [""; 0]);
+}
+
+#[test]
 fn a_read_only_disk_is_refused_with_its_partitions() {
     let machine = machine();
     machine.file("sys/devices/pci/block/sda/ro", "1\n");

@@ -43,7 +43,9 @@ pub enum ResolveError {
 }
 
 impl ResolveError {
-    fn new(path: &Path, source: io::Error) -> Self {
+    /// Why a path could not be looked at.
+    #[must_use]
+    pub fn new(path: &Path, source: io::Error) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Self::NotFound(path),

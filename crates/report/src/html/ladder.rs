@@ -3,8 +3,9 @@
 use super::charts::share;
 use super::parts;
 use crate::format::{percent, quantity, range};
-use crate::ladder::{Ladder, Way};
+use crate::ladder::Ladder;
 use crate::summary::{JobSummary, Summary};
+use crate::way::Way;
 use assay_model::metric::Unit;
 use maud::{Markup, html};
 

@@ -5,8 +5,9 @@ use super::Page;
 use super::results::{median, no_figure, spread};
 use super::table::{Column, Row, Table};
 use crate::format::percent;
-use crate::ladder::{Ladder, Way};
+use crate::ladder::Ladder;
 use crate::summary::{JobSummary, Summary};
+use crate::way::Way;
 use std::io;
 
 const BAR: usize = 10;

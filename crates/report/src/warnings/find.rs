@@ -2,10 +2,10 @@
 //! they differ.
 
 use super::{Stalled, Warning};
-use crate::ladder::Way;
 use crate::series::Course;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
+use crate::way::Way;
 use assay_model::job::Direction;
 use assay_model::label::Measured;
 use assay_model::run::RunStatus;
@@ -52,14 +52,31 @@ fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
 
 fn io_errors(summary: &Summary<'_>) -> Option<Warning> {
     let jobs = sums(summary, |trial| {
-        trial.measured().map_or(0, |measured| measured.errors.count)
+        trial
+            .measured()
+            .map_or(0, |measured| of_medium(&measured.errors))
     });
-    let mut trials = summary.run.trials.iter();
-    let first = trials.find_map(|trial| describe_first(&trial.measured.as_ref()?.errors));
+    let measured = summary
+        .run
+        .trials
+        .iter()
+        .filter_map(|t| t.measured.as_ref());
+    let mut errors = measured.map(|m| &m.errors).filter(|e| of_medium(e) > 0);
+    let first = errors.find_map(describe_first);
     (!jobs.is_empty()).then(|| Warning::IoErrors {
         jobs,
         first: first.unwrap_or_else(|| "not recorded".to_owned()),
     })
+}
+
+/// How many errors speak against the medium: a full file system (`ENOSPC`,
+/// `EDQUOT`) does not.
+fn of_medium(errors: &IoErrors) -> u64 {
+    const NO_ROOM: [i32; 2] = [28, 122];
+    match errors.first.first().and_then(|first| first.errno) {
+        Some(errno) if NO_ROOM.contains(&errno) => 0,
+        _ => errors.count,
+    }
 }
 
 fn describe_first(errors: &IoErrors) -> Option<String> {
@@ -80,7 +97,7 @@ fn failed(summary: &Summary<'_>) -> Option<Warning> {
     let error = |trial: &TrialRecord| match &trial.outcome {
         Outcome::Failed { error } => {
             let measured = trial.measured.as_ref();
-            let had_errors = measured.is_some_and(|measured| measured.errors.count > 0);
+            let had_errors = measured.is_some_and(|measured| of_medium(&measured.errors) > 0);
             (!had_errors).then(|| clean(error))
         }
         _ => None,
@@ -204,11 +221,8 @@ fn stalls(summary: &Summary<'_>) -> Option<Warning> {
     (!jobs.is_empty()).then_some(Warning::Stalls { jobs })
 }
 
-/// The stalls of one job, unless its last wait is the flush it asked for.
+/// The stalls of one job; the wait for a flush that it asked for is none.
 fn stalls_of(job: &JobSummary<'_>) -> Option<Stalled> {
-    if job.job.flush.at_end.is_some() {
-        return None;
-    }
     // Failed trials too: a device that hangs and then fails has stalled.
     let stalled = || {
         let trials = job.trials.iter();

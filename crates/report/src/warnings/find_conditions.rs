@@ -5,17 +5,13 @@ use super::Warning;
 use crate::summary::{JudgedTrial, Summary};
 use crate::text::clean;
 use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
-use assay_model::job::OpenSync;
 use assay_model::label::ForeignIo;
-use assay_model::units::{Bytes, KIB, MIB};
+use assay_model::units::{Bytes, MIB};
 
 /// Foreign I/O below this is the system's own housekeeping.
 const FOREIGN_FLOOR: u64 = MIB;
 /// Foreign I/O above this share of the trial's bytes is a warning.
 const FOREIGN_SHARE: u64 = 100;
-/// What a file system commits at most for one small flush: descriptor, a few
-/// metadata blocks, commit block.
-const COMMIT_BYTES: u64 = 64 * KIB;
 /// A process that moved less than this part of the foreign I/O is not named.
 const GOOD_PART: u64 = 10;
 /// The fastest CPU may end a trial at this share of its frequency before; less
@@ -93,34 +89,13 @@ fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
     programs.into_iter().map(|(name, _)| name).collect()
 }
 
-/// Foreign I/O of a trial that cannot be the trial's own, if it is enough to
-/// disturb. Other processes may have been busy elsewhere while the trial's own
-/// flushes committed a journal, or its own read-ahead came in.
+/// Foreign I/O of a trial, if it is enough to disturb.
 fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
-    let mut foreign = trial.judgement.as_ref()?.foreign.clone()?;
+    let foreign = trial.judgement.as_ref()?.foreign.clone()?;
     let measured = trial.measured()?;
-    let synced = match trial.record.job.sync {
-        OpenSync::None => 0,
-        OpenSync::Dsync | OpenSync::Sync => measured.write.ios,
-    };
-    let commits = measured.flush.count.saturating_add(synced);
-    let journal = commits.saturating_mul(COMMIT_BYTES);
-    foreign.write_bytes = foreign.write_bytes.saturating_sub(journal);
-    foreign.read_bytes = foreign.read_bytes.saturating_sub(read_ahead(trial));
     let own = measured.read.bytes.saturating_add(measured.write.bytes);
     let others = foreign.read_bytes.saturating_add(foreign.write_bytes);
     (others > FOREIGN_FLOOR.max(own / FOREIGN_SHARE)).then_some(foreign)
-}
-
-/// What a buffered trial may find still coming in from the warming of its
-/// cache: the kernel reads ahead one window while it fills the one before.
-fn read_ahead(trial: &JudgedTrial<'_>) -> u64 {
-    if trial.record.job.direct {
-        return 0;
-    }
-    let queues = trial.record.evidence.iter().flat_map(|e| &e.queues);
-    let widest_kib = queues.filter_map(|queue| queue.read_ahead_kib).max();
-    widest_kib.unwrap_or(0).saturating_mul(2 * KIB)
 }
 
 fn governor(summary: &Summary<'_>) -> Option<Warning> {

@@ -64,6 +64,7 @@ fn cached_reads_are_told_with_the_size_that_would_help() {
     for trial in &mut run.trials {
         let evidence = trial.evidence.as_mut().unwrap();
         evidence.after.devices = evidence.before.devices.clone();
+        evidence.after.own_io = evidence.before.own_io;
     }
     let [warning] = &warnings(&run)[..] else {
         panic!("one warning expected");
@@ -91,6 +92,7 @@ fn trials_that_measured_different_things_are_told_apart() {
     let mut run = calm();
     let evidence = run.trials[0].evidence.as_mut().unwrap();
     evidence.after.devices = evidence.before.devices.clone();
+    evidence.after.own_io = evidence.before.own_io;
     let found = warnings(&run);
     let labels = found.iter().find_map(|warning| match warning {
         Warning::Disagreement { jobs } => Some(jobs[0].1.clone()),

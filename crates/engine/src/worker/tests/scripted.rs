@@ -3,8 +3,10 @@
 
 use super::super::*;
 use super::START;
+use crate::gaps::SharedGaps;
 use crate::recorder::{Merged, merge};
 use std::cell::Cell;
+use std::sync::Arc;
 
 /// Time that passes only when the engine works or the worker sleeps.
 #[derive(Clone, Copy)]
@@ -48,6 +50,9 @@ struct Scripted<'s, const ASYNC: bool> {
     under_way: Vec<(u64, Completion)>,
     /// Takes no more at a time.
     room: usize,
+    /// Not yet handed over, and how many are at a time.
+    queued: usize,
+    takes: usize,
 }
 
 impl<const ASYNC: bool> Scripted<'_, ASYNC> {
@@ -76,14 +81,17 @@ impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
             return QueueStatus::Completed(completion);
         }
         self.under_way.push((done_ns, completion));
+        self.queued += 1;
         let mut log = self.log.take();
         log.deepest = log.deepest.max(self.under_way.len());
         self.log.set(log);
         QueueStatus::Queued
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
-        Ok(())
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        let taken = self.queued.min(self.takes);
+        self.queued -= taken;
+        Ok(taken)
     }
 
     fn reap(
@@ -113,6 +121,10 @@ pub(super) struct Play<'s> {
     pub(super) job: Job,
     pub(super) script: &'s Script<'s>,
     pub(super) room: usize,
+    /// Handed over in one go.
+    pub(super) takes: usize,
+    /// Gaps of all workers, and which of them this one is.
+    pub(super) gaps: (Arc<SharedGaps>, usize),
     /// What is flushed; a plain file unless a test wants flushes to fail.
     pub(super) file: Option<File>,
     pub(super) stop: &'s AtomicBool,
@@ -138,6 +150,8 @@ impl<'s> Play<'s> {
             job,
             script,
             room: usize::MAX,
+            takes: usize::MAX,
+            gaps: (SharedGaps::new(1), 0),
             file: None,
             stop: &NEVER,
         }
@@ -163,7 +177,7 @@ impl<'s> Play<'s> {
     /// Plays it and looks at what is left behind.
     pub(super) fn on<const ASYNC: bool, T>(
         self,
-        look: impl FnOnce(Finished, &Shared<'_>, Log) -> T,
+        look: impl FnOnce(Finished, &Shared<'_>, &SharedGaps, Log) -> T,
     ) -> T {
         let time = AtomicU64::new(START);
         let clock = Virtual(&time);
@@ -174,6 +188,7 @@ impl<'s> Play<'s> {
             bytes: AtomicU64::new(0),
             ios: AtomicU64::new(0),
         };
+        let (shared_gaps, number) = self.gaps;
         let parts = Parts {
             clock,
             job: &self.job,
@@ -182,6 +197,7 @@ impl<'s> Play<'s> {
             pattern: Pattern::new(&self.job, 1).unwrap(),
             buffers: buffers(&self.job, 1),
             seed: 1,
+            gaps: shared_gaps.of_worker(number),
         };
         let engine = Scripted::<ASYNC> {
             clock,
@@ -189,18 +205,20 @@ impl<'s> Play<'s> {
             log: &log,
             under_way: Vec::new(),
             room: self.room,
+            queued: 0,
+            takes: self.takes,
         };
         let finished = Worker::new(engine, parts, START).run().unwrap();
-        look(finished, &shared, log.take())
+        look(finished, &shared, &shared_gaps, log.take())
     }
 }
 
 impl Played {
-    fn new(finished: Finished, shared: &Shared<'_>, log: Log) -> Self {
+    fn new(finished: Finished, shared: &Shared<'_>, gaps: &SharedGaps, log: Log) -> Self {
         Self {
             elapsed_ns: finished.end_ns - START,
             still_ramping: finished.still_ramping,
-            merged: merge(vec![(finished.recorder, finished.end_ns)]).unwrap(),
+            merged: merge(vec![finished.recorder], gaps).unwrap(),
             halted: shared.halted.load(Ordering::Relaxed),
             ios_told: shared.ios.load(Ordering::Relaxed),
             log,

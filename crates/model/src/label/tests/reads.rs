@@ -60,7 +60,7 @@ fn reads_of_others_are_not_ours() {
 
 #[test]
 fn own_reads_of_another_device_are_not_this_one() {
-    Trial::read().own_reads(JOB).reads_are("page-cache");
+    Trial::read().own_reads(JOB).reads_are("unknown");
 }
 
 #[test]

@@ -76,6 +76,14 @@ fn without_barriers_flushes_are_those_of_others() {
 }
 
 #[test]
+fn a_journal_of_data_hides_where_the_data_is() {
+    let trial = Trial::write().fdatasync_at_end().all_written();
+    let trial = trial.flushed("sda", 4).mount_option("data=journal");
+    trial.writes_are("unknown");
+    assert!(trial.written().because.contains("data=journal"));
+}
+
+#[test]
 fn missing_counters_are_unknown_never_device() {
     let trial = || {
         Trial::write()

@@ -1,0 +1,99 @@
+//! What reaches the agent: requests, and the end of the session.
+
+use crate::frame::{FrameError, receive};
+use crate::stops::Stops;
+use assay_model::plan::Plan;
+use assay_model::wire::ToAgent;
+use std::io::Read;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+/// Something to react to.
+pub(crate) enum Event {
+    Request(ToAgent),
+    /// A plan, and the flag that stops it.
+    Run(Box<Plan>, Arc<AtomicBool>),
+}
+
+/// How a session ends: the host closed the stream or a signal came (`Ok`), or
+/// one of the streams broke.
+type End = Result<(), FrameError>;
+
+/// The events in the order they came.
+pub(crate) struct Inbox {
+    events: Receiver<Result<Event, End>>,
+    ended: Option<End>,
+}
+
+/// Puts the end of the session into the inbox.
+#[derive(Clone)]
+pub(crate) struct Ending {
+    events: Sender<Result<Event, End>>,
+    stops: Stops,
+}
+
+impl Inbox {
+    /// Reads requests on a thread of its own, so that a cancel, or the end of
+    /// the stream, is heard while a trial runs.
+    pub(crate) fn open(mut reader: impl Read + Send + 'static) -> (Self, Ending) {
+        let (events, receiver) = channel();
+        let stops = Stops::default();
+        let ending = Ending {
+            events: events.clone(),
+            stops: stops.clone(),
+        };
+        let at_end = ending.clone();
+        std::thread::spawn(move || at_end.end(listen(&mut reader, &events, &stops)));
+        let inbox = Self {
+            events: receiver,
+            ended: None,
+        };
+        (inbox, ending)
+    }
+
+    /// Waits for the next request; `None` when the session is over.
+    pub(crate) fn next(&mut self) -> Option<Event> {
+        if self.ended.is_some() {
+            return None;
+        }
+        match self.events.recv() {
+            Ok(Ok(event)) => return Some(event),
+            Ok(Err(end)) => self.ended = Some(end),
+            Err(_) => self.ended = Some(Ok(())),
+        }
+        None
+    }
+
+    /// How the session ended.
+    pub(crate) fn close(self) -> End {
+        self.ended.unwrap_or(Ok(()))
+    }
+}
+
+impl Ending {
+    /// Stops what runs; the session then ends.
+    pub(crate) fn end(&self, how: End) {
+        self.stops.end();
+        // Nobody there: the session is over already.
+        let _ = self.events.send(Err(how));
+    }
+}
+
+fn listen(reader: &mut impl Read, events: &Sender<Result<Event, End>>, stops: &Stops) -> End {
+    while let Some(request) = receive::<ToAgent>(reader)? {
+        let event = match request {
+            ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
+            request => {
+                if request == ToAgent::Cancel {
+                    stops.cancel();
+                }
+                Event::Request(request)
+            }
+        };
+        if events.send(Ok(event)).is_err() {
+            break;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! What the agent says, written by a thread of its own: a host that reads
+//! slowly never holds up a trial or the evidence around it.
+
+use crate::frame::{FrameError, encode};
+use crate::inbox::Ending;
+use assay_model::wire::FromAgent;
+use std::collections::VecDeque;
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Takes messages without waiting. Dropping it waits until all are written or
+/// the stream is broken.
+pub(crate) struct Outbox {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Encoded messages, oldest first.
+    queue: VecDeque<Vec<u8>>,
+    /// How far the work is, newer than all of `queue`. Only the latest counts.
+    progress: Option<Vec<u8>>,
+    closed: bool,
+}
+
+impl Outbox {
+    /// Starts writing; `ending` hears it when the stream breaks.
+    ///
+    /// # Errors
+    /// When no thread can be made.
+    pub(crate) fn open(writer: impl Write + Send + 'static, ending: Ending) -> io::Result<Self> {
+        let shared = Arc::new(Shared::default());
+        let source = Arc::clone(&shared);
+        let work = move || {
+            if let Err(error) = write_all(&source, writer) {
+                ending.end(Err(FrameError::Link(error)));
+            }
+        };
+        let writer = std::thread::Builder::new().spawn(work)?;
+        Ok(Self {
+            shared,
+            writer: Some(writer),
+        })
+    }
+
+    /// Sends a message; all of them arrive, in this order.
+    ///
+    /// # Errors
+    /// When it is too long for a frame.
+    pub(crate) fn send(&self, message: &FromAgent) -> Result<(), FrameError> {
+        let frame = encode(message)?;
+        let mut state = self.shared.lock();
+        state.queue.push_back(frame);
+        state.progress = None;
+        self.shared.changed.notify_one();
+        Ok(())
+    }
+
+    /// Says how far the work is; an older word that was not written yet is
+    /// dropped.
+    pub(crate) fn tell(&self, message: &FromAgent) {
+        // A few numbers always fit into a frame.
+        self.shared.lock().progress = encode(message).ok();
+        self.shared.changed.notify_one();
+    }
+}
+
+impl Drop for Outbox {
+    fn drop(&mut self) {
+        self.shared.lock().closed = true;
+        self.shared.changed.notify_one();
+        if let Some(writer) = self.writer.take() {
+            // It does not panic; if it did, there would be nothing to write.
+            let _ = writer.join();
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next frame to write; `None` at the end.
+    fn next(&self) -> Option<Vec<u8>> {
+        let mut state = self.lock();
+        loop {
+            let frame = state.queue.pop_front().or_else(|| state.progress.take());
+            if frame.is_some() || state.closed {
+                return frame;
+            }
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn write_all(source: &Shared, mut writer: impl Write) -> io::Result<()> {
+    while let Some(frame) = source.next() {
+        writer.write_all(&frame)?;
+        writer.flush()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! Finding and removing the test folders of killed runs.
+
+use super::removal::{open_folder, take_away};
+use super::{OWNER, Owner, PREFIX};
+use assay_model::wire::Leftover;
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
+use std::fs::{self, File};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::time::Duration;
+
+/// A run has long locked and written its owner file after this time.
+const STARTING: Duration = Duration::from_secs(60);
+
+/// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat,
+/// exfat, ntfs3. All files there belong to whom the mount says.
+const WITHOUT_OWNERS: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
+
+/// Removes the test folders that killed runs left in `directory`.
+pub(crate) fn sweep(directory: &Path) -> Vec<Leftover> {
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
+    entries
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let name = entry.file_name();
+            let run_id = name.to_str()?.strip_prefix(PREFIX)?;
+            sweep_one(&entry.path(), run_id)
+        })
+        .collect()
+}
+
+/// One folder with the right name; `None` when it is not a leftover of ours.
+fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
+    let folder = open_folder(path).ok()?;
+    if !belongs_to_us(folder.as_fd()) {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(openat(&folder, OWNER, flags, Mode::empty()).ok()?);
+    let ours = serde_json::from_reader::<_, Owner>(&file).is_ok_and(|o| o.run_id == run_id);
+    let unfinished = file.metadata().is_ok_and(|meta| was_never_written(&meta));
+    let abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
+    if !(ours || unfinished) || !abandoned {
+        return None;
+    }
+    Some(take_away(path, run_id))
+}
+
+/// Whether this user made the folder, as far as the file system can tell.
+fn belongs_to_us(folder: BorrowedFd<'_>) -> bool {
+    let is_ours = |uid| uid == rustix::process::geteuid().as_raw();
+    let has_owners = || {
+        let kind = fstatfs(folder).map(|meta| u64::try_from(meta.f_type).unwrap_or(0));
+        !kind.is_ok_and(|kind| WITHOUT_OWNERS.contains(&kind))
+    };
+    fstat(folder).is_ok_and(|meta| is_ours(meta.st_uid)) || !has_owners()
+}
+
+/// Killed between making the owner file and writing it. A young empty file may
+/// be that of a run which is just starting.
+fn was_never_written(owner: &fs::Metadata) -> bool {
+    let age = owner.modified().ok().and_then(|time| time.elapsed().ok());
+    owner.len() == 0 && age.is_some_and(|age| age > STARTING)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DATA, Folder};
+    use super::*;
+    use assay_model::units::Bytes;
+    use std::os::unix::fs::symlink;
+    use std::path::PathBuf;
+
+    /// What a killed run leaves: no lock, all files.
+    fn killed(parent: &Path, run_id: &str) -> PathBuf {
+        let path = parent.join(format!("{PREFIX}{run_id}"));
+        fs::create_dir(&path).unwrap();
+        fs::write(path.join(DATA), [1; 1000]).unwrap();
+        let owner = format!(r#"{{"about":"","run_id":"{run_id}"}}"#);
+        fs::write(path.join(OWNER), owner).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_living_run_is_left_alone_and_a_killed_one_swept() {
+        let parent = tempfile::tempdir().unwrap();
+        let living = Folder::new(parent.path(), "living").unwrap();
+        let path = killed(parent.path(), "killed");
+        let swept = sweep(parent.path());
+        assert_eq!(swept.len(), 1);
+        assert_eq!(swept[0].run_id, "killed");
+        assert_eq!(swept[0].size, Bytes(1000));
+        assert_eq!(swept[0].problem, None);
+        assert!(!path.exists());
+        drop(living);
+        assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_assay_did_not_make_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let strange = parent.path().join(".assay-mine");
+        fs::create_dir(&strange).unwrap();
+        fs::write(strange.join(DATA), "precious").unwrap();
+        assert_eq!(sweep(parent.path()), []);
+        fs::write(strange.join(OWNER), r#"{"about":"","run_id":"other"}"#).unwrap();
+        assert_eq!(sweep(parent.path()), []);
+        assert!(strange.join(DATA).exists());
+
+        // A leftover with a file of somebody else in it: only ours goes.
+        fs::write(strange.join(OWNER), r#"{"about":"","run_id":"mine"}"#).unwrap();
+        fs::write(strange.join("notes"), "precious").unwrap();
+        let swept = sweep(parent.path());
+        assert!(swept[0].problem.is_some());
+        assert!(strange.join("notes").exists());
+    }
+
+    #[test]
+    fn links_are_not_followed() {
+        let parent = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        let target = killed(elsewhere.path(), "linked");
+        symlink(&target, parent.path().join(".assay-linked")).unwrap();
+        assert_eq!(sweep(parent.path()), []);
+        assert!(target.join(DATA).exists());
+
+        // The owner file as a link: somebody else's doing.
+        let path = killed(parent.path(), "mine");
+        fs::rename(path.join(OWNER), path.join("moved")).unwrap();
+        symlink("moved", path.join(OWNER)).unwrap();
+        assert_eq!(sweep(parent.path()), []);
+        assert!(path.join(DATA).exists());
+    }
+
+    #[test]
+    fn a_folder_of_another_user_stays() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = killed(parent.path(), "theirs");
+        if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
+            eprintln!("skipped: only root can give a folder away");
+            return;
+        }
+        assert_eq!(sweep(parent.path()), []);
+        assert!(path.join(DATA).exists());
+    }
+}

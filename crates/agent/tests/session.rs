@@ -1,0 +1,285 @@
+//! A session as a host sees it, over sockets: a worker of the engine has a
+//! table of open files of its own, in which an end of a pipe that the test closed
+//! would stay open. A socket is shut down for all.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "in a test a panic is a failure"
+)]
+
+use assay_agent::frame::{FrameError, receive, send};
+use assay_model::job::{FileState, Job, Rw};
+use assay_model::plan::{Place, Plan, PlannedJob, interleave};
+use assay_model::trial::Outcome;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{FromAgent, RunEnd, ToAgent, WIRE_VERSION};
+use std::fs;
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// The host's ends of a session.
+struct Host {
+    requests: UnixStream,
+    answers: UnixStream,
+    agent: JoinHandle<Result<(), FrameError>>,
+}
+
+impl Host {
+    fn start() -> Self {
+        let (reader, requests) = UnixStream::pair().unwrap();
+        let (answers, writer) = UnixStream::pair().unwrap();
+        Self {
+            requests,
+            answers,
+            agent: std::thread::spawn(|| assay_agent::serve(reader, writer)),
+        }
+    }
+
+    fn ask(&mut self, request: &ToAgent) {
+        send(&mut self.requests, request).unwrap();
+    }
+
+    fn raw(&mut self, bytes: &[u8]) {
+        self.requests.write_all(bytes).unwrap();
+    }
+
+    fn hear(&mut self) -> Option<FromAgent> {
+        receive(&mut self.answers).unwrap()
+    }
+
+    /// Hears until a trial runs.
+    fn await_trial(&mut self) {
+        while !matches!(self.hear(), Some(FromAgent::Progress { .. })) {}
+    }
+
+    /// Stores what comes, and says how the run ended and what the trials were.
+    fn follow(&mut self) -> (RunEnd, Vec<Outcome>) {
+        let mut outcomes = Vec::new();
+        loop {
+            match self.hear().expect("the agent goes on") {
+                FromAgent::TrialDone(record) => {
+                    let position = record.position;
+                    outcomes.push(record.outcome);
+                    self.ask(&ToAgent::Stored { position });
+                }
+                FromAgent::RunDone { end, leftover } => {
+                    assert_eq!(leftover, None);
+                    return (end, outcomes);
+                }
+                FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
+                _ => {}
+            }
+        }
+    }
+
+    fn close(mut self) -> Result<(), FrameError> {
+        self.requests.shutdown(Shutdown::Both).unwrap();
+        while let Ok(Some(_)) = receive::<FromAgent>(&mut self.answers) {}
+        self.agent.join().unwrap()
+    }
+}
+
+/// Trials of one small job.
+fn plan(directory: &Path, trials: u32, job: Job) -> Plan {
+    Plan {
+        run_id: "session".to_owned(),
+        seed: 1,
+        place: Place::Directory {
+            path: directory.to_owned(),
+        },
+        file_size: Bytes::mib(1),
+        jobs: vec![PlannedJob { job, trials }],
+        order: interleave(&[trials], 1),
+    }
+}
+
+fn short() -> Job {
+    Job::new("short", Rw::Read, Bytes::kib(64), Bytes::mib(1))
+}
+
+/// Runs until somebody stops it.
+fn endless() -> Job {
+    Job {
+        time_based: true,
+        runtime: Some(Nanos::secs(3_600)),
+        ..short()
+    }
+}
+
+fn run(plan: &Plan) -> ToAgent {
+    ToAgent::Run {
+        plan: Box::new(plan.clone()),
+    }
+}
+
+fn is_empty(directory: &Path) -> bool {
+    fs::read_dir(directory).unwrap().next().is_none()
+}
+
+#[test]
+fn a_run_from_the_greeting_to_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&ToAgent::Hello {
+        version: WIRE_VERSION,
+    });
+    let version = WIRE_VERSION;
+    assert_eq!(host.hear(), Some(FromAgent::Hello { version }));
+    host.ask(&run(&plan(folder.path(), 3, short())));
+    let (end, outcomes) = host.follow();
+    assert_eq!(end, RunEnd::Finished);
+    assert_eq!(outcomes, vec![Outcome::Completed; 3]);
+    assert!(is_empty(folder.path()), "test files stayed");
+    host.close().unwrap();
+}
+
+#[test]
+fn a_cancel_ends_its_run_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    let long = plan(folder.path(), 5, endless());
+    host.ask(&run(&long));
+    host.await_trial();
+    host.ask(&ToAgent::Cancel);
+    let (end, outcomes) = host.follow();
+    assert_eq!(end, RunEnd::Cancelled);
+    assert_eq!(outcomes, [Outcome::Interrupted]);
+
+    // One that comes too late for its run is not kept for the next.
+    host.ask(&ToAgent::Cancel);
+    host.ask(&run(&plan(folder.path(), 2, short())));
+    let (end, outcomes) = host.follow();
+    assert_eq!(end, RunEnd::Finished);
+    assert_eq!(outcomes, vec![Outcome::Completed; 2]);
+
+    // One right behind its run is not lost.
+    host.ask(&run(&long));
+    host.ask(&ToAgent::Cancel);
+    assert_eq!(host.follow().0, RunEnd::Cancelled);
+    assert!(is_empty(folder.path()), "test files stayed");
+    host.close().unwrap();
+}
+
+#[test]
+fn the_end_of_the_stream_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&run(&plan(folder.path(), 5, endless())));
+    host.await_trial();
+    host.close().unwrap();
+    assert!(is_empty(folder.path()), "test files stayed");
+}
+
+#[test]
+fn a_stream_cut_within_a_message_is_an_error_and_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&run(&plan(folder.path(), 5, endless())));
+    host.await_trial();
+    host.raw(&[200, 0, 0, 0, b'{']);
+    let error = host.close().unwrap_err();
+    assert!(matches!(error, FrameError::Link(_)), "{error}");
+    assert!(is_empty(folder.path()), "test files stayed");
+}
+
+#[test]
+fn what_is_not_a_message_ends_the_session_and_the_host_is_told() {
+    let mut host = Host::start();
+    host.raw(&[2, 0, 0, 0, b'h', b'i']);
+    match host.hear() {
+        Some(FromAgent::Refused(refusal)) => {
+            assert!(!refusal.usage);
+            assert!(
+                refusal.message.contains("not a message"),
+                "{}",
+                refusal.message
+            );
+        }
+        other => panic!("not a refusal: {other:?}"),
+    }
+    let error = host.close().unwrap_err();
+    assert!(matches!(error, FrameError::NotAMessage(_)), "{error}");
+}
+
+#[test]
+fn a_host_that_hears_nothing_ends_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&run(&plan(folder.path(), 5, endless())));
+    host.await_trial();
+    host.answers.shutdown(Shutdown::Both).unwrap();
+    let error = host.agent.join().unwrap().unwrap_err();
+    assert!(matches!(error, FrameError::Link(_)), "{error}");
+    assert!(is_empty(folder.path()), "test files stayed");
+}
+
+/// A full pipe holds up neither the clock nor the evidence around it: with a
+/// reader that is stuck, the trial still ends on time and is whole.
+#[test]
+fn a_slow_reader_does_not_hold_up_a_trial() {
+    let folder = tempfile::tempdir().unwrap();
+    let (reader, requests) = UnixStream::pair().unwrap();
+    let (gate, stuck) = std::sync::mpsc::channel::<()>();
+    let (answers, pipe_writer) = UnixStream::pair().unwrap();
+    let writer = Stuck {
+        gate: stuck,
+        open: false,
+        inner: pipe_writer,
+    };
+    let agent = std::thread::spawn(|| assay_agent::serve(reader, writer));
+    let mut host = Host {
+        requests,
+        answers,
+        agent,
+    };
+    let job = Job {
+        file_state: FileState::Fresh,
+        ..Job::new("fresh", Rw::Write, Bytes::kib(64), Bytes::mib(1))
+    };
+    host.ask(&run(&plan(folder.path(), 1, job)));
+    host.ask(&ToAgent::Stored { position: 0 });
+    // What comes next is done although not one byte of the answers was written.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let left = elsewhere.path().join(".assay-left");
+    fs::create_dir(&left).unwrap();
+    fs::write(left.join("owner.json"), r#"{"about":"","run_id":"left"}"#).unwrap();
+    host.ask(&ToAgent::Sweep {
+        directory: elsewhere.path().to_owned(),
+    });
+    while left.exists() {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    assert!(is_empty(folder.path()), "the run is not over");
+    gate.send(()).unwrap();
+    let (end, outcomes) = host.follow();
+    assert_eq!(end, RunEnd::Finished);
+    assert_eq!(outcomes, [Outcome::Completed]);
+    host.close().unwrap();
+}
+
+/// Writes nothing until it is let.
+struct Stuck {
+    gate: std::sync::mpsc::Receiver<()>,
+    open: bool,
+    inner: UnixStream,
+}
+
+impl Write for Stuck {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if !self.open {
+            self.gate.recv().unwrap();
+            self.open = true;
+        }
+        self.inner.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.inner.flush()
+    }
+}

@@ -1,0 +1,51 @@
+//! Stores that earlier versions wrote can still be read.
+//!
+//! `stored/` holds one small store per format, made once and never changed.
+//! To add one after a change of the tables or of what a record holds: name it
+//! below, run `cargo test -p assay-store --test stored -- --ignored` at the last
+//! commit before the change, and check the new file in.
+
+mod common;
+
+use assay_store::Store;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The newest sample, and how the tests find it.
+const NEWEST: &str = "v1.sqlite";
+const SAMPLES: [&str; 1] = ["v1.sqlite"];
+
+fn stored(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored");
+    folder.join(name)
+}
+
+#[test]
+fn every_stored_format_is_read_whole() {
+    for name in SAMPLES {
+        // A copy: opening for writing brings a store to the newest format.
+        let folder = tempfile::tempdir().unwrap();
+        let path = common::path(&folder);
+        fs::copy(stored(name), &path).unwrap();
+        let store = Store::open(&path).unwrap();
+        let loaded = store.load(&store.find("last").unwrap()).unwrap();
+        assert!(loaded.damaged.is_empty(), "{name}: {:?}", loaded.damaged);
+        let run = loaded.run;
+        assert_eq!(run.header, common::header("old", 1_000), "{name}");
+        let expected = [common::trial(0), common::skipped(1)];
+        assert_eq!(run.trials, expected, "{name}");
+    }
+}
+
+#[test]
+#[ignore = "writes a new sample, once per format"]
+fn write_the_newest_sample() {
+    let path = stored(NEWEST);
+    assert!(!path.exists(), "{NEWEST} is never written again");
+    let mut store = Store::open(&path).unwrap();
+    store
+        .begin_run(&common::header("old", 1_000), &common::owner())
+        .unwrap();
+    store.save_trial("old", &common::trial(0)).unwrap();
+    store.save_trial("old", &common::skipped(1)).unwrap();
+}
