@@ -189,6 +189,9 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 QueueStatus::Queued => {
                     self.in_flight += 1;
                     self.uncommitted.push((direction, now_ns));
+                    // One by one, as programs do: the device starts on it while
+                    // the next one is made ready.
+                    self.commit()?;
                 }
                 QueueStatus::Busy(unit) => {
                     self.again.push(unit);

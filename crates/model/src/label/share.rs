@@ -168,11 +168,13 @@ impl Case<'_> {
             };
         }
         let after = &self.evidence.after;
-        let cached = after.file_cache.map(|cache| cache.cached_bytes);
+        let cached = self.pages_at_stop().map(|cache| cache.cached_bytes);
         let anywhere = after
             .memory
             .map(|m: MemoryCounters| m.dirty_bytes + m.writeback_bytes);
-        let most = if self.ended_durable() {
+        // A direct write that fell back on the page cache is found out by the
+        // device, which did not move it.
+        let most = if self.ended_durable() || self.job.direct {
             0
         } else {
             cached.unwrap_or(u64::MAX).min(anywhere.unwrap_or(u64::MAX))

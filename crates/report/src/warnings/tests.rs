@@ -5,7 +5,7 @@ use assay_model::evidence::ProcessIo;
 use assay_model::job::Direction;
 use assay_model::run::Run;
 use assay_model::storage::{Backing, DeviceKind};
-use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::trial::{IoErrorRecord, Outcome, TrialRecord};
 use assay_model::units::{Bytes, MIB, Nanos};
 
 fn warnings(run: &Run) -> Vec<Warning> {
@@ -382,5 +382,39 @@ fn long_lists_are_counted_and_never_cut_by_one() {
         foreign
             .message(usize::MAX)
             .starts_with("others wrote at least 1 MiB on mmcblk0 during job-1, ")
+    );
+}
+
+/// Another program filled the file system: no reason to look for a bad cable.
+#[test]
+fn a_full_file_system_is_no_error_of_the_medium() {
+    let with_errno = |errno: i32| {
+        let mut run = calm();
+        let trial = &mut run.trials[0];
+        trial.outcome = Outcome::Failed {
+            error: "write of 4096 bytes at offset 0: it failed".to_owned(),
+        };
+        let errors = &mut trial.measured.as_mut().unwrap().errors;
+        errors.count = 1;
+        errors.first = vec![IoErrorRecord {
+            direction: Some(Direction::Write),
+            offset: 0,
+            length: 4096,
+            errno: Some(errno),
+            message: "it failed".to_owned(),
+            at_ns: 1,
+        }];
+        warnings(&run)
+    };
+    let is_medium = |warning: &Warning| matches!(warning, Warning::IoErrors { .. });
+    let is_failed = |warning: &Warning| matches!(warning, Warning::Failed { .. });
+    let (full, broken) = (with_errno(28), with_errno(5));
+    assert!(
+        full.iter().any(is_failed) && !full.iter().any(is_medium),
+        "{full:?}"
+    );
+    assert!(
+        broken.iter().any(is_medium) && !broken.iter().any(is_failed),
+        "{broken:?}"
     );
 }
