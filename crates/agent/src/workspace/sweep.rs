@@ -5,12 +5,16 @@ use super::{OWNER, Owner, PREFIX};
 use assay_model::wire::Leftover;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
 use std::fs::{self, File};
+use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
 use std::time::Duration;
 
 /// A run has long locked and written its owner file after this time.
 const STARTING: Duration = Duration::from_secs(60);
+
+/// Ours have some hundred; what is longer is somebody else's.
+const MAX_OWNER_BYTES: u64 = 64 << 10;
 
 /// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat,
 /// exfat, ntfs3. All files there belong to whom the mount says.
@@ -39,7 +43,8 @@ fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(&folder, OWNER, flags, Mode::empty()).ok()?);
-    let ours = serde_json::from_reader::<_, Owner>(&file).is_ok_and(|o| o.run_id == run_id);
+    let text = (&file).take(MAX_OWNER_BYTES);
+    let ours = serde_json::from_reader::<_, Owner>(text).is_ok_and(|o| o.run_id == run_id);
     let unfinished = file.metadata().is_ok_and(|meta| was_never_written(&meta));
     let abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     if !(ours || unfinished) || !abandoned {

@@ -157,3 +157,20 @@ fn a_living_run_is_left_alone() {
     living.end().assert_code(130);
     assert!(test_folders(&folder).is_empty());
 }
+
+/// Somebody stops the agent in good order: the run is not complete, so the
+/// command must not look successful.
+#[test]
+fn an_agent_asked_to_stop_makes_no_success() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let running = under_way(&bed, &folder);
+    signal_to(running.agent(), Signal::TERM);
+    let ended = running.end();
+    ended.assert_code(1);
+    assert_eq!(
+        bed.stored(ended.run_id().unwrap())["run"]["status"],
+        "interrupted"
+    );
+    assert!(test_folders(&folder).is_empty());
+}

@@ -48,6 +48,7 @@ fn paths() {
     );
     assert_has(&bed.refused(&["qualify", "/dev/null"]), &["/dev/null"]);
     assert_has(&bed.refused(&["qualify", ""]), &["PATH"]);
+    assert_has(&bed.refused(&["qualify", "/proc"]), &["proc", "no storage"]);
 
     let empty = bed.join("empty");
     File::create(&empty).unwrap();
