@@ -203,7 +203,9 @@ fn follow(
                 progress.ended(&record);
                 let position = record.position;
                 trials.push(*record);
-                host.stored(position)?;
+                // An agent that cannot hear it has ended; what it said before
+                // is heard next, its end or that it ended unexpectedly.
+                let _ = host.stored(position);
             }
             FromAgent::RunDone { end, leftover } => {
                 if let Some(leftover) = leftover {
