@@ -194,6 +194,18 @@ pub enum Content {
     Zero,
 }
 
+/// What a job is for, where its shape does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Purpose {
+    /// One of several ways to write the same, to be compared.
+    WriteLadder,
+    /// One of several ways to read the same, to be compared.
+    ReadLadder,
+    /// A write that goes on until a device shows its cliffs.
+    Sustained,
+}
+
 /// One description of I/O to do. Field names follow fio.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
@@ -241,6 +253,9 @@ pub struct Job {
     pub interval: Nanos,
     /// Content of write buffers.
     pub content: Content,
+    /// What it is for; `None`: what its shape says.
+    #[serde(default)]
+    pub purpose: Option<Purpose>,
 }
 
 impl Job {
@@ -270,6 +285,7 @@ impl Job {
             cache_state: CacheState::Cold,
             interval: Nanos::millis(100),
             content: Content::Random,
+            purpose: None,
         }
     }
 

@@ -5,7 +5,7 @@ use assay_model::evidence::{
     CacheSource, CpuState, DeviceCounters, Evidence, FileCache, MemoryCounters, OwnIo, Pressure,
     ProcessIo, QueueSettings, Snapshot, ThermalZone, WriteCache,
 };
-use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, Rw};
+use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, Purpose, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::rng::SplitMix64;
@@ -121,6 +121,7 @@ fn shapes() -> Vec<Shape> {
     let plain = Job {
         file_state: FileState::Fresh,
         cache_state: CacheState::AsIs,
+        purpose: Some(Purpose::WriteLadder),
         ..job("dd-plain", Rw::Write, large, Bytes::mib(32))
     };
     let shape = |job, latency_ns, device_percent, flushes, special| Shape {

@@ -2,7 +2,7 @@
 //! with a sustained write.
 
 use crate::fixture;
-use assay_model::job::{CacheState, Job, Rw};
+use assay_model::job::{CacheState, Job, Purpose, Rw};
 use assay_model::plan::PlannedJob;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunStatus};
@@ -125,6 +125,7 @@ pub fn with_sustained() -> Run {
     let mut trial = TrialRecord {
         job: Job {
             direct: true,
+            purpose: Some(Purpose::Sustained),
             ..Job::new("sustained-write", Rw::Write, Bytes::mib(1), Bytes::gib(4))
         },
         trial: 1,
@@ -192,6 +193,7 @@ pub fn with_read_ladder() -> Run {
     for (name, cache_state) in steps {
         let job = Job {
             cache_state,
+            purpose: Some(Purpose::ReadLadder),
             ..Job::new(name, Rw::Read, Bytes::mib(1), Bytes::mib(32))
         };
         run.header.plan.jobs.push(PlannedJob {

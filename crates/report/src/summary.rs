@@ -3,7 +3,7 @@
 
 use crate::labels::Labels;
 use crate::way::Way;
-use assay_model::job::{Direction, FileState, Job, Rw};
+use assay_model::job::{Direction, Job, Purpose, Rw};
 use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::run::Run;
@@ -93,22 +93,21 @@ impl Group {
         Self::Sustained,
     ];
 
-    /// The group of a job: by what it does; only a sustained write is known by
-    /// its name, because nothing but its purpose tells it from a sequential
-    /// one. A direct sequential read is a step of the read ladder too, where
-    /// there is one: [`Summary::of`] sees to that.
+    /// The group of a job: what it is for, else what it does. A direct
+    /// sequential read is a step of the read ladder too, where there is one:
+    /// [`Summary::of`] sees to that.
     #[must_use]
     pub fn of(job: &Job) -> Self {
-        match job.rw {
-            _ if job.name.starts_with("sustained") => Self::Sustained,
-            Rw::Rw | Rw::RandRw => Self::Mixed,
-            Rw::RandRead => Self::RandomRead,
-            Rw::Read if !job.direct => Self::ReadLadder,
-            Rw::Read => Self::Sequential,
+        match (job.purpose, job.rw) {
+            (Some(Purpose::WriteLadder), _) => Self::WriteLadder,
+            (Some(Purpose::ReadLadder), _) => Self::ReadLadder,
+            (Some(Purpose::Sustained), _) => Self::Sustained,
+            (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
+            (None, Rw::RandRead) => Self::RandomRead,
+            (None, Rw::Read) => Self::Sequential,
             _ if matches!(job.flush.every, Some((1, _))) => Self::Fsync,
-            Rw::RandWrite => Self::RandomWrite,
-            Rw::Write if job.file_state == FileState::Fresh => Self::WriteLadder,
-            Rw::Write => Self::Sequential,
+            (None, Rw::RandWrite) => Self::RandomWrite,
+            (None, Rw::Write) => Self::Sequential,
         }
     }
 
@@ -307,7 +306,7 @@ pub fn direction_of(metric: &str) -> Option<Direction> {
 mod tests {
     use super::*;
     use crate::{fixture, samples};
-    use assay_model::job::{Flush, FlushCall};
+    use assay_model::job::{FileState, Flush, FlushCall};
     use assay_model::units::Bytes;
 
     #[test]
@@ -332,12 +331,17 @@ mod tests {
     }
 
     #[test]
-    fn the_ladder_is_known_by_what_its_jobs_do() {
+    fn a_job_stands_where_its_purpose_or_else_its_shape_says() {
         let fresh = Job {
             file_state: FileState::Fresh,
-            ..Job::new("any", Rw::Write, Bytes::mib(1), Bytes::mib(8))
+            ..Job::new("sustained", Rw::Write, Bytes::mib(1), Bytes::mib(8))
         };
-        assert_eq!(Group::of(&fresh), Group::WriteLadder);
+        assert_eq!(Group::of(&fresh), Group::Sequential);
+        let step = Job {
+            purpose: Some(Purpose::WriteLadder),
+            ..fresh.clone()
+        };
+        assert_eq!(Group::of(&step), Group::WriteLadder);
         let append = Job {
             flush: Flush {
                 every: Some((1, FlushCall::Fsync)),

@@ -2,7 +2,9 @@
 
 use crate::args::QualifyArgs;
 use crate::exit::Failure;
-use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::job::{
+    CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw,
+};
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::{Inspection, PathKind};
@@ -255,6 +257,7 @@ fn ladder(scale: &Scale) -> Vec<Job> {
         let mut job = Job::new(name, Rw::Write, Bytes::mib(1), scale.ladder);
         job.file_state = FileState::Fresh;
         job.runtime = Some(scale.trial);
+        job.purpose = Some(Purpose::WriteLadder);
         job
     };
     let plain = step("ladder-plain");
@@ -274,6 +277,7 @@ fn read_ladder(scale: &Scale) -> Vec<Job> {
         let mut job = Job::new(name, Rw::Read, Bytes::mib(1), scale.ladder);
         job.runtime = Some(scale.trial);
         job.cache_state = cache_state;
+        job.purpose = Some(Purpose::ReadLadder);
         job
     };
     vec![
@@ -317,5 +321,6 @@ fn sustained(scale: &Scale) -> Job {
     let mut job = direct(scale, "sustained-write-1m", Rw::Write, Bytes::mib(1));
     job.runtime = Some(scale.sustained);
     job.io_size = Some(scale.sustained_bytes);
+    job.purpose = Some(Purpose::Sustained);
     job
 }

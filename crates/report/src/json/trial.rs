@@ -4,7 +4,8 @@ use super::evidence::EvidencePart;
 use super::rfc3339;
 use crate::summary::direction_of;
 use assay_model::job::{
-    CacheState, Content, Direction, EngineKind, FileState, FlushCall, Job, OpenSync, RateLimit, Rw,
+    CacheState, Content, Direction, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose,
+    RateLimit, Rw,
 };
 use assay_model::label::{DirectionEvidence, Judgement, judge};
 use assay_model::latency::LatencyRecord;
@@ -105,6 +106,7 @@ struct JobPart<'a> {
     cache_state: CacheState,
     interval_ns: u64,
     content: Content,
+    purpose: Option<Purpose>,
 }
 
 #[derive(Serialize)]
@@ -141,6 +143,7 @@ impl<'a> JobPart<'a> {
             cache_state: job.cache_state,
             interval_ns: job.interval.0,
             content: job.content,
+            purpose: job.purpose,
         }
     }
 }
