@@ -2,7 +2,13 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use thiserror::Error;
+
+/// How often, and how long apart, something is undone before it counts as left
+/// behind.
+const ATTEMPTS: u32 = 10;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 
 /// Why something cannot be set up here.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -63,14 +69,23 @@ impl Undo {
         !self.0.is_empty()
     }
 
-    /// Undoes now; nothing is left to do later.
+    /// Undoes now; nothing is left to do later. The kernel lets go of a file
+    /// some time after its last user, so a few attempts are made.
     ///
     /// # Errors
     /// As [`run`].
     pub fn now(&mut self) -> Result<(), Unavailable> {
         let command = std::mem::take(&mut self.0);
         let words: Vec<&str> = command.iter().map(String::as_str).collect();
-        run(&words).map(drop)
+        let mut undone = run(&words);
+        for _ in 1..ATTEMPTS {
+            if undone.is_ok() {
+                break;
+            }
+            std::thread::sleep(BETWEEN_ATTEMPTS);
+            undone = run(&words);
+        }
+        undone.map(drop)
     }
 }
 

@@ -199,6 +199,9 @@ impl Drop for Uring {
             }
             self.take_completed(&mut done);
         }
+        // A ring is taken apart in the background; until then it would keep
+        // the file, and with it a mount, busy.
+        let _ = self.ring.submitter().unregister_files();
     }
 }
 
