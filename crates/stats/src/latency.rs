@@ -181,7 +181,7 @@ mod tests {
     use crate::histogram::Histogram;
     use proptest::prelude::*;
 
-    fn record_of(values: &[u64]) -> LatencyRecord {
+    pub(super) fn record_of(values: &[u64]) -> LatencyRecord {
         let mut histogram = Histogram::new();
         values.iter().for_each(|&ns| histogram.record(ns));
         histogram.to_record()

@@ -30,17 +30,12 @@ use suite::Scale;
 
 /// Qualifies a path on a target.
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    if args.path.to_str().is_none() {
-        return Err(Failure::usage(format!(
-            "{} is not UTF-8: such a name cannot be stored; rename it, or use a path that leads there by another name",
-            args.path.display()
-        )));
-    }
+    place::can_be_stored(&args.path)?;
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
-    // Only now: a command that is refused leaves no store behind.
+    // Only now: a path that is refused leaves no store behind.
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     // Leftovers took room that is free now.

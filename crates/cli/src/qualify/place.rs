@@ -4,6 +4,18 @@ use crate::exit::Failure;
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
+use std::path::Path;
+
+/// Paths are kept as text; one that is not would come back as another.
+pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
+    match path.to_str() {
+        Some(_) => Ok(()),
+        None => Err(Failure::usage(format!(
+            "{} is not UTF-8: such a name cannot be stored; rename it, or use a path that leads there by another name",
+            path.display()
+        ))),
+    }
+}
 
 /// The place to work on, or why not.
 pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failure> {

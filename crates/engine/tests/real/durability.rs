@@ -35,6 +35,14 @@ fn writes() -> Job {
     Job::new("t", Rw::RandWrite, Bytes(BLOCK), Bytes(BLOCK * WRITES))
 }
 
+fn writes_on_each_engine() -> impl Iterator<Item = Job> {
+    engines().into_iter().map(|(engine, depth)| Job {
+        ioengine: engine,
+        iodepth: depth,
+        ..writes()
+    })
+}
+
 #[test]
 fn every_synchronous_write_is_flushed() {
     let _alone = alone();
@@ -67,10 +75,8 @@ fn flushes_come_as_often_as_the_job_asks() {
     needs!(root, "losetup");
     let scratch = or_skip!(Scratch::new());
     let device = or_skip!(LoopDevice::new(&scratch, "disk", 8));
-    for (engine, depth) in engines() {
-        let mut job = writes();
-        job.ioengine = engine;
-        job.iodepth = depth;
+    for mut job in writes_on_each_engine() {
+        let engine = job.ioengine;
         job.flush.every = Some((4, FlushCall::Fdatasync));
         let (bytes, flushes) = seen(&device, &job);
         assert!(bytes >= WRITES * BLOCK, "{engine}");
@@ -93,10 +99,8 @@ fn direct_writes_reach_the_device_without_a_flush() {
     needs!(root, "losetup");
     let scratch = or_skip!(Scratch::new());
     let device = or_skip!(LoopDevice::new(&scratch, "disk", 8));
-    for (engine, depth) in engines() {
-        let mut job = writes();
-        job.ioengine = engine;
-        job.iodepth = depth;
+    for mut job in writes_on_each_engine() {
+        let engine = job.ioengine;
         job.direct = true;
         let (bytes, flushes) = seen(&device, &job);
         assert_eq!(bytes, WRITES * BLOCK, "{engine}");

@@ -86,16 +86,11 @@ fn check_moments(record: &LatencyRecord) -> Result<(), DamagedRecord> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::histogram::{BINS, Histogram};
+    use crate::histogram::BINS;
+    use crate::latency::tests::record_of;
     use crate::latency::{Distribution, pooled};
     use crate::percentile::Percentile;
     use proptest::prelude::*;
-
-    fn record_of(values: &[u64]) -> LatencyRecord {
-        let mut histogram = Histogram::new();
-        values.iter().for_each(|&ns| histogram.record(ns));
-        histogram.to_record()
-    }
 
     #[test]
     fn damage_is_named() {
