@@ -2,23 +2,49 @@
 
 use crate::buffer::IoBuf;
 use crate::error::EngineError;
-use assay_model::job::Direction;
+use assay_model::job::FlushCall;
+use assay_model::load::Ddir;
+use rustix::fs::{fdatasync, fsync};
 use rustix::io::Errno;
+use std::fs::File;
+use std::path::PathBuf;
+
+/// A file that I/O can be done to.
+#[derive(Debug)]
+pub(crate) struct OpenFile {
+    /// Opened as the job wants it. (`/dev/null` for engines that do not do I/O
+    /// to an open file.)
+    pub(crate) file: File,
+    /// Its number among the files of the worker, from 0.
+    pub(crate) number: u32,
+    pub(crate) path: PathBuf,
+    /// Size when it was opened.
+    pub(crate) size: u64,
+    /// Trims are a call of their own on block devices.
+    pub(crate) is_device: bool,
+    pub(crate) writable: bool,
+}
 
 /// One I/O. It owns its buffer from the moment it is made until its
 /// [`Completion`] is taken back, so the kernel never sees freed memory.
 #[derive(Debug)]
 pub(crate) struct IoUnit {
-    pub(crate) direction: Direction,
+    pub(crate) ddir: Ddir,
+    /// [`OpenFile::number`].
+    pub(crate) file: u32,
     /// Where in the file the block starts.
     pub(crate) offset: u64,
-    /// Length of the block.
+    /// Length of the block; its buffer may be longer.
     pub(crate) length: u32,
     /// Bytes already moved by earlier, short attempts.
     pub(crate) moved: u32,
     pub(crate) buf: IoBuf,
-    /// When it was handed over, on the worker's clock.
+    /// When it was handed to the engine, on the worker's clock.
     pub(crate) submitted_ns: u64,
+    /// When the kernel had taken it: asynchronous engines only.
+    pub(crate) issued_ns: u64,
+    /// The worker's own mark.
+    pub(crate) tag: u64,
 }
 
 impl IoUnit {
@@ -27,7 +53,7 @@ impl IoUnit {
     pub(crate) fn remainder(&mut self) -> (u64, &mut [u8]) {
         (
             self.offset + u64::from(self.moved),
-            &mut self.buf.block_mut()[self.moved as usize..],
+            &mut self.buf.block_mut()[self.moved as usize..self.length as usize],
         )
     }
 
@@ -62,8 +88,24 @@ pub(crate) trait IoEngine {
     /// Whether `queue` returns before the I/O is done.
     const ASYNCHRONOUS: bool;
 
-    /// Takes an I/O.
-    fn queue(&mut self, unit: IoUnit) -> QueueStatus;
+    /// A file was opened: I/O to it follows.
+    fn opened(&mut self, _file: &OpenFile) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// A file will be closed; no I/O to it is under way.
+    fn closes(&mut self, _file: &OpenFile) {}
+
+    /// Takes an I/O to `file`, the one that the unit names.
+    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus;
+
+    /// Flushes a file; returns when that is done.
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+        match call {
+            FlushCall::Fsync => fsync(&file.file),
+            FlushCall::Fdatasync => fdatasync(&file.file),
+        }
+    }
 
     /// Hands over what is queued, in that order, as far as the kernel takes it
     /// now; how many were handed over since the last time. (Nothing waits in a
@@ -73,7 +115,7 @@ pub(crate) trait IoEngine {
     }
 
     /// Waits until at least `min` I/Os are done, or `timeout_ns` has passed,
-    /// and appends those that are to `done`.
+    /// and appends those that are to `done`. A `min` of 0 only looks.
     fn reap(
         &mut self,
         _min: u32,

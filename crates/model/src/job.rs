@@ -92,11 +92,38 @@ pub enum EngineKind {
     Libaio,
     /// `io_uring(7)`.
     IoUring,
+    /// `preadv(2)` / `pwritev(2)`.
+    Pvsync,
+    /// `preadv2(2)` / `pwritev2(2)`.
+    Pvsync2,
+    /// `readv(2)` / `writev(2)`, neighbouring blocks put together.
+    Vsync,
+    /// Memory mapped files.
+    Mmap,
+    /// POSIX asynchronous I/O (`aio(7)`).
+    Posixaio,
     /// Completes at once without touching storage: measures assay itself.
     Null,
+    /// Each I/O makes one file.
+    FileCreate,
+    /// Each I/O asks for the attributes of one file.
+    FileStat,
+    /// Each I/O removes one file.
+    FileDelete,
+    /// Each write truncates the file to the end of its block.
+    Ftruncate,
+    /// Each write allocates its block, each trim frees it (`fallocate(2)`).
+    Falloc,
 }
 
 impl EngineKind {
+    /// Whether I/Os are handed over before they are done, so that a depth above
+    /// 1 means something.
+    #[must_use]
+    pub const fn is_asynchronous(self) -> bool {
+        matches!(self, Self::Libaio | Self::IoUring | Self::Posixaio)
+    }
+
     /// fio's name of the engine.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -105,7 +132,17 @@ impl EngineKind {
             Self::Sync => "sync",
             Self::Libaio => "libaio",
             Self::IoUring => "io_uring",
+            Self::Pvsync => "pvsync",
+            Self::Pvsync2 => "pvsync2",
+            Self::Vsync => "vsync",
+            Self::Mmap => "mmap",
+            Self::Posixaio => "posixaio",
             Self::Null => "null",
+            Self::FileCreate => "filecreate",
+            Self::FileStat => "filestat",
+            Self::FileDelete => "filedelete",
+            Self::Ftruncate => "ftruncate",
+            Self::Falloc => "falloc",
         }
     }
 }

@@ -9,6 +9,7 @@ pub mod evidence;
 pub mod job;
 pub mod label;
 pub mod latency;
+pub mod load;
 pub mod metric;
 pub mod plan;
 pub mod rng;

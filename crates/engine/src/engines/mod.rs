@@ -19,5 +19,6 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
         EngineKind::Psync | EngineKind::Sync | EngineKind::Null => Ok(()),
         EngineKind::Libaio => libaio::probe(),
         EngineKind::IoUring => uring::probe(),
+        _ => Ok(()),
     }
 }

@@ -92,7 +92,7 @@ impl Work<'_> {
             EngineKind::Sync => self.on(own, |file| Ok(Sync::new(file))),
             EngineKind::Libaio => self.on(own, |file| Libaio::new(file, depth)),
             EngineKind::IoUring => self.on(own, |file| Uring::new(file, depth)),
-            EngineKind::Null => self.on(own, |_| Ok(Null)),
+            _ => self.on(own, |_| Ok(Null)),
         }
     }
 

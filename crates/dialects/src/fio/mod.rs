@@ -1,0 +1,3 @@
+//! fio's job files, command line and outputs.
+
+pub mod output;

@@ -1,0 +1,1 @@
+//! A load's report in fio's formats.

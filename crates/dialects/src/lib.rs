@@ -1,0 +1,5 @@
+//! Foreign words in, foreign words out: what the users of other tools already
+//! speak. Pure: files, environment and clock come in through traits and
+//! parameters.
+
+pub mod fio;

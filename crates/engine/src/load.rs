@@ -1,0 +1,41 @@
+//! Running a load: the streams of a job file, their files, their schedule.
+
+use assay_model::load::report::{LoadProgress, LoadReport};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+/// What can be asked of a load under way, from any thread.
+#[derive(Debug, Default)]
+pub struct Controls {
+    /// End all streams now.
+    pub stop: AtomicBool,
+    /// Report how it stands, once; cleared when done.
+    pub report_now: AtomicBool,
+}
+
+/// Whoever follows a load. Called on the thread that runs it.
+pub trait LoadObserver {
+    /// Something to tell the user, one line.
+    fn note(&mut self, note: &Note);
+    /// The streams of a wave are ready and start when this returns. `files`
+    /// are the paths of each stream (by its index in the load).
+    fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<PathBuf>)]);
+    /// All streams of the wave have just ended.
+    fn wave_ended(&mut self, wave: u32);
+    /// A few times a second.
+    fn progress(&mut self, progress: &LoadProgress);
+    /// A whole report, when one was asked for or is due. Evidence and disks
+    /// are the observer's to fill in.
+    fn interim(&mut self, report: LoadReport);
+}
+
+/// A line for the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Note {
+    /// For information.
+    Info(String),
+    /// Something may not be as the user thinks.
+    Warning(String),
+    /// Why a stream failed.
+    Error(String),
+}

@@ -1,0 +1,67 @@
+//! What write buffers hold.
+
+use serde::{Deserialize, Serialize};
+
+/// What write buffers hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WriteContent {
+    /// All zero (`zero_buffers`).
+    pub zero: bool,
+    /// New random content for every write (`refill_buffers`); otherwise it is
+    /// random once.
+    pub refill: bool,
+    /// Slightly changed for every write (`scramble_buffers`).
+    pub scramble: bool,
+    /// Repeated to fill the block; empty: random.
+    pub pattern: Pattern,
+    /// How far a block can be compressed, in percent; `None`: not asked for.
+    pub compress_percent: Option<u8>,
+    /// In pieces of that size; 0: of the block.
+    pub compress_chunk: u32,
+    /// Share of blocks that came before, in percent.
+    pub dedupe_percent: u8,
+    /// Where those come from.
+    pub dedupe_mode: DedupeMode,
+    /// Size of the working set, in percent of the region.
+    pub dedupe_set_percent: u8,
+    /// Copies of other streams count too (`dedupe_global`).
+    pub dedupe_global: bool,
+}
+
+impl Default for WriteContent {
+    fn default() -> Self {
+        Self {
+            zero: false,
+            refill: false,
+            scramble: true,
+            pattern: Pattern::default(),
+            compress_percent: None,
+            compress_chunk: 512,
+            dedupe_percent: 0,
+            dedupe_mode: DedupeMode::Repeat,
+            dedupe_set_percent: 5,
+            dedupe_global: false,
+        }
+    }
+}
+
+/// Bytes that are repeated, with places where something else is put.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pattern {
+    /// The bytes; empty: there is no pattern.
+    pub bytes: Vec<u8>,
+    /// At these places of it stands the block's offset (`%o`), as a 64-bit
+    /// number with the lowest byte first.
+    pub offsets_at: Vec<u32>,
+}
+
+/// fio's `dedupe_mode`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DedupeMode {
+    /// The block before.
+    #[default]
+    Repeat,
+    /// Any of a working set.
+    WorkingSet,
+}

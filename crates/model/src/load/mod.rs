@@ -1,0 +1,373 @@
+//! A load: everything that one fio job file asks for, said completely.
+//!
+//! A dialect reads foreign words and makes a [`Load`]; the engine runs it and
+//! answers with a [`LoadReport`](report::LoadReport). Nothing here depends on
+//! the machine: sizes in percent and files that do not exist yet are resolved
+//! where the load runs.
+//!
+//! A **stream** is one thread of a load: a job of the file after `numjobs` was
+//! multiplied out. Streams with the same `wave` run together; the next wave
+//! starts when the one before has ended (fio's `stonewall`).
+
+pub mod blocks;
+pub mod content;
+pub mod files;
+pub mod logs;
+pub mod pace;
+pub mod report;
+pub mod schedule;
+pub mod stats;
+pub mod trace;
+pub mod verify;
+
+use crate::job::{EngineKind, OpenSync};
+use crate::units::Nanos;
+use blocks::{Blocks, Region};
+use content::WriteContent;
+use files::Files;
+use logs::Logs;
+use pace::Pace;
+use schedule::{Process, Schedule};
+use serde::{Deserialize, Serialize};
+use stats::{ErrorPolicy, StatsOptions, SteadyState};
+use trace::Trace;
+use verify::{TrimOptions, Verify};
+
+/// Several streams and what holds for all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Load {
+    /// In the order of the file.
+    pub streams: Vec<Stream>,
+    /// Nothing may be written (`--readonly`).
+    pub readonly: bool,
+    /// Overwriting a block device is allowed. (A file is the user's own word.)
+    pub destroy_data: bool,
+    /// Where relative auxiliary files (logs, verify states) are put
+    /// (`--aux-path`); `None`: the current directory.
+    pub aux_path: Option<std::path::PathBuf>,
+    /// Send a whole report that often (`--status-interval`).
+    pub status_interval: Option<Nanos>,
+    /// Seed of everything that is not repeatable (`randrepeat=0`).
+    pub entropy: u64,
+}
+
+/// One thread of a load. Groups of fields follow fio's groups of options, and
+/// so do their names and defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stream {
+    /// The job's name.
+    pub name: String,
+    /// Number in the load, from 1 (fio's thread number).
+    pub number: u32,
+    /// Number among the copies that `numjobs` makes, from 0.
+    pub clone: u32,
+    /// fio's groupid.
+    pub group: u32,
+    /// Which wave it runs in, from 0.
+    pub wave: u32,
+    /// Streams of the same value are reported as one (`group_reporting`).
+    pub report: u32,
+    /// Free text of the user.
+    pub description: Option<String>,
+    /// When it starts and whom its end concerns.
+    pub schedule: Schedule,
+    /// Priorities and processors.
+    pub process: Process,
+    /// Its files.
+    pub files: Files,
+    /// Which part of each file.
+    pub region: Region,
+    /// Ddirs, block sizes and the order of offsets.
+    pub blocks: Blocks,
+    /// How much and how long.
+    pub length: Length,
+    /// How I/O is handed to the kernel.
+    pub engine: Engine,
+    /// Direct, synchronous, flushes.
+    pub durability: Durability,
+    /// Limits on the pace.
+    pub pace: Pace,
+    /// Checking of what was written.
+    pub verify: Option<Verify>,
+    /// Trims between writes.
+    pub trim: TrimOptions,
+    /// What is written.
+    pub content: WriteContent,
+    /// Recording and replaying.
+    pub trace: Trace,
+    /// Log files.
+    pub logs: Logs,
+    /// End when the figures are steady.
+    pub steady_state: Option<SteadyState>,
+    /// What is counted and shown.
+    pub stats: StatsOptions,
+    /// Which errors end it.
+    pub errors: ErrorPolicy,
+}
+
+impl Stream {
+    /// A stream with fio's defaults: sequential reads of 4 KiB with psync,
+    /// named `name`.
+    #[must_use]
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            number: 1,
+            clone: 0,
+            group: 0,
+            wave: 0,
+            report: 0,
+            description: None,
+            schedule: Schedule::default(),
+            process: Process::default(),
+            files: Files::default(),
+            region: Region::default(),
+            blocks: Blocks::default(),
+            length: Length::default(),
+            engine: Engine::default(),
+            durability: Durability::default(),
+            pace: Pace::default(),
+            verify: None,
+            trim: TrimOptions::default(),
+            content: WriteContent::default(),
+            trace: Trace::default(),
+            logs: Logs::default(),
+            steady_state: None,
+            stats: StatsOptions::default(),
+            errors: ErrorPolicy::default(),
+        }
+    }
+}
+
+/// The direction of an I/O of a load. Unlike [`Direction`](crate::job::Direction)
+/// it knows trims, which move no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ddir {
+    /// From the storage.
+    Read,
+    /// To the storage.
+    Write,
+    /// The storage is told that the block is not needed any more.
+    Trim,
+}
+
+impl Ddir {
+    /// All of them, in fio's order.
+    pub const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Trim];
+
+    /// fio's name of it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+        }
+    }
+
+    /// fio's number of it in log files.
+    #[must_use]
+    pub const fn number(self) -> u8 {
+        match self {
+            Self::Read => 0,
+            Self::Write => 1,
+            Self::Trim => 2,
+        }
+    }
+}
+
+/// One value for each direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PerDirection<T> {
+    /// For reads.
+    pub read: T,
+    /// For writes.
+    pub write: T,
+    /// For trims.
+    pub trim: T,
+}
+
+impl<T> PerDirection<T> {
+    /// The value of each direction, from a function of it.
+    pub fn from_fn(mut value: impl FnMut(Ddir) -> T) -> Self {
+        Self {
+            read: value(Ddir::Read),
+            write: value(Ddir::Write),
+            trim: value(Ddir::Trim),
+        }
+    }
+
+    /// The values with their directions.
+    pub fn iter(&self) -> impl Iterator<Item = (Ddir, &T)> {
+        [
+            (Ddir::Read, &self.read),
+            (Ddir::Write, &self.write),
+            (Ddir::Trim, &self.trim),
+        ]
+        .into_iter()
+    }
+}
+
+impl<T: Clone> PerDirection<T> {
+    /// The same for all.
+    pub fn all(value: T) -> Self {
+        Self {
+            read: value.clone(),
+            write: value.clone(),
+            trim: value,
+        }
+    }
+}
+
+impl<T> std::ops::Index<Ddir> for PerDirection<T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, direction: Ddir) -> &T {
+        match direction {
+            Ddir::Read => &self.read,
+            Ddir::Write => &self.write,
+            Ddir::Trim => &self.trim,
+        }
+    }
+}
+
+impl<T> std::ops::IndexMut<Ddir> for PerDirection<T> {
+    #[inline]
+    fn index_mut(&mut self, direction: Ddir) -> &mut T {
+        match direction {
+            Ddir::Read => &mut self.read,
+            Ddir::Write => &mut self.write,
+            Ddir::Trim => &mut self.trim,
+        }
+    }
+}
+
+/// A length: fixed, or a share of the file or device it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Extent {
+    /// Bytes.
+    Bytes(u64),
+    /// Percent of the whole, 0 to 100.
+    Percent(f64),
+}
+
+/// How much a stream does and for how long.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Length {
+    /// Bytes to move, where that is not the size of the region.
+    pub io_size: Option<Extent>,
+    /// Ends after that many I/Os.
+    pub number_ios: Option<u64>,
+    /// How often the whole is repeated; 1 is once.
+    pub loops: u64,
+    /// Ends after that time at the latest.
+    pub runtime: Option<Nanos>,
+    /// Repeats until `runtime` is over.
+    pub time_based: bool,
+    /// Not measured in the beginning.
+    pub ramp_time: Nanos,
+    /// Writes until the device is full.
+    pub fill_device: bool,
+}
+
+impl Default for Length {
+    fn default() -> Self {
+        Self {
+            io_size: None,
+            number_ios: None,
+            loops: 1,
+            runtime: None,
+            time_based: false,
+            ramp_time: Nanos(0),
+            fill_device: false,
+        }
+    }
+}
+
+/// How I/O is handed to the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Engine {
+    /// fio's ioengine.
+    pub kind: EngineKind,
+    /// I/Os kept in flight.
+    pub iodepth: u32,
+    /// I/Os handed over together (`iodepth_batch`).
+    pub batch: u32,
+    /// Least number of completions to wait for (`iodepth_batch_complete_min`);
+    /// 0: only look.
+    pub batch_complete_min: u32,
+    /// Most completions to take at once; `None`: as many as there are.
+    pub batch_complete_max: Option<u32>,
+    /// When the depth is reached, drain to this many before more is queued
+    /// (`iodepth_low`).
+    pub iodepth_low: u32,
+    /// I/Os that overlap never are in flight together.
+    pub serialize_overlap: bool,
+    /// Another thread submits (`io_submit_mode=offload`).
+    pub offload: bool,
+    /// Polled completions (`hipri`; pvsync2, io_uring).
+    pub hipri: bool,
+    /// Registered buffers (io_uring `fixedbufs`).
+    pub fixed_buffers: bool,
+    /// Registered files (io_uring `registerfiles`).
+    pub register_files: bool,
+    /// A kernel thread submits (io_uring `sqthread_poll`).
+    pub sq_thread_poll: bool,
+    /// `RWF_NOWAIT`.
+    pub nowait: bool,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            kind: EngineKind::Psync,
+            iodepth: 1,
+            batch: 1,
+            batch_complete_min: 1,
+            batch_complete_max: None,
+            iodepth_low: 1,
+            serialize_overlap: false,
+            offload: false,
+            hipri: false,
+            fixed_buffers: false,
+            register_files: false,
+            sq_thread_poll: false,
+            nowait: false,
+        }
+    }
+}
+
+/// Direct or buffered, synchronous or not, and flushes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Durability {
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// `O_SYNC`, `O_DSYNC`.
+    pub sync: OpenSync,
+    /// fsync after that many writes; 0: never.
+    pub fsync: u32,
+    /// fdatasync after that many writes; 0: never.
+    pub fdatasync: u32,
+    /// `sync_file_range(2)` after some writes.
+    pub sync_file_range: Option<SyncFileRange>,
+    /// fsync after the last write.
+    pub end_fsync: bool,
+    /// fsync before each close.
+    pub fsync_on_close: bool,
+}
+
+/// fio's `sync_file_range=flags:N`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SyncFileRange {
+    /// Wait for write-back under way before.
+    pub wait_before: bool,
+    /// Start write-back.
+    pub write: bool,
+    /// Wait for it.
+    pub wait_after: bool,
+    /// After that many writes.
+    pub every: u32,
+}

@@ -1,0 +1,241 @@
+//! What came of a load: raw counters of every stream, and evidence of every
+//! wave.
+
+use super::PerDirection;
+use super::stats::SteadyCriterion;
+use crate::evidence::Evidence;
+use crate::latency::LatencyRecord;
+use crate::trial::{CpuUse, Gap, IoErrors, Series};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// What came of a load.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadReport {
+    /// One for each stream of the load, in its order.
+    pub streams: Vec<StreamReport>,
+    /// What the kernel said around each wave and for each storage its files
+    /// are on.
+    pub evidence: Vec<WaveEvidence>,
+    /// Counters of the disks over the whole load (fio's disk_util).
+    pub disks: Vec<DiskUse>,
+    /// When the report was made, milliseconds since 1970.
+    pub at_unix_ms: u64,
+    /// More follows (`--status-interval`).
+    pub interim: bool,
+}
+
+/// What the kernel said while a wave ran, about one storage.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaveEvidence {
+    /// The wave.
+    pub wave: u32,
+    /// Indices of the streams whose files are on that storage.
+    pub streams: Vec<u32>,
+    /// The evidence.
+    pub evidence: Evidence,
+}
+
+/// What became of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamReport {
+    /// Number of the thread.
+    pub tid: u32,
+    /// It was started.
+    pub started: bool,
+    /// When, milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// First error's number; 0: none.
+    pub errno: i32,
+    /// Errors that count in its exit code.
+    pub total_errors: u64,
+    /// The first error in words.
+    pub problem: Option<String>,
+    /// A mismatch of data was found.
+    pub data_mismatches: u64,
+    /// From the start of its measured time to its end.
+    pub runtime_ns: u64,
+    /// Time since the load began, when it ended.
+    pub elapsed_ns: u64,
+    /// Measured I/O. Reads include those of checks.
+    pub directions: PerDirection<DirectionReport>,
+    /// All bytes moved, ramp and checks included: what evidence is held
+    /// against.
+    pub moved_bytes: PerDirection<u64>,
+    /// Flush calls.
+    pub sync: LatencyRecord,
+    /// Completions over time.
+    pub series: Series,
+    /// Longest time without a completion.
+    pub longest_gap: Option<Gap>,
+    /// Failed I/Os.
+    pub errors: IoErrors,
+    /// Processor use.
+    pub cpu: CpuUse,
+    /// Page faults that needed I/O.
+    pub major_faults: u64,
+    /// Page faults that did not.
+    pub minor_faults: u64,
+    /// How deep the queue was.
+    pub depths: DepthUse,
+    /// Where a latency target led.
+    pub latency_target: Option<LatencyTargetReached>,
+    /// Whether a steady state was reached.
+    pub steady_state: Option<SteadyStateReached>,
+    /// Files: (path, size when it ran).
+    pub files: Vec<(PathBuf, Bytes)>,
+}
+
+/// One direction of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DirectionReport {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// I/Os that the kernel cut short.
+    pub short_ios: u64,
+    /// I/Os that failed and were dropped.
+    pub dropped_ios: u64,
+    /// From the start of its first pass in this direction to the end of the
+    /// last: what rates are divided by. Time spent checking does not count
+    /// for writes, and so on.
+    pub runtime_ns: u64,
+    /// Time in the submission call; empty for synchronous engines.
+    pub submission: LatencyRecord,
+    /// From there to completion.
+    pub completion: LatencyRecord,
+    /// Both together; `None`: the same as `completion`.
+    pub total: Option<LatencyRecord>,
+}
+
+/// How deep the queue was, counted at each submission and completion in fio's
+/// classes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DepthUse {
+    /// In flight when an I/O was handed over: 1, 2, 4, 8, 16, 32, 64 and more.
+    pub level: [u64; 7],
+    /// Handed over together: 0, up to 4, 8, 16, 32, 64 and more.
+    pub submit: [u64; 7],
+    /// Taken back together.
+    pub complete: [u64; 7],
+}
+
+/// Where a latency target led.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyTargetReached {
+    /// Largest depth that kept the latency; 0: none did.
+    pub depth: u32,
+}
+
+/// Whether a steady state was reached, and what was seen.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SteadyStateReached {
+    /// What was looked at.
+    pub criterion: SteadyCriterion,
+    /// The limit, as asked.
+    pub limit: f64,
+    /// It is in percent.
+    pub percent: bool,
+    /// The window.
+    pub duration_ns: u64,
+    /// It was reached.
+    pub attained: bool,
+    /// What was compared with the limit (percent, or absolute).
+    pub value: f64,
+    /// Largest deviation from the mean in the window.
+    pub deviation: f64,
+    /// Slope in the window.
+    pub slope: f64,
+    /// IOPS of the intervals in the window.
+    pub iops: Vec<u64>,
+    /// Bytes per second.
+    pub bw: Vec<u64>,
+    /// Mean latency (ns).
+    pub lat: Vec<u64>,
+}
+
+/// Counters of one disk over the load.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DiskUse {
+    /// Kernel name.
+    pub name: String,
+    /// Reads.
+    pub read_ios: u64,
+    /// Writes.
+    pub write_ios: u64,
+    /// Reads that were merged into others.
+    pub read_merges: u64,
+    /// Writes that were.
+    pub write_merges: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Time of all reads together (ms).
+    pub read_ms: u64,
+    /// Time of all writes together (ms).
+    pub write_ms: u64,
+    /// Time weighted by the I/Os under way (ms).
+    pub queue_ms: u64,
+    /// Time with I/O under way (ms).
+    pub busy_ms: u64,
+    /// Time looked at (ms).
+    pub over_ms: u64,
+    /// It lies on these (partitions, dm, md): their names.
+    pub below: Vec<String>,
+}
+
+/// How far the streams of a load are; for the line with the time left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LoadProgress {
+    /// Since the load began.
+    pub elapsed_ns: u64,
+    /// Each stream, in the load's order.
+    pub streams: Vec<StreamProgress>,
+}
+
+/// How far a stream is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamProgress {
+    /// What it does.
+    pub state: StreamState,
+    /// Time on its clock.
+    pub elapsed_ns: u64,
+    /// I/Os completed, since it started.
+    pub ios: PerDirection<u64>,
+    /// Bytes moved.
+    pub bytes: PerDirection<u64>,
+    /// Files it has open.
+    pub open_files: u32,
+    /// Bytes it will have moved when it is done; 0: only time limits it.
+    pub goal_bytes: u64,
+    /// Time after which it ends at the latest; 0: none.
+    pub goal_ns: u64,
+}
+
+/// What a stream does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StreamState {
+    /// Not started yet.
+    #[default]
+    Waiting,
+    /// Making its files ready.
+    SettingUp,
+    /// Before its measured time.
+    Ramp,
+    /// Doing its I/O.
+    Running,
+    /// Reading its files beforehand.
+    PreReading,
+    /// In a flush call.
+    Flushing,
+    /// Checking what it wrote.
+    Verifying,
+    /// Ended.
+    Done,
+    /// Ended by an error.
+    Failed,
+}
