@@ -41,10 +41,8 @@ pub(crate) struct IoUnit {
     pub(crate) buf: IoBuf,
     /// When it was handed to the engine, on the worker's clock.
     pub(crate) submitted_ns: u64,
-    /// When the kernel had taken it: asynchronous engines only.
-    pub(crate) issued_ns: u64,
     /// The worker's own mark.
-    pub(crate) tag: u64,
+    pub(crate) tag: u32,
 }
 
 impl IoUnit {
