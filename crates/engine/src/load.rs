@@ -1,5 +1,9 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
+mod logs;
+mod steady;
+mod trace;
+
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
