@@ -9,6 +9,7 @@
 use super::{Event, EventTime, Source, TraceAction, damaged};
 use crate::error::EngineError;
 use assay_model::load::Ddir;
+use assay_model::load::trace::Trace;
 use rustix::fs::{major, makedev, minor};
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -88,6 +89,9 @@ pub(super) struct BlktraceSource<R> {
     order: ByteOrder,
     /// All I/O goes there: devices need not be found.
     redirect: Option<PathBuf>,
+    /// Lengths are rounded up to it: a device with larger sectors than the
+    /// recorded one takes no shorter ones.
+    align: u32,
     /// From 1.
     record_number: u64,
     files: Vec<PathBuf>,
@@ -98,12 +102,13 @@ pub(super) struct BlktraceSource<R> {
 }
 
 impl<R: Read> BlktraceSource<R> {
-    pub(super) fn new(input: R, path: &Path, order: ByteOrder, redirect: Option<&Path>) -> Self {
+    pub(super) fn new(input: R, path: &Path, order: ByteOrder, options: &Trace) -> Self {
         Self {
             input,
             path: path.to_owned(),
             order,
-            redirect: redirect.map(Path::to_owned),
+            redirect: options.redirect.clone(),
+            align: options.align.max(1),
             record_number: 0,
             files: Vec::new(),
             devices: Vec::new(),
@@ -168,8 +173,13 @@ impl<R: Read> BlktraceSource<R> {
         if record.bytes == 0 && !flush {
             return Ok(());
         }
-        let Some(offset) = record.sector.checked_mul(SECTOR) else {
-            return Err(self.bad(format!("sector {} is no offset", record.sector)));
+        let offset = record.sector.checked_mul(SECTOR);
+        let length = record.bytes.checked_next_multiple_of(self.align);
+        let (Some(offset), Some(length)) = (offset, length) else {
+            return Err(self.bad(format!(
+                "{} bytes at sector {} are no I/O",
+                record.bytes, record.sector
+            )));
         };
         let file = self.file_of(record.device)?;
         let ddir = if record.action & DISCARD != 0 {
@@ -185,7 +195,7 @@ impl<R: Read> BlktraceSource<R> {
         let io = (record.bytes > 0).then_some(TraceAction::Io {
             ddir,
             offset,
-            length: record.bytes,
+            length,
         });
         let time = EventTime::At(record.time_ns);
         let events = flush.into_iter().chain(io);
@@ -274,10 +284,7 @@ mod tests {
     #[test]
     fn the_byte_order_shows_in_the_magic_number() {
         let start = MAGIC | VERSION;
-        assert_eq!(
-            ByteOrder::of(&start.to_le_bytes()),
-            Some(ByteOrder::Little)
-        );
+        assert_eq!(ByteOrder::of(&start.to_le_bytes()), Some(ByteOrder::Little));
         assert_eq!(ByteOrder::of(&start.to_be_bytes()), Some(ByteOrder::Big));
         assert_eq!(ByteOrder::of(b"fio version 3 iolog"), None);
         assert_eq!(ByteOrder::of(&[7, 0x74]), None);

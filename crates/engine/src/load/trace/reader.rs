@@ -148,9 +148,8 @@ fn begin(input: File, path: &Path, options: &Trace) -> Result<Replay, EngineErro
     let start = input
         .fill_buf()
         .map_err(|source| EngineError::file("read the trace", path, source))?;
-    let redirect = options.redirect.as_deref();
     let source: Box<dyn Source + Send> = match ByteOrder::of(start) {
-        Some(order) => Box::new(BlktraceSource::new(input, path, order, redirect)),
+        Some(order) => Box::new(BlktraceSource::new(input, path, order, options)),
         None => Box::new(TextSource::open(input, path)?),
     };
     Ok(Replay::new(source, options))

@@ -108,10 +108,7 @@ impl TraceWriter {
         });
     }
 
-    fn write(
-        &mut self,
-        write: impl FnOnce(&mut BufWriter<File>, &[Vec<u8>]) -> io::Result<()>,
-    ) {
+    fn write(&mut self, write: impl FnOnce(&mut BufWriter<File>, &[Vec<u8>]) -> io::Result<()>) {
         if self.error.is_none() {
             self.error = write(&mut self.out, &self.files).err();
         }
