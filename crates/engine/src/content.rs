@@ -118,7 +118,8 @@ impl Kept {
             fill_random(sector, &mut self.numbers);
             return;
         };
-        let (number, disguised) = halves(*mark);
+        let (words, _) = mark.as_chunks::<8>();
+        let [number, disguised] = [0, 1].map(|i: usize| u64::from_le_bytes(words[i]));
         let known = number ^ disguised == self.disguise;
         if !known {
             fill_random(rest, &mut self.numbers);
@@ -129,11 +130,6 @@ impl Kept {
             mark[8..].copy_from_slice(&(number ^ self.disguise).to_le_bytes());
         }
     }
-}
-
-fn halves(mark: [u8; MARK]) -> (u64, u64) {
-    let both = u128::from_le_bytes(mark);
-    ((both & u128::from(u64::MAX)) as u64, (both >> 64) as u64)
 }
 
 /// Writes `base` into `block` with each word changed by `key`: what is random

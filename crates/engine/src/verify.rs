@@ -153,8 +153,7 @@ impl Verifier {
             self.swap_header(piece);
             let answer = self.check_interval(piece, skip, expected);
             self.swap_header(piece);
-            answer
-                .map_err(|what| mismatch(expected.offset + skip as u64, piece.len(), what))?;
+            answer.map_err(|what| mismatch(expected.offset + skip as u64, piece.len(), what))?;
         }
         Ok(())
     }

@@ -231,7 +231,12 @@ fn streams_that_share_duplicates_write_equal_blocks() {
         let mut filler = Filler::new(&content, 4096, seed).with_working_set(10_000, streams);
         blocks(&mut filler, 500, BLOCK).into_iter().collect()
     };
-    assert!(written(1, &[1, 2]).intersection(&written(2, &[1, 2])).count() > 20);
+    assert!(
+        written(1, &[1, 2])
+            .intersection(&written(2, &[1, 2]))
+            .count()
+            > 20
+    );
     assert_eq!(written(1, &[]).intersection(&written(2, &[])).count(), 0);
 }
 

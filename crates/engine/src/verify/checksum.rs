@@ -67,10 +67,9 @@ pub(super) const fn bytes(kind: VerifyKind) -> usize {
         VerifyKind::Sha3512 => 64,
         VerifyKind::Sha256 => SHA256_BLOCK,
         VerifyKind::Sha512 => SHA512_BLOCK,
-        VerifyKind::Header
-        | VerifyKind::Pattern
-        | VerifyKind::PatternHeader
-        | VerifyKind::Null => 0,
+        VerifyKind::Header | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null => {
+            0
+        }
     }
 }
 
@@ -124,10 +123,8 @@ pub(super) fn write(kind: VerifyKind, data: &[u8], sum: &mut [u8]) {
         VerifyKind::Sha3256 => sum.copy_from_slice(&Sha3_256::digest(data)),
         VerifyKind::Sha3384 => sum.copy_from_slice(&Sha3_384::digest(data)),
         VerifyKind::Sha3512 => sum.copy_from_slice(&Sha3_512::digest(data)),
-        VerifyKind::Header
-        | VerifyKind::Pattern
-        | VerifyKind::PatternHeader
-        | VerifyKind::Null => {}
+        VerifyKind::Header | VerifyKind::Pattern | VerifyKind::PatternHeader | VerifyKind::Null => {
+        }
     }
 }
 
@@ -217,15 +214,27 @@ mod tests {
             (VerifyKind::Crc64, "cad9b8c414d9c6e9"),
             (VerifyKind::Md5, "25f9e794323b453885f5181f1b624d0b"),
             // SHA-1 f7c3bc1d 808e0473 2adf6799 65ccc34c a7ae3441.
+            (VerifyKind::Sha1, "1dbcc3f773048e809967df2a4cc3cc654134aea7"),
             (
-                VerifyKind::Sha1,
-                "1dbcc3f773048e809967df2a4cc3cc654134aea7",
+                VerifyKind::Sha3224,
+                "5795c3d628fd638c9835a4c79a55809f265068c88729a1a3fcdf8522",
             ),
-            (VerifyKind::Sha3224, "5795c3d628fd638c9835a4c79a55809f265068c88729a1a3fcdf8522"),
-            (VerifyKind::Sha3256, "87cd084d190e436f147322b90e7384f6a8e0676c99d21ef519ea718e51d45f9c"),
-            (VerifyKind::Sha3384, "8b90ede4d095409f1a12492c2520599683a9478dc70b7566d23b3e41ece8538c6cde92382a5e38786490375c54672abf"),
-            (VerifyKind::Sha3512, "e1e44d20556e97a180b6dd3ed7ae5c465cafd553fa8747dca038fb95635b77a37318f7ddf7aec1f6c3c14bb160ba2497007decf38dd361cab199e3b8c8fe1f5c"),
-            (VerifyKind::Sha512, "d9e6762dd1c8eaf6d61b3c6192fc408d4d6d5f1176d0c29169bc24e71c3f274ad27fcd5811b313d681f7e55ec02d73d499c95455b6b5bb503acf574fba8ffe8500000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"),
+            (
+                VerifyKind::Sha3256,
+                "87cd084d190e436f147322b90e7384f6a8e0676c99d21ef519ea718e51d45f9c",
+            ),
+            (
+                VerifyKind::Sha3384,
+                "8b90ede4d095409f1a12492c2520599683a9478dc70b7566d23b3e41ece8538c6cde92382a5e38786490375c54672abf",
+            ),
+            (
+                VerifyKind::Sha3512,
+                "e1e44d20556e97a180b6dd3ed7ae5c465cafd553fa8747dca038fb95635b77a37318f7ddf7aec1f6c3c14bb160ba2497007decf38dd361cab199e3b8c8fe1f5c",
+            ),
+            (
+                VerifyKind::Sha512,
+                "d9e6762dd1c8eaf6d61b3c6192fc408d4d6d5f1176d0c29169bc24e71c3f274ad27fcd5811b313d681f7e55ec02d73d499c95455b6b5bb503acf574fba8ffe8500000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000",
+            ),
             (VerifyKind::Xxhash, "8c9161f2"),
         ] {
             assert_eq!(sum(kind, data), expected, "{kind:?}");
@@ -245,7 +254,7 @@ mod tests {
     #[test]
     fn what_fio_stores_for_sha512_is_accepted() {
         for length in [128, 129, 1000, 4096] {
-            let data: Vec<u8> = (0..length).map(|i| (i % 251) as u8).collect();
+            let data: Vec<u8> = (0..251).cycle().take(length).collect();
             let mut stored = [0; SHA512_BLOCK];
             stored.copy_from_slice(&data[..SHA512_BLOCK]);
             let rest = data.len() % SHA512_BLOCK;

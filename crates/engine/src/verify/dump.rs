@@ -118,7 +118,13 @@ mod tests {
         block[place] ^= 1;
         let mismatch = verifier.check(&mut block, expected).unwrap_err();
         let paths = verifier
-            .dump(folder.path(), Path::new("/x/disk"), &block, expected, &mismatch)
+            .dump(
+                folder.path(),
+                Path::new("/x/disk"),
+                &block,
+                expected,
+                &mismatch,
+            )
             .unwrap();
         let skip = usize::try_from(mismatch.offset - MARK.offset).unwrap();
         let interval = skip..skip + mismatch.length as usize;
