@@ -53,6 +53,32 @@ impl ByteOrder {
             None
         }
     }
+
+    fn u16(self, raw: &[u8; RECORD_BYTES], at: usize) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(bytes(raw, at)),
+            Self::Big => u16::from_be_bytes(bytes(raw, at)),
+        }
+    }
+
+    fn u32(self, raw: &[u8; RECORD_BYTES], at: usize) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes(raw, at)),
+            Self::Big => u32::from_be_bytes(bytes(raw, at)),
+        }
+    }
+
+    fn u64(self, raw: &[u8; RECORD_BYTES], at: usize) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(bytes(raw, at)),
+            Self::Big => u64::from_be_bytes(bytes(raw, at)),
+        }
+    }
+}
+
+/// `N` bytes of a record, from `at`.
+fn bytes<const N: usize>(raw: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
+    std::array::from_fn(|index| raw[at + index])
 }
 
 /// The fields of a record that matter here.
@@ -71,13 +97,13 @@ impl Record {
     fn parse(raw: &[u8; RECORD_BYTES], order: ByteOrder) -> Self {
         // `sequence` stands at 4, `pid` at 32, `cpu` at 40, `error` at 44.
         Self {
-            magic: number::<4>(raw, 0, order) as u32,
-            time_ns: number::<8>(raw, 8, order),
-            sector: number::<8>(raw, 16, order),
-            bytes: number::<4>(raw, 24, order) as u32,
-            action: number::<4>(raw, 28, order) as u32,
-            device: number::<4>(raw, 36, order) as u32,
-            extra_bytes: number::<2>(raw, 46, order) as u16,
+            magic: order.u32(raw, 0),
+            time_ns: order.u64(raw, 8),
+            sector: order.u64(raw, 16),
+            bytes: order.u32(raw, 24),
+            action: order.u32(raw, 28),
+            device: order.u32(raw, 36),
+            extra_bytes: order.u16(raw, 46),
         }
     }
 }
@@ -116,7 +142,7 @@ impl<R: Read> BlktraceSource<R> {
         }
     }
 
-    fn bad(&self, problem: String) -> EngineError {
+    fn bad(&self, problem: &str) -> EngineError {
         damaged(
             &self.path,
             format!("record {}: {problem}", self.record_number),
@@ -125,7 +151,7 @@ impl<R: Read> BlktraceSource<R> {
 
     fn failed(&self, source: io::Error) -> EngineError {
         if source.kind() == io::ErrorKind::UnexpectedEof {
-            return self.bad("the file ends in the middle of it".to_owned());
+            return self.bad("the file ends in the middle of it");
         }
         EngineError::file("read the trace", &self.path, source)
     }
@@ -147,10 +173,10 @@ impl<R: Read> BlktraceSource<R> {
             .map_err(|error| self.failed(error))?;
         let record = Record::parse(&raw, self.order);
         if record.magic & !0xff != MAGIC {
-            return Err(self.bad(format!("does not begin as one ({:#010x})", record.magic)));
+            return Err(self.bad(&format!("does not begin as one ({:#010x})", record.magic)));
         }
         if record.magic & 0xff != VERSION {
-            return Err(self.bad(format!(
+            return Err(self.bad(&format!(
                 "version {} instead of {VERSION}",
                 record.magic & 0xff
             )));
@@ -176,7 +202,7 @@ impl<R: Read> BlktraceSource<R> {
         let offset = record.sector.checked_mul(SECTOR);
         let length = record.bytes.checked_next_multiple_of(self.align);
         let (Some(offset), Some(length)) = (offset, length) else {
-            return Err(self.bad(format!(
+            return Err(self.bad(&format!(
                 "{} bytes at sector {} are no I/O",
                 record.bytes, record.sector
             )));
@@ -214,7 +240,7 @@ impl<R: Read> BlktraceSource<R> {
             None => {
                 let (major, minor) = (device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1));
                 device_node(Path::new("/dev"), major, minor).ok_or_else(|| {
-                    self.bad(format!(
+                    self.bad(&format!(
                         "there is no device {major}:{minor} here: name the one to use \
                          (replay_redirect)"
                     ))
@@ -265,16 +291,6 @@ fn device_node(folder: &Path, major_number: u32, minor_number: u32) -> Option<Pa
         }
     }
     None
-}
-
-/// The number of `N` bytes at `at`.
-fn number<const N: usize>(raw: &[u8; RECORD_BYTES], at: usize, order: ByteOrder) -> u64 {
-    let bytes = raw[at..at + N].iter();
-    let append = |number: u64, &byte: &u8| number << 8 | u64::from(byte);
-    match order {
-        ByteOrder::Little => bytes.rev().fold(0, append),
-        ByteOrder::Big => bytes.fold(0, append),
-    }
 }
 
 #[cfg(test)]

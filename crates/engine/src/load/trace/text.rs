@@ -67,8 +67,7 @@ impl<R: BufRead> TextSource<R> {
             _ => {
                 return Err(source.bad(
                     "neither a blktrace file nor an iolog of version 2 or 3 \
-                     ('fio version 3 iolog')"
-                        .to_owned(),
+                     ('fio version 3 iolog')",
                 ));
             }
         };
@@ -84,12 +83,12 @@ impl<R: BufRead> TextSource<R> {
             .read_until(b'\n', &mut self.line)
             .map_err(|source| EngineError::file("read the trace", &self.path, source))?;
         if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
-            return Err(self.bad(format!("longer than {LONGEST_LINE} bytes")));
+            return Err(self.bad(&format!("longer than {LONGEST_LINE} bytes")));
         }
         Ok(read > 0)
     }
 
-    fn bad(&self, problem: String) -> EngineError {
+    fn bad(&self, problem: &str) -> EngineError {
         damaged(&self.path, format!("line {}: {problem}", self.line_number))
     }
 
@@ -98,7 +97,7 @@ impl<R: BufRead> TextSource<R> {
         let line = std::mem::take(&mut self.line);
         let event = self.parse_fields(&line);
         self.line = line;
-        event.map_err(|problem| self.bad(problem))
+        event.map_err(|problem| self.bad(&problem))
     }
 
     fn parse_fields(&mut self, line: &[u8]) -> Result<Option<Event>, String> {
