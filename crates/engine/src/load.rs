@@ -1,5 +1,12 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the streams that use it come with the running of loads"
+)]
+mod files;
+
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
