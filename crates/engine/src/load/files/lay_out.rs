@@ -1,8 +1,6 @@
 //! Making the files of a stream: directories, missing files, missing parts.
 
-use super::{
-    FilePlan, PlannedFile, SharedFiles, changes, needs_only_names, problem, room, size,
-};
+use super::{FilePlan, PlannedFile, SharedFiles, changes, needs_only_names, problem, room, size};
 use crate::error::EngineError;
 use crate::layout;
 use crate::load::Note;
@@ -79,7 +77,11 @@ impl FilePlan {
             }
         }
         if stream.length.fill_device {
-            self.total_bytes = self.files.iter().map(|file| file.span.length).fold(0, u64::saturating_add);
+            self.total_bytes = self
+                .files
+                .iter()
+                .map(|file| file.span.length)
+                .fold(0, u64::saturating_add);
         }
         Ok(())
     }

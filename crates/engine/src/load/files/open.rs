@@ -69,17 +69,24 @@ fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
         if stream.durability.direct {
             flags |= OFlags::DIRECT;
         }
-        flags |= match stream.durability.sync {
-            OpenSync::None => OFlags::empty(),
-            OpenSync::Dsync => OFlags::DSYNC,
-            OpenSync::Sync => OFlags::SYNC,
-        };
+        flags |= sync_flags(stream.durability.sync);
     }
     let makes = rw.write || stream.files.create_on_open;
     if makes && stream.files.allow_create && planned.is_regular() {
         flags |= OFlags::CREATE;
     }
     flags
+}
+
+/// The flags of synchronous writing. `OFlags::DSYNC` of rustix 1.1.6 is
+/// `O_SYNC` on Linux, which would flush metadata that nobody asked for.
+const fn sync_flags(sync: OpenSync) -> OFlags {
+    let flags = match sync {
+        OpenSync::None => 0,
+        OpenSync::Dsync => libc::O_DSYNC,
+        OpenSync::Sync => libc::O_SYNC,
+    };
+    OFlags::from_bits_retain(flags.cast_unsigned())
 }
 
 fn refusal(stream: &Stream, planned: &PlannedFile, errno: Errno) -> EngineError {

@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
 use crate::page_cache;
+use assay_model::job::EngineKind;
 use assay_model::load::files::FileLock;
 use assay_model::load::{Ddir, Stream};
 use std::fs::{self, File};
@@ -138,7 +139,9 @@ impl<'a> FileTable<'a> {
             let planned = &self.plan.files[index];
             let first = !self.uses[index].opened_before;
             let notes = &mut self.notes;
-            let file = open(self.stream, planned, number, first, &mut |note| notes.push(note))?;
+            let file = open(self.stream, planned, number, first, &mut |note| {
+                notes.push(note)
+            })?;
             self.open[index] = Some(file);
             self.number_open += 1;
             self.uses_made += 1;
@@ -207,7 +210,7 @@ impl<'a> FileTable<'a> {
         self.plan
             .files
             .iter()
-            .filter(|file| is_removable(file))
+            .filter(|file| self.is_removable(file))
             .try_for_each(|file| match fs::remove_file(&file.path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     Err(EngineError::file("remove", &file.path, error))
@@ -215,18 +218,20 @@ impl<'a> FileTable<'a> {
                 _ => Ok(()),
             })
     }
+
+    /// Of files that the engine only has the names of, the null engine has made
+    /// none. What is no regular file now is not removed, whatever it was.
+    fn is_removable(&self, file: &PlannedFile) -> bool {
+        let made_by_name =
+            file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
+        let is_own = file.is_regular() || made_by_name;
+        is_own && fs::metadata(&file.path).is_ok_and(|what| what.is_file())
+    }
 }
 
 /// Somebody else has the lock of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LockBusy;
-
-/// What was no regular file when the plan was made may have become one (the
-/// engine makes them), but what is none now is not removed.
-fn is_removable(file: &PlannedFile) -> bool {
-    let wanted = file.is_regular() || file.kind == FileKind::NameOnly;
-    wanted && fs::metadata(&file.path).is_ok_and(|what| what.is_file())
-}
 
 /// Reads a region into the page cache, through an opening of its own: the
 /// stream's may be direct.
