@@ -1,5 +1,16 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the loop that runs streams comes next")
+)]
+mod pace;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "the loop that runs streams comes next")
+)]
+mod sequence;
+
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
