@@ -2,15 +2,15 @@
 
 #[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
 mod files;
-#[allow(dead_code, reason = "the streams that use them come next")]
+#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
 mod logs;
-#[allow(dead_code, reason = "the streams that use them come next")]
+#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
+mod pace;
+#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
+mod sequence;
+#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
 mod steady;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the streams that use them come next"
-)]
+#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
 mod trace;
 
 use assay_model::load::report::{LoadProgress, LoadReport};

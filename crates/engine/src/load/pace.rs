@@ -1,0 +1,1 @@
+//! When the next I/O may go.
