@@ -1,6 +1,10 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
-#[allow(dead_code, reason = "the streams that use them come next")]
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the streams that use them come next"
+)]
 mod logs;
 #[allow(dead_code, reason = "the streams that use them come next")]
 mod steady;
