@@ -38,7 +38,7 @@ pub fn write(
 /// The same for a part of a file, in bytes. What is around it stays.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_part(
     file: &File,
     path: &Path,
