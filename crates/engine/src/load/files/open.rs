@@ -116,7 +116,8 @@ fn warn_of_holes(
     if !stream.blocks.rw.read || !planned.is_regular() {
         return Ok(());
     }
-    if layout::is_written(file) == Some(false) {
+    let region = planned.span.offset..planned.span.end();
+    if layout::is_part_written(file, region) == Some(false) {
         note(Note::Warning(format!(
             "{}: reads of {} hit holes: the file system answers them without the device. Remove the file, and it is laid out anew",
             stream.name,
