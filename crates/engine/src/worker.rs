@@ -10,16 +10,15 @@ use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::gaps::WorkerGaps;
-use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use crate::pacing::Pacer;
 use crate::pattern::Pattern;
 use crate::recorder::Recorder;
 use crate::sys;
 use assay_model::job::{Content, Direction, Flush, FlushCall, Job};
+use assay_model::load::Ddir;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, IoErrorRecord};
-use rustix::fs::{fdatasync, fsync};
-use std::fs::File;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The stop flag is looked at least this often while I/O completes.
@@ -55,8 +54,7 @@ pub(crate) struct Worker<'a, E, C> {
     clock: C,
     job: &'a Job,
     shared: &'a Shared<'a>,
-    /// For flushes.
-    file: File,
+    file: OpenFile,
     pattern: Pattern,
     free: Vec<IoBuf>,
     /// Units to be queued again: given back by a full queue, or cut short.
@@ -86,7 +84,7 @@ pub(crate) struct Parts<'a, C> {
     pub(crate) clock: C,
     pub(crate) job: &'a Job,
     pub(crate) shared: &'a Shared<'a>,
-    pub(crate) file: File,
+    pub(crate) file: OpenFile,
     pub(crate) pattern: Pattern,
     pub(crate) buffers: Vec<IoBuf>,
     /// Seed of this worker.
@@ -180,8 +178,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             if unit.moved == 0 {
                 unit.submitted_ns = now_ns;
             }
-            let direction = unit.direction;
-            match self.engine.queue(unit) {
+            let direction = direction_of(&unit);
+            match self.engine.queue(&self.file, unit) {
                 QueueStatus::Completed(completion) => {
                     let now_ns = self.clock.now();
                     self.complete(completion, now_ns);
@@ -244,12 +242,18 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         )]
         let length = self.job.bs.0 as u32;
         Some(IoUnit {
-            direction,
+            ddir: match direction {
+                Direction::Read => Ddir::Read,
+                Direction::Write => Ddir::Write,
+            },
+            file: self.file.number,
             offset,
             length,
             moved: 0,
             buf,
             submitted_ns: 0,
+            issued_ns: 0,
+            tag: 0,
         })
     }
 
@@ -264,11 +268,11 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             Ok(bytes) if bytes == unit.left() => {
                 let latency_ns = now_ns.saturating_sub(unit.submitted_ns);
                 self.recorder
-                    .completed(now_ns, unit.direction, unit.length, latency_ns);
+                    .completed(now_ns, direction_of(&unit), unit.length, latency_ns);
                 self.free.push(unit.buf);
             }
             Ok(bytes) if bytes > 0 => {
-                self.recorder.short(unit.direction);
+                self.recorder.short(direction_of(&unit));
                 unit.moved += bytes;
                 self.again.push(unit);
             }
@@ -301,7 +305,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         now_ns: u64,
     ) {
         let record = IoErrorRecord {
-            direction: unit.map(|unit| unit.direction),
+            direction: unit.map(direction_of),
             offset: unit.map_or(0, |unit| unit.offset + u64::from(unit.moved)),
             length: unit.map_or(0, |unit| u64::from(unit.left())),
             errno,
@@ -388,10 +392,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
 
     fn flush(&mut self, call: FlushCall) {
         let before_ns = self.clock.now();
-        let answer = match call {
-            FlushCall::Fsync => fsync(&self.file),
-            FlushCall::Fdatasync => fdatasync(&self.file),
-        };
+        let answer = self.engine.flush(&self.file, call);
         let now_ns = self.clock.now();
         match answer {
             Ok(()) => self
@@ -476,6 +477,15 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         for call in due.map(|(_, call)| call).into_iter().chain(at_end) {
             self.flush(call);
         }
+    }
+}
+
+/// A job only reads and writes.
+#[inline]
+fn direction_of(unit: &IoUnit) -> Direction {
+    match unit.ddir {
+        Ddir::Write => Direction::Write,
+        Ddir::Read | Ddir::Trim => Direction::Read,
     }
 }
 

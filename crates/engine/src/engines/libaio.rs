@@ -2,23 +2,25 @@
 //! `io_submit` wait for the I/O: the depth then means nothing.)
 
 use super::slots::Slots;
+use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
-use assay_model::job::{Direction, EngineKind};
-use std::fs::File;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::job::EngineKind;
+use assay_model::load::{Ddir, Engine};
 use std::io;
 use std::os::fd::AsRawFd;
 
 const KIND: EngineKind = EngineKind::Libaio;
-/// `IOCB_CMD_PREAD` and `IOCB_CMD_PWRITE`.
-const COMMAND: [u16; 2] = [0, 1];
+const IOCB_CMD_PREAD: u16 = 0;
+const IOCB_CMD_PWRITE: u16 = 1;
 
-/// `struct iocb`. Only fields that both byte orders agree on are used; `key`
-/// and `rw_flags` stay 0.
+/// `struct iocb`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Iocb {
     data: u64,
+    /// The kernel's own key, which stays 0, and `RWF_` flags, in the order of
+    /// the machine's bytes.
     key_and_flags: [u32; 2],
     command: u16,
     priority: i16,
@@ -86,6 +88,16 @@ fn check(answer: libc::c_long) -> io::Result<usize> {
     usize::try_from(answer).map_err(|_| io::Error::last_os_error())
 }
 
+/// `aio_key` comes first where the lowest byte does.
+fn key_and_flags(nowait: bool) -> [u32; 2] {
+    let flags = if nowait { libc::RWF_NOWAIT as u32 } else { 0 };
+    if cfg!(target_endian = "little") {
+        [0, flags]
+    } else {
+        [flags, 0]
+    }
+}
+
 /// Whether `io_setup(2)` works here.
 pub(crate) fn probe() -> Result<(), EngineError> {
     Context::new(1)
@@ -97,7 +109,8 @@ pub(crate) fn probe() -> Result<(), EngineError> {
 #[derive(Debug)]
 pub(crate) struct Libaio {
     context: Context,
-    file: File,
+    /// In `key_and_flags` of each descriptor.
+    key_and_flags: [u32; 2],
     /// Units in the kernel or waiting for it, by slot.
     slots: Slots,
     iocbs: Box<[Iocb]>,
@@ -109,11 +122,12 @@ pub(crate) struct Libaio {
 }
 
 impl Libaio {
-    pub(crate) fn new(file: File, depth: u32) -> Result<Self, EngineError> {
+    pub(crate) fn new(engine: &Engine) -> Result<Self, EngineError> {
+        let depth = engine.iodepth;
         let entries = depth as usize;
         Ok(Self {
             context: Context::new(depth).map_err(|error| EngineError::unavailable(KIND, error))?,
-            file,
+            key_and_flags: key_and_flags(engine.nowait),
             slots: Slots::new(depth),
             iocbs: vec![Iocb::default(); entries].into_boxed_slice(),
             pending: Vec::with_capacity(entries),
@@ -127,13 +141,17 @@ impl Libaio {
         clippy::cast_sign_loss,
         reason = "file offsets are below 2^63 and descriptors are not negative"
     )]
-    fn describe(&self, slot: usize, unit: &mut IoUnit) -> Iocb {
-        let command = COMMAND[usize::from(unit.direction == Direction::Write)];
+    fn describe(&self, file: &OpenFile, slot: usize, unit: &mut IoUnit) -> Iocb {
+        let command = match unit.ddir {
+            Ddir::Write => IOCB_CMD_PWRITE,
+            Ddir::Read | Ddir::Trim => IOCB_CMD_PREAD,
+        };
         let (offset, bytes) = unit.remainder();
         Iocb {
             data: slot as u64,
+            key_and_flags: self.key_and_flags,
             command,
-            fd: self.file.as_raw_fd() as u32,
+            fd: file.file.as_raw_fd() as u32,
             address: bytes.as_mut_ptr() as u64,
             length: bytes.len() as u64,
             offset: offset as i64,
@@ -205,11 +223,14 @@ impl Drop for Libaio {
 impl IoEngine for Libaio {
     const ASYNCHRONOUS: bool = true;
 
-    fn queue(&mut self, mut unit: IoUnit) -> QueueStatus {
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+        if unit.ddir == Ddir::Trim {
+            return trim::queue(file, unit);
+        }
         let Some(slot) = self.slots.next_free() else {
             return QueueStatus::Busy(unit);
         };
-        self.iocbs[slot] = self.describe(slot, &mut unit);
+        self.iocbs[slot] = self.describe(file, slot, &mut unit);
         self.slots.put(slot, unit);
         self.pending.push(slot);
         QueueStatus::Queued

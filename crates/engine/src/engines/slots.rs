@@ -65,16 +65,19 @@ impl Slots {
 mod tests {
     use super::*;
     use crate::buffer::IoBuf;
-    use assay_model::job::Direction;
+    use assay_model::load::Ddir;
 
     fn unit(offset: u64) -> IoUnit {
         IoUnit {
-            direction: Direction::Read,
+            ddir: Ddir::Read,
+            file: 0,
             offset,
             length: 512,
             moved: 0,
             buf: IoBuf::zeroed(512),
             submitted_ns: 0,
+            issued_ns: 0,
+            tag: 0,
         }
     }
 

@@ -1,37 +1,33 @@
 //! `lseek(2)`, then `read(2)` or `write(2)`.
 
-use crate::io::{Completion, IoEngine, IoUnit, QueueStatus, moved};
-use assay_model::job::Direction;
+use super::trim;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
+use assay_model::load::Ddir;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::{Errno, read, retry_on_intr, write};
-use std::fs::File;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Sync {
-    file: File,
-    /// Where the kernel's file position is, to seek only when it must move.
-    position: Option<u64>,
+    /// Where the kernel's position in each file is, by the file's number, to
+    /// seek only when it must move; `None`: not known.
+    positions: Vec<Option<u64>>,
 }
 
 impl Sync {
-    pub(crate) fn new(file: File) -> Self {
-        Self {
-            file,
-            position: Some(0),
-        }
-    }
-
-    fn transfer(&mut self, unit: &mut IoUnit) -> Result<usize, Errno> {
-        let direction = unit.direction;
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<usize, Errno> {
+        let ddir = unit.ddir;
         let (offset, bytes) = unit.remainder();
-        if self.position.take() != Some(offset) {
-            seek(&self.file, SeekFrom::Start(offset))?;
+        let position = &mut self.positions[file.number as usize];
+        if position.take() != Some(offset) {
+            seek(&file.file, SeekFrom::Start(offset))?;
         }
-        let moved = match direction {
-            Direction::Read => retry_on_intr(|| read(&self.file, &mut *bytes)),
-            Direction::Write => retry_on_intr(|| write(&self.file, &*bytes)),
+        let moved = if ddir == Ddir::Read {
+            retry_on_intr(|| read(&file.file, &mut *bytes))
+        } else {
+            retry_on_intr(|| write(&file.file, &*bytes))
         }?;
-        self.position = Some(offset + moved as u64);
+        *position = Some(offset + moved as u64);
         Ok(moved)
     }
 }
@@ -39,9 +35,21 @@ impl Sync {
 impl IoEngine for Sync {
     const ASYNCHRONOUS: bool = false;
 
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        let number = file.number as usize;
+        if self.positions.len() <= number {
+            self.positions.resize(number + 1, None);
+        }
+        self.positions[number] = Some(0);
+        Ok(())
+    }
+
     #[inline]
-    fn queue(&mut self, mut unit: IoUnit) -> QueueStatus {
-        let result = moved(self.transfer(&mut unit));
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+        if unit.ddir == Ddir::Trim {
+            return trim::queue(file, unit);
+        }
+        let result = moved(self.transfer(file, &mut unit));
         QueueStatus::Completed(Completion { unit, result })
     }
 }

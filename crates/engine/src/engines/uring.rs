@@ -1,19 +1,31 @@
 //! `io_uring(7)`.
 
 use super::slots::Slots;
+use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
-use assay_model::job::{Direction, EngineKind};
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::job::EngineKind;
+use assay_model::load::{Ddir, Engine};
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, Probe, opcode, squeue};
-use std::fs::File;
+use rustix::process::{Resource, getrlimit};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 const KIND: EngineKind = EngineKind::IoUring;
 /// `IORING_ENTER_GETEVENTS`.
 const ENTER_GETEVENTS: u32 = 1;
+/// `IORING_ENTER_SQ_WAKEUP`.
+const ENTER_SQ_WAKEUP: u32 = 1 << 1;
+/// The kernel's submitting thread sleeps after that long without work; 0 is the
+/// kernel's own default, a second.
+const SQ_THREAD_IDLE_MS: u32 = 0;
+/// What takes a file out of the table of registered files.
+const NO_FILE: RawFd = -1;
+/// Files that a ring can register, as far as the process may have that many
+/// open. Files beyond it work through their descriptors.
+const FILE_TABLE: u32 = 1024;
 /// How often to look for completions before sleeping. A look costs some
 /// 150 ns, so all together cost as much as being put to sleep and woken; a
 /// device that answers within that time is spared both, and its answer is seen
@@ -24,7 +36,7 @@ const NAP: Duration = Duration::from_micros(50);
 
 /// Whether there are rings here that know the operations of this engine.
 pub(crate) fn probe() -> Result<(), EngineError> {
-    Uring::ring(1)
+    Uring::ring(&Engine::default())
         .map(drop)
         .map_err(|error| EngineError::unavailable(KIND, error))
 }
@@ -44,12 +56,28 @@ fn require_operations(ring: &IoUring) -> io::Result<()> {
     ))
 }
 
+/// Makes an empty table of registered files; how many it holds. (A kernel
+/// before Linux 5.19 takes a table of no files.)
+fn file_table(ring: &IoUring) -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let size = u32::try_from(limit).unwrap_or(u32::MAX).min(FILE_TABLE);
+    let submitter = ring.submitter();
+    let made = submitter
+        .register_files_sparse(size)
+        .or_else(|_| submitter.register_files(&vec![NO_FILE; size as usize]));
+    if made.is_ok() { size as usize } else { 0 }
+}
+
 /// The engine.
 pub(crate) struct Uring {
     ring: IoUring,
-    file: File,
-    /// Whether the file is registered with the ring, which saves its lookup.
-    registered: bool,
+    /// Which files are in the ring's table of registered files, by their
+    /// numbers. That saves the kernel looking up a descriptor.
+    registered: Box<[bool]>,
+    /// `RWF_` flags of every read and write.
+    rw_flags: i32,
+    /// A thread of the kernel takes what is queued.
+    kernel_submits: bool,
     /// Units in the kernel or waiting for it, by slot.
     slots: Slots,
     /// Entries queued but not yet handed over.
@@ -61,15 +89,24 @@ pub(crate) struct Uring {
 }
 
 impl Uring {
-    pub(crate) fn new(file: File, depth: u32) -> Result<Self, EngineError> {
-        let ring = Self::ring(depth).map_err(|error| EngineError::unavailable(KIND, error))?;
-        let registered = ring.submitter().register_files(&[file.as_raw_fd()]).is_ok();
+    /// Of the options, registered buffers (`fixed_buffers`) are not used: a
+    /// stream's buffers come and go without the ring being told.
+    pub(crate) fn new(engine: &Engine) -> Result<Self, EngineError> {
+        let ring = Self::ring(engine).map_err(|error| EngineError::unavailable(KIND, error))?;
+        let table = if engine.register_files {
+            file_table(&ring)
+        } else {
+            0
+        };
         Ok(Self {
-            waits_with_timeout: ring.params().is_feature_ext_arg(),
+            // A polled ring looks for completions until they are there,
+            // whatever the time.
+            waits_with_timeout: ring.params().is_feature_ext_arg() && !engine.hipri,
             ring,
-            file,
-            registered,
-            slots: Slots::new(depth),
+            registered: vec![false; table].into_boxed_slice(),
+            rw_flags: if engine.nowait { libc::RWF_NOWAIT } else { 0 },
+            kernel_submits: engine.sq_thread_poll,
+            slots: Slots::new(engine.iodepth),
             pending: 0,
             handed_over: 0,
         })
@@ -77,37 +114,58 @@ impl Uring {
 
     /// One thread submits and waits: a kernel that knows how to use that
     /// (Linux 6.1) is told so, an older one gets a plain ring.
-    fn ring(depth: u32) -> io::Result<IoUring> {
-        let ring = IoUring::builder()
-            .setup_single_issuer()
-            .setup_defer_taskrun()
-            .build(depth)
-            .or_else(|_| IoUring::new(depth))?;
+    fn ring(engine: &Engine) -> io::Result<IoUring> {
+        let plain = || {
+            let mut builder = IoUring::builder();
+            if engine.hipri {
+                builder.setup_iopoll();
+            }
+            builder
+        };
+        let ring = if engine.sq_thread_poll {
+            plain()
+                .setup_sqpoll(SQ_THREAD_IDLE_MS)
+                .build(engine.iodepth)
+        } else {
+            plain()
+                .setup_single_issuer()
+                .setup_defer_taskrun()
+                .build(engine.iodepth)
+                .or_else(|_| plain().build(engine.iodepth))
+        }?;
         require_operations(&ring)?;
         Ok(ring)
     }
 
-    fn entry(&self, slot: usize, unit: &mut IoUnit) -> squeue::Entry {
-        let direction = unit.direction;
+    fn entry(&self, file: &OpenFile, slot: usize, unit: &mut IoUnit) -> squeue::Entry {
+        let writes = unit.ddir == Ddir::Write;
         let length = unit.left();
         let (offset, bytes) = unit.remainder();
         let address = bytes.as_mut_ptr();
-        let fd = Fd(self.file.as_raw_fd());
-        let entry = match (direction, self.registered) {
-            (Direction::Read, true) => opcode::Read::new(Fixed(0), address, length)
-                .offset(offset)
-                .build(),
-            (Direction::Read, false) => opcode::Read::new(fd, address, length)
-                .offset(offset)
-                .build(),
-            (Direction::Write, true) => opcode::Write::new(Fixed(0), address, length)
-                .offset(offset)
-                .build(),
-            (Direction::Write, false) => opcode::Write::new(fd, address, length)
-                .offset(offset)
-                .build(),
+        let fd = Fd(file.file.as_raw_fd());
+        let fixed = self.registered.get(file.number as usize) == Some(&true);
+        let fixed = fixed.then_some(Fixed(file.number));
+        let read = |entry: opcode::Read| entry.offset(offset).rw_flags(self.rw_flags).build();
+        let write = |entry: opcode::Write| entry.offset(offset).rw_flags(self.rw_flags).build();
+        let entry = match (writes, fixed) {
+            (false, Some(fixed)) => read(opcode::Read::new(fixed, address, length)),
+            (false, None) => read(opcode::Read::new(fd, address, length)),
+            (true, Some(fixed)) => write(opcode::Write::new(fixed, address, length)),
+            (true, None) => write(opcode::Write::new(fd, address, length)),
         };
         entry.user_data(slot as u64)
+    }
+
+    /// Puts a descriptor into the ring's table of files, or takes it out
+    /// ([`NO_FILE`]); whether that worked.
+    fn set_registered(&mut self, file: &OpenFile, fd: RawFd) -> bool {
+        let number = file.number as usize;
+        if number >= self.registered.len() {
+            return false;
+        }
+        let submitter = self.ring.submitter();
+        let changed = submitter.register_files_update(file.number, &[fd]);
+        matches!(changed, Ok(1))
     }
 
     fn in_kernel(&self) -> usize {
@@ -125,13 +183,13 @@ impl Uring {
     /// completions, without waiting for any.
     fn enter(&mut self) -> io::Result<()> {
         let pending = u32::try_from(self.pending).unwrap_or(u32::MAX);
+        let mut flags = ENTER_GETEVENTS;
+        if self.kernel_submits && self.ring.submission().need_wakeup() {
+            flags |= ENTER_SQ_WAKEUP;
+        }
         // SAFETY: entries in the queue name buffers owned by units in
         // `self.slots` (see `queue`), and no argument is passed.
-        let entered = unsafe {
-            self.ring
-                .submitter()
-                .enter::<()>(pending, 0, ENTER_GETEVENTS, None)
-        }?;
+        let entered = unsafe { self.ring.submitter().enter::<()>(pending, 0, flags, None) }?;
         self.took(entered);
         Ok(())
     }
@@ -208,14 +266,32 @@ impl Drop for Uring {
 impl IoEngine for Uring {
     const ASYNCHRONOUS: bool = true;
 
-    fn queue(&mut self, mut unit: IoUnit) -> QueueStatus {
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        if self.set_registered(file, file.file.as_raw_fd()) {
+            self.registered[file.number as usize] = true;
+        }
+        Ok(())
+    }
+
+    fn closes(&mut self, file: &OpenFile) {
+        if let Some(registered) = self.registered.get_mut(file.number as usize)
+            && std::mem::take(registered)
+        {
+            self.set_registered(file, NO_FILE);
+        }
+    }
+
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+        if unit.ddir == Ddir::Trim {
+            return trim::queue(file, unit);
+        }
         let Some(slot) = self.slots.next_free() else {
             return QueueStatus::Busy(unit);
         };
-        let entry = self.entry(slot, &mut unit);
+        let entry = self.entry(file, slot, &mut unit);
         // SAFETY: the entry names the buffer owned by `unit`, which is kept in
         // `self.slots` until its completion is taken (and `Drop` waits for
-        // that), and a descriptor that lives as long as `self`.
+        // that), and a descriptor that is looked up, not dereferenced.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         if pushed.is_err() {
             return QueueStatus::Busy(unit);
@@ -273,8 +349,10 @@ impl IoEngine for Uring {
 mod tests {
     use super::*;
     use crate::buffer::IoBuf;
+    use std::fs::File;
     use std::io::Write;
     use std::os::fd::OwnedFd;
+    use std::path::PathBuf;
 
     /// On any kernel, in the way of one that cannot wait for a limited time.
     #[test]
@@ -284,17 +362,29 @@ mod tests {
             return;
         }
         let (reader, mut writer) = io::pipe().unwrap();
-        let mut engine = Uring::new(File::from(OwnedFd::from(reader)), 1).unwrap();
+        let file = OpenFile {
+            file: File::from(OwnedFd::from(reader)),
+            number: 0,
+            path: PathBuf::from("a pipe"),
+            size: 0,
+            is_device: false,
+            writable: false,
+        };
+        let mut engine = Uring::new(&Engine::default()).unwrap();
+        engine.opened(&file).unwrap();
         engine.waits_with_timeout = false;
         let unit = IoUnit {
-            direction: Direction::Read,
+            ddir: Ddir::Read,
+            file: 0,
             offset: 0,
             length: 512,
             moved: 0,
             buf: IoBuf::zeroed(512),
             submitted_ns: 0,
+            issued_ns: 0,
+            tag: 0,
         };
-        assert!(matches!(engine.queue(unit), QueueStatus::Queued));
+        assert!(matches!(engine.queue(&file, unit), QueueStatus::Queued));
         assert_eq!(engine.commit().unwrap(), 1);
         assert_eq!(engine.commit().unwrap(), 0, "told once");
         let mut done = Vec::new();

@@ -1,19 +1,22 @@
 //! The threads of a job's workers, from their files to the start line.
 
 use crate::clock::MonotonicClock;
-use crate::engines::{libaio::Libaio, null::Null, psync::Psync, sync::Sync, uring::Uring};
+use crate::engines::{WithEngine, with_engine};
 use crate::error::EngineError;
 use crate::gaps::{SharedGaps, WorkerGaps};
-use crate::io::IoEngine;
+use crate::io::{IoEngine, OpenFile};
 use crate::pattern::Pattern;
 use crate::start::StartLine;
 use crate::sys;
 use crate::worker::{Finished, Parts, Shared, Worker, buffers};
-use assay_model::job::{EngineKind, Job, OpenSync};
+use assay_model::job::{Job, OpenSync};
+use assay_model::load::Engine;
 use assay_model::rng::SplitMix64;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -83,34 +86,39 @@ struct Own {
 }
 
 impl Work<'_> {
-    /// The life of a worker's thread. Rings are made here because the kernel
-    /// ties them to the thread that uses them.
+    /// The life of a worker's thread. Engines are made here because the kernel
+    /// ties rings to the thread that uses them.
     fn serve(&self, own: Own) {
-        let depth = self.job.iodepth;
-        match self.job.ioengine {
-            EngineKind::Psync => self.on(own, |file| Ok(Psync::new(file))),
-            EngineKind::Sync => self.on(own, |file| Ok(Sync::new(file))),
-            EngineKind::Libaio => self.on(own, |file| Libaio::new(file, depth)),
-            EngineKind::IoUring => self.on(own, |file| Uring::new(file, depth)),
-            _ => self.on(own, |_| Ok(Null)),
+        sys::own_file_table();
+        let mut own = Some(own);
+        let made = with_engine(
+            &engine_of(self.job),
+            Serving {
+                work: self,
+                own: &mut own,
+            },
+        );
+        // Whether anybody still listens shows at the start line.
+        if let (Err(error), Some(own)) = (made, own) {
+            let _ = own.ready.send(Err(error));
         }
     }
 
     /// The same, whatever the engine.
-    fn on<E: IoEngine>(&self, own: Own, engine: impl FnOnce(File) -> Result<E, EngineError>) {
-        sys::own_file_table();
+    fn on<E: IoEngine>(&self, own: Own, mut engine: E) {
         let Own {
             seed,
             gaps,
             ready,
             done,
         } = own;
-        let prepared = self.prepare(seed, gaps, engine);
-        // Whether anybody still listens shows at the start line.
-        let (engine, parts) = match prepared {
-            Ok(prepared) => {
+        let prepared = self
+            .prepare(seed, gaps)
+            .and_then(|parts| engine.opened(&parts.file).map(|()| parts));
+        let parts = match prepared {
+            Ok(parts) => {
                 let _ = ready.send(Ok(()));
-                prepared
+                parts
             }
             Err(error) => {
                 let _ = ready.send(Err(error));
@@ -128,35 +136,58 @@ impl Work<'_> {
         let _ = done.send(finished);
     }
 
-    fn prepare<E: IoEngine>(
+    fn prepare(
         &self,
         seed: u64,
         gaps: WorkerGaps,
-        engine: impl FnOnce(File) -> Result<E, EngineError>,
-    ) -> Result<(E, Parts<'_, MonotonicClock>), EngineError> {
+    ) -> Result<Parts<'_, MonotonicClock>, EngineError> {
         let file = open_for(self.job, self.path)?;
-        let for_flushes = file
-            .try_clone()
-            .map_err(|error| EngineError::file("duplicate", self.path, error))?;
         let pattern = Pattern::new(self.job, seed).ok_or_else(|| EngineError::Job {
             job: self.job.name.clone(),
             problem: "not one block fits into its region".to_owned(),
         })?;
-        let parts = Parts {
+        Ok(Parts {
             clock: MonotonicClock,
             job: self.job,
             shared: self.shared,
-            file: for_flushes,
+            file,
             pattern,
             buffers: buffers(self.job, seed),
             seed,
             gaps,
-        };
-        Ok((engine(file)?, parts))
+        })
     }
 }
 
-fn open_for(job: &Job, path: &Path) -> Result<File, EngineError> {
+/// A worker that waits for its engine.
+struct Serving<'a> {
+    work: &'a Work<'a>,
+    /// Taken when there is an engine; otherwise left for telling so.
+    own: &'a mut Option<Own>,
+}
+
+impl WithEngine for Serving<'_> {
+    type Output = ();
+
+    fn run<E: IoEngine>(self, engine: E) {
+        if let Some(own) = self.own.take() {
+            self.work.on(own, engine);
+        }
+    }
+}
+
+/// How a job's I/O is handed over. Registering the file costs nothing and saves
+/// its lookup at each I/O.
+fn engine_of(job: &Job) -> Engine {
+    Engine {
+        kind: job.ioengine,
+        iodepth: job.iodepth,
+        register_files: true,
+        ..Engine::default()
+    }
+}
+
+fn open_for(job: &Job, path: &Path) -> Result<OpenFile, EngineError> {
     let mut flags = OFlags::CLOEXEC
         | match (job.rw.reads(), job.rw.writes()) {
             (true, true) => OFlags::RDWR,
@@ -171,22 +202,37 @@ fn open_for(job: &Job, path: &Path) -> Result<File, EngineError> {
         OpenSync::Dsync => OFlags::DSYNC,
         OpenSync::Sync => OFlags::SYNC,
     };
-    let file = match open(path, flags, Mode::empty()) {
-        Ok(fd) => File::from(fd),
-        Err(Errno::INVAL) if job.direct => {
-            return Err(EngineError::NoDirect {
-                path: path.to_owned(),
-            });
-        }
-        Err(errno) => return Err(EngineError::file("open", path, errno.into())),
-    };
-    // A directory opens for reading, and then fails every read.
-    match file.metadata() {
-        Ok(what) if what.is_dir() => {
-            let error = Errno::ISDIR.into();
-            Err(EngineError::file("use", path, error))
-        }
-        Ok(_) => Ok(file),
-        Err(error) => Err(EngineError::file("look at", path, error)),
+    match open(path, flags, Mode::empty()) {
+        Ok(fd) => describe(File::from(fd), path, job.rw.writes())
+            .map_err(|error| EngineError::file("use", path, error)),
+        Err(Errno::INVAL) if job.direct => Err(EngineError::NoDirect {
+            path: path.to_owned(),
+        }),
+        Err(errno) => Err(EngineError::file("open", path, errno.into())),
     }
+}
+
+/// What engines are told of a file.
+fn describe(mut file: File, path: &Path, writable: bool) -> std::io::Result<OpenFile> {
+    let what = file.metadata()?;
+    // A directory opens for reading, and then fails every read.
+    if what.is_dir() {
+        return Err(Errno::ISDIR.into());
+    }
+    let is_device = what.file_type().is_block_device();
+    let size = if is_device {
+        let end = file.seek(SeekFrom::End(0))?;
+        file.rewind()?;
+        end
+    } else {
+        what.len()
+    };
+    Ok(OpenFile {
+        file,
+        number: 0,
+        path: path.to_owned(),
+        size,
+        is_device,
+        writable,
+    })
 }

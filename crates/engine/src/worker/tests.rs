@@ -9,6 +9,7 @@ use crate::recorder::merge;
 use assay_model::job::{RateLimit, Rw};
 use assay_model::units::{Bytes, Nanos};
 use scripted::{Act, Play};
+use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 

@@ -6,6 +6,8 @@ use super::START;
 use crate::gaps::SharedGaps;
 use crate::recorder::{Merged, merge};
 use std::cell::Cell;
+use std::fs::File;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Time that passes only when the engine works or the worker sleeps.
@@ -61,7 +63,7 @@ impl<const ASYNC: bool> Scripted<'_, ASYNC> {
         let mut log = self.log.take();
         let (offset, _) = unit.remainder();
         let act = (self.script)(log.attempts.len() as u64);
-        log.attempts.push((now_ns, offset, unit.direction));
+        log.attempts.push((now_ns, offset, direction_of(&unit)));
         self.log.set(log);
         let result = act.result.map(|bytes| bytes.min(unit.left()));
         (now_ns + act.latency_ns, Completion { unit, result })
@@ -71,7 +73,7 @@ impl<const ASYNC: bool> Scripted<'_, ASYNC> {
 impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
     const ASYNCHRONOUS: bool = ASYNC;
 
-    fn queue(&mut self, unit: IoUnit) -> QueueStatus {
+    fn queue(&mut self, _file: &OpenFile, unit: IoUnit) -> QueueStatus {
         if ASYNC && self.under_way.len() >= self.room {
             return QueueStatus::Busy(unit);
         }
@@ -193,7 +195,14 @@ impl<'s> Play<'s> {
             clock,
             job: &self.job,
             shared: &shared,
-            file: self.file.unwrap_or_else(|| tempfile::tempfile().unwrap()),
+            file: OpenFile {
+                file: self.file.unwrap_or_else(|| tempfile::tempfile().unwrap()),
+                number: 0,
+                path: PathBuf::new(),
+                size: 0,
+                is_device: false,
+                writable: true,
+            },
             pattern: Pattern::new(&self.job, 1).unwrap(),
             buffers: buffers(&self.job, 1),
             seed: 1,

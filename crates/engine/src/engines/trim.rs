@@ -1,0 +1,45 @@
+//! Trims: the storage is told that a block is not needed any more.
+//!
+//! No engine trims in the background (neither does fio's): the call returns
+//! when the trim is done.
+
+use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+
+/// `BLKDISCARD` of `<linux/fs.h>`: `_IO(0x12, 119)`.
+const BLKDISCARD: libc::Ioctl = rustix::ioctl::opcode::none(0x12, 119) as libc::Ioctl;
+
+/// Trims the block of `unit`.
+#[cold]
+pub(super) fn queue(file: &OpenFile, unit: IoUnit) -> QueueStatus {
+    let length = unit.left();
+    let from = unit.offset + u64::from(unit.moved);
+    let result = trim(file, from, u64::from(length))
+        .map(|()| length)
+        .map_err(Errno::raw_os_error);
+    QueueStatus::Completed(Completion { unit, result })
+}
+
+/// A device discards its sectors; a file gets a hole and keeps its size.
+pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
+    if file.is_device {
+        return retry_on_intr(|| discard(&file.file, offset, length));
+    }
+    let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    retry_on_intr(|| fallocate(&file.file, mode, offset, length))
+}
+
+fn discard(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
+    let range = [offset, length];
+    // SAFETY: the call reads two 64-bit numbers from `range`, which lives for
+    // its duration.
+    let answer = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
+    if answer == 0 {
+        return Ok(());
+    }
+    let error = std::io::Error::last_os_error();
+    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+}
