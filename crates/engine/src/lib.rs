@@ -20,6 +20,7 @@ mod error;
 mod gaps;
 mod io;
 pub mod layout;
+pub mod load;
 mod measure;
 mod pacing;
 pub mod page_cache;

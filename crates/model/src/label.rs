@@ -26,8 +26,8 @@ mod witness;
 use crate::evidence::{Evidence, ProcessIo};
 use crate::job::{Direction, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
-use serde::{Deserialize, Serialize};
 pub use load::judge_load;
+use serde::{Deserialize, Serialize};
 use share::Share;
 use std::fmt;
 

@@ -8,9 +8,9 @@
 //! it.
 
 mod group;
-mod ways;
 #[cfg(test)]
 mod tests;
+mod ways;
 
 use super::{DirectionEvidence, Judgement, Measured, witness};
 use crate::load::report::{LoadReport, StreamReport};

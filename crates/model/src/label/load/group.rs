@@ -13,8 +13,7 @@ use crate::units::Bytes;
 
 const OF_OTHERS: &str =
     "other jobs of this wave used the same device, and whose bytes it moved cannot be told";
-const SPREAD: &str =
-    "a job of this wave had files on several devices, and which of its bytes went where is not counted";
+const SPREAD: &str = "a job of this wave had files on several devices, and which of its bytes went where is not counted";
 
 /// The streams of a wave on one storage, and what the kernel said meanwhile.
 pub(super) struct Group<'a> {
@@ -130,7 +129,11 @@ impl<'a> Group<'a> {
     fn under_way_together(&self) -> u32 {
         let each = self.members.iter().map(|member| {
             let synced = member.stream.durability.sync != OpenSync::None;
-            if synced { member.stream.engine.iodepth } else { 1 }
+            if synced {
+                member.stream.engine.iodepth
+            } else {
+                1
+            }
         });
         each.fold(0, u32::saturating_add)
     }
@@ -165,7 +168,9 @@ impl<'a> Group<'a> {
         }
         let mut job = member.job();
         job.numjobs = self.under_way_together();
-        let own = share.clone().map(|all| self.of_member(all, member, direction));
+        let own = share
+            .clone()
+            .map(|all| self.of_member(all, member, direction));
         let blurred = match (share, &own) {
             (Ok(all), Ok(own)) => own.place() == Place::Unclear && all.place() != Place::Unclear,
             _ => false,
@@ -191,7 +196,10 @@ impl<'a> Group<'a> {
         let total: u64 = self.active(direction).map(|m| m.moved(direction)).sum();
         let own = ratio(member.moved(direction), total);
         if own <= 0.0 {
-            return Share { least: 0.0, most: 1.0 };
+            return Share {
+                least: 0.0,
+                most: 1.0,
+            };
         }
         Share {
             least: (1.0 - (1.0 - all.least) / own).max(0.0),
@@ -210,8 +218,7 @@ impl<'a> Group<'a> {
 /// What the members moved, as one measurement: reads as random reads of pages,
 /// in the number that they ask the device for; synchronous writes as flushes.
 fn together(members: &[Member<'_>], evidence: &Evidence) -> Measurement {
-    let sum =
-        |of: fn(&Member<'_>) -> u64| members.iter().map(of).fold(0, u64::saturating_add);
+    let sum = |of: fn(&Member<'_>) -> u64| members.iter().map(of).fold(0, u64::saturating_add);
     let totals = |ios, bytes| DirectionTotals {
         ios,
         bytes,
@@ -246,7 +253,9 @@ fn seen_in_time(members: &[Member<'_>], evidence: &Evidence) -> u64 {
         let (began, ended) = member.span_ns();
         let ran = u128::from(ended.saturating_sub(began));
         let late = u128::from(end.saturating_sub(ended)) + u128::from(around);
-        let seen = (u128::from(window) * ran).checked_div(ran + late).unwrap_or(0);
+        let seen = (u128::from(window) * ran)
+            .checked_div(ran + late)
+            .unwrap_or(0);
         u64::try_from(seen).unwrap_or(window)
     });
     worst.min().unwrap_or(window)

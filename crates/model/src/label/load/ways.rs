@@ -41,8 +41,7 @@ impl Member<'_> {
             (every, _) => (every, FlushCall::Fsync),
         };
         let on_the_way = writes.checked_div(u64::from(every)).unwrap_or(0);
-        let at_end =
-            durability.fsync_on_close || (durability.end_fsync && made > on_the_way);
+        let at_end = durability.fsync_on_close || (durability.end_fsync && made > on_the_way);
         Flush {
             every: (every > 0 && made >= on_the_way).then_some((every, call)),
             at_end: at_end.then_some(FlushCall::Fsync),
