@@ -6,6 +6,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::units::Bytes;
 use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
 use std::fs::File;
+use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,20 +32,36 @@ pub fn write(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<(), EngineError> {
+    write_part(file, path, 0..size.0, seed, stop, progress)
+}
+
+/// The same for a part of a file, in bytes. What is around it stays.
+///
+/// # Errors
+/// As [`write`].
+pub fn write_part(
+    file: &File,
+    path: &Path,
+    part: Range<u64>,
+    seed: u64,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Bytes),
+) -> Result<(), EngineError> {
     let mut rng = SplitMix64::new(seed);
     let mut buffer = IoBuf::random(CHUNK, 1, &mut rng);
+    let size = part.end.saturating_sub(part.start);
     let mut done = 0;
-    while done < size.0 {
+    while done < size {
         if stop.load(Ordering::Relaxed) {
             return Err(EngineError::Stopped);
         }
         buffer.renew(rng.next_u64());
-        let left = usize::try_from(size.0 - done).unwrap_or(CHUNK);
+        let left = usize::try_from(size - done).unwrap_or(CHUNK);
         let chunk = &buffer.block_mut()[..left.min(CHUNK)];
-        file.write_all_at(chunk, done)
+        file.write_all_at(chunk, part.start + done)
             .map_err(|error| EngineError::file("write", path, error))?;
         done += chunk.len() as u64;
-        if done.is_multiple_of(WRITE_BACK_EVERY) && done < size.0 {
+        if done.is_multiple_of(WRITE_BACK_EVERY) && done < size {
             write_back(file, path)?;
             progress(Bytes(done));
         }

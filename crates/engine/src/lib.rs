@@ -15,6 +15,8 @@
 
 mod buffer;
 mod clock;
+#[cfg_attr(not(test), expect(dead_code, reason = "used as soon as loads are run"))]
+mod content;
 mod engines;
 mod error;
 mod gaps;
@@ -29,6 +31,11 @@ mod permutation;
 mod recorder;
 mod start;
 mod sys;
+#[cfg_attr(
+    not(test),
+    expect(dead_code, unused_imports, reason = "used as soon as loads are run")
+)]
+mod verify;
 mod worker;
 
 pub use engines::usable;

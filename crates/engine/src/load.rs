@@ -1,5 +1,18 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
+#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
+mod files;
+#[allow(dead_code, reason = "the streams that use them come next")]
+mod logs;
+#[allow(dead_code, reason = "the streams that use them come next")]
+mod steady;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "the streams that use them come next"
+)]
+mod trace;
+
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;

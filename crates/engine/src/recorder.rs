@@ -7,7 +7,8 @@ pub(crate) use merge::Merged;
 pub(crate) use merge::merge;
 
 use crate::gaps::{Span, WorkerGaps};
-use assay_model::job::Direction;
+use assay_model::latency::LatencyRecord;
+use assay_model::load::{Ddir, PerDirection};
 use assay_model::trial::{DirectionTotals, Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
 
@@ -23,8 +24,12 @@ pub(crate) struct DirectionRecorder {
     ios: u64,
     bytes: u64,
     short_ios: u64,
+    /// From submission to completion; of a load on an asynchronous engine,
+    /// from where the kernel had taken the I/O.
     latency: Histogram,
     submission: Option<Histogram>,
+    /// Of a load on an asynchronous engine: both together.
+    total: Option<Histogram>,
 }
 
 impl DirectionRecorder {
@@ -35,6 +40,7 @@ impl DirectionRecorder {
             short_ios: 0,
             latency: Histogram::new(),
             submission: asynchronous.then(Histogram::new),
+            total: None,
         }
     }
 
@@ -46,6 +52,28 @@ impl DirectionRecorder {
         if let (Some(mine), Some(theirs)) = (&mut self.submission, &other.submission) {
             mine.merge(theirs);
         }
+    }
+
+    /// I/Os the kernel cut short.
+    pub(crate) const fn short_ios(&self) -> u64 {
+        self.short_ios
+    }
+
+    /// Latencies up to completion.
+    pub(crate) fn completion(&self) -> LatencyRecord {
+        self.latency.to_record()
+    }
+
+    /// Latencies of submission; empty for synchronous engines.
+    pub(crate) fn submission(&self) -> LatencyRecord {
+        self.submission
+            .as_ref()
+            .map_or_else(LatencyRecord::default, Histogram::to_record)
+    }
+
+    /// Both together, where they are told apart.
+    pub(crate) fn total(&self) -> Option<LatencyRecord> {
+        self.total.as_ref().map(Histogram::to_record)
     }
 
     fn totals(&self) -> DirectionTotals {
@@ -64,7 +92,7 @@ impl DirectionRecorder {
 pub(crate) struct Recorder {
     /// Clock start.
     start_ns: u64,
-    directions: [DirectionRecorder; 2],
+    directions: PerDirection<DirectionRecorder>,
     flush: Histogram,
     series: Series,
     /// When the current interval ends.
@@ -88,7 +116,7 @@ impl Recorder {
         let interval_ns = interval_ns.max(1);
         Self {
             start_ns,
-            directions: std::array::from_fn(|_| DirectionRecorder::new(asynchronous)),
+            directions: PerDirection::from_fn(|_| DirectionRecorder::new(asynchronous)),
             flush: Histogram::new(),
             series: Series {
                 interval_ns,
@@ -111,8 +139,47 @@ impl Recorder {
 
     /// Bytes moved and I/Os completed so far.
     pub(crate) fn so_far(&self) -> (u64, u64) {
-        let [read, write] = &self.directions;
-        (read.bytes + write.bytes, read.ios + write.ios)
+        let PerDirection { read, write, trim } = &self.directions;
+        (
+            read.bytes + write.bytes + trim.bytes,
+            read.ios + write.ios + trim.ios,
+        )
+    }
+
+    /// I/Os completed so far.
+    pub(crate) fn ios(&self) -> PerDirection<u64> {
+        PerDirection::from_fn(|ddir| self.directions[ddir].ios)
+    }
+
+    /// Bytes moved so far.
+    pub(crate) fn bytes(&self) -> PerDirection<u64> {
+        PerDirection::from_fn(|ddir| self.directions[ddir].bytes)
+    }
+
+    /// What is known of a direction.
+    pub(crate) const fn directions(&self) -> &PerDirection<DirectionRecorder> {
+        &self.directions
+    }
+
+    /// Flush calls.
+    pub(crate) fn flushes(&self) -> LatencyRecord {
+        self.flush.to_record()
+    }
+
+    /// Completions over time, up to the last closed interval.
+    pub(crate) const fn series(&self) -> &Series {
+        &self.series
+    }
+
+    /// Failed I/Os.
+    pub(crate) const fn errors(&self) -> &IoErrors {
+        &self.errors
+    }
+
+    /// Sum of all latencies up to completion.
+    pub(crate) fn latency_sum_ns(&self) -> u64 {
+        let directions = self.directions.iter();
+        directions.map(|(_, side)| side.latency.sum_ns()).sum()
     }
 
     /// A block was moved completely.
@@ -120,11 +187,11 @@ impl Recorder {
     pub(crate) fn completed(
         &mut self,
         now_ns: u64,
-        direction: Direction,
+        ddir: Ddir,
         length: u32,
         latency_ns: u64,
     ) {
-        let side = &mut self.directions[usize::from(direction == Direction::Write)];
+        let side = &mut self.directions[ddir];
         side.ios += 1;
         side.bytes += u64::from(length);
         side.latency.record(latency_ns);
@@ -146,17 +213,26 @@ impl Recorder {
 
     /// The kernel took an I/O, after this time in the submission call.
     #[inline]
-    pub(crate) fn submitted(&mut self, direction: Direction, submission_ns: u64) {
-        let side = &mut self.directions[usize::from(direction == Direction::Write)];
-        if let Some(submission) = &mut side.submission {
+    pub(crate) fn submitted(&mut self, ddir: Ddir, submission_ns: u64) {
+        if let Some(submission) = &mut self.directions[ddir].submission {
             submission.record(submission_ns);
         }
     }
 
+    /// An I/O took this time from submission to completion, where
+    /// [`Recorder::completed`] is only told a part of it.
+    #[inline]
+    pub(crate) fn in_total(&mut self, ddir: Ddir, total_ns: u64) {
+        self.directions[ddir]
+            .total
+            .get_or_insert_with(Histogram::new)
+            .record(total_ns);
+    }
+
     /// The kernel moved only a part of a block; the rest follows.
     #[cold]
-    pub(crate) fn short(&mut self, direction: Direction) {
-        self.directions[usize::from(direction == Direction::Write)].short_ios += 1;
+    pub(crate) fn short(&mut self, ddir: Ddir) {
+        self.directions[ddir].short_ios += 1;
     }
 
     /// A flush returned. The time it took is not a gap between completions:
@@ -183,7 +259,7 @@ impl Recorder {
     /// Forgets all but errors: the measured time begins at `start_ns` (end of
     /// the ramp).
     pub(crate) fn restart(&mut self, start_ns: u64) {
-        let asynchronous = self.directions[0].submission.is_some();
+        let asynchronous = self.directions.read.submission.is_some();
         let mut gaps = self.gaps.clone();
         gaps.begin(start_ns);
         *self = Self {
@@ -219,12 +295,14 @@ impl Recorder {
     }
 
     fn close_interval(&mut self) {
-        let [read, write] = &self.directions;
+        let PerDirection { read, write, trim } = &self.directions;
         let total = Interval {
             read_bytes: read.bytes,
             write_bytes: write.bytes,
             read_ios: read.ios,
             write_ios: write.ios,
+            trim_bytes: trim.bytes,
+            trim_ios: trim.ios,
             max_latency_ns: 0,
         };
         let since = self.at_interval_start;
@@ -233,6 +311,8 @@ impl Recorder {
             write_bytes: total.write_bytes - since.write_bytes,
             read_ios: total.read_ios - since.read_ios,
             write_ios: total.write_ios - since.write_ios,
+            trim_bytes: total.trim_bytes - since.trim_bytes,
+            trim_ios: total.trim_ios - since.trim_ios,
             max_latency_ns: self.interval_max_latency_ns,
         });
         self.at_interval_start = total;
@@ -282,7 +362,7 @@ mod tests {
             if now >= recorder.interval_end_ns() {
                 recorder.roll(now);
             }
-            recorder.completed(now, Direction::Write, 4096, MS);
+            recorder.completed(now, Ddir::Write, 4096, MS);
         }
     }
 
@@ -341,7 +421,7 @@ mod tests {
         for _ in 0..200_000 {
             now += MS;
             recorder.roll(now);
-            recorder.completed(now, Direction::Read, 512, 1);
+            recorder.completed(now, Ddir::Read, 512, 1);
         }
         recorder.end_series(now + MS / 2);
         let series = &recorder.series;

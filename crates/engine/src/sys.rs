@@ -1,6 +1,8 @@
 //! System calls without a safe wrapper elsewhere.
 
+use assay_model::load::SyncFileRange;
 use assay_model::trial::CpuUse;
+use rustix::io::Errno;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -110,11 +112,7 @@ fn map_and_look(file: &File, start: usize, window: usize, pages: &mut [u8]) -> i
     reason = "the kernel's counters and times are never negative"
 )]
 pub(crate) fn thread_cpu_use() -> CpuUse {
-    // SAFETY: `rusage` is plain old data, for which all-zero is a value.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the kernel writes one `rusage` into the one given.
-    let answer = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    debug_assert_eq!(answer, 0, "RUSAGE_THREAD is known since Linux 2.6.26");
+    let usage = thread_usage();
     let nanos = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     CpuUse {
         user_ns: nanos(usage.ru_utime),
@@ -122,6 +120,78 @@ pub(crate) fn thread_cpu_use() -> CpuUse {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
     }
+}
+
+/// Page faults of a thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Faults {
+    pub(crate) major: u64,
+    pub(crate) minor: u64,
+}
+
+/// Page faults of the calling thread since it started.
+pub(crate) fn thread_faults() -> Faults {
+    let usage = thread_usage();
+    Faults {
+        major: u64::try_from(usage.ru_majflt).unwrap_or(0),
+        minor: u64::try_from(usage.ru_minflt).unwrap_or(0),
+    }
+}
+
+fn thread_usage() -> libc::rusage {
+    // SAFETY: `rusage` is plain old data, for which all-zero is a value.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the kernel writes one `rusage` into the one given.
+    let answer = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
+    debug_assert_eq!(answer, 0, "RUSAGE_THREAD is known since Linux 2.6.26");
+    usage
+}
+
+/// `sync_file_range(2)`.
+pub(crate) fn sync_file_range(
+    file: &File,
+    offset: u64,
+    length: u64,
+    range: SyncFileRange,
+) -> Result<(), Errno> {
+    let mut flags = 0;
+    if range.wait_before {
+        flags |= libc::SYNC_FILE_RANGE_WAIT_BEFORE;
+    }
+    if range.write {
+        flags |= libc::SYNC_FILE_RANGE_WRITE;
+    }
+    if range.wait_after {
+        flags |= libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    }
+    let offset = offset.try_into().map_err(|_| Errno::OVERFLOW)?;
+    let length = length.try_into().map_err(|_| Errno::OVERFLOW)?;
+    // SAFETY: only numbers are passed, and a descriptor that is open.
+    let answer = unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags) };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(last_errno())
+    }
+}
+
+/// `ioprio_set(2)` for the calling thread.
+pub(crate) fn set_io_priority(class: u8, level: u8) -> Result<(), Errno> {
+    const WHO_PROCESS: libc::c_int = 1;
+    const CLASS_SHIFT: u32 = 13;
+    let priority = (libc::c_int::from(class) << CLASS_SHIFT) | libc::c_int::from(level);
+    // SAFETY: only numbers are passed; 0 is the calling thread.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, priority) };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(last_errno())
+    }
+}
+
+fn last_errno() -> Errno {
+    let error = io::Error::last_os_error();
+    Errno::from_io_error(&error).unwrap_or(Errno::IO)
 }
 
 /// Asks for timers that are as exact as the hardware's, for this thread, so

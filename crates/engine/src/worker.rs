@@ -61,7 +61,7 @@ pub(crate) struct Worker<'a, E, C> {
     again: Vec<IoUnit>,
     in_flight: u32,
     /// When units were queued that were not handed over yet, in that order.
-    uncommitted: Vec<(Direction, u64)>,
+    uncommitted: Vec<(Ddir, u64)>,
     blocks_left: u64,
     /// Writes handed over since the last flush.
     writes_unflushed: u32,
@@ -178,7 +178,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             if unit.moved == 0 {
                 unit.submitted_ns = now_ns;
             }
-            let direction = direction_of(&unit);
+            let ddir = unit.ddir;
             match self.engine.queue(&self.file, unit) {
                 QueueStatus::Completed(completion) => {
                     let now_ns = self.clock.now();
@@ -186,7 +186,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 }
                 QueueStatus::Queued => {
                     self.in_flight += 1;
-                    self.uncommitted.push((direction, now_ns));
+                    self.uncommitted.push((ddir, now_ns));
                     // One by one, as programs do: the device starts on it while
                     // the next one is made ready.
                     self.commit()?;
@@ -208,9 +208,9 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let now_ns = self.clock.now();
         // What the kernel did not take goes on waiting.
         let taken = taken.min(self.uncommitted.len());
-        for (direction, queued_ns) in self.uncommitted.drain(..taken) {
+        for (ddir, queued_ns) in self.uncommitted.drain(..taken) {
             self.recorder
-                .submitted(direction, now_ns.saturating_sub(queued_ns));
+                .submitted(ddir, now_ns.saturating_sub(queued_ns));
         }
         Ok(())
     }
@@ -252,7 +252,6 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             moved: 0,
             buf,
             submitted_ns: 0,
-            issued_ns: 0,
             tag: 0,
         })
     }
@@ -268,11 +267,11 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             Ok(bytes) if bytes == unit.left() => {
                 let latency_ns = now_ns.saturating_sub(unit.submitted_ns);
                 self.recorder
-                    .completed(now_ns, direction_of(&unit), unit.length, latency_ns);
+                    .completed(now_ns, unit.ddir, unit.length, latency_ns);
                 self.free.push(unit.buf);
             }
             Ok(bytes) if bytes > 0 => {
-                self.recorder.short(direction_of(&unit));
+                self.recorder.short(unit.ddir);
                 unit.moved += bytes;
                 self.again.push(unit);
             }

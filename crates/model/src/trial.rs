@@ -118,8 +118,22 @@ pub struct Interval {
     pub read_ios: u64,
     /// Writes completed.
     pub write_ios: u64,
+    /// Bytes trimmed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_bytes: u64,
+    /// Trims completed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub trim_ios: u64,
     /// Longest latency that ended in it.
     pub max_latency_ns: u64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands fields over by reference"
+)]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// A time without any completion.

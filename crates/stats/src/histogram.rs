@@ -112,6 +112,12 @@ impl Histogram {
         self.bins.iter().sum()
     }
 
+    /// Sum of all latencies.
+    #[must_use]
+    pub const fn sum_ns(&self) -> u64 {
+        self.sum_ns
+    }
+
     /// Adds all latencies of `other`, as if each had been recorded here.
     pub fn merge(&mut self, other: &Self) {
         for (bin, more) in self.bins.iter_mut().zip(other.bins.iter()) {

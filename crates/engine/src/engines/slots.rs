@@ -76,7 +76,6 @@ mod tests {
             moved: 0,
             buf: IoBuf::zeroed(512),
             submitted_ns: 0,
-            issued_ns: 0,
             tag: 0,
         }
     }

@@ -26,10 +26,10 @@ pub(crate) fn merge(records: Vec<Recorder>, gaps: &SharedGaps) -> Option<Merged>
         start_ns: gap.from_ns.saturating_sub(sum.start_ns),
         length_ns: gap.length_ns(),
     };
-    let [read, write] = &sum.directions;
+    let directions = &sum.directions;
     Some(Merged {
-        read: read.totals(),
-        write: write.totals(),
+        read: directions.read.totals(),
+        write: directions.write.totals(),
         flush: sum.flush.to_record(),
         longest_gap: gaps.longest().map(since_start),
         series: sum.series,
@@ -39,8 +39,8 @@ pub(crate) fn merge(records: Vec<Recorder>, gaps: &SharedGaps) -> Option<Merged>
 
 impl Recorder {
     fn add(&mut self, other: Self) {
-        for (mine, theirs) in self.directions.iter_mut().zip(&other.directions) {
-            mine.merge(theirs);
+        for (ddir, theirs) in other.directions.iter() {
+            self.directions[ddir].merge(theirs);
         }
         self.flush.merge(&other.flush);
         add_series(&mut self.series, other.series);
@@ -84,6 +84,8 @@ fn together(a: Interval, b: Interval) -> Interval {
         write_bytes: a.write_bytes + b.write_bytes,
         read_ios: a.read_ios + b.read_ios,
         write_ios: a.write_ios + b.write_ios,
+        trim_bytes: a.trim_bytes + b.trim_bytes,
+        trim_ios: a.trim_ios + b.trim_ios,
         max_latency_ns: a.max_latency_ns.max(b.max_latency_ns),
     }
 }

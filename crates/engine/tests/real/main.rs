@@ -32,6 +32,11 @@ fn engines() -> Vec<(EngineKind, u32)> {
     let all = [
         (EngineKind::Psync, 1),
         (EngineKind::Sync, 1),
+        (EngineKind::Pvsync, 1),
+        (EngineKind::Pvsync2, 1),
+        (EngineKind::Vsync, 4),
+        (EngineKind::Mmap, 1),
+        (EngineKind::Posixaio, 4),
         (EngineKind::Libaio, 8),
         (EngineKind::IoUring, 8),
     ];

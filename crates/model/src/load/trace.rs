@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Recording I/O and replaying it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trace {
-    /// Every I/O is written there (fio's iolog, version 2).
+    /// Every I/O is written there (fio's iolog, version 3).
     pub write: Option<PathBuf>,
     /// I/O is taken from there: an iolog (version 2 or 3) or the binary trace
     /// of blktrace.
@@ -16,7 +16,7 @@ pub struct Trace {
     pub read_chunked: bool,
     /// As fast as possible.
     pub no_stall: bool,
-    /// Times are scaled by this percentage: 200 is half as fast.
+    /// At this percentage of the recorded speed: 200 is twice as fast.
     pub time_scale_percent: u32,
     /// All I/O goes to this file or device.
     pub redirect: Option<PathBuf>,

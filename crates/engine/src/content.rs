@@ -1,0 +1,195 @@
+//! What the blocks of a load hold when they are written.
+
+pub(crate) mod pattern;
+mod repeats;
+#[cfg(test)]
+mod tests;
+
+use crate::buffer::fill_random;
+use assay_model::load::content::{Pattern, WriteContent};
+use assay_model::rng::SplitMix64;
+use repeats::Repeats;
+
+/// Blocks up to this size are changed in every byte for each write (80 ns for
+/// 4 KiB). Compressors of file systems look at up to 128 KiB together, in
+/// whatever order it was written, and must not find a block that resembles
+/// another. Larger blocks only get marks, to spare the processor.
+const CHANGED_WHOLE: usize = 128 << 10;
+/// Larger blocks are marked at this distance, so that no two sectors are equal.
+const SECTOR: usize = 512;
+/// Bytes of a mark: a number, and the same number in disguise.
+const MARK: usize = 16;
+
+/// Fills blocks before they are written. It needs nothing of what a block held
+/// before: buffers may come fresh, or from a read.
+#[derive(Debug)]
+pub(crate) struct Filler {
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    Zero,
+    Pattern(Pattern),
+    Kept(Kept),
+    Fresh(Fresh),
+}
+
+impl Filler {
+    /// For blocks of up to `largest_block` bytes. The same seed gives the same
+    /// content.
+    pub(crate) fn new(content: &WriteContent, largest_block: u32, seed: u64) -> Self {
+        let made_to_measure = content.compress_percent.is_some() || content.dedupe_percent > 0;
+        let content = if made_to_measure {
+            Content::Fresh(Fresh::new(content, seed))
+        } else if !content.pattern.bytes.is_empty() {
+            Content::Pattern(content.pattern.clone())
+        } else if content.zero {
+            Content::Zero
+        } else if content.refill {
+            Content::Fresh(Fresh::new(content, seed))
+        } else {
+            Content::Kept(Kept::new(largest_block, content.scramble, seed))
+        };
+        Self { content }
+    }
+
+    /// Says where duplicates come from with [`DedupeMode::WorkingSet`]: from a
+    /// share of the `blocks` that the region holds, and of the streams with
+    /// these seeds (`dedupe_global`; none: only of its own).
+    ///
+    /// [`DedupeMode::WorkingSet`]: assay_model::load::content::DedupeMode::WorkingSet
+    pub(crate) fn with_working_set(mut self, blocks: u64, streams: &[u64]) -> Self {
+        if let Content::Fresh(fresh) = &mut self.content {
+            fresh.repeats.set_working_set(blocks, streams);
+        }
+        self
+    }
+
+    /// Fills a block that will be written at `offset`.
+    #[inline]
+    pub(crate) fn fill(&mut self, block: &mut [u8], offset: u64) {
+        match &mut self.content {
+            Content::Kept(kept) => kept.fill(block),
+            Content::Zero => block.fill(0),
+            Content::Pattern(pattern) => pattern::fill(block, pattern, offset),
+            Content::Fresh(fresh) => fresh.fill(block, offset),
+        }
+    }
+}
+
+/// Random content that is made once and then only changed a little.
+#[derive(Debug)]
+struct Kept {
+    base: Box<[u8]>,
+    scramble: bool,
+    numbers: SplitMix64,
+    /// What tells this filler's marks from anything else.
+    disguise: u64,
+}
+
+impl Kept {
+    fn new(largest_block: u32, scramble: bool, seed: u64) -> Self {
+        let mut numbers = SplitMix64::new(seed);
+        let mut base = vec![0; CHANGED_WHOLE.min(largest_block as usize)].into_boxed_slice();
+        fill_random(&mut base, &mut numbers);
+        Self {
+            base,
+            scramble,
+            disguise: numbers.next_u64(),
+            numbers,
+        }
+    }
+
+    #[inline]
+    fn fill(&mut self, block: &mut [u8]) {
+        if self.scramble && block.len() <= self.base.len() {
+            combine(block, &self.base, self.numbers.next_u64());
+        } else {
+            for sector in block.chunks_mut(SECTOR) {
+                self.mark(sector);
+            }
+        }
+    }
+
+    /// Gives the sector a new mark. If it has none yet, it is filled first.
+    fn mark(&mut self, sector: &mut [u8]) {
+        let Some((mark, rest)) = sector.split_first_chunk_mut::<MARK>() else {
+            fill_random(sector, &mut self.numbers);
+            return;
+        };
+        let (words, _) = mark.as_chunks::<8>();
+        let [number, disguised] = [0, 1].map(|i: usize| u64::from_le_bytes(words[i]));
+        let known = number ^ disguised == self.disguise;
+        if !known {
+            fill_random(rest, &mut self.numbers);
+        }
+        if self.scramble || !known {
+            let number = self.numbers.next_u64();
+            mark[..8].copy_from_slice(&number.to_le_bytes());
+            mark[8..].copy_from_slice(&(number ^ self.disguise).to_le_bytes());
+        }
+    }
+}
+
+/// Writes `base` into `block` with each word changed by `key`: what is random
+/// stays random, and no word is what it was in another block.
+#[inline]
+fn combine(block: &mut [u8], base: &[u8], key: u64) {
+    let (words, rest) = block.as_chunks_mut::<8>();
+    let (from, _) = base.as_chunks::<8>();
+    for (word, from) in words.iter_mut().zip(from) {
+        *word = (u64::from_le_bytes(*from) ^ key).to_le_bytes();
+    }
+    let done = words.len() * 8;
+    for ((byte, from), key) in rest.iter_mut().zip(&base[done..]).zip(key.to_le_bytes()) {
+        *byte = from ^ key;
+    }
+}
+
+/// Content that is made anew for each write.
+#[derive(Debug)]
+struct Fresh {
+    repeats: Repeats,
+    compress_percent: u8,
+    compress_chunk: usize,
+    /// Stands in place of zeros where a block is to be compressible.
+    pattern: Pattern,
+    /// Duplicates must not tell where they are.
+    anywhere: bool,
+}
+
+impl Fresh {
+    fn new(content: &WriteContent, seed: u64) -> Self {
+        Self {
+            repeats: Repeats::new(content, seed),
+            compress_percent: content.compress_percent.unwrap_or(0).min(100),
+            compress_chunk: content.compress_chunk as usize,
+            pattern: content.pattern.clone(),
+            anywhere: content.dedupe_percent > 0,
+        }
+    }
+
+    fn fill(&mut self, block: &mut [u8], offset: u64) {
+        let mut numbers = SplitMix64::new(self.repeats.next_seed());
+        if self.compress_percent == 0 {
+            fill_random(block, &mut numbers);
+            return;
+        }
+        let offset = if self.anywhere { 0 } else { offset };
+        let chunk = match self.compress_chunk {
+            0 => block.len().max(1),
+            chunk => chunk,
+        };
+        for piece in block.chunks_mut(chunk) {
+            let random = piece.len() * usize::from(100 - self.compress_percent) / 100;
+            let (random, rest) = piece.split_at_mut(random);
+            fill_random(random, &mut numbers);
+            if self.pattern.bytes.is_empty() {
+                rest.fill(0);
+            } else {
+                pattern::fill(rest, &self.pattern, offset);
+            }
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Bytes that are repeated over a block.
+
+use assay_model::load::content::Pattern;
+
+/// A byte that is not as the pattern wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Difference {
+    /// Its place in what was compared.
+    pub(crate) at: usize,
+    pub(crate) found: u8,
+    pub(crate) expected: u8,
+}
+
+/// Fills a block at `offset` with the pattern, which must not be empty. Every
+/// repetition carries the offset of the block.
+pub(crate) fn fill(block: &mut [u8], pattern: &Pattern, offset: u64) {
+    let mut done = pattern.bytes.len().min(block.len());
+    block[..done].copy_from_slice(&pattern.bytes[..done]);
+    put_offset(&mut block[..done], pattern, offset);
+    // The period is doubled while it fits: few long copies.
+    while done > 0 && done < block.len() {
+        let more = done.min(block.len() - done);
+        block.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// The first byte of `bytes` that differs from the pattern; they begin `skip`
+/// bytes behind the start of a block at `offset`. An empty pattern fits all.
+pub(crate) fn first_difference(
+    bytes: &[u8],
+    skip: usize,
+    pattern: &Pattern,
+    offset: u64,
+) -> Option<Difference> {
+    let period = pattern.bytes.len();
+    if period == 0 {
+        return None;
+    }
+    let mut wanted = pattern.bytes.clone();
+    put_offset(&mut wanted, pattern, offset);
+    wanted.rotate_left(skip % period);
+    let first = period.min(bytes.len());
+    // What agrees with itself one period earlier needs no look at the pattern.
+    if bytes[..first] == wanted[..first] && bytes[first..] == bytes[..bytes.len() - first] {
+        return None;
+    }
+    let mut pairs = bytes.iter().zip(wanted.iter().cycle()).enumerate();
+    pairs
+        .find(|(_, (found, expected))| found != expected)
+        .map(|(at, (&found, &expected))| Difference {
+            at,
+            found,
+            expected,
+        })
+}
+
+fn put_offset(unit: &mut [u8], pattern: &Pattern, offset: u64) {
+    let offset = offset.to_le_bytes();
+    for &at in &pattern.offsets_at {
+        let Some(place) = unit.get_mut(at as usize..) else {
+            continue;
+        };
+        let length = place.len().min(offset.len());
+        place[..length].copy_from_slice(&offset[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn pattern(bytes: &[u8], offsets_at: &[u32]) -> Pattern {
+        Pattern {
+            bytes: bytes.to_vec(),
+            offsets_at: offsets_at.to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_pattern_is_repeated_and_carries_the_offset() {
+        let mut block = [0; 25];
+        fill(&mut block, &pattern(b"ab01234567", &[2]), 0x0102);
+        assert_eq!(&block[..10], b"ab\x02\x01\0\0\0\0\0\0");
+        assert_eq!(&block[10..20], b"ab\x02\x01\0\0\0\0\0\0");
+        assert_eq!(&block[20..], b"ab\x02\x01\0");
+    }
+
+    #[test]
+    fn an_offset_that_does_not_fit_is_cut() {
+        let mut block = [0; 3];
+        fill(&mut block, &pattern(b"abc", &[1, 9]), 0x0403_0201);
+        assert_eq!(&block, b"a\x01\x02");
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_filled_has_no_difference_and_any_change_is_found(
+            bytes in prop::collection::vec(any::<u8>(), 1..20),
+            at in 0u32..25,
+            offset: u64,
+            length in 1usize..200,
+            start in 0usize..200,
+            place in 0usize..200,
+        ) {
+            let pattern = pattern(&bytes, &[at]);
+            let mut block = vec![0; length];
+            fill(&mut block, &pattern, offset);
+            let start = start % length;
+            prop_assert_eq!(first_difference(&block[start..], start, &pattern, offset), None);
+            let place = place % length;
+            block[place] ^= 0x10;
+            let difference = first_difference(&block[start..], start, &pattern, offset);
+            prop_assert_eq!(difference.map(|d| d.at + start), (place >= start).then_some(place));
+        }
+    }
+}

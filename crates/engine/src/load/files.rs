@@ -1,0 +1,177 @@
+//! The files of a stream: from the names and sizes of a job file to open files.
+//!
+//! [`FilePlan::resolve`] looks at the paths and settles sizes by fio's rules,
+//! [`FilePlan::lay_out`] makes what is missing, and a [`FileTable`] holds open
+//! what a running stream needs. Prepare the streams of a load one after the
+//! other, each with both steps: a stream that names no size takes that of the
+//! file which an earlier one has made.
+
+mod lay_out;
+mod look;
+mod open;
+mod room;
+mod shared;
+mod size;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use shared::{HeldLock, SharedFiles};
+pub(crate) use table::{Closed, FileTable, Room};
+
+use crate::error::EngineError;
+use assay_model::job::EngineKind;
+use assay_model::load::{Load, Stream};
+use std::path::PathBuf;
+
+/// The files of a stream with their sizes settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FilePlan {
+    /// In the order of their numbers.
+    pub(crate) files: Vec<PlannedFile>,
+    /// Bytes that one pass moves: what fio calls the total I/O size of a loop.
+    /// Nearly [`u64::MAX`] where the end is a full device.
+    pub(crate) total_bytes: u64,
+    /// What the user may not have meant; told when the files are laid out.
+    warnings: Vec<String>,
+}
+
+/// One of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PlannedFile {
+    pub(crate) path: PathBuf,
+    /// What was there when the plan was made.
+    pub(crate) kind: FileKind,
+    /// Size that the file must have, or that the device has.
+    pub(crate) file_size: u64,
+    /// The region that the stream works on.
+    pub(crate) span: Span,
+}
+
+impl PlannedFile {
+    /// Whether it is, or will be, a regular file.
+    fn is_regular(&self) -> bool {
+        matches!(self.kind, FileKind::Regular | FileKind::Missing)
+    }
+}
+
+/// What a path leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FileKind {
+    /// A regular file.
+    Regular,
+    /// Nothing yet: it will be a regular file.
+    Missing,
+    /// A block device.
+    BlockDevice,
+    /// One of the memory devices, such as `/dev/null`.
+    CharDevice,
+    /// Not looked at: the engine opens no file itself, it needs only the name.
+    NameOnly,
+}
+
+/// A part of a file, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+impl Span {
+    const fn end(self) -> u64 {
+        self.offset.saturating_add(self.length)
+    }
+}
+
+impl FilePlan {
+    /// Looks at the files of `stream` and settles their sizes. Nothing is
+    /// created or changed.
+    ///
+    /// # Errors
+    /// [`EngineError::Job`] with what does not fit and what to do: writing
+    /// where it is forbidden, a size that nobody gave, an offset beyond the
+    /// end, a path that leads to no storage. [`EngineError::File`] when a path
+    /// cannot be looked at.
+    pub(crate) fn resolve(stream: &Stream, load: &Load) -> Result<Self, EngineError> {
+        if load.readonly && changes(stream) {
+            return Err(problem(
+                stream,
+                "it writes or trims, which --readonly forbids".to_owned(),
+            ));
+        }
+        let found = look::at_files(stream)?;
+        if let Some(device) = found
+            .iter()
+            .find(|file| file.kind == FileKind::BlockDevice && changes(stream))
+            && !load.destroy_data
+        {
+            return Err(problem(
+                stream,
+                format!(
+                    "it would overwrite the device {}: if all data on it may be lost, say so with --destroy-data",
+                    device.path.display()
+                ),
+            ));
+        }
+        let plan = size::settle(stream, load.entropy, &found)?;
+        plan.check_creation(stream, load, &found)?;
+        Ok(plan)
+    }
+
+    /// Files that will have to be made, where none may be.
+    fn check_creation(
+        &self,
+        stream: &Stream,
+        load: &Load,
+        found: &[look::Found],
+    ) -> Result<(), EngineError> {
+        for (file, found) in self.files.iter().zip(found) {
+            let missing = file.kind == FileKind::Missing;
+            if missing && !stream.files.allow_create {
+                let path = file.path.display();
+                return Err(problem(
+                    stream,
+                    format!("{path} does not exist, and allow_file_create=0 forbids to make it"),
+                ));
+            }
+            let too_short = file.kind == FileKind::Regular
+                && found.size.is_some_and(|size| size < file.file_size);
+            if load.readonly && (missing || too_short) {
+                let path = file.path.display();
+                let size = file.file_size;
+                return Err(problem(
+                    stream,
+                    format!(
+                        "{path} must be made {size} bytes long first, which --readonly forbids: lay it out without"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a stream changes its files.
+fn changes(stream: &Stream) -> bool {
+    stream.blocks.rw.write || stream.blocks.rw.trim
+}
+
+/// Whether the engine leaves the opening of files to nobody or does it itself
+/// by name.
+const fn needs_only_names(engine: EngineKind) -> bool {
+    matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+}
+
+/// Whether the engine works on a path instead of an open file. (The files of
+/// some must be there nevertheless.)
+const fn works_on_paths(engine: EngineKind) -> bool {
+    needs_only_names(engine) || matches!(engine, EngineKind::FileStat | EngineKind::FileDelete)
+}
+
+/// Something that does not fit in a stream.
+fn problem(stream: &Stream, problem: String) -> EngineError {
+    EngineError::Job {
+        job: stream.name.clone(),
+        problem,
+    }
+}

@@ -1,0 +1,130 @@
+//! What is at the paths of a stream.
+
+use super::{FileKind, needs_only_names, problem};
+use crate::error::EngineError;
+use assay_model::load::Stream;
+use rustix::fs::{Mode, OFlags, SeekFrom, major, minor, open, seek};
+use std::fs::{self, Metadata};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+/// What is at a path.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    pub(super) kind: FileKind,
+    /// Its size; `None` where there is no end.
+    pub(super) size: Option<u64>,
+}
+
+/// The memory devices that may be used as files, by their minor numbers
+/// (Documentation/admin-guide/devices.txt of Linux): null, zero, full, random,
+/// urandom. Their neighbours are the machine's memory and ports.
+const MEMORY_DEVICES: (u32, [u32; 5]) = (1, [3, 5, 7, 8, 9]);
+
+/// All files of a stream, those below `opendir` included.
+pub(super) fn at_files(stream: &Stream) -> Result<Vec<Found>, EngineError> {
+    let mut paths = stream.files.paths.clone();
+    if let Some(folder) = &stream.files.opendir {
+        below(folder, &mut paths)?;
+        if paths.is_empty() {
+            let folder = folder.display();
+            return Err(problem(
+                stream,
+                format!("there is no regular file below opendir={folder}"),
+            ));
+        }
+    }
+    if paths.is_empty() {
+        return Err(problem(
+            stream,
+            "it has no files: give filename= or directory=".to_owned(),
+        ));
+    }
+    paths.into_iter().map(|path| at(stream, path)).collect()
+}
+
+/// The regular files below a folder, in the order of their names. Links are not
+/// followed, as in fio.
+fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), EngineError> {
+    let failed = |error| EngineError::file("read the directory", folder, error);
+    let mut entries = fs::read_dir(folder)
+        .and_then(Iterator::collect::<Result<Vec<_>, _>>)
+        .map_err(failed)?;
+    entries.sort_unstable_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let kind = entry.file_type().map_err(failed)?;
+        if kind.is_dir() {
+            below(&entry.path(), paths)?;
+        } else if kind.is_file() {
+            paths.push(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn at(stream: &Stream, path: PathBuf) -> Result<Found, EngineError> {
+    if needs_only_names(stream.engine.kind) {
+        return Ok(Found {
+            path,
+            kind: FileKind::NameOnly,
+            size: None,
+        });
+    }
+    let (kind, size) = match fs::metadata(&path) {
+        Ok(what) => kind_and_size(stream, &path, &what)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => (FileKind::Missing, Some(0)),
+        Err(error) => return Err(EngineError::file("look at", &path, error)),
+    };
+    Ok(Found { path, kind, size })
+}
+
+fn kind_and_size(
+    stream: &Stream,
+    path: &Path,
+    what: &Metadata,
+) -> Result<(FileKind, Option<u64>), EngineError> {
+    let kind = what.file_type();
+    let no_storage = |is: &str| {
+        let path = path.display();
+        Err(problem(
+            stream,
+            format!("{path} is {is}: give a file or a block device"),
+        ))
+    };
+    if kind.is_file() {
+        Ok((FileKind::Regular, Some(what.len())))
+    } else if kind.is_block_device() {
+        Ok((FileKind::BlockDevice, Some(device_size(stream, path)?)))
+    } else if kind.is_char_device() {
+        let (wanted, usable) = MEMORY_DEVICES;
+        if major(what.rdev()) == wanted && usable.contains(&minor(what.rdev())) {
+            Ok((FileKind::CharDevice, None))
+        } else {
+            no_storage("a character device")
+        }
+    } else if kind.is_dir() {
+        no_storage("a directory")
+    } else if kind.is_fifo() {
+        no_storage("a pipe")
+    } else {
+        no_storage("a socket")
+    }
+}
+
+fn device_size(stream: &Stream, path: &Path) -> Result<u64, EngineError> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let device = open(path, flags, Mode::empty())
+        .map_err(|errno| EngineError::file("open", path, errno.into()))?;
+    let size = seek(&device, SeekFrom::End(0))
+        .map_err(|errno| EngineError::file("ask for the size of", path, errno.into()))?;
+    if size == 0 {
+        let path = path.display();
+        return Err(problem(
+            stream,
+            format!("the device {path} has no medium: its size is 0"),
+        ));
+    }
+    Ok(size)
+}

@@ -1,0 +1,196 @@
+//! Opening one file as its stream wants it.
+
+use super::{FileKind, PlannedFile, changes, problem, works_on_paths};
+use crate::error::EngineError;
+use crate::io::OpenFile;
+use crate::load::Note;
+use crate::{layout, page_cache};
+use assay_model::job::OpenSync;
+use assay_model::load::Stream;
+use assay_model::load::files::Advice;
+use assay_model::units::Bytes;
+use rustix::fs::{Mode, OFlags, SeekFrom, fadvise, seek};
+use rustix::io::Errno;
+use std::fs::File;
+use std::num::NonZeroU64;
+use std::path::Path;
+
+/// Opens a file. The first time, it is also looked at, and `note` hears what
+/// the figures will not mean.
+pub(super) fn open(
+    stream: &Stream,
+    planned: &PlannedFile,
+    number: u32,
+    first: bool,
+    note: &mut dyn FnMut(Note),
+) -> Result<OpenFile, EngineError> {
+    if works_on_paths(stream.engine.kind) {
+        let nowhere = Path::new("/dev/null");
+        let file = File::open(nowhere).map_err(|e| EngineError::file("open", nowhere, e))?;
+        return Ok(of(stream, planned, number, file));
+    }
+    let mode = Mode::from_raw_mode(0o644);
+    let file = match rustix::fs::open(&planned.path, flags(stream, planned), mode) {
+        Ok(fd) => File::from(fd),
+        Err(errno) => return Err(refusal(stream, planned, errno)),
+    };
+    if first {
+        warn_of_holes(stream, planned, &file, note)?;
+    }
+    if stream.files.invalidate && !stream.files.pre_read {
+        invalidate(stream, planned, &file, first, note);
+    }
+    advise(stream, planned, &file, note);
+    Ok(of(stream, planned, number, file))
+}
+
+fn of(stream: &Stream, planned: &PlannedFile, number: u32, file: File) -> OpenFile {
+    OpenFile {
+        file,
+        number,
+        path: planned.path.clone(),
+        size: planned.file_size,
+        is_device: planned.kind == FileKind::BlockDevice,
+        writable: changes(stream),
+    }
+}
+
+/// As fio opens: whoever writes can read too, which checking and memory maps
+/// need; trims alone are neither direct nor synchronous.
+fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
+    let rw = &stream.blocks.rw;
+    let mut flags = OFlags::CLOEXEC;
+    flags |= if changes(stream) {
+        OFlags::RDWR
+    } else {
+        OFlags::RDONLY
+    };
+    if rw.read || rw.write {
+        if stream.durability.direct {
+            flags |= OFlags::DIRECT;
+        }
+        flags |= sync_flags(stream.durability.sync);
+    }
+    let makes = rw.write || stream.files.create_on_open;
+    if makes && stream.files.allow_create && planned.is_regular() {
+        flags |= OFlags::CREATE;
+    }
+    flags
+}
+
+/// The flags of synchronous writing. `OFlags::DSYNC` of rustix 1.1.6 is
+/// `O_SYNC` on Linux, which would flush metadata that nobody asked for.
+const fn sync_flags(sync: OpenSync) -> OFlags {
+    let flags = match sync {
+        OpenSync::None => 0,
+        OpenSync::Dsync => libc::O_DSYNC,
+        OpenSync::Sync => libc::O_SYNC,
+    };
+    OFlags::from_bits_retain(flags.cast_unsigned())
+}
+
+fn refusal(stream: &Stream, planned: &PlannedFile, errno: Errno) -> EngineError {
+    match errno {
+        Errno::INVAL if stream.durability.direct => EngineError::NoDirect {
+            path: planned.path.clone(),
+        },
+        Errno::MFILE | Errno::NFILE => problem(
+            stream,
+            format!(
+                "too many open files at {}: set openfiles= or raise the limit (ulimit -n)",
+                planned.path.display()
+            ),
+        ),
+        _ => EngineError::file("open", &planned.path, errno.into()),
+    }
+}
+
+/// Reads of what was never written are answered by the file system from
+/// nothing.
+fn warn_of_holes(
+    stream: &Stream,
+    planned: &PlannedFile,
+    file: &File,
+    note: &mut dyn FnMut(Note),
+) -> Result<(), EngineError> {
+    if !stream.blocks.rw.read || !planned.is_regular() {
+        return Ok(());
+    }
+    if layout::is_written(file) == Some(false) {
+        note(Note::Warning(format!(
+            "{}: reads of {} hit holes: the file system answers them without the device. Remove the file, and it is laid out anew",
+            stream.name,
+            planned.path.display()
+        )));
+    }
+    // Looking has moved the position, from which plain reads start.
+    seek(file, SeekFrom::Start(0))
+        .map(|_| ())
+        .map_err(|errno| EngineError::file("rewind", &planned.path, errno.into()))
+}
+
+/// Empties the page cache of the file. What fails only weakens the evidence.
+fn invalidate(
+    stream: &Stream,
+    planned: &PlannedFile,
+    file: &File,
+    first: bool,
+    note: &mut dyn FnMut(Note),
+) {
+    let done = match planned.kind {
+        FileKind::BlockDevice => flush_device_cache(file).or_else(|errno| {
+            // Clean pages can be given up without privilege.
+            page_cache::evict(file, &planned.path).map_err(|_| errno.to_string())
+        }),
+        FileKind::Regular | FileKind::Missing => {
+            page_cache::evict(file, &planned.path).map_err(|error| error.to_string())
+        }
+        FileKind::CharDevice | FileKind::NameOnly => return,
+    };
+    let path = planned.path.display();
+    let name = &stream.name;
+    if let Err(why) = done {
+        note(Note::Warning(format!(
+            "{name}: the page cache of {path} could not be emptied: {why}. Reads may come from memory"
+        )));
+        return;
+    }
+    let left = first.then(|| page_cache::look(file)).flatten();
+    if let Some(left) = left.filter(|cache| cache.cached_bytes > 0) {
+        let left = Bytes(left.cached_bytes);
+        note(Note::Warning(format!(
+            "{name}: {left} of {path} stayed in the page cache, because they are in use. Reads of them come from memory"
+        )));
+    }
+}
+
+/// `BLKFLSBUF`: writes a device's pages back and drops them all.
+fn flush_device_cache(device: &File) -> Result<(), Errno> {
+    const BLKFLSBUF: rustix::ioctl::Opcode = rustix::ioctl::opcode::none(0x12, 97);
+    // SAFETY: the number is that of <linux/fs.h>, `_IO(0x12, 97)`, and its
+    // argument is not looked at.
+    unsafe { rustix::ioctl::ioctl(device, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }
+}
+
+/// Tells the kernel in which order the region will be used.
+fn advise(stream: &Stream, planned: &PlannedFile, file: &File, note: &mut dyn FnMut(Note)) {
+    use rustix::fs::Advice as Kernel;
+    if !planned.is_regular() && planned.kind != FileKind::BlockDevice {
+        return;
+    }
+    let advice = match stream.files.advice {
+        Advice::None => return,
+        Advice::ByPattern if stream.blocks.rw.random => Kernel::Random,
+        Advice::ByPattern | Advice::Sequential => Kernel::Sequential,
+        Advice::Random => Kernel::Random,
+        Advice::NoReuse => Kernel::NoReuse,
+    };
+    let span = planned.span;
+    if let Err(errno) = fadvise(file, span.offset, NonZeroU64::new(span.length), advice) {
+        note(Note::Warning(format!(
+            "{}: the kernel takes no advice on {}: {errno}",
+            stream.name,
+            planned.path.display()
+        )));
+    }
+}

@@ -1,0 +1,176 @@
+//! What the streams of a load know of each other's files.
+
+use crate::error::EngineError;
+use assay_model::load::{Ddir, files::FileLock};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// What the streams of a load know of each other's files. One for each load;
+/// devices are held until it is dropped.
+#[derive(Debug, Default)]
+pub(crate) struct SharedFiles {
+    locks: Mutex<HashMap<PathBuf, Arc<PathLock>>>,
+    devices: Mutex<HashMap<PathBuf, File>>,
+    reserved: Mutex<HashMap<PathBuf, Reserved>>,
+}
+
+/// A part of a file that a stream has given blocks but not written.
+#[derive(Clone, Debug)]
+struct Reserved {
+    part: Range<u64>,
+    wave: u32,
+}
+
+impl SharedFiles {
+    /// Holds a device exclusively: nobody can mount it meanwhile, and nobody
+    /// has. (fio does not ask; it only looks whether the device is mounted.)
+    pub(super) fn hold(&self, path: &Path) -> Result<(), EngineError> {
+        let mut devices = locked(&self.devices);
+        if devices.contains_key(path) {
+            return Ok(());
+        }
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let device = open(path, flags, Mode::empty()).map_err(|errno| {
+            let source = match errno {
+                Errno::BUSY => io::Error::new(
+                    io::ErrorKind::ResourceBusy,
+                    "it is in use: mounted, swap, part of an array or held by a program",
+                ),
+                other => other.into(),
+            };
+            EngineError::file("hold the device", path, source)
+        })?;
+        devices.insert(path.to_owned(), device.into());
+        Ok(())
+    }
+
+    /// A stream of `wave` will write this part of a file, which is not written
+    /// yet.
+    pub(super) fn reserve(&self, path: &Path, part: Range<u64>, wave: u32) {
+        let mut reserved = locked(&self.reserved);
+        let entry = reserved.entry(path.to_owned()).or_insert(Reserved {
+            part: part.clone(),
+            wave,
+        });
+        entry.part = entry.part.start.min(part.start)..entry.part.end.max(part.end);
+        entry.wave = entry.wave.max(wave);
+    }
+
+    /// From where on a file is not written when a stream of `wave` starts:
+    /// earlier waves have written what they reserved.
+    pub(super) fn unwritten_from(&self, path: &Path, wave: u32) -> Option<u64> {
+        let reserved = locked(&self.reserved);
+        let entry = reserved.get(path)?;
+        (entry.wave >= wave).then_some(entry.part.start)
+    }
+
+    /// A file was written for real up to `end`.
+    pub(super) fn written(&self, path: &Path, end: u64) {
+        let mut reserved = locked(&self.reserved);
+        if let Some(entry) = reserved.get_mut(path) {
+            entry.part.start = entry.part.start.max(end);
+            if entry.part.is_empty() {
+                reserved.remove(path);
+            }
+        }
+    }
+
+    /// The lock of a path, one for all streams.
+    pub(super) fn lock_of(&self, path: &Path) -> Arc<PathLock> {
+        let mut locks = locked(&self.locks);
+        Arc::clone(locks.entry(path.to_owned()).or_default())
+    }
+}
+
+/// The data of a mutex, also after a panic of another thread: all of it is
+/// changed in one step.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A lock on a file that can be kept across calls, as an I/O in flight does.
+/// (A guard of the standard library can neither outlive a borrow nor change
+/// threads.)
+#[derive(Debug, Default)]
+pub(crate) struct PathLock {
+    holders: Mutex<Holders>,
+    freed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Holders {
+    readers: u32,
+    writer: bool,
+}
+
+impl PathLock {
+    /// Takes it when it is free.
+    pub(super) fn try_hold(self: &Arc<Self>, mode: FileLock, ddir: Ddir) -> Option<HeldLock> {
+        let mut holders = locked(&self.holders);
+        let shared = is_shared(mode, ddir);
+        holders.take(shared).then(|| HeldLock {
+            lock: Arc::clone(self),
+            shared,
+        })
+    }
+
+    /// Waits until it is free.
+    pub(super) fn hold(self: &Arc<Self>, mode: FileLock, ddir: Ddir) -> HeldLock {
+        let shared = is_shared(mode, ddir);
+        let mut holders = locked(&self.holders);
+        while !holders.take(shared) {
+            holders = self
+                .freed
+                .wait(holders)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        HeldLock {
+            lock: Arc::clone(self),
+            shared,
+        }
+    }
+}
+
+fn is_shared(mode: FileLock, ddir: Ddir) -> bool {
+    mode == FileLock::ReadWrite && ddir == Ddir::Read
+}
+
+impl Holders {
+    fn take(&mut self, shared: bool) -> bool {
+        if self.writer || !shared && self.readers > 0 {
+            return false;
+        }
+        if shared {
+            self.readers += 1;
+        } else {
+            self.writer = true;
+        }
+        true
+    }
+}
+
+/// A lock that is held until this is dropped.
+#[derive(Debug)]
+pub(crate) struct HeldLock {
+    lock: Arc<PathLock>,
+    shared: bool,
+}
+
+impl Drop for HeldLock {
+    fn drop(&mut self) {
+        let mut holders = locked(&self.lock.holders);
+        if self.shared {
+            holders.readers -= 1;
+        } else {
+            holders.writer = false;
+        }
+        drop(holders);
+        self.lock.freed.notify_all();
+    }
+}

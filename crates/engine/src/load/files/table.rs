@@ -1,0 +1,256 @@
+//! The open files of a running stream.
+
+use super::open::open;
+use super::shared::{HeldLock, PathLock, SharedFiles};
+use super::{FileKind, FilePlan, PlannedFile, works_on_paths};
+use crate::error::EngineError;
+use crate::io::OpenFile;
+use crate::load::Note;
+use crate::page_cache;
+use assay_model::job::EngineKind;
+use assay_model::load::files::FileLock;
+use assay_model::load::{Ddir, Stream};
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// The open files of a running stream, at most as many as it wants at once.
+///
+/// The table does not know the engine: whoever drives both tells the engine of
+/// files that were opened, and gets those that were closed, to flush them and
+/// tell the engine before they are dropped.
+#[derive(Debug)]
+pub(crate) struct FileTable<'a> {
+    stream: &'a Stream,
+    plan: &'a FilePlan,
+    /// By number. Apart from the rest, because each I/O looks here.
+    open: Vec<Option<OpenFile>>,
+    uses: Vec<Use>,
+    locks: Vec<Arc<PathLock>>,
+    limit: usize,
+    number_open: usize,
+    /// Counts uses, so that the least recent one can be told.
+    uses_made: u64,
+    notes: Vec<Note>,
+}
+
+/// How a file is used.
+#[derive(Clone, Copy, Debug, Default)]
+struct Use {
+    in_flight: u32,
+    last: u64,
+    opened_before: bool,
+}
+
+/// Whether one more file can be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Room {
+    /// Yes.
+    Free,
+    /// Close this one first: of those without I/O, it was used least recently.
+    Close(u32),
+    /// All have I/O in flight: wait for one.
+    Busy,
+}
+
+/// A file taken from the table. It is closed when dropped.
+#[derive(Debug)]
+pub(crate) struct Closed {
+    pub(crate) file: OpenFile,
+    /// Flush it first (`fsync_on_close`).
+    pub(crate) flush: bool,
+}
+
+impl<'a> FileTable<'a> {
+    /// A table with no file open.
+    pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &SharedFiles) -> Self {
+        let files = plan.files.len();
+        let limit = match stream.files.open_at_once as usize {
+            0 => files,
+            limit => limit.min(files),
+        };
+        let locks = match stream.files.lock {
+            FileLock::None => Vec::new(),
+            FileLock::Exclusive | FileLock::ReadWrite => plan
+                .files
+                .iter()
+                .map(|file| shared.lock_of(&file.path))
+                .collect(),
+        };
+        Self {
+            stream,
+            plan,
+            open: std::iter::repeat_with(|| None).take(files).collect(),
+            uses: vec![Use::default(); files],
+            locks,
+            limit,
+            number_open: 0,
+            uses_made: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// An open file.
+    #[inline]
+    pub(crate) fn get(&self, number: u32) -> Option<&OpenFile> {
+        self.open.get(number as usize)?.as_ref()
+    }
+
+    /// The numbers of the files that are open.
+    pub(crate) fn open_numbers(&self) -> impl Iterator<Item = u32> {
+        self.open.iter().flatten().map(|file| file.number)
+    }
+
+    /// An I/O to the file begins.
+    #[inline]
+    pub(crate) fn began(&mut self, number: u32) {
+        self.uses_made += 1;
+        let usage = &mut self.uses[number as usize];
+        usage.in_flight += 1;
+        usage.last = self.uses_made;
+    }
+
+    /// It has ended.
+    #[inline]
+    pub(crate) fn ended(&mut self, number: u32) {
+        self.uses[number as usize].in_flight -= 1;
+    }
+
+    /// Whether one more file can be opened.
+    pub(crate) fn room(&self) -> Room {
+        if self.number_open < self.limit {
+            return Room::Free;
+        }
+        self.open_numbers()
+            .filter(|&number| self.uses[number as usize].in_flight == 0)
+            .min_by_key(|&number| self.uses[number as usize].last)
+            .map_or(Room::Busy, Room::Close)
+    }
+
+    /// Opens a file, unless it is open. See to [`Self::room`] before.
+    ///
+    /// # Errors
+    /// [`EngineError::NoDirect`] where `O_DIRECT` is refused, otherwise the
+    /// kernel's answer.
+    pub(crate) fn open(&mut self, number: u32) -> Result<&OpenFile, EngineError> {
+        let index = number as usize;
+        if self.open[index].is_none() {
+            let planned = &self.plan.files[index];
+            let first = !self.uses[index].opened_before;
+            let notes = &mut self.notes;
+            let file = open(self.stream, planned, number, first, &mut |note| {
+                notes.push(note)
+            })?;
+            self.open[index] = Some(file);
+            self.number_open += 1;
+            self.uses_made += 1;
+            self.uses[index].last = self.uses_made;
+            self.uses[index].opened_before = true;
+        }
+        Ok(self.open[index].as_ref().expect("it was opened just now"))
+    }
+
+    /// Opens as many files as may be open at once, in their order; with
+    /// `pre_read`, reads the regions of all files first.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; [`EngineError::Stopped`] when `stop` was set.
+    pub(crate) fn open_first(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
+        if self.stream.files.pre_read && !works_on_paths(self.stream.engine.kind) {
+            for file in &self.plan.files {
+                pre_read(file, stop)?;
+            }
+        }
+        for file in (0..).take(self.limit) {
+            self.open(file)?;
+        }
+        Ok(())
+    }
+
+    /// What there is to tell since the last time.
+    pub(crate) fn take_notes(&mut self) -> Vec<Note> {
+        std::mem::take(&mut self.notes)
+    }
+
+    /// Takes an open file out of the table. No I/O to it may be in flight.
+    pub(crate) fn close(&mut self, number: u32) -> Option<Closed> {
+        debug_assert_eq!(self.uses[number as usize].in_flight, 0);
+        let file = self.open[number as usize].take()?;
+        self.number_open -= 1;
+        let flush = self.stream.durability.fsync_on_close && self.stream.blocks.rw.write;
+        Some(Closed { file, flush })
+    }
+
+    /// The lock of a file for an I/O, if one is wanted and free; held until it
+    /// is dropped. `Err`: somebody else has it. With I/O of this stream in
+    /// flight, take that back before waiting for it.
+    pub(crate) fn try_lock(&self, number: u32, ddir: Ddir) -> Result<Option<HeldLock>, LockBusy> {
+        match self.locks.get(number as usize) {
+            None => Ok(None),
+            Some(lock) => match lock.try_hold(self.stream.files.lock, ddir) {
+                None => Err(LockBusy),
+                held => Ok(held),
+            },
+        }
+    }
+
+    /// The same, but waits for it. Only with no I/O of this stream in flight,
+    /// or it may wait for itself.
+    pub(crate) fn lock(&self, number: u32, ddir: Ddir) -> Option<HeldLock> {
+        let lock = self.locks.get(number as usize)?;
+        Some(lock.hold(self.stream.files.lock, ddir))
+    }
+
+    /// Removes the stream's regular files. Devices are never removed.
+    ///
+    /// # Errors
+    /// When one is there but cannot be removed.
+    pub(crate) fn remove_files(&self) -> Result<(), EngineError> {
+        self.plan
+            .files
+            .iter()
+            .filter(|file| self.is_removable(file))
+            .try_for_each(|file| match fs::remove_file(&file.path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    Err(EngineError::file("remove", &file.path, error))
+                }
+                _ => Ok(()),
+            })
+    }
+
+    /// Of files that the engine only has the names of, the null engine has made
+    /// none. What is no regular file now is not removed, whatever it was.
+    fn is_removable(&self, file: &PlannedFile) -> bool {
+        let made_by_name =
+            file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
+        let is_own = file.is_regular() || made_by_name;
+        is_own && fs::metadata(&file.path).is_ok_and(|what| what.is_file())
+    }
+}
+
+/// Somebody else has the lock of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LockBusy;
+
+/// Reads a region into the page cache, through an opening of its own: the
+/// stream's may be direct.
+fn pre_read(file: &PlannedFile, stop: &AtomicBool) -> Result<(), EngineError> {
+    /// Between two looks whether to stop.
+    const PIECE: u64 = 64 << 20;
+    if matches!(file.kind, FileKind::CharDevice | FileKind::NameOnly) {
+        return Ok(());
+    }
+    let opened =
+        File::open(&file.path).map_err(|error| EngineError::file("open", &file.path, error))?;
+    let mut at = file.span.offset;
+    while at < file.span.end() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(EngineError::Stopped);
+        }
+        let piece = PIECE.min(file.span.end() - at);
+        page_cache::warm(&opened, &file.path, at, piece)?;
+        at += piece;
+    }
+    Ok(())
+}

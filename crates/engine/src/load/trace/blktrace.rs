@@ -1,0 +1,326 @@
+//! The binary trace of `blktrace(8)`, as the kernel writes it for each
+//! processor and `blkparse -d` merges it.
+//!
+//! It is a sequence of records of 48 bytes (`struct blk_io_trace` of
+//! `linux/blktrace_api.h`), in the byte order of the machine that recorded
+//! them. Only the queueing of requests is replayed: all else is what the block
+//! layer made of it.
+
+use super::{Event, EventTime, Source, TraceAction, damaged};
+use crate::error::EngineError;
+use assay_model::load::Ddir;
+use assay_model::load::trace::Trace;
+use rustix::fs::{major, makedev, minor};
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+const RECORD_BYTES: usize = 48;
+/// The first three bytes of the first word; the last one is the version.
+const MAGIC: u32 = 0x6561_7400;
+const VERSION: u32 = 7;
+/// Bytes of a sector, whatever the device says.
+const SECTOR: u64 = 512;
+
+/// What happened: the lower half of `action`.
+const QUEUED: u32 = 1;
+/// What it is about: bits of the upper half of `action`.
+const WRITE: u32 = 1 << (1 + 16);
+const FLUSH: u32 = 1 << (2 + 16);
+const NOTIFY: u32 = 1 << (10 + 16);
+const DISCARD: u32 = 1 << (13 + 16);
+
+/// The kernel's own form of a device number: 12 bits major, 20 bits minor.
+const MINOR_BITS: u32 = 20;
+
+/// The order of the bytes of a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ByteOrder {
+    Little,
+    Big,
+}
+
+impl ByteOrder {
+    /// The order in a file that begins so; `None`: it is no block trace.
+    pub(super) fn of(start: &[u8]) -> Option<Self> {
+        let first: [u8; 4] = start.get(..4)?.try_into().ok()?;
+        if u32::from_le_bytes(first) & !0xff == MAGIC {
+            Some(Self::Little)
+        } else if u32::from_be_bytes(first) & !0xff == MAGIC {
+            Some(Self::Big)
+        } else {
+            None
+        }
+    }
+
+    fn u16(self, raw: &[u8; RECORD_BYTES], at: usize) -> u16 {
+        match self {
+            Self::Little => u16::from_le_bytes(bytes(raw, at)),
+            Self::Big => u16::from_be_bytes(bytes(raw, at)),
+        }
+    }
+
+    fn u32(self, raw: &[u8; RECORD_BYTES], at: usize) -> u32 {
+        match self {
+            Self::Little => u32::from_le_bytes(bytes(raw, at)),
+            Self::Big => u32::from_be_bytes(bytes(raw, at)),
+        }
+    }
+
+    fn u64(self, raw: &[u8; RECORD_BYTES], at: usize) -> u64 {
+        match self {
+            Self::Little => u64::from_le_bytes(bytes(raw, at)),
+            Self::Big => u64::from_be_bytes(bytes(raw, at)),
+        }
+    }
+}
+
+/// `N` bytes of a record, from `at`.
+fn bytes<const N: usize>(raw: &[u8; RECORD_BYTES], at: usize) -> [u8; N] {
+    std::array::from_fn(|index| raw[at + index])
+}
+
+/// The fields of a record that matter here.
+struct Record {
+    magic: u32,
+    time_ns: u64,
+    sector: u64,
+    bytes: u32,
+    action: u32,
+    device: u32,
+    /// Length of what follows the record and is not needed.
+    extra_bytes: u16,
+}
+
+impl Record {
+    fn parse(raw: &[u8; RECORD_BYTES], order: ByteOrder) -> Self {
+        // `sequence` stands at 4, `pid` at 32, `cpu` at 40, `error` at 44.
+        Self {
+            magic: order.u32(raw, 0),
+            time_ns: order.u64(raw, 8),
+            sector: order.u64(raw, 16),
+            bytes: order.u32(raw, 24),
+            action: order.u32(raw, 28),
+            device: order.u32(raw, 36),
+            extra_bytes: order.u16(raw, 46),
+        }
+    }
+}
+
+/// A block trace under way.
+pub(super) struct BlktraceSource<R> {
+    input: R,
+    path: PathBuf,
+    order: ByteOrder,
+    /// All I/O goes there: devices need not be found.
+    redirect: Option<PathBuf>,
+    /// Lengths are rounded up to it: a device with larger sectors than the
+    /// recorded one takes no shorter ones.
+    align: u32,
+    /// From 1.
+    record_number: u64,
+    files: Vec<PathBuf>,
+    /// The device of each file.
+    devices: Vec<u32>,
+    /// A record may stand for two events.
+    waiting: VecDeque<Event>,
+}
+
+impl<R: Read> BlktraceSource<R> {
+    pub(super) fn new(input: R, path: &Path, order: ByteOrder, options: &Trace) -> Self {
+        Self {
+            input,
+            path: path.to_owned(),
+            order,
+            redirect: options.redirect.clone(),
+            align: options.align.max(1),
+            record_number: 0,
+            files: Vec::new(),
+            devices: Vec::new(),
+            waiting: VecDeque::new(),
+        }
+    }
+
+    fn bad(&self, problem: &str) -> EngineError {
+        damaged(
+            &self.path,
+            format!("record {}: {problem}", self.record_number),
+        )
+    }
+
+    fn failed(&self, source: io::Error) -> EngineError {
+        if source.kind() == io::ErrorKind::UnexpectedEof {
+            return self.bad("the file ends in the middle of it");
+        }
+        EngineError::file("read the trace", &self.path, source)
+    }
+
+    fn read_record(&mut self) -> Result<Option<Record>, EngineError> {
+        self.record_number += 1;
+        let mut raw = [0; RECORD_BYTES];
+        let first = loop {
+            match self.input.read(&mut raw[..1]) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                answer => break answer,
+            }
+        };
+        if first.map_err(|error| self.failed(error))? == 0 {
+            return Ok(None);
+        }
+        self.input
+            .read_exact(&mut raw[1..])
+            .map_err(|error| self.failed(error))?;
+        let record = Record::parse(&raw, self.order);
+        if record.magic & !0xff != MAGIC {
+            return Err(self.bad(&format!("does not begin as one ({:#010x})", record.magic)));
+        }
+        if record.magic & 0xff != VERSION {
+            return Err(self.bad(&format!(
+                "version {} instead of {VERSION}",
+                record.magic & 0xff
+            )));
+        }
+        let extra = u64::from(record.extra_bytes);
+        let skipped = io::copy(&mut (&mut self.input).take(extra), &mut io::sink());
+        if skipped.map_err(|error| self.failed(error))? < extra {
+            return Err(self.failed(io::ErrorKind::UnexpectedEof.into()));
+        }
+        Ok(Some(record))
+    }
+
+    /// Puts the events of a record into `waiting`: none, if it is not about the
+    /// queueing of a request.
+    fn events_of(&mut self, record: &Record) -> Result<(), EngineError> {
+        if record.action & 0xffff != QUEUED || record.action & NOTIFY != 0 {
+            return Ok(());
+        }
+        let flush = record.action & (FLUSH | DISCARD) == FLUSH;
+        if record.bytes == 0 && !flush {
+            return Ok(());
+        }
+        let offset = record.sector.checked_mul(SECTOR);
+        let length = record.bytes.checked_next_multiple_of(self.align);
+        let (Some(offset), Some(length)) = (offset, length) else {
+            return Err(self.bad(&format!(
+                "{} bytes at sector {} are no I/O",
+                record.bytes, record.sector
+            )));
+        };
+        let file = self.file_of(record.device)?;
+        let ddir = if record.action & DISCARD != 0 {
+            Ddir::Trim
+        } else if record.action & WRITE != 0 {
+            Ddir::Write
+        } else {
+            Ddir::Read
+        };
+        // A write may ask for a flush before it. (fio replays only the flush
+        // then.)
+        let flush = flush.then_some(TraceAction::Sync);
+        let io = (record.bytes > 0).then_some(TraceAction::Io {
+            ddir,
+            offset,
+            length,
+        });
+        let time = EventTime::At(record.time_ns);
+        let events = flush.into_iter().chain(io);
+        self.waiting
+            .extend(events.map(|action| Event { file, action, time }));
+        Ok(())
+    }
+
+    /// Number of the file that stands for a device.
+    fn file_of(&mut self, device: u32) -> Result<usize, EngineError> {
+        if let Some(known) = self.devices.iter().position(|&d| d == device) {
+            return Ok(known);
+        }
+        let path = match &self.redirect {
+            Some(path) => path.clone(),
+            None => {
+                let (major, minor) = (device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1));
+                device_node(Path::new("/dev"), major, minor).ok_or_else(|| {
+                    self.bad(&format!(
+                        "there is no device {major}:{minor} here: name the one to use \
+                         (replay_redirect)"
+                    ))
+                })?
+            }
+        };
+        self.devices.push(device);
+        self.files.push(path);
+        Ok(self.devices.len() - 1)
+    }
+}
+
+impl<R: Read> Source for BlktraceSource<R> {
+    fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
+        loop {
+            if let Some(event) = self.waiting.pop_front() {
+                return Ok(Some(event));
+            }
+            let Some(record) = self.read_record()? else {
+                return Ok(None);
+            };
+            self.events_of(&record)?;
+        }
+    }
+
+    fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+}
+
+/// The block device of that number below `folder`, which is `/dev`.
+fn device_node(folder: &Path, major_number: u32, minor_number: u32) -> Option<PathBuf> {
+    let wanted = makedev(major_number, minor_number);
+    debug_assert!(major(wanted) == major_number && minor(wanted) == minor_number);
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        for entry in entries {
+            // Of the entry itself: links lead to what is found anyhow.
+            let Ok(metadata) = entry.metadata() else {
+                continue;
+            };
+            if metadata.is_dir() {
+                folders.push(entry.path());
+            } else if metadata.file_type().is_block_device() && metadata.rdev() == wanted {
+                return Some(entry.path());
+            }
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_byte_order_shows_in_the_magic_number() {
+        let start = MAGIC | VERSION;
+        assert_eq!(ByteOrder::of(&start.to_le_bytes()), Some(ByteOrder::Little));
+        assert_eq!(ByteOrder::of(&start.to_be_bytes()), Some(ByteOrder::Big));
+        assert_eq!(ByteOrder::of(b"fio version 3 iolog"), None);
+        assert_eq!(ByteOrder::of(&[7, 0x74]), None);
+    }
+
+    #[test]
+    fn a_device_is_found_by_its_number() {
+        let mut nodes = std::fs::read_dir("/dev").unwrap().flatten();
+        let Some((path, rdev)) = nodes.find_map(|entry| {
+            let metadata = entry.metadata().ok()?;
+            metadata
+                .file_type()
+                .is_block_device()
+                .then(|| (entry.path(), metadata.rdev()))
+        }) else {
+            assay_testkit::skip("there is no block device in /dev");
+            return;
+        };
+        let found = device_node(Path::new("/dev"), major(rdev), minor(rdev)).unwrap();
+        assert_eq!(found.metadata().unwrap().rdev(), rdev, "{path:?}");
+        assert_eq!(device_node(Path::new("/dev"), 4_000, 1), None);
+    }
+}

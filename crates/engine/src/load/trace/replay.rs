@@ -1,0 +1,153 @@
+//! What the replay options make of the events of a trace.
+
+use super::{Event, EventTime, Source, TraceAction, TraceStep};
+use crate::error::EngineError;
+use assay_model::load::trace::Trace;
+use std::path::{Path, PathBuf};
+
+/// Where all I/O goes with `replay_redirect`.
+const REDIRECTED: usize = 0;
+
+/// The steps of a trace, one after the other.
+pub(super) struct Replay {
+    source: Box<dyn Source + Send>,
+    options: Trace,
+    /// Time of the latest event and of the latest step; `None`: there was none
+    /// yet.
+    now_ns: Option<u64>,
+    stepped_ns: u64,
+    /// Which files are open.
+    open: Vec<bool>,
+    /// Had to wait for the opening of its file.
+    held: Option<TraceStep>,
+}
+
+impl Replay {
+    pub(super) fn new(source: Box<dyn Source + Send>, options: &Trace) -> Self {
+        Self {
+            source,
+            options: options.clone(),
+            now_ns: None,
+            stepped_ns: 0,
+            open: Vec::new(),
+            held: None,
+        }
+    }
+
+    /// Files of all steps so far.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        match &self.options.redirect {
+            Some(path) => vec![path.clone()],
+            None => self.source.files().to_vec(),
+        }
+    }
+
+    /// The next step; `None` at the end.
+    pub(super) fn next_step(&mut self) -> Result<Option<TraceStep>, EngineError> {
+        if let Some(held) = self.held.take() {
+            return Ok(Some(held));
+        }
+        while let Some(event) = self.source.next_event()? {
+            self.advance(event.time);
+            if let Some(step) = self.step_for(&event) {
+                return Ok(Some(step));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Follows the trace's clock. A clock that goes back stands still until it
+    /// is where it was.
+    fn advance(&mut self, time: EventTime) {
+        let now_ns = match (time, self.now_ns) {
+            (EventTime::At(at_ns), Some(now_ns)) => now_ns.max(at_ns),
+            (EventTime::At(at_ns), None) => {
+                self.stepped_ns = at_ns;
+                at_ns
+            }
+            (EventTime::After(wait_ns), now_ns) => now_ns.unwrap_or(0).saturating_add(wait_ns),
+        };
+        self.now_ns = Some(now_ns);
+    }
+
+    /// The step for an event; `None` if it is left out. Its time then counts
+    /// for the next one.
+    fn step_for(&mut self, event: &Event) -> Option<TraceStep> {
+        let file = match self.options.redirect {
+            Some(_) => REDIRECTED,
+            None => event.file,
+        };
+        if self.open.len() <= file {
+            self.open.resize(file + 1, false);
+        }
+        let action = match event.action {
+            TraceAction::Open if self.open[file] => return None,
+            TraceAction::Close if !self.open[file] => return None,
+            TraceAction::Sync | TraceAction::Datasync if self.options.skip_sync => return None,
+            TraceAction::Io { ddir, .. } if self.options.skip[ddir] => return None,
+            action => self.placed(action),
+        };
+        let was_open = self.open[file];
+        self.open[file] = action != TraceAction::Close;
+        let delay_ns = self.delay();
+        let step = |action, delay_ns| TraceStep {
+            file,
+            action,
+            delay_ns,
+        };
+        if was_open || action == TraceAction::Open {
+            return Some(step(action, delay_ns));
+        }
+        self.held = Some(step(action, 0));
+        Some(step(TraceAction::Open, delay_ns))
+    }
+
+    /// An I/O at its place by scale and alignment.
+    fn placed(&self, action: TraceAction) -> TraceAction {
+        let TraceAction::Io {
+            ddir,
+            offset,
+            length,
+        } = action
+        else {
+            return action;
+        };
+        let scaled = offset / u64::from(self.options.scale.max(1));
+        let align = u64::from(self.options.align.max(1));
+        TraceAction::Io {
+            ddir,
+            offset: scaled - scaled % align,
+            length,
+        }
+    }
+
+    /// Time since the step before, as it is replayed. At 200 percent of the
+    /// rate, it is half.
+    fn delay(&mut self) -> u64 {
+        let now_ns = self.now_ns.unwrap_or(0);
+        let passed_ns = now_ns.saturating_sub(self.stepped_ns);
+        self.stepped_ns = now_ns;
+        if self.options.no_stall {
+            return 0;
+        }
+        let percent = u128::from(self.options.time_scale_percent.max(1));
+        u64::try_from(u128::from(passed_ns) * 100 / percent).unwrap_or(u64::MAX)
+    }
+}
+
+/// Whether the options make sense.
+pub(super) fn check(options: &Trace, path: &Path) -> Result<(), EngineError> {
+    if options.align > 0 && !options.align.is_power_of_two() {
+        return Err(super::damaged(
+            path,
+            format!("replay_align={} is not a power of two", options.align),
+        ));
+    }
+    if options.time_scale_percent == 0 {
+        return Err(super::damaged(
+            path,
+            "replay_time_scale=0 would never end: 100 is the original speed".to_owned(),
+        ));
+    }
+    Ok(())
+}

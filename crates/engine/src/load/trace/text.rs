@@ -1,0 +1,222 @@
+//! fio's iolog: text, one event a line.
+//!
+//! The first line names the version. Then follow `FILE ACTION` for files (add,
+//! open, close) and `FILE ACTION OFFSET LENGTH` for I/O (read, write, trim,
+//! sync, datasync). Version 3 puts the time in microseconds in front of each;
+//! version 2 has `FILE wait MICROSECONDS 0` instead.
+
+use super::{Event, EventTime, Source, TraceAction, damaged};
+use crate::error::EngineError;
+use assay_model::load::Ddir;
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::io::{BufRead, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// Longer lines are no iolog: a path has at most 4096 bytes.
+const LONGEST_LINE: u64 = 8192;
+/// Shorter waits are left out, as fio documents it (µs).
+const SHORTEST_WAIT: u64 = 100;
+
+/// An iolog under way.
+pub(super) struct TextSource<R> {
+    input: R,
+    path: PathBuf,
+    version: Version,
+    line: Vec<u8>,
+    /// From 1.
+    line_number: u64,
+    files: Vec<PathBuf>,
+    numbers: HashMap<Vec<u8>, usize>,
+    /// Version 2: waits since the last event (ns).
+    waited_ns: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    Two,
+    Three,
+}
+
+/// A line without its time.
+enum Line {
+    Nothing,
+    /// In microseconds.
+    Wait(u64),
+    Event(usize, TraceAction),
+}
+
+impl<R: BufRead> TextSource<R> {
+    /// Reads the first line.
+    pub(super) fn open(input: R, path: &Path) -> Result<Self, EngineError> {
+        let mut source = Self {
+            input,
+            path: path.to_owned(),
+            version: Version::Three,
+            line: Vec::new(),
+            line_number: 0,
+            files: Vec::new(),
+            numbers: HashMap::new(),
+            waited_ns: 0,
+        };
+        source.read_line()?;
+        source.version = match source.line.trim_ascii_end() {
+            b"fio version 2 iolog" => Version::Two,
+            b"fio version 3 iolog" => Version::Three,
+            _ => {
+                return Err(source.bad(
+                    "neither a blktrace file nor an iolog of version 2 or 3 \
+                     ('fio version 3 iolog')",
+                ));
+            }
+        };
+        Ok(source)
+    }
+
+    /// Whether there was one more line.
+    fn read_line(&mut self) -> Result<bool, EngineError> {
+        self.line.clear();
+        self.line_number += 1;
+        let read = (&mut self.input)
+            .take(LONGEST_LINE)
+            .read_until(b'\n', &mut self.line)
+            .map_err(|source| EngineError::file("read the trace", &self.path, source))?;
+        if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
+            return Err(self.bad(&format!("longer than {LONGEST_LINE} bytes")));
+        }
+        Ok(read > 0)
+    }
+
+    fn bad(&self, problem: &str) -> EngineError {
+        damaged(&self.path, format!("line {}: {problem}", self.line_number))
+    }
+
+    /// The event in the current line, if it is one.
+    fn parse(&mut self) -> Result<Option<Event>, EngineError> {
+        let line = std::mem::take(&mut self.line);
+        let event = self.parse_fields(&line);
+        self.line = line;
+        event.map_err(|problem| self.bad(&problem))
+    }
+
+    fn parse_fields(&mut self, line: &[u8]) -> Result<Option<Event>, String> {
+        let mut fields = line
+            .split(u8::is_ascii_whitespace)
+            .filter(|field| !field.is_empty());
+        let stamp = match self.version {
+            Version::Two => None,
+            Version::Three => match fields.next() {
+                None => return Ok(None),
+                Some(field) => Some(number(field, "time")?.saturating_mul(1_000)),
+            },
+        };
+        let fields: Vec<&[u8]> = fields.take(5).collect();
+        let (file, action) = match self.parse_action(&fields)? {
+            Line::Nothing => return Ok(None),
+            Line::Wait(micros) => {
+                if micros >= SHORTEST_WAIT {
+                    let wait_ns = micros.saturating_mul(1_000);
+                    self.waited_ns = self.waited_ns.saturating_add(wait_ns);
+                }
+                return Ok(None);
+            }
+            Line::Event(file, action) => (file, action),
+        };
+        let time = match stamp {
+            Some(at_ns) => EventTime::At(at_ns),
+            None => EventTime::After(std::mem::take(&mut self.waited_ns)),
+        };
+        Ok(Some(Event { file, action, time }))
+    }
+
+    /// What stands behind the time.
+    fn parse_action(&mut self, fields: &[&[u8]]) -> Result<Line, String> {
+        match *fields {
+            [] if self.version == Version::Two => Ok(Line::Nothing),
+            [name, b"add"] => {
+                self.add(name);
+                Ok(Line::Nothing)
+            }
+            [name, b"open"] => Ok(Line::Event(self.number_of(name)?, TraceAction::Open)),
+            [name, b"close"] => Ok(Line::Event(self.number_of(name)?, TraceAction::Close)),
+            [_, action] => Err(format!(
+                "unknown action '{}': add, open and close stand alone, others need offset and length",
+                action.escape_ascii()
+            )),
+            [_, b"wait", time, _] if self.version == Version::Two => {
+                Ok(Line::Wait(number(time, "wait")?))
+            }
+            [_, b"wait", ..] => Err("version 3 has times and no 'wait'".to_owned()),
+            [name, action, offset, length] => {
+                let offset = number(offset, "offset")?;
+                let action = io_action(action, offset, number(length, "length")?)?;
+                Ok(Line::Event(self.number_of(name)?, action))
+            }
+            _ => Err(match self.version {
+                Version::Two => "expected FILE ACTION [OFFSET LENGTH]".to_owned(),
+                Version::Three => "expected TIME FILE ACTION [OFFSET LENGTH]".to_owned(),
+            }),
+        }
+    }
+
+    fn add(&mut self, name: &[u8]) {
+        if !self.numbers.contains_key(name) {
+            self.numbers.insert(name.to_vec(), self.files.len());
+            self.files.push(PathBuf::from(OsStr::from_bytes(name)));
+        }
+    }
+
+    fn number_of(&self, name: &[u8]) -> Result<usize, String> {
+        self.numbers.get(name).copied().ok_or_else(|| {
+            let name = name.escape_ascii();
+            format!("no earlier line adds the file '{name}' ('{name} add')")
+        })
+    }
+}
+
+impl<R: BufRead> Source for TextSource<R> {
+    fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
+        while self.read_line()? {
+            if let Some(event) = self.parse()? {
+                return Ok(Some(event));
+            }
+        }
+        Ok(None)
+    }
+
+    fn files(&self) -> &[PathBuf] {
+        &self.files
+    }
+}
+
+/// An action on bytes of a file. Flushes have an offset and a length too, which
+/// mean nothing.
+fn io_action(action: &[u8], offset: u64, length: u64) -> Result<TraceAction, String> {
+    let ddir = match action {
+        b"read" => Ddir::Read,
+        b"write" => Ddir::Write,
+        b"trim" => Ddir::Trim,
+        b"sync" => return Ok(TraceAction::Sync),
+        b"datasync" => return Ok(TraceAction::Datasync),
+        _ => {
+            return Err(format!(
+                "unknown action '{}': read, write, trim, sync, datasync or wait",
+                action.escape_ascii()
+            ));
+        }
+    };
+    let length = u32::try_from(length).map_err(|_| format!("length {length} is above 4 GiB"))?;
+    Ok(TraceAction::Io {
+        ddir,
+        offset,
+        length,
+    })
+}
+
+fn number(field: &[u8], what: &str) -> Result<u64, String> {
+    std::str::from_utf8(field)
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .ok_or_else(|| format!("{what} '{}' is not a number", field.escape_ascii()))
+}

@@ -1,0 +1,296 @@
+//! Checking that a device returns what was written to it.
+//!
+//! Every block, or every `interval` of it, begins with a header that says
+//! which block it is, when and as which write it was written, and a checksum
+//! of what follows. Headers are laid out as fio 3.33 has them, so that each of
+//! the two can check what the other wrote. (The one exception is SHA-512, see
+//! [`checksum`].)
+
+mod checksum;
+mod dump;
+mod header;
+mod pool;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use pool::{Check, CheckPool, Checked};
+pub(crate) use state::{InFlight, State};
+
+use crate::buffer::fill_random;
+use crate::content::pattern;
+use assay_model::load::content::Pattern;
+use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::rng::SplitMix64;
+use header::Header;
+use thiserror::Error;
+
+/// Prepares blocks for a later check, and checks them.
+#[derive(Debug)]
+pub(crate) struct Verifier {
+    kind: VerifyKind,
+    interval: usize,
+    /// Where in the interval the header lies.
+    place: usize,
+    pattern: Pattern,
+    thread: u16,
+}
+
+/// What the headers of a block will say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Mark {
+    /// Of the block, in its file.
+    pub(crate) offset: u64,
+    /// Names the random content. Any number does; it is drawn for each write.
+    pub(crate) seed: u64,
+    /// The how many-th write of its stream. Headers keep the lowest 16 bits.
+    pub(crate) number: u64,
+    /// When it was written: seconds and nanoseconds.
+    pub(crate) time: (u32, u32),
+}
+
+/// What is known of a block that was read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Expected {
+    /// Of the block, in its file.
+    pub(crate) offset: u64,
+    /// The write that must be found, if it is known: see [`Mark::number`].
+    pub(crate) number: Option<u64>,
+    /// See [`Mark::seed`].
+    pub(crate) seed: Option<u64>,
+}
+
+/// A block is not what was written.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{length} bytes at offset {offset}: {what}")]
+pub(crate) struct Mismatch {
+    /// Where in the file the differing interval starts.
+    pub(crate) offset: u64,
+    /// Its length in bytes.
+    pub(crate) length: u32,
+    /// What differs, what was found and what was expected.
+    pub(crate) what: String,
+}
+
+impl Verifier {
+    /// For the blocks of one stream; `thread` is its number in the headers.
+    pub(crate) fn new(spec: &Verify, thread: u16) -> Self {
+        let header = header_bytes(spec.kind);
+        Self {
+            kind: spec.kind,
+            interval: spec.interval as usize,
+            // A header that overlapped its own place could not be put back.
+            place: match spec.offset as usize {
+                0 => 0,
+                place => place.max(header),
+            },
+            pattern: spec.pattern.clone(),
+            thread,
+        }
+    }
+
+    /// Size of a header with its checksum.
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the longest header has 168 bytes"
+    )]
+    pub(crate) fn header_bytes(&self) -> u32 {
+        header_bytes(self.kind) as u32
+    }
+
+    /// The smallest block, or interval of a block, that has room for a header
+    /// at its place and for a byte to check.
+    pub(crate) fn smallest_interval(&self) -> u64 {
+        (self.place + header_bytes(self.kind) + 1) as u64
+    }
+
+    /// Makes a block ready to be written: content and headers. (With
+    /// [`VerifyKind::Null`] the content is not touched.)
+    pub(crate) fn stamp(&self, block: &mut [u8], mark: Mark) {
+        if self.kind == VerifyKind::Null {
+            return;
+        }
+        if self.pattern.bytes.is_empty() {
+            fill_random(block, &mut SplitMix64::new(mark.seed));
+        } else {
+            pattern::fill(block, &self.pattern, mark.offset);
+        }
+        if self.kind == VerifyKind::Pattern {
+            return;
+        }
+        let interval = self.interval_of(block.len());
+        let mut header = Header {
+            kind: header::code(self.kind),
+            length: length_u32(interval),
+            seed: mark.seed,
+            offset: mark.offset,
+            time: mark.time,
+            thread: self.thread,
+            number: low_16_bits(mark.number),
+        };
+        for piece in block.chunks_mut(interval) {
+            self.put_header(piece, header);
+            header.offset = header.offset.wrapping_add(interval as u64);
+        }
+    }
+
+    /// Checks a block that was read. It is changed while that is done, but is
+    /// as before afterwards.
+    pub(crate) fn check(&self, block: &mut [u8], expected: Expected) -> Result<(), Mismatch> {
+        let interval = self.interval_of(block.len());
+        let length = block.len();
+        match self.kind {
+            VerifyKind::Null => return Ok(()),
+            VerifyKind::Pattern => {
+                return self
+                    .check_pattern(block, 0, expected.offset)
+                    .map_err(|what| mismatch(expected.offset, length, what));
+            }
+            _ => {}
+        }
+        for (i, piece) in block.chunks_mut(interval).enumerate() {
+            let skip = i * interval;
+            self.swap_header(piece);
+            let answer = self.check_interval(piece, skip, expected);
+            self.swap_header(piece);
+            answer.map_err(|what| mismatch(expected.offset + skip as u64, piece.len(), what))?;
+        }
+        Ok(())
+    }
+
+    /// How far apart the headers of a block of `length` are: the interval asked
+    /// for, where the block is a multiple of it.
+    fn interval_of(&self, length: usize) -> usize {
+        if self.interval > 0 && length.is_multiple_of(self.interval) {
+            self.interval
+        } else {
+            length
+        }
+        .max(1)
+    }
+
+    /// Puts the header where it belongs, or back to the front.
+    fn swap_header(&self, piece: &mut [u8]) {
+        let length = header_bytes(self.kind);
+        if self.place > 0 && piece.len() >= self.place + length {
+            let (front, back) = piece.split_at_mut(self.place);
+            front[..length].swap_with_slice(&mut back[..length]);
+        }
+    }
+
+    fn put_header(&self, piece: &mut [u8], header: Header) {
+        if piece.len() < header_bytes(self.kind) {
+            return; // Too small, which the check will say.
+        }
+        let (head, data) = piece.split_at_mut(header_bytes(self.kind));
+        let (common, sum) = head.split_at_mut(header::BYTES);
+        common.copy_from_slice(&header.encode());
+        checksum::write(self.kind, data, sum);
+        self.swap_header(piece);
+    }
+
+    /// `piece` starts with its header, `skip` bytes behind the block's start.
+    fn check_interval(&self, piece: &[u8], skip: usize, expected: Expected) -> Result<(), String> {
+        let Some((head, data)) = piece.split_at_checked(header_bytes(self.kind)) else {
+            return Err(format!(
+                "too few for a header, which takes {}",
+                header_bytes(self.kind)
+            ));
+        };
+        let (common, sum) = head.split_at(header::BYTES);
+        let header = Header::decode(common)?;
+        self.check_header(header, piece.len(), expected.offset + skip as u64)?;
+        check_write(header, expected)?;
+        match self.kind {
+            VerifyKind::Header | VerifyKind::PatternHeader => {
+                self.check_pattern(data, skip + head.len(), expected.offset)
+            }
+            kind => checksum::check(kind, data, sum),
+        }
+    }
+
+    fn check_header(&self, header: Header, length: usize, offset: u64) -> Result<(), String> {
+        if !header::is_code_of(header.kind, self.kind) {
+            return Err(format!(
+                "the header is of another kind of check: found {}, expected {} ({})",
+                header.kind,
+                header::code(self.kind),
+                checksum::name(self.kind),
+            ));
+        }
+        if header.length as usize != length {
+            return Err(format!(
+                "the header is of a block of another length: found {}, expected {length}",
+                header.length
+            ));
+        }
+        if header.offset != offset {
+            return Err(format!(
+                "the header is of a block at another offset: found {}, expected {offset}",
+                header.offset
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_pattern(&self, data: &[u8], skip: usize, offset: u64) -> Result<(), String> {
+        match pattern::first_difference(data, skip, &self.pattern, offset) {
+            None => Ok(()),
+            Some(difference) => Err(format!(
+                "byte {} of the block differs from the pattern: found {:02x}, expected {:02x}",
+                skip + difference.at,
+                difference.found,
+                difference.expected
+            )),
+        }
+    }
+}
+
+/// Whether it is the very write that was expected.
+fn check_write(header: Header, expected: Expected) -> Result<(), String> {
+    if let Some(number) = expected.number
+        && header.number != low_16_bits(number)
+    {
+        return Err(format!(
+            "the header is of another write: found number {}, expected {}",
+            header.number,
+            low_16_bits(number)
+        ));
+    }
+    if let Some(seed) = expected.seed
+        && header.seed != seed
+    {
+        return Err(format!(
+            "the header is of another write: found seed {:016x}, expected {seed:016x}",
+            header.seed
+        ));
+    }
+    Ok(())
+}
+
+fn header_bytes(kind: VerifyKind) -> usize {
+    match kind {
+        VerifyKind::Pattern | VerifyKind::Null => 0,
+        kind => header::BYTES + checksum::bytes(kind),
+    }
+}
+
+fn mismatch(offset: u64, length: usize, what: String) -> Mismatch {
+    Mismatch {
+        offset,
+        length: length_u32(length),
+        what,
+    }
+}
+
+fn length_u32(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "headers have room for 16 bits"
+)]
+const fn low_16_bits(number: u64) -> u16 {
+    number as u16
+}

@@ -1,0 +1,274 @@
+//! Threads that check blocks, so that the stream can go on reading
+//! (`verify_async`).
+
+use super::{Expected, Mismatch, Verifier};
+use crate::buffer::IoBuf;
+use crate::error::EngineError;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+/// Blocks that may be in the pool for each of its threads.
+const BLOCKS_PER_THREAD: usize = 8;
+
+/// A block to check.
+#[derive(Debug)]
+pub(crate) struct Check {
+    pub(crate) buf: IoBuf,
+    /// Of the block; its buffer may be longer.
+    pub(crate) length: u32,
+    pub(crate) expected: Expected,
+    /// The caller's own mark.
+    pub(crate) tag: u64,
+}
+
+/// A block that was checked.
+#[derive(Debug)]
+pub(crate) struct Checked {
+    pub(crate) check: Check,
+    pub(crate) result: Result<(), Mismatch>,
+}
+
+/// Threads that check blocks.
+#[derive(Debug)]
+pub(crate) struct CheckPool {
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// There is work, or there will be none any more.
+    work: Condvar,
+    /// A block was checked.
+    done: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: VecDeque<Check>,
+    done: Vec<Checked>,
+    /// Blocks taken in and not yet given back.
+    inside: usize,
+    closed: bool,
+}
+
+impl Shared {
+    /// A thread that panicked left nothing half done: a block is either in the
+    /// queue or not.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl CheckPool {
+    /// Starts `threads` threads (at least one), on the given processors only
+    /// (none: on any).
+    ///
+    /// # Errors
+    /// There are not so many threads to be had, or not those processors.
+    pub(crate) fn new(
+        threads: u32,
+        cpus: &[u32],
+        verifier: &Arc<Verifier>,
+    ) -> Result<Self, EngineError> {
+        let number = threads.max(1);
+        let failed = |source| EngineError::Threads { number, source };
+        let cpus = cpu_set(cpus).map_err(failed)?;
+        let mut pool = Self {
+            shared: Arc::default(),
+            threads: Vec::new(),
+        };
+        for _ in 0..number {
+            let (shared, verifier) = (Arc::clone(&pool.shared), Arc::clone(verifier));
+            let thread = std::thread::Builder::new()
+                .name("assay-verify".to_owned())
+                .spawn(move || {
+                    if let Some(cpus) = cpus {
+                        // The set was tried before; a processor that has gone
+                        // since is no reason to leave blocks unchecked.
+                        let _ = sched_setaffinity(None, &cpus);
+                    }
+                    check_all(&shared, &verifier);
+                })
+                .map_err(failed)?;
+            pool.threads.push(thread);
+        }
+        Ok(pool)
+    }
+
+    /// Takes a block in, or gives it back if the pool is full: then take out
+    /// what is done first.
+    pub(crate) fn submit(&self, check: Check) -> Result<(), Check> {
+        let mut state = self.shared.state();
+        if state.inside >= BLOCKS_PER_THREAD * self.threads.len() {
+            return Err(check);
+        }
+        state.inside += 1;
+        state.waiting.push_back(check);
+        drop(state);
+        self.shared.work.notify_one();
+        Ok(())
+    }
+
+    /// The blocks that are checked by now.
+    pub(crate) fn take_done(&self) -> Vec<Checked> {
+        take_done(&mut self.shared.state())
+    }
+
+    /// Waits until a block is checked; empty if there is none in the pool.
+    pub(crate) fn wait_done(&self) -> Vec<Checked> {
+        let idle = |state: &mut State| state.done.is_empty() && state.inside > 0;
+        let state = self.shared.done.wait_while(self.shared.state(), idle);
+        take_done(&mut state.unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for CheckPool {
+    fn drop(&mut self) {
+        self.shared.state().closed = true;
+        self.shared.work.notify_all();
+        for thread in self.threads.drain(..) {
+            // A panic was reported by the thread itself.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn take_done(state: &mut State) -> Vec<Checked> {
+    let done = std::mem::take(&mut state.done);
+    state.inside -= done.len();
+    done
+}
+
+/// Checks blocks until the pool is closed.
+fn check_all(shared: &Shared, verifier: &Verifier) {
+    let idle = |state: &mut State| state.waiting.is_empty() && !state.closed;
+    loop {
+        let state = shared.work.wait_while(shared.state(), idle);
+        let mut state = state.unwrap_or_else(PoisonError::into_inner);
+        if state.closed {
+            return;
+        }
+        let Some(mut check) = state.waiting.pop_front() else {
+            continue;
+        };
+        drop(state);
+        let block = &mut check.buf.block_mut()[..check.length as usize];
+        let result = verifier.check(block, check.expected);
+        shared.state().done.push(Checked { check, result });
+        shared.done.notify_one();
+    }
+}
+
+/// The set of these processors, once it is known that threads may run there.
+fn cpu_set(cpus: &[u32]) -> io::Result<Option<CpuSet>> {
+    if cpus.is_empty() {
+        return Ok(None);
+    }
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu as usize >= CpuSet::MAX_CPU {
+            return Err(io::Error::other(format!("there is no processor {cpu}")));
+        }
+        set.set(cpu as usize);
+    }
+    // Tried on a thread of its own: the caller stays where it is.
+    let tried = std::thread::scope(|scope| {
+        let attempt = std::thread::Builder::new().spawn_scoped(scope, || {
+            sched_setaffinity(None, &set).map_err(io::Error::from)
+        })?;
+        attempt.join().unwrap_or(Ok(()))
+    });
+    tried.map(|()| Some(set))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::Mark;
+    use assay_model::load::verify::{Verify, VerifyKind};
+
+    fn verifier() -> Arc<Verifier> {
+        Arc::new(Verifier::new(&Verify::new(VerifyKind::Crc32c), 0))
+    }
+
+    /// A block whose mark is its tag; every tenth one is damaged.
+    fn check(verifier: &Verifier, tag: u64) -> Check {
+        let mut buf = IoBuf::zeroed(8192);
+        let mark = Mark {
+            offset: tag * 4096,
+            seed: tag,
+            ..Mark::default()
+        };
+        let block = &mut buf.block_mut()[..4096];
+        verifier.stamp(block, mark);
+        if tag % 10 == 3 {
+            block[100] ^= 1;
+        }
+        Check {
+            buf,
+            length: 4096,
+            expected: Expected {
+                offset: mark.offset,
+                ..Expected::default()
+            },
+            tag,
+        }
+    }
+
+    #[test]
+    fn every_block_comes_back_with_its_own_answer_and_few_are_inside() {
+        let verifier = verifier();
+        let pool = CheckPool::new(3, &[0], &verifier).unwrap();
+        let mut seen = vec![false; 1000];
+        let mut inside = 0;
+        let mut take = |done: Vec<Checked>, inside: &mut usize| {
+            for Checked { check, result } in done {
+                *inside -= 1;
+                assert_eq!(result.is_err(), check.tag % 10 == 3, "{}", check.tag);
+                let slot = &mut seen[usize::try_from(check.tag).unwrap()];
+                assert!(!std::mem::replace(slot, true));
+            }
+        };
+        for tag in 0..1000 {
+            let mut waiting = Some(check(&verifier, tag));
+            while let Some(check) = waiting.take() {
+                match pool.submit(check) {
+                    Ok(()) => inside += 1,
+                    Err(check) => {
+                        assert_eq!(inside, 3 * BLOCKS_PER_THREAD);
+                        waiting = Some(check);
+                        take(pool.wait_done(), &mut inside);
+                    }
+                }
+            }
+            take(pool.take_done(), &mut inside);
+        }
+        while inside > 0 {
+            take(pool.wait_done(), &mut inside);
+        }
+        assert!(pool.wait_done().is_empty());
+        assert!(seen.iter().all(|&seen| seen));
+    }
+
+    #[test]
+    fn a_pool_that_is_dropped_with_work_inside_ends() {
+        let verifier = verifier();
+        let pool = CheckPool::new(1, &[], &verifier).unwrap();
+        for tag in 0..5 {
+            assert!(pool.submit(check(&verifier, tag)).is_ok());
+        }
+    }
+
+    #[test]
+    fn processors_that_do_not_exist_are_refused() {
+        for cpu in [1000, 5000] {
+            let error = CheckPool::new(1, &[cpu], &verifier()).unwrap_err();
+            assert!(matches!(error, EngineError::Threads { .. }), "{error}");
+        }
+    }
+}
