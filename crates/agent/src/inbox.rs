@@ -2,18 +2,21 @@
 
 use crate::frame::{FrameError, receive};
 use crate::stops::Stops;
+use assay_engine::load::Controls;
+use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::wire::ToAgent;
 use std::io::Read;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Something to react to.
 pub(crate) enum Event {
     Request(ToAgent),
-    /// A plan, and the flag that stops it.
-    Run(Box<Plan>, Arc<AtomicBool>),
+    /// A plan, and what stops it.
+    Run(Box<Plan>, Arc<Controls>),
+    /// A load, and what can be asked of it meanwhile.
+    RunLoad(Box<Load>, Arc<Controls>),
 }
 
 /// How a session ends: the host closed the stream or a signal came (`Ok`), or
@@ -84,9 +87,12 @@ fn listen(reader: &mut impl Read, events: &Sender<Result<Event, End>>, stops: &S
     while let Some(request) = receive::<ToAgent>(reader)? {
         let event = match request {
             ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
+            ToAgent::RunLoad { load } => Event::RunLoad(load, stops.of_new_run()),
             request => {
-                if request == ToAgent::Cancel {
-                    stops.cancel();
+                match request {
+                    ToAgent::Cancel => stops.cancel(),
+                    ToAgent::ReportNow => stops.report_now(),
+                    _ => {}
                 }
                 Event::Request(request)
             }

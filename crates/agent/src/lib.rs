@@ -1,5 +1,6 @@
 //! The part of assay that stands next to the storage: it inspects a path, runs
-//! a plan trial by trial, gathers evidence around each, and streams records.
+//! a plan trial by trial or a load wave by wave, gathers evidence around each,
+//! and streams records.
 //!
 //! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
 //! streams; the same code serves this machine, and boards through a link.
@@ -8,6 +9,7 @@ mod fatal;
 pub mod frame;
 mod inbox;
 mod inspect;
+mod load;
 mod outbox;
 mod serve;
 mod stops;

@@ -4,6 +4,7 @@ use crate::fatal::Fatal;
 use crate::frame::FrameError;
 use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::{inspect, uses};
+use crate::load;
 use crate::outbox::Outbox;
 use crate::trial::{Bench, Ended};
 use crate::workspace::{Workspace, sweep};
@@ -88,7 +89,10 @@ impl Session {
     fn run(&mut self) -> Result<(), FrameError> {
         while let Some(event) = self.inbox.next() {
             match event {
-                Event::Run(plan, stop) => self.run_plan(&plan, &stop)?,
+                Event::Run(plan, controls) => self.run_plan(&plan, &controls.stop)?,
+                Event::RunLoad(load, controls) => {
+                    load::run(&self.roots, &self.outbox, &load, &controls)?;
+                }
                 Event::Request(request) => self.answer(&request)?,
             }
         }
@@ -108,7 +112,11 @@ impl Session {
                 leftovers: sweep(directory),
             },
             // A run is an event of its own; the others came too late for one.
-            ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::Cancel => return Ok(()),
+            ToAgent::Run { .. }
+            | ToAgent::RunLoad { .. }
+            | ToAgent::Stored { .. }
+            | ToAgent::ReportNow
+            | ToAgent::Cancel => return Ok(()),
         };
         self.outbox.send(&answer)
     }
@@ -230,7 +238,7 @@ impl Session {
                     return;
                 }
                 Event::Request(ToAgent::Cancel) => return,
-                Event::Request(_) | Event::Run(..) => {}
+                Event::Request(_) | Event::Run(..) | Event::RunLoad(..) => {}
             }
         }
     }

@@ -1,27 +1,38 @@
-//! Which runs are to stop.
+//! Which runs are to stop, or to say how they stand.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use assay_engine::load::Controls;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The stop flag of each run: a cancel is about the runs asked for before it,
+/// The controls of each run: a cancel is about the runs asked for before it,
 /// never about a later one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Stops(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    runs: Vec<Arc<AtomicBool>>,
+    runs: Vec<Arc<Controls>>,
     ended: bool,
 }
 
 impl Stops {
-    /// The flag of a run that was just asked for.
-    pub(crate) fn of_new_run(&self) -> Arc<AtomicBool> {
+    /// The controls of a run that was just asked for.
+    pub(crate) fn of_new_run(&self) -> Arc<Controls> {
         self.with(|state| {
-            let flag = Arc::new(AtomicBool::new(state.ended));
-            state.runs.push(Arc::clone(&flag));
-            flag
+            let controls = Arc::new(Controls::default());
+            controls.stop.store(state.ended, Ordering::Relaxed);
+            state.runs.push(Arc::clone(&controls));
+            controls
         })
+    }
+
+    /// Asks every run for a report; one that is a plan has none to give.
+    pub(crate) fn report_now(&self) {
+        self.with(|state| {
+            for controls in &state.runs {
+                controls.report_now.store(true, Ordering::Relaxed);
+            }
+        });
     }
 
     /// Stops every run asked for so far.
@@ -44,8 +55,8 @@ impl Stops {
 
 impl State {
     fn stop_all(&mut self) {
-        for flag in self.runs.drain(..) {
-            flag.store(true, Ordering::Relaxed);
+        for controls in self.runs.drain(..) {
+            controls.stop.store(true, Ordering::Relaxed);
         }
     }
 }
@@ -60,8 +71,8 @@ mod tests {
         let first = stops.of_new_run();
         stops.cancel();
         let second = stops.of_new_run();
-        assert!(first.load(Ordering::Relaxed));
-        assert!(!second.load(Ordering::Relaxed));
+        assert!(first.stop.load(Ordering::Relaxed));
+        assert!(!second.stop.load(Ordering::Relaxed));
     }
 
     #[test]
@@ -69,7 +80,7 @@ mod tests {
         let stops = Stops::default();
         let first = stops.of_new_run();
         stops.end();
-        assert!(first.load(Ordering::Relaxed));
-        assert!(stops.of_new_run().load(Ordering::Relaxed));
+        assert!(first.stop.load(Ordering::Relaxed));
+        assert!(stops.of_new_run().stop.load(Ordering::Relaxed));
     }
 }

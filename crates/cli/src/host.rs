@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use assay_agent::frame::{FrameError, receive, send};
+use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
 use assay_target::{Session, Target};
@@ -86,6 +87,15 @@ impl Host {
     pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
         let plan = Box::new(plan.clone());
         self.requests.send(&ToAgent::Run { plan }).map_err(lost)
+    }
+
+    /// Asks the agent to run a load; what it says is then to be
+    /// [heard](Host::hear).
+    pub fn run_load(&self, load: &Load) -> Result<(), Failure> {
+        let load = Box::new(load.clone());
+        self.requests
+            .send(&ToAgent::RunLoad { load })
+            .map_err(lost)
     }
 
     /// Tells the agent that a trial is safely stored.

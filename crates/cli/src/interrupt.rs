@@ -1,6 +1,7 @@
 //! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C insists.
+//! SIGUSR1 asks for what there is so far.
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::sync::Arc;
@@ -49,6 +50,13 @@ impl Interrupt {
             signal => Some(code(signal)),
         }
     }
+}
+
+/// From now on `act` is called for each SIGUSR1, on a thread of its own.
+pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
+    let mut signals = Signals::new([SIGUSR1])?;
+    std::thread::spawn(move || signals.forever().for_each(|_| act()));
+    Ok(())
 }
 
 /// Whether whoever started this process wants it to survive a signal, as

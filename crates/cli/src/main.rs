@@ -8,6 +8,7 @@ mod output;
 mod owner;
 mod progress;
 mod qualify;
+mod runs;
 mod stored;
 mod usage;
 

@@ -32,17 +32,23 @@ pub fn talk_columns() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
+/// Columns of the terminal that standard output is; `None` where it is none.
+pub fn print_columns() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;
+    (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// Whether standard output is a terminal.
+pub fn prints_to_terminal() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// How standard output is to be written: colour only for a terminal that wants
 /// it (<https://no-color.org>).
 pub fn style() -> Style {
-    let stdout = io::stdout();
-    let width = rustix::termios::tcgetwinsize(&stdout)
-        .ok()
-        .map(|size| usize::from(size.ws_col))
-        .filter(|&columns| columns > 0);
     Style {
-        color: stdout.is_terminal() && colour_wanted(),
-        width: width.unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH),
+        color: prints_to_terminal() && colour_wanted(),
+        width: print_columns().unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH),
     }
 }
 

@@ -17,6 +17,7 @@
 mod figures;
 mod flush;
 mod foreign;
+mod load;
 mod share;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ mod witness;
 use crate::evidence::{Evidence, ProcessIo};
 use crate::job::{Direction, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
+pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 use share::Share;
 use std::fmt;
@@ -139,8 +141,8 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         evidence,
         completed: trial.outcome == Outcome::Completed,
     };
-    let read = (measured.read.bytes > 0).then(|| case.judge_read());
-    let write = (measured.write.bytes > 0).then(|| case.judge_write());
+    let read = (measured.read.bytes > 0).then(|| case.judge_read(case.read_share()));
+    let write = (measured.write.bytes > 0).then(|| case.judge_write(case.write_share()));
     let foreign = case.foreign();
     Some(Judgement {
         read,
@@ -159,8 +161,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn judge_read(&self) -> DirectionEvidence {
-        let share = self.read_share();
+    fn judge_read(&self, share: Result<Share, String>) -> DirectionEvidence {
         let (measured, because) = match &share {
             Err(why) => (Measured::unknown(why.clone()), why.clone()),
             Ok(share) => {
@@ -190,8 +191,7 @@ impl Case<'_> {
         }
     }
 
-    fn judge_write(&self) -> DirectionEvidence {
-        let share = self.write_share();
+    fn judge_write(&self, share: Result<Share, String>) -> DirectionEvidence {
         let (measured, because) = match &share {
             Err(why) => (Measured::unknown(why.clone()), why.clone()),
             Ok(share) => self.judge_written(*share),

@@ -1,6 +1,8 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
+use crate::load::Load;
+use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
 use crate::storage::Storage;
 use crate::system::System;
@@ -10,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 1;
+pub const WIRE_VERSION: u32 = 2;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -41,7 +43,14 @@ pub enum ToAgent {
         /// [`TrialRecord::position`].
         position: u32,
     },
-    /// Stop the trial under way, clean up, and end the run.
+    /// Asks to run a load.
+    RunLoad {
+        /// The load.
+        load: Box<Load>,
+    },
+    /// Report how the load under way stands, once.
+    ReportNow,
+    /// Stop the trial or load under way, clean up, and end the run.
     Cancel,
 }
 
@@ -91,8 +100,40 @@ pub enum FromAgent {
         /// The test folder, if it could not be removed.
         leftover: Option<Leftover>,
     },
+    /// A load has something to tell its user.
+    LoadNote(LoadNote),
+    /// The load under way, a few times a second.
+    LoadProgress(LoadProgress),
+    /// What became of the next stream of a load, in its order; a
+    /// [`FromAgent::LoadReport`] follows. One message for each, because those
+    /// of many long streams together would be too long for one.
+    LoadStream(Box<StreamReport>),
+    /// The rest of a report; its `streams` are empty, they came before. Unless
+    /// it is an interim one, the load has ended.
+    LoadReport(Box<LoadReport>),
     /// The request cannot be carried out.
     Refused(Refusal),
+}
+
+/// A line for the user of a load.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LoadNote {
+    /// How much it matters.
+    pub weight: NoteWeight,
+    /// The line.
+    pub text: String,
+}
+
+/// How much a [`LoadNote`] matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NoteWeight {
+    /// For information.
+    Info,
+    /// Something may not be as the user thinks.
+    Warning,
+    /// Why a stream failed.
+    Error,
 }
 
 /// A test folder that a run left behind.

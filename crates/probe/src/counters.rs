@@ -15,13 +15,42 @@ pub fn device_counters(roots: &Roots, name: &str) -> Option<DeviceCounters> {
     parse_stat(name, &text)
 }
 
+/// What a disk's counters say besides: merges, and time weighted by the I/Os
+/// under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskStat {
+    /// The counters that are evidence too.
+    pub counters: DeviceCounters,
+    /// Reads that were merged into others.
+    pub read_merges: u64,
+    /// Writes that were merged into others.
+    pub write_merges: u64,
+    /// Milliseconds, each counted once for every I/O under way in it.
+    pub queue_ms: u64,
+}
+
+/// All counters of a disk; `None` when they cannot be read.
+#[must_use]
+pub fn disk_stat(roots: &Roots, name: &str) -> Option<DiskStat> {
+    let text = fs::read_to_string(roots.block(name).join("stat")).ok()?;
+    let fields = numbers(&text)?;
+    Some(DiskStat {
+        counters: parse_stat(name, &text)?,
+        read_merges: *fields.get(1)?,
+        write_merges: *fields.get(5)?,
+        queue_ms: *fields.get(10)?,
+    })
+}
+
+fn numbers(text: &str) -> Option<Vec<u64>> {
+    let fields = text.split_whitespace();
+    fields.map(|field| field.parse().ok()).collect()
+}
+
 /// Reads the 11 fields of all kernels, 15 with discards (4.18), or 17 with
 /// flushes (5.5).
 fn parse_stat(name: &str, text: &str) -> Option<DeviceCounters> {
-    let fields: Vec<u64> = text
-        .split_whitespace()
-        .map(|field| field.parse().ok())
-        .collect::<Option<_>>()?;
+    let fields = numbers(text)?;
     let [
         read_ios,
         _read_merges,
@@ -123,6 +152,17 @@ mod tests {
         assert_eq!((counters.in_flight, counters.busy_ms), (3, 30));
         assert_eq!(counters.discard_bytes, None);
         assert_eq!(counters.flush_ios, None);
+    }
+
+    #[test]
+    fn merges_and_queue_time_are_those_of_their_fields() {
+        let machine = Machine::new();
+        machine.file("sys/class/block/sda/stat", "1 2 3 4 5 6 7 8 9 10 11\n");
+        let stat = disk_stat(&machine.roots, "sda").unwrap();
+        let seen = (stat.read_merges, stat.write_merges, stat.queue_ms);
+        assert_eq!(seen, (2, 6, 11));
+        assert_eq!(stat.counters.busy_ms, 10);
+        assert_eq!(disk_stat(&machine.roots, "sdb"), None);
     }
 
     #[test]

@@ -7,25 +7,22 @@ mod place;
 mod suite;
 
 use crate::args::QualifyArgs;
-use crate::exit::{DONE, FAILED, Failure};
+use crate::exit::Failure;
 use crate::host::Host;
 use crate::interrupt::Interrupt;
-use crate::output::{print, style};
 use crate::owner;
 use crate::progress::{Progress, SoFar};
+use crate::runs::{self, Ending, header, of_store, random, run_id, unix_ms};
 use crate::stored::store_path;
 use announce::announce;
 use assay_model::plan::{Place, Plan, interleave};
 use assay_model::run::{Run, RunHeader, RunStatus};
-use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::wire::{FromAgent, Inspection, RunEnd, ToAgent};
-use assay_report::json;
-use assay_report::terminal::write_summary;
-use assay_store::{Store, StoreError};
+use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
 use suite::Scale;
 
 /// Qualifies a path on a target.
@@ -62,19 +59,10 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         finished_unix_ms: Some(finished_unix_ms),
         trials,
     };
-    present(&run, args.json)?;
-    let code = conclude(&run, ending.failure, ending.signal)?;
+    runs::present(&run, args.json)?;
+    let code = runs::conclude(&run, ending.failure, ending.signal)?;
     noted.map_err(of_store)?;
     Ok(code)
-}
-
-/// Once a run has begun, whatever befalls its store is a failure on the way.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-fn of_store(error: StoreError) -> Failure {
-    Failure::failed(error.to_string())
 }
 
 /// Which trials, in which order.
@@ -95,44 +83,6 @@ fn plan(
         order: interleave(&trials, seed),
         jobs,
     })
-}
-
-fn header(plan: Plan, inspection: Inspection) -> RunHeader {
-    RunHeader {
-        id: plan.run_id.clone(),
-        started_unix_ms: unix_ms(),
-        assay_version: env!("CARGO_PKG_VERSION").to_owned(),
-        command: std::env::args_os()
-            .map(|word| word.to_string_lossy().into_owned())
-            .collect(),
-        plan,
-        system: inspection.system,
-        storage: inspection.storage,
-    }
-}
-
-/// How the trials ended, and with what the command ends.
-struct Ending {
-    status: RunStatus,
-    /// Why, unless all trials were run.
-    failure: Option<Failure>,
-    /// Exit code of the signal that stopped it.
-    signal: Option<u8>,
-    /// The agent ended before the run did.
-    agent_lost: bool,
-}
-
-impl Ending {
-    fn of_failure(failure: Failure) -> Self {
-        Self {
-            status: RunStatus::Failed {
-                error: failure.to_string(),
-            },
-            agent_lost: failure.is_lost(),
-            failure: Some(failure),
-            signal: None,
-        }
-    }
 }
 
 /// Runs the plan; each trial is stored as it ends.
@@ -211,6 +161,10 @@ fn follow(
             FromAgent::Hello { .. }
             | FromAgent::Inspected(_)
             | FromAgent::Swept { .. }
+            | FromAgent::LoadNote(_)
+            | FromAgent::LoadProgress(_)
+            | FromAgent::LoadStream(_)
+            | FromAgent::LoadReport(_)
             | FromAgent::Refused(_) => {}
         }
     }
@@ -239,59 +193,4 @@ fn ending(end: RunEnd, signal: Option<u8>) -> Ending {
         signal,
         agent_lost: false,
     }
-}
-
-/// The run on standard output: a summary, or all of it as JSON.
-fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
-    if as_json {
-        return print(|out| json::write(run, out));
-    }
-    let id = &run.header.id;
-    let closing = [
-        format!("Stored as run {id}: assay show {id}"),
-        format!("Full report: assay report {id} -o {id}.html"),
-    ];
-    print(|out| write_summary(run, style(), &closing, out))
-}
-
-/// The exit code: what stopped the run, or whether a trial failed.
-fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<ExitCode, Failure> {
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
-    if run.status == RunStatus::Interrupted {
-        // Without a signal of its own: somebody stopped the agent.
-        return Ok(ExitCode::from(signal.unwrap_or(FAILED)));
-    }
-    let failed = |trial: &TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
-    match run.trials.iter().filter(|trial| failed(trial)).count() {
-        0 => Ok(DONE),
-        count => Err(Failure::failed(format!(
-            "{count} of {} trials failed: see the summary",
-            run.trials.len()
-        ))),
-    }
-}
-
-/// Eight letters and digits without the ones that look alike.
-fn run_id() -> String {
-    const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
-    let bits = random();
-    (0..8)
-        .map(|at| char::from(ALPHABET[((bits >> (5 * at)) & 31) as usize]))
-        .collect()
-}
-
-fn random() -> u64 {
-    let mut bytes = [0; 8];
-    // Before the kernel's pool is ready (early boot) the time must do.
-    match rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::NONBLOCK) {
-        Ok(8) => u64::from_le_bytes(bytes),
-        _ => unix_ms() ^ u64::from(std::process::id()) << 40,
-    }
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

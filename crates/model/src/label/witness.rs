@@ -10,8 +10,8 @@ impl Case<'_> {
     /// What the device moved, whoever caused it; `None` when there is no
     /// device below the page cache.
     pub(super) fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
-        if self.job.ioengine == EngineKind::Null {
-            return Err("the null engine moves no data".to_owned());
+        if moves_no_data(self.job.ioengine) {
+            return Err(format!("the {} engine moves no data", self.job.ioengine));
         }
         match &self.evidence.storage.backing {
             Backing::Unknown { why } => Err(why.clone()),
@@ -123,4 +123,17 @@ impl Case<'_> {
             Direction::Write => self.measured.write.bytes,
         }
     }
+}
+
+/// Whether what the engine counts as bytes never leaves the program.
+pub(super) const fn moves_no_data(engine: EngineKind) -> bool {
+    matches!(
+        engine,
+        EngineKind::Null
+            | EngineKind::FileCreate
+            | EngineKind::FileStat
+            | EngineKind::FileDelete
+            | EngineKind::Ftruncate
+            | EngineKind::Falloc
+    )
 }

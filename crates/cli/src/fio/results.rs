@@ -1,0 +1,133 @@
+//! Writes what came of a load, in every format that was asked for.
+
+use super::live::LiveLine;
+use super::sink::Sink;
+use crate::exit::Failure;
+use crate::loads::Listener;
+use crate::output::say;
+use crate::runs::unix_ms;
+use assay_dialects::fio::output::{
+    JobText, Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
+};
+use assay_model::label::judge_load;
+use assay_model::load::Load;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::wire::{LoadNote, NoteWeight};
+use jiff::Zoned;
+use std::io;
+
+/// Which formats are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Formats {
+    /// For people.
+    pub normal: bool,
+    /// One line per job.
+    pub terse: Option<TerseVersion>,
+    /// JSON.
+    pub json: bool,
+    /// With the bins of latencies.
+    pub json_bins: bool,
+}
+
+/// What is written besides the results themselves.
+#[derive(Clone, Copy)]
+pub struct Words<'a> {
+    /// The options of each stream.
+    pub jobs: &'a [JobText],
+    /// Options of the global sections.
+    pub global: &'a [(String, String)],
+    /// Version string.
+    pub version: &'a str,
+}
+
+/// Writes results as they come.
+pub struct Results<'a> {
+    /// What was asked for.
+    pub load: &'a Load,
+    /// What stands beside the results.
+    pub words: Words<'a>,
+    /// How.
+    pub formats: Formats,
+    /// Where.
+    pub sink: Sink,
+    /// What is shown meanwhile.
+    pub live: LiveLine<'a>,
+}
+
+impl Results<'_> {
+    /// What the normal output begins with.
+    pub fn open(&mut self) -> Result<(), Failure> {
+        if !self.formats.normal {
+            return Ok(());
+        }
+        self.write(|this, text| opening(this.load, this.words.version, text))
+    }
+
+    /// The results, in fio's order of formats.
+    pub fn present(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.live.close();
+        let judgements = judge_load(self.load, report);
+        let now = Zoned::now();
+        let shown = Presentation {
+            load: self.load,
+            report,
+            jobs: self.words.jobs,
+            global_options: self.words.global,
+            judgements: &judgements,
+            version: self.words.version,
+            timestamp_ms: unix_ms(),
+            time_text: now.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+            eta_s: if report.interim {
+                self.live.seconds_left()
+            } else {
+                0
+            },
+        };
+        let formats = self.formats;
+        self.write(|_, text| {
+            if let Some(version) = formats.terse {
+                write_terse(&shown, version, text)?;
+            }
+            if formats.json {
+                write_json(&shown, formats.json_bins, text)?;
+            }
+            if formats.normal {
+                write_normal(&shown, text)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// As one piece: a reader of the file never sees half a document that is
+    /// still being made.
+    fn write(
+        &mut self,
+        make: impl FnOnce(&Self, &mut Vec<u8>) -> io::Result<()>,
+    ) -> Result<(), Failure> {
+        let mut text = Vec::new();
+        make(self, &mut text)
+            .map_err(|error| Failure::failed(format!("cannot write the results: {error}")))?;
+        self.sink.write(&text)
+    }
+}
+
+impl Listener for Results<'_> {
+    /// Never into the results.
+    fn note(&mut self, note: &LoadNote) {
+        self.live.close();
+        let weight = match note.weight {
+            NoteWeight::Info => "",
+            NoteWeight::Warning => "warning: ",
+            NoteWeight::Error => "error: ",
+        };
+        say(&format!("assay: {weight}{}", note.text));
+    }
+
+    fn progress(&mut self, progress: &LoadProgress) {
+        self.live.update(progress);
+    }
+
+    fn interim(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.present(report)
+    }
+}

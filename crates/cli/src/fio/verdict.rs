@@ -1,0 +1,67 @@
+//! What `assay fio` ends with.
+
+use crate::exit::{DATA_MISMATCH, SIGNALLED};
+use assay_model::load::report::LoadReport;
+use std::process::ExitCode;
+
+/// Codes above are those of signals.
+const MOST_FAILURES: usize = SIGNALLED as usize - 1;
+
+/// fio's exit code: 128 after a signal, else the number of jobs that failed.
+/// Two things differ: a number too large for an exit code does not wrap round
+/// to success, and data that was not what it should be never is one.
+pub fn exit_code(report: &LoadReport, stopped: bool) -> ExitCode {
+    ExitCode::from(code(report, stopped))
+}
+
+fn code(report: &LoadReport, stopped: bool) -> u8 {
+    if stopped {
+        return SIGNALLED;
+    }
+    let streams = || report.streams.iter();
+    let failed = streams().filter(|stream| stream.errno != 0).count();
+    let mismatch = streams().any(|stream| stream.data_mismatches > 0);
+    match u8::try_from(failed.min(MOST_FAILURES)) {
+        Ok(0) | Err(_) if mismatch => DATA_MISMATCH,
+        Ok(failed) => failed,
+        Err(_) => SIGNALLED - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::load::report::StreamReport;
+
+    fn report(failed: usize, mismatches: u64) -> LoadReport {
+        let mut streams = vec![
+            StreamReport {
+                errno: 5,
+                ..StreamReport::default()
+            };
+            failed
+        ];
+        streams.push(StreamReport {
+            data_mismatches: mismatches,
+            ..StreamReport::default()
+        });
+        LoadReport {
+            streams,
+            ..LoadReport::default()
+        }
+    }
+
+    #[test]
+    fn failed_jobs_are_counted_and_never_wrap_to_success() {
+        assert_eq!(code(&report(0, 0), false), 0);
+        assert_eq!(code(&report(3, 0), false), 3);
+        assert_eq!(code(&report(256, 0), false), 127);
+        assert_eq!(code(&report(0, 0), true), 128);
+    }
+
+    #[test]
+    fn a_mismatch_is_no_success() {
+        assert_eq!(code(&report(0, 1), false), 4);
+        assert_eq!(code(&report(2, 1), false), 2);
+    }
+}

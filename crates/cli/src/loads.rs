@@ -1,0 +1,53 @@
+//! A load on the host's side: asking for it, and listening until it has ended.
+
+use crate::exit::Failure;
+use crate::host::Host;
+use assay_model::load::Load;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::wire::{FromAgent, LoadNote};
+
+/// Whoever follows a load.
+pub trait Listener {
+    /// The load has something to tell.
+    fn note(&mut self, note: &LoadNote);
+    /// How far it is, a few times a second.
+    fn progress(&mut self, progress: &LoadProgress);
+    /// How it stands; more follows.
+    fn interim(&mut self, report: &LoadReport) -> Result<(), Failure>;
+}
+
+/// Runs a load; its last report.
+pub fn execute(
+    host: &mut Host,
+    load: &Load,
+    listener: &mut dyn Listener,
+) -> Result<LoadReport, Failure> {
+    host.run_load(load)?;
+    let mut streams = Vec::new();
+    loop {
+        match host.hear()? {
+            FromAgent::LoadNote(note) => listener.note(&note),
+            FromAgent::LoadProgress(progress) => listener.progress(&progress),
+            FromAgent::LoadStream(stream) => streams.push(*stream),
+            FromAgent::LoadReport(rest) => {
+                let report = LoadReport {
+                    streams: std::mem::take(&mut streams),
+                    ..*rest
+                };
+                if !report.interim {
+                    return Ok(report);
+                }
+                listener.interim(&report)?;
+            }
+            FromAgent::Hello { .. }
+            | FromAgent::Inspected(_)
+            | FromAgent::Swept { .. }
+            | FromAgent::Preparing { .. }
+            | FromAgent::TrialStarted { .. }
+            | FromAgent::Progress { .. }
+            | FromAgent::TrialDone(_)
+            | FromAgent::RunDone { .. }
+            | FromAgent::Refused(_) => {}
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! What each stream of a load measured.
+//!
+//! The streams of a wave run in one process, so the kernel's counters are of
+//! all of them together: those on one storage are a [`Group`], judged as one
+//! trial. What the group's share says about one stream depends on whether they
+//! do the same: copies of one job share alike. Else the stream is given the
+//! range that is left when all that is not known goes for it, and all against
+//! it.
+
+mod group;
+#[cfg(test)]
+mod tests;
+mod ways;
+
+use super::{DirectionEvidence, Judgement, Measured, witness};
+use crate::load::report::{LoadReport, StreamReport};
+use crate::load::{Ddir, Load, Stream};
+use group::Group;
+
+/// Judges the streams of a load, in its order; `None` for one that moved
+/// nothing.
+#[must_use]
+pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
+    let mut judged: Vec<Option<Judgement>> = load
+        .streams
+        .iter()
+        .zip(&report.streams)
+        .map(|(stream, came)| without_evidence(stream, came))
+        .collect();
+    for wave in &report.evidence {
+        let group = Group::new(load, report, wave);
+        for (index, judgement) in group.judge() {
+            if let Some(place) = judged.get_mut(index) {
+                *place = judgement;
+            }
+        }
+    }
+    judged
+}
+
+/// The judgement of a stream that nobody looked at.
+fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
+    let why = if witness::moves_no_data(stream.engine.kind) {
+        format!("the {} engine moves no data", stream.engine.kind)
+    } else {
+        "no counters were taken around it".to_owned()
+    };
+    let unknown = |direction: Ddir| {
+        let bytes = came.directions[direction].bytes;
+        (bytes > 0).then(|| DirectionEvidence {
+            measured: Measured::unknown(why.clone()),
+            because: why.clone(),
+            job_bytes: bytes,
+            device_share: None,
+            layers: Vec::new(),
+            flushes: None,
+            volatile_cache: None,
+            dirty_bytes_at_stop: None,
+        })
+    };
+    let judgement = Judgement {
+        read: unknown(Ddir::Read),
+        write: unknown(Ddir::Write),
+        foreign: None,
+    };
+    (judgement.read.is_some() || judgement.write.is_some()).then_some(judgement)
+}

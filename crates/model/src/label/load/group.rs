@@ -1,0 +1,262 @@
+//! The streams of a wave on one storage, judged together.
+
+use super::super::share::{Share, ratio};
+use super::super::witness::moves_no_data;
+use super::super::{Case, DirectionEvidence, ForeignIo, Judgement, Measured, Place};
+use super::ways::{Member, ddir};
+use crate::evidence::Evidence;
+use crate::job::{Direction, Flush, FlushCall, Job, OpenSync, Rw};
+use crate::load::Load;
+use crate::load::report::{LoadReport, WaveEvidence};
+use crate::trial::{DirectionTotals, Measurement};
+use crate::units::Bytes;
+
+const OF_OTHERS: &str =
+    "other jobs of this wave used the same device, and whose bytes it moved cannot be told";
+const SPREAD: &str = "a job of this wave had files on several devices, and which of its bytes went where is not counted";
+
+/// The streams of a wave on one storage, and what the kernel said meanwhile.
+pub(super) struct Group<'a> {
+    members: Vec<Member<'a>>,
+    evidence: Evidence,
+    /// All as one.
+    measured: Measurement,
+    /// A member has files elsewhere too.
+    spread: bool,
+}
+
+impl<'a> Group<'a> {
+    pub(super) fn new(load: &'a Load, report: &'a LoadReport, wave: &WaveEvidence) -> Self {
+        let member = |&number: &u32| {
+            let index = usize::try_from(number).ok()?;
+            Some(Member {
+                index,
+                stream: load.streams.get(index)?,
+                came: report.streams.get(index)?,
+                ended: !report.interim,
+            })
+        };
+        let members = wave.streams.iter().filter_map(member);
+        let members: Vec<Member<'a>> = members
+            .filter(|member| !moves_no_data(member.stream.engine.kind))
+            .collect();
+        let mut others = report
+            .evidence
+            .iter()
+            .filter(|other| other.wave == wave.wave && !std::ptr::eq(*other, wave));
+        let spread = others
+            .clone()
+            .any(|other| wave.streams.iter().any(|s| other.streams.contains(s)));
+        let mut evidence = wave.evidence.clone();
+        if others.next().is_some() {
+            // The account of the process is of all its storages together.
+            evidence.before.own_io = None;
+            evidence.after.own_io = None;
+        }
+        let measured = together(&members, &evidence);
+        Self {
+            members,
+            evidence,
+            measured,
+            spread,
+        }
+    }
+
+    /// The members' places in the load, each with its judgement.
+    pub(super) fn judge(&self) -> Vec<(usize, Option<Judgement>)> {
+        let shares = [Direction::Read, Direction::Write].map(|direction| self.share(direction));
+        let foreign = self.foreign();
+        let judged = self.members.iter().map(|member| {
+            let [read, write] = &shares;
+            let judgement = Judgement {
+                read: self.judge_member(member, Direction::Read, read),
+                write: self.judge_member(member, Direction::Write, write),
+                foreign: foreign.clone(),
+            };
+            let moved = judgement.read.is_some() || judgement.write.is_some();
+            (member.index, moved.then_some(judgement))
+        });
+        judged.collect()
+    }
+
+    fn active(&self, direction: Direction) -> impl Iterator<Item = &Member<'a>> {
+        let members = self.members.iter();
+        members.filter(move |member| member.moved(direction) > 0)
+    }
+
+    /// The device's share of what all moved in a direction.
+    fn share(&self, direction: Direction) -> Result<Share, String> {
+        if self.spread {
+            return Err(SPREAD.to_owned());
+        }
+        let job = self.job_of_all(direction);
+        let case = self.case(&job, self.active(direction).all(Member::completed));
+        match direction {
+            Direction::Read => case.read_share(),
+            Direction::Write => case.write_share(),
+        }
+    }
+
+    /// What holds for every member that is active in a direction.
+    fn job_of_all(&self, direction: Direction) -> Job {
+        let all = |holds: fn(&Member<'_>) -> bool| self.active(direction).all(holds);
+        let synced = all(|member| member.stream.durability.sync != OpenSync::None);
+        let durable = all(|member| member.is_durable());
+        let passes = self.active(direction).map(Member::passes).max();
+        let moved = match direction {
+            Direction::Read => self.measured.read.bytes,
+            Direction::Write => self.measured.write.bytes,
+        };
+        Job {
+            direct: all(|member| member.is_direct()),
+            sync: if synced {
+                OpenSync::Dsync
+            } else {
+                OpenSync::None
+            },
+            flush: Flush {
+                every: None,
+                at_end: durable.then_some(FlushCall::Fsync),
+            },
+            numjobs: self.under_way_together(),
+            size: Bytes(moved / passes.unwrap_or(1).max(1)),
+            ..Job::new("all", Rw::RandRw, Bytes(4096), Bytes(0))
+        }
+    }
+
+    /// Synchronous I/Os and flushes that may be under way together, and then
+    /// share a flush of the device.
+    fn under_way_together(&self) -> u32 {
+        let each = self.members.iter().map(|member| {
+            let synced = member.stream.durability.sync != OpenSync::None;
+            if synced {
+                member.stream.engine.iodepth
+            } else {
+                1
+            }
+        });
+        each.fold(0, u32::saturating_add)
+    }
+
+    fn case<'b>(&'b self, job: &'b Job, completed: bool) -> Case<'b> {
+        Case {
+            job,
+            measured: &self.measured,
+            evidence: &self.evidence,
+            completed,
+        }
+    }
+
+    fn foreign(&self) -> Option<ForeignIo> {
+        let job = Job {
+            direct: self.members.iter().all(Member::is_direct),
+            ..Job::new("all", Rw::RandRw, Bytes(4096), Bytes(0))
+        };
+        let case = self.case(&job, true);
+        case.foreign()
+    }
+
+    fn judge_member(
+        &self,
+        member: &Member<'_>,
+        direction: Direction,
+        share: &Result<Share, String>,
+    ) -> Option<DirectionEvidence> {
+        let bytes = member.came.directions[ddir(direction)].bytes;
+        if bytes == 0 {
+            return None;
+        }
+        let mut job = member.job();
+        job.numjobs = self.under_way_together();
+        let own = share
+            .clone()
+            .map(|all| self.of_member(all, member, direction));
+        let blurred = match (share, &own) {
+            (Ok(all), Ok(own)) => own.place() == Place::Unclear && all.place() != Place::Unclear,
+            _ => false,
+        };
+        let case = self.case(&job, member.completed());
+        let mut judged = match direction {
+            Direction::Read => case.judge_read(own),
+            Direction::Write => case.judge_write(own),
+        };
+        if blurred {
+            judged.measured = Measured::unknown(OF_OTHERS);
+            judged.because = OF_OTHERS.to_owned();
+        }
+        judged.job_bytes = bytes;
+        Some(judged)
+    }
+
+    /// What the share of all says about one of them.
+    fn of_member(&self, all: Share, member: &Member<'_>, direction: Direction) -> Share {
+        if self.are_copies(direction) {
+            return all;
+        }
+        let total: u64 = self.active(direction).map(|m| m.moved(direction)).sum();
+        let own = ratio(member.moved(direction), total);
+        if own <= 0.0 {
+            return Share {
+                least: 0.0,
+                most: 1.0,
+            };
+        }
+        Share {
+            least: (1.0 - (1.0 - all.least) / own).max(0.0),
+            most: (all.most / own).min(1.0),
+        }
+    }
+
+    /// All that are active in a direction are copies of one job.
+    fn are_copies(&self, direction: Direction) -> bool {
+        let mut names = self.active(direction).map(|member| &member.stream.name);
+        let first = names.next();
+        names.all(|name| Some(name) == first)
+    }
+}
+
+/// What the members moved, as one measurement: reads as random reads of pages,
+/// in the number that they ask the device for; synchronous writes as flushes.
+fn together(members: &[Member<'_>], evidence: &Evidence) -> Measurement {
+    let sum = |of: fn(&Member<'_>) -> u64| members.iter().map(of).fold(0, u64::saturating_add);
+    let totals = |ios, bytes| DirectionTotals {
+        ios,
+        bytes,
+        ..DirectionTotals::default()
+    };
+    let pages = sum(|member| member.pages_asked()).div_ceil(4096);
+    let mut measured = Measurement {
+        elapsed_ns: seen_in_time(members, evidence),
+        read: totals(pages, sum(|member| member.moved(Direction::Read))),
+        write: totals(0, sum(|member| member.moved(Direction::Write))),
+        ..Measurement::default()
+    };
+    measured.flush.count = sum(|member| member.flush_calls());
+    measured
+}
+
+/// The time for which the counters speak, as part of the time between them.
+///
+/// The kernel goes on writing back what a stream has left in the page cache
+/// when it ended, be it until the last of its wave has ended or until the
+/// counters are read. The stream for which that is worst decides.
+fn seen_in_time(members: &[Member<'_>], evidence: &Evidence) -> u64 {
+    let window = evidence.after.at_ns.saturating_sub(evidence.before.at_ns);
+    let spans = || members.iter().map(Member::span_ns);
+    let begin = spans().map(|(begin, _)| begin).min().unwrap_or(0);
+    let end = spans().map(|(_, end)| end).max().unwrap_or(0);
+    let around = window.saturating_sub(end.saturating_sub(begin));
+    let in_memory = members.iter().filter(|member| {
+        member.moved(Direction::Write) > 0 && !member.is_direct() && !member.is_durable()
+    });
+    let worst = in_memory.map(|member| {
+        let (began, ended) = member.span_ns();
+        let ran = u128::from(ended.saturating_sub(began));
+        let late = u128::from(end.saturating_sub(ended)) + u128::from(around);
+        let seen = (u128::from(window) * ran)
+            .checked_div(ran + late)
+            .unwrap_or(0);
+        u64::try_from(seen).unwrap_or(window)
+    });
+    worst.min().unwrap_or(window)
+}

@@ -1,0 +1,119 @@
+//! How a stream goes about its I/O, in the words of a job.
+
+use crate::job::{Direction, EngineKind, Flush, FlushCall, Job, OpenSync, Rw};
+use crate::load::report::StreamReport;
+use crate::load::{Ddir, Extent, Stream};
+use crate::units::Bytes;
+
+/// A stream of a wave with what came of it.
+#[derive(Clone, Copy)]
+pub(super) struct Member<'a> {
+    pub(super) index: usize,
+    pub(super) stream: &'a Stream,
+    pub(super) came: &'a StreamReport,
+    /// The report is the last one.
+    pub(super) ended: bool,
+}
+
+impl Member<'_> {
+    /// Bytes moved, ramp and checks included.
+    pub(super) fn moved(&self, direction: Direction) -> u64 {
+        self.came.moved_bytes[ddir(direction)]
+    }
+
+    /// Maps know no `O_DIRECT`.
+    pub(super) fn is_direct(&self) -> bool {
+        self.stream.durability.direct && self.stream.engine.kind != EngineKind::Mmap
+    }
+
+    /// It came to its end without an error.
+    pub(super) fn completed(&self) -> bool {
+        self.ended && self.came.errno == 0 && self.came.total_errors == 0
+    }
+
+    /// Its flushes, as far as they were seen to be made: one that was stopped
+    /// may have skipped the last.
+    pub(super) fn flush(&self) -> Flush {
+        let durability = &self.stream.durability;
+        let (made, writes) = (self.came.sync.count, self.came.directions.write.ios);
+        let (every, call) = match (durability.fsync, durability.fdatasync) {
+            (0, every) => (every, FlushCall::Fdatasync),
+            (every, _) => (every, FlushCall::Fsync),
+        };
+        let on_the_way = writes.checked_div(u64::from(every)).unwrap_or(0);
+        let at_end = durability.fsync_on_close || (durability.end_fsync && made > on_the_way);
+        Flush {
+            every: (every > 0 && made >= on_the_way).then_some((every, call)),
+            at_end: at_end.then_some(FlushCall::Fsync),
+        }
+    }
+
+    /// All that it wrote was flushed, or written through, before it ended.
+    pub(super) fn is_durable(&self) -> bool {
+        let job = self.job();
+        job.sync != OpenSync::None || (self.completed() && job.ends_durable())
+    }
+
+    /// Flush calls, and writes that return when they are durable.
+    pub(super) fn flush_calls(&self) -> u64 {
+        let synced = match self.stream.durability.sync {
+            OpenSync::None => 0,
+            _ => self.came.directions.write.ios,
+        };
+        self.came.sync.count + synced
+    }
+
+    /// Its own facts as a job. Sizes and counts are the group's to fill in.
+    pub(super) fn job(&self) -> Job {
+        Job {
+            ioengine: self.stream.engine.kind,
+            direct: self.is_direct(),
+            sync: self.stream.durability.sync,
+            flush: self.flush(),
+            ..Job::new(&self.stream.name, Rw::Rw, Bytes(4096), Bytes(0))
+        }
+    }
+
+    /// What the block layer must be asked for when nothing is cached: whole
+    /// pages, each small random read one of its own.
+    pub(super) fn pages_asked(&self) -> u64 {
+        const PAGE_BYTES: u64 = 4096;
+        let moved = self.moved(Direction::Read);
+        let reads = &self.came.directions.read;
+        let mean = reads.bytes.checked_div(reads.ios);
+        match mean {
+            Some(mean @ 1..PAGE_BYTES) if self.stream.blocks.rw.random && !self.is_direct() => {
+                moved.div_ceil(mean).saturating_mul(PAGE_BYTES)
+            }
+            _ => moved,
+        }
+    }
+
+    /// How often it went over its region, at least once.
+    pub(super) fn passes(&self) -> u64 {
+        let files: u64 = self.came.files.iter().map(|(_, size)| size.0).sum();
+        let region = match self.stream.region.size {
+            Some(Extent::Bytes(size)) => size,
+            _ => files,
+        };
+        let pass = if files > 0 { region.min(files) } else { region };
+        self.moved(Direction::Read).div_ceil(pass.max(1)).max(1)
+    }
+
+    /// Its time from the first I/O to the last, on the load's clock.
+    pub(super) fn span_ns(&self) -> (u64, u64) {
+        let took = self
+            .came
+            .runtime_ns
+            .saturating_add(self.stream.length.ramp_time.0);
+        let end = self.came.elapsed_ns;
+        (end.saturating_sub(took), end)
+    }
+}
+
+pub(super) const fn ddir(direction: Direction) -> Ddir {
+    match direction {
+        Direction::Read => Ddir::Read,
+        Direction::Write => Ddir::Write,
+    }
+}
