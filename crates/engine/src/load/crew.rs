@@ -63,7 +63,10 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The life of the thread.
     pub(super) fn serve(self) {
-        sys::own_file_table();
+        // The threads of POSIX AIO belong to the process and know its table.
+        if self.stream.engine.kind != EngineKind::Posixaio {
+            sys::own_file_table();
+        }
         self.shared.set_state(StreamState::SettingUp);
         self.take_place();
         let ended = self.run_command(self.stream.schedule.exec_before.as_deref(), "prerun");
@@ -95,8 +98,7 @@ impl Post<'_> {
             refused.push("cpus_allowed");
         }
         let thread = Some(rustix::thread::gettid());
-        if process.nice != 0
-            && rustix::process::setpriority_process(thread, process.nice).is_err()
+        if process.nice != 0 && rustix::process::setpriority_process(thread, process.nice).is_err()
         {
             refused.push("nice");
         }
@@ -237,7 +239,13 @@ impl Post<'_> {
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
             flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
-            logs: LogSet::open(&stream.logs, &stream.stats, &stream.name, stream.number),
+            logs: LogSet::open(
+                &stream.logs,
+                &stream.stats,
+                &stream.process,
+                &stream.name,
+                stream.number,
+            )?,
             trace,
             gaps: self.gaps.clone(),
         })
@@ -263,13 +271,21 @@ impl Post<'_> {
 
     fn pass_bytes(&self) -> u64 {
         // Each block is trimmed and written.
-        let times = if self.stream.blocks.rw.trim_then_write { 2 } else { 1 };
+        let times = if self.stream.blocks.rw.trim_then_write {
+            2
+        } else {
+            1
+        };
         self.plan.total_bytes.saturating_mul(times)
     }
 
     /// As many as can be in flight or wait to be checked.
     fn buffers(&self, largest: u32) -> Vec<IoBuf> {
-        let threads = self.stream.verify.as_ref().map_or(0, |verify| verify.threads);
+        let threads = self
+            .stream
+            .verify
+            .as_ref()
+            .map_or(0, |verify| verify.threads);
         let count = match threads {
             0 => self.stream.engine.iodepth,
             threads => self.stream.engine.iodepth * 2 + threads,

@@ -94,6 +94,11 @@ impl<'a> FileTable<'a> {
         }
     }
 
+    /// Whether not all files are open at the same time.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit < self.open.len()
+    }
+
     /// An open file.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&OpenFile> {

@@ -265,7 +265,9 @@ impl<'a> Conductor<'a> {
             let stream = &self.stage.load.streams[wave.members[place]];
             let waits = stream.schedule.wait_for.as_ref().is_some_and(|name| {
                 let streams = self.stage.load.streams.iter().zip(&self.ended);
-                streams.filter(|(other, _)| other.name == *name).any(|(_, ended)| !ended)
+                streams
+                    .filter(|(other, _)| other.name == *name)
+                    .any(|(_, ended)| !ended)
             });
             if !waits {
                 wave.gates[place].open(start_ns);
@@ -286,7 +288,11 @@ impl<'a> Conductor<'a> {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
             self.tell_progress();
         }
-        let asked = self.stage.controls.report_now.swap(false, Ordering::Relaxed);
+        let asked = self
+            .stage
+            .controls
+            .report_now
+            .swap(false, Ordering::Relaxed);
         if (asked || now_ns >= self.next_interim_ns) && self.interim_until_ns.is_none() {
             if let Some(every) = self.stage.load.status_interval {
                 self.next_interim_ns = now_ns + every.0.max(1);
@@ -305,9 +311,10 @@ impl<'a> Conductor<'a> {
         let Some(until_ns) = self.interim_until_ns else {
             return;
         };
-        let missing = wave.members.iter().any(|&index| {
-            !self.ended[index] && self.stage.shared[index].is_report_wanted()
-        });
+        let missing = wave
+            .members
+            .iter()
+            .any(|&index| !self.ended[index] && self.stage.shared[index].is_report_wanted());
         if missing && now_ns < until_ns {
             return;
         }

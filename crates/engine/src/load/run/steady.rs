@@ -27,7 +27,10 @@ impl SteadyGroups {
             let Some(asked) = &stream.steady_state else {
                 continue;
             };
-            match groups.iter_mut().find(|group| group.report == stream.report) {
+            match groups
+                .iter_mut()
+                .find(|group| group.report == stream.report)
+            {
                 Some(group) => group.members.push(index),
                 None => groups.push(Group {
                     report: stream.report,

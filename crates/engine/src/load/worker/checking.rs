@@ -62,7 +62,7 @@ impl Checks {
         refuse_small_blocks(spec, stream, &verifier)?;
         let pool = match spec.threads {
             0 => None,
-            threads => Some(CheckPool::new(threads, &spec.thread_cpus, Arc::clone(&verifier))?),
+            threads => Some(CheckPool::new(threads, &spec.thread_cpus, &verifier)?),
         };
         let before = match spec.load_state {
             true => Some(verify::State::load(&state::path(spec, stream, folder))?),
@@ -105,7 +105,8 @@ impl Checks {
     fn wrote(&mut self, unit: &IoUnit, mark: Mark, depth: usize) {
         if self.spec.save_state {
             self.completed.truncate(depth.saturating_sub(1));
-            self.completed.push_front((u64::from(unit.file), unit.offset));
+            self.completed
+                .push_front((u64::from(unit.file), unit.offset));
         }
         if self.remembers {
             let step = step_of(unit);
@@ -185,7 +186,9 @@ fn refuse_small_blocks(
 )]
 fn wall_time() -> (u32, u32) {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or((0, 0), |since| (since.as_secs() as u32, since.subsec_nanos()))
+    since.map_or((0, 0), |since| {
+        (since.as_secs() as u32, since.subsec_nanos())
+    })
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
@@ -225,9 +228,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             let number = checks.number;
             checks.number += 1;
             let bytes = step.offset..step.offset + u64::from(step.length);
-            let known = (checks.before.as_ref()).is_none_or(|state| {
-                state.should_verify(number, u64::from(step.file), &bytes)
-            });
+            let known = (checks.before.as_ref())
+                .is_none_or(|state| state.should_verify(number, u64::from(step.file), &bytes));
             if known {
                 checks.history.wrote(&step, None);
             }
@@ -269,7 +271,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         };
         match unit.ddir {
             Ddir::Write => checks.wrote(&unit, mark, self.depth as usize),
-            Ddir::Trim => checks.history.trimmed(&step_of(&unit), mark.role == Role::Check),
+            Ddir::Trim => checks
+                .history
+                .trimmed(&step_of(&unit), mark.role == Role::Check),
             Ddir::Read if mark.trimmed => {
                 let block = &unit.buf.block_mut()[..unit.length as usize];
                 if let Some(at) = block.iter().position(|&byte| byte != 0) {
@@ -318,7 +322,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         let Checked { mut check, result } = checked;
         if let Err(mismatch) = result {
             let file = u32::try_from(check.tag).unwrap_or(u32::MAX);
-            self.dump(file, &mut check);
+            self.dump(file, &mut check, &mismatch);
             self.mismatch(file, &mismatch, now_ns);
         }
         self.free.push(check.buf);
@@ -349,7 +353,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    fn dump(&mut self, file: u32, check: &mut Check) {
+    fn dump(&mut self, file: u32, check: &mut Check, mismatch: &Mismatch) {
         let Some(checks) = &self.checks else {
             return;
         };
@@ -357,9 +361,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return;
         };
         let block = &mut check.buf.block_mut()[..check.length as usize];
-        let dumped = checks
-            .verifier
-            .dump(block, check.expected, &checks.folder, &file.path);
+        let dumped =
+            checks
+                .verifier
+                .dump(&checks.folder, &file.path, block, check.expected, mismatch);
         if let Err(error) = dumped {
             self.notes.push(Note::Warning(error.to_string()));
         }

@@ -67,14 +67,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     /// Tells whoever wants to know.
-    fn attend(
-        &mut self,
-        unit: IoUnit,
-        mark: Mark,
-        now_ns: u64,
-        completion_ns: u64,
-        total_ns: u64,
-    ) {
+    fn attend(&mut self, unit: IoUnit, mark: Mark, now_ns: u64, completion_ns: u64, total_ns: u64) {
         if let Some(logs) = &mut self.logs
             && self.ramp_end_ns.is_none()
         {

@@ -1,7 +1,7 @@
 //! The files of a stream: open while it runs, as many as it wants at once.
 
-use super::issue::Next;
 use super::Worker;
+use super::issue::Next;
 use crate::clock::Clock;
 use crate::engines::needs_open_file;
 use crate::error::EngineError;
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Opens the files, as many as are wanted at once.
-    pub(super) fn open_files(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
+    pub(in crate::load) fn open_files(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
         self.files.open_first(stop)?;
         self.notes.append(&mut self.files.take_notes());
         let numbers: Vec<u32> = self.files.open_numbers().collect();

@@ -6,8 +6,8 @@ use crate::io::IoEngine;
 use crate::load::sequence::Step;
 use crate::sys;
 use assay_model::job::FlushCall;
-use assay_model::load::{Ddir, Durability, SyncFileRange};
 use assay_model::load::report::StreamState;
+use assay_model::load::{Ddir, Durability, SyncFileRange};
 use rustix::io::Errno;
 
 /// What is to be flushed when.

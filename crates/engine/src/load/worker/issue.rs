@@ -149,7 +149,7 @@ impl Tags {
 
     /// Whether a unit in flight touches what `step` would touch, so that the
     /// order of the two matters.
-    fn conflicts(&self, step: &Step) -> bool {
+    pub(super) fn conflicts(&self, step: &Step) -> bool {
         let end = step.offset + u64::from(step.length);
         self.marks.iter().any(|mark| {
             mark.in_use

@@ -13,6 +13,7 @@ mod issue;
 mod report;
 mod ticks;
 
+use super::Note;
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
@@ -20,7 +21,6 @@ use super::shared::Shared;
 use super::source::Source;
 use super::tally::{Depths, RunTimes};
 use super::trace::TraceWriter;
-use super::Note;
 use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::content::Filler;
@@ -154,8 +154,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let start_ns = parts.clock.now();
         let interval_ns = stream.stats.bw_interval.min(stream.stats.iops_interval).0;
         let depth = stream.engine.iodepth;
-        let search = (stream.pace.latency_target.as_ref())
-            .map(|target| DepthSearch::new(target, depth));
+        let search =
+            (stream.pace.latency_target.as_ref()).map(|target| DepthSearch::new(target, depth));
         let mut worker = Self {
             engine,
             clock: parts.clock,
@@ -269,6 +269,9 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.times = RunTimes::new(start_ns);
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(start_ns);
+        }
+        if let Some(logs) = &mut self.logs {
+            logs.begin();
         }
         self.cpu_before = sys::thread_cpu_use();
         self.faults_before = sys::thread_faults();

@@ -83,12 +83,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             major_faults: faults.major.saturating_sub(self.faults_before.major),
             minor_faults: faults.minor.saturating_sub(self.faults_before.minor),
             depths: self.depths_used(),
-            latency_target: self
-                .search
-                .as_ref()
-                .map(|search| LatencyTargetReached {
-                    depth: search.found(),
-                }),
+            latency_target: self.search.as_ref().map(|search| LatencyTargetReached {
+                depth: search.found(),
+            }),
             steady_state: None,
             files: self.plan.sizes(),
         }

@@ -220,7 +220,10 @@ mod tests {
         history.wrote(&write(2048, 4096), Some(3));
         history.wrote(&write(8192, 512), Some(4));
         history.plan_all();
-        assert_eq!(due(&mut history), [(2048, 4096, Some(3)), (8192, 512, Some(4))]);
+        assert_eq!(
+            due(&mut history),
+            [(2048, 4096, Some(3)), (8192, 512, Some(4))]
+        );
         history.plan_all();
         assert_eq!(due(&mut history), [], "each is read back once");
     }
