@@ -4,6 +4,7 @@
     not(test),
     expect(dead_code, reason = "the loop that runs streams comes next")
 )]
+#[expect(unused_imports, reason = "the loop that runs streams comes next")]
 mod pace;
 #[cfg_attr(
     not(test),
