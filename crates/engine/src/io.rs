@@ -7,7 +7,9 @@ use assay_model::load::Ddir;
 use rustix::fs::{fdatasync, fsync};
 use rustix::io::Errno;
 use std::fs::File;
-use std::path::PathBuf;
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
 
 /// A file that I/O can be done to.
 #[derive(Debug)]
@@ -23,6 +25,38 @@ pub(crate) struct OpenFile {
     /// Trims are a call of their own on block devices.
     pub(crate) is_device: bool,
     pub(crate) writable: bool,
+}
+
+impl OpenFile {
+    /// Looks at a file that was just opened.
+    pub(crate) fn new(
+        mut file: File,
+        number: u32,
+        path: &Path,
+        writable: bool,
+    ) -> io::Result<Self> {
+        let what = file.metadata()?;
+        // A directory opens for reading, and then fails every read.
+        if what.is_dir() {
+            return Err(Errno::ISDIR.into());
+        }
+        let is_device = what.file_type().is_block_device();
+        let size = if is_device {
+            let end = file.seek(SeekFrom::End(0))?;
+            file.rewind()?;
+            end
+        } else {
+            what.len()
+        };
+        Ok(Self {
+            file,
+            number,
+            path: path.to_owned(),
+            size,
+            is_device,
+            writable,
+        })
+    }
 }
 
 /// One I/O. It owns its buffer from the moment it is made until its

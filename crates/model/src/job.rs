@@ -110,9 +110,10 @@ pub enum EngineKind {
     FileStat,
     /// Each I/O removes one file.
     FileDelete,
-    /// Each write truncates the file to the end of its block.
+    /// Each write makes the file end where its block starts.
     Ftruncate,
-    /// Each write allocates its block, each trim frees it (`fallocate(2)`).
+    /// Each write allocates its block, each read does so without making the
+    /// file longer, each trim frees it (`fallocate(2)`).
     Falloc,
 }
 

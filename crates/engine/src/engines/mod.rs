@@ -1,22 +1,36 @@
 //! The back ends, one file each.
 
+mod file_call;
 mod libaio;
+mod mmap;
 mod null;
+mod posixaio;
 mod psync;
+mod pvsync;
 mod slots;
+mod space;
 mod sync;
+#[cfg(test)]
+mod tests;
 mod trim;
 mod uring;
+mod vsync;
 
 use crate::error::EngineError;
 use crate::io::IoEngine;
 use assay_model::job::EngineKind;
 use assay_model::load::Engine;
+use file_call::FileCall;
 use libaio::Libaio;
+use mmap::Mmap;
 use null::Null;
+use posixaio::Posixaio;
 use psync::Psync;
+use pvsync::{Pvsync, Pvsync2};
+use space::{Falloc, Ftruncate};
 use sync::Sync;
 use uring::Uring;
+use vsync::Vsync;
 
 /// Whether the kernel offers an engine; the error says why not.
 ///
@@ -26,8 +40,37 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
     match engine {
         EngineKind::Libaio => libaio::probe(),
         EngineKind::IoUring => uring::probe(),
-        _ => Ok(()),
+        EngineKind::Pvsync2 => pvsync::probe(),
+        EngineKind::Psync
+        | EngineKind::Sync
+        | EngineKind::Pvsync
+        | EngineKind::Vsync
+        | EngineKind::Mmap
+        | EngineKind::Posixaio
+        | EngineKind::Null
+        | EngineKind::FileCreate
+        | EngineKind::FileStat
+        | EngineKind::FileDelete
+        | EngineKind::Ftruncate
+        | EngineKind::Falloc => Ok(()),
     }
+}
+
+/// Whether an engine does I/O to an open file. The others only need its path,
+/// or nothing at all.
+pub(crate) const fn needs_open_file(engine: EngineKind) -> bool {
+    !matches!(
+        engine,
+        EngineKind::Null | EngineKind::FileCreate | EngineKind::FileStat | EngineKind::FileDelete
+    )
+}
+
+/// Whether the thread may have a table of open files of its own
+/// ([`sys::own_file_table`](crate::sys::own_file_table)). The C library does
+/// POSIX asynchronous I/O on threads that all users of it share: a descriptor
+/// must be the same file to all of them.
+pub(crate) const fn may_own_file_table(engine: EngineKind) -> bool {
+    !matches!(engine, EngineKind::Posixaio)
 }
 
 /// What is to be done with an engine, whichever it is: a function that is made
@@ -51,6 +94,16 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Sync => visitor.run(Sync::default()),
         EngineKind::Libaio => visitor.run(Libaio::new(engine)?),
         EngineKind::IoUring => visitor.run(Uring::new(engine)?),
-        _ => visitor.run(Null),
+        EngineKind::Pvsync => visitor.run(Pvsync),
+        EngineKind::Pvsync2 => visitor.run(Pvsync2::new(engine)),
+        EngineKind::Vsync => visitor.run(Vsync::new(engine)),
+        EngineKind::Mmap => visitor.run(Mmap::new()),
+        EngineKind::Posixaio => visitor.run(Posixaio::new(engine)),
+        EngineKind::Null => visitor.run(Null),
+        EngineKind::FileCreate => visitor.run(FileCall::create()),
+        EngineKind::FileStat => visitor.run(FileCall::stat()),
+        EngineKind::FileDelete => visitor.run(FileCall::delete()),
+        EngineKind::Ftruncate => visitor.run(Ftruncate),
+        EngineKind::Falloc => visitor.run(Falloc),
     })
 }

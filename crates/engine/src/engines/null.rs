@@ -2,6 +2,8 @@
 //! cost.
 
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::job::FlushCall;
+use rustix::io::Errno;
 
 #[derive(Debug, Default)]
 pub(crate) struct Null;
@@ -13,5 +15,9 @@ impl IoEngine for Null {
     fn queue(&mut self, _file: &OpenFile, unit: IoUnit) -> QueueStatus {
         let result = Ok(unit.left());
         QueueStatus::Completed(Completion { unit, result })
+    }
+
+    fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
+        Ok(())
     }
 }

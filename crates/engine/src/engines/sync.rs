@@ -40,7 +40,7 @@ impl IoEngine for Sync {
         if self.positions.len() <= number {
             self.positions.resize(number + 1, None);
         }
-        self.positions[number] = Some(0);
+        self.positions[number] = None;
         Ok(())
     }
 

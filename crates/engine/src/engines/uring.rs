@@ -352,7 +352,7 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
     use std::os::fd::OwnedFd;
-    use std::path::PathBuf;
+    use std::path::Path;
 
     /// On any kernel, in the way of one that cannot wait for a limited time.
     #[test]
@@ -362,14 +362,8 @@ mod tests {
             return;
         }
         let (reader, mut writer) = io::pipe().unwrap();
-        let file = OpenFile {
-            file: File::from(OwnedFd::from(reader)),
-            number: 0,
-            path: PathBuf::from("a pipe"),
-            size: 0,
-            is_device: false,
-            writable: false,
-        };
+        let pipe = File::from(OwnedFd::from(reader));
+        let file = OpenFile::new(pipe, 0, Path::new("a pipe"), false).unwrap();
         let mut engine = Uring::new(&Engine::default()).unwrap();
         engine.opened(&file).unwrap();
         engine.waits_with_timeout = false;

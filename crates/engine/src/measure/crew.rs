@@ -1,7 +1,7 @@
 //! The threads of a job's workers, from their files to the start line.
 
 use crate::clock::MonotonicClock;
-use crate::engines::{WithEngine, with_engine};
+use crate::engines::{WithEngine, may_own_file_table, with_engine};
 use crate::error::EngineError;
 use crate::gaps::{SharedGaps, WorkerGaps};
 use crate::io::{IoEngine, OpenFile};
@@ -9,14 +9,12 @@ use crate::pattern::Pattern;
 use crate::start::StartLine;
 use crate::sys;
 use crate::worker::{Finished, Parts, Shared, Worker, buffers};
-use assay_model::job::{Job, OpenSync};
+use assay_model::job::{EngineKind, Job, OpenSync};
 use assay_model::load::Engine;
 use assay_model::rng::SplitMix64;
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
-use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -89,7 +87,9 @@ impl Work<'_> {
     /// The life of a worker's thread. Engines are made here because the kernel
     /// ties rings to the thread that uses them.
     fn serve(&self, own: Own) {
-        sys::own_file_table();
+        if may_own_file_table(self.job.ioengine) {
+            sys::own_file_table();
+        }
         let mut own = Some(own);
         let made = with_engine(
             &engine_of(self.job),
@@ -191,6 +191,8 @@ fn open_for(job: &Job, path: &Path) -> Result<OpenFile, EngineError> {
     let mut flags = OFlags::CLOEXEC
         | match (job.rw.reads(), job.rw.writes()) {
             (true, true) => OFlags::RDWR,
+            // A mapping that is written must be of a file that can be read.
+            (false, true) if job.ioengine == EngineKind::Mmap => OFlags::RDWR,
             (false, true) => OFlags::WRONLY,
             (_, false) => OFlags::RDONLY,
         };
@@ -203,36 +205,11 @@ fn open_for(job: &Job, path: &Path) -> Result<OpenFile, EngineError> {
         OpenSync::Sync => OFlags::SYNC,
     };
     match open(path, flags, Mode::empty()) {
-        Ok(fd) => describe(File::from(fd), path, job.rw.writes())
+        Ok(fd) => OpenFile::new(File::from(fd), 0, path, job.rw.writes())
             .map_err(|error| EngineError::file("use", path, error)),
         Err(Errno::INVAL) if job.direct => Err(EngineError::NoDirect {
             path: path.to_owned(),
         }),
         Err(errno) => Err(EngineError::file("open", path, errno.into())),
     }
-}
-
-/// What engines are told of a file.
-fn describe(mut file: File, path: &Path, writable: bool) -> std::io::Result<OpenFile> {
-    let what = file.metadata()?;
-    // A directory opens for reading, and then fails every read.
-    if what.is_dir() {
-        return Err(Errno::ISDIR.into());
-    }
-    let is_device = what.file_type().is_block_device();
-    let size = if is_device {
-        let end = file.seek(SeekFrom::End(0))?;
-        file.rewind()?;
-        end
-    } else {
-        what.len()
-    };
-    Ok(OpenFile {
-        file,
-        number: 0,
-        path: path.to_owned(),
-        size,
-        is_device,
-        writable,
-    })
 }

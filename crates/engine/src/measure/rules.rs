@@ -1,7 +1,7 @@
 //! Which jobs are refused before anything is opened.
 
 use crate::error::EngineError;
-use assay_model::job::{Job, RateLimit};
+use assay_model::job::{EngineKind, Job, RateLimit};
 use assay_model::units::Bytes;
 use rustix::system::sysinfo;
 
@@ -29,6 +29,13 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
         Some(format!(
             "direct I/O needs block size and offset in multiples of {SECTOR} bytes"
         ))
+    } else if !moves_data(job.ioengine) {
+        Some(format!(
+            "{} moves no data: it works in a load (assay fio), not here",
+            job.ioengine
+        ))
+    } else if job.direct && job.ioengine == EngineKind::Mmap {
+        Some("a mapped file is the page cache: mmap cannot be direct".to_owned())
     } else if job.size.0 < job.bs.0 {
         Some(format!(
             "not one block of {} fits into {}",
@@ -50,6 +57,19 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
             problem,
         })
     })
+}
+
+/// Whether an engine's I/Os are of the blocks that a job is about. (The null
+/// engine's are, as far as anybody can tell from outside.)
+const fn moves_data(engine: EngineKind) -> bool {
+    !matches!(
+        engine,
+        EngineKind::FileCreate
+            | EngineKind::FileStat
+            | EngineKind::FileDelete
+            | EngineKind::Ftruncate
+            | EngineKind::Falloc
+    )
 }
 
 /// What the buffers of all workers take, in bytes.

@@ -32,6 +32,11 @@ fn engines() -> Vec<(EngineKind, u32)> {
     let all = [
         (EngineKind::Psync, 1),
         (EngineKind::Sync, 1),
+        (EngineKind::Pvsync, 1),
+        (EngineKind::Pvsync2, 1),
+        (EngineKind::Vsync, 4),
+        (EngineKind::Mmap, 1),
+        (EngineKind::Posixaio, 4),
         (EngineKind::Libaio, 8),
         (EngineKind::IoUring, 8),
     ];
@@ -43,6 +48,11 @@ fn engines() -> Vec<(EngineKind, u32)> {
         }
     };
     all.into_iter().filter(works).collect()
+}
+
+/// A mapped file is the page cache.
+fn can_be_direct(engine: EngineKind) -> bool {
+    engine != EngineKind::Mmap
 }
 
 /// A folder on a file system that has a device below it, as a rule.

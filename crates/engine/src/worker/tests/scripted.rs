@@ -7,7 +7,7 @@ use crate::gaps::SharedGaps;
 use crate::recorder::{Merged, merge};
 use std::cell::Cell;
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 /// Time that passes only when the engine works or the worker sleeps.
@@ -191,18 +191,12 @@ impl<'s> Play<'s> {
             ios: AtomicU64::new(0),
         };
         let (shared_gaps, number) = self.gaps;
+        let file = self.file.unwrap_or_else(|| tempfile::tempfile().unwrap());
         let parts = Parts {
             clock,
             job: &self.job,
             shared: &shared,
-            file: OpenFile {
-                file: self.file.unwrap_or_else(|| tempfile::tempfile().unwrap()),
-                number: 0,
-                path: PathBuf::new(),
-                size: 0,
-                is_device: false,
-                writable: true,
-            },
+            file: OpenFile::new(file, 0, Path::new("scripted"), true).unwrap(),
             pattern: Pattern::new(&self.job, 1).unwrap(),
             buffers: buffers(&self.job, 1),
             seed: 1,

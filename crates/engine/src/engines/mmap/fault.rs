@@ -1,0 +1,120 @@
+//! Copies from and to mapped files that survive a missing page.
+//!
+//! The kernel answers a touch of a page that it cannot provide with `SIGBUS`,
+//! which ends the process. While a thread of ours copies, its faults within the
+//! mapping are caught: an empty page takes the place of the missing one, the
+//! copy goes on, and is told that it failed. Any other `SIGBUS` goes its way.
+
+use rustix::param::page_size;
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
+
+/// What a thread copies just now. Only the thread itself, and the handler that
+/// interrupts it, look at it.
+struct Watch {
+    from: AtomicUsize,
+    /// 0: nothing is copied.
+    to: AtomicUsize,
+    faulted: AtomicBool,
+}
+
+thread_local! {
+    static WATCH: Watch = const {
+        Watch {
+            from: AtomicUsize::new(0),
+            to: AtomicUsize::new(0),
+            faulted: AtomicBool::new(false),
+        }
+    };
+}
+
+/// What handled `SIGBUS` before.
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// A page was missing: what was copied is not what it should be, and the
+/// mapping has an empty page of memory in its place.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Missing;
+
+/// Copies `length` bytes, of which the ones at `mapped` (one of the two ends)
+/// are a file's.
+///
+/// # Safety
+/// Both ends must be valid for `length` bytes but for missing pages of a
+/// mapping, must not overlap, and the mapping must be the caller's own.
+#[inline]
+pub(super) unsafe fn copy(
+    from: NonNull<u8>,
+    to: NonNull<u8>,
+    mapped: NonNull<u8>,
+    length: usize,
+) -> Result<(), Missing> {
+    let start = mapped.as_ptr() as usize;
+    WATCH.with(|watch| {
+        watch.from.store(start, Ordering::Relaxed);
+        watch.to.store(start + length, Ordering::Relaxed);
+        compiler_fence(Ordering::SeqCst);
+        // SAFETY: as the caller promises; a missing page is replaced by the
+        // handler before the copy goes on.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to.as_ptr(), length) };
+        compiler_fence(Ordering::SeqCst);
+        watch.to.store(0, Ordering::Relaxed);
+        if watch.faulted.swap(false, Ordering::Relaxed) {
+            Err(Missing)
+        } else {
+            Ok(())
+        }
+    })
+}
+
+/// Puts the handler in place, once for the process.
+pub(super) fn prepare() {
+    // Known from here on: the handler must not be the first to ask for it.
+    let _ = page_size();
+    BEFORE.get_or_init(|| {
+        // SAFETY: `sigaction` is plain old data, for which all-zero is a value.
+        let (mut ours, mut before): (libc::sigaction, libc::sigaction) =
+            unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+        ours.sa_sigaction = on_fault as *const () as usize;
+        ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        // SAFETY: the handler has the form that SA_SIGINFO asks for, and does
+        // only what a handler may. The answer cannot be an error: the signal
+        // exists and can be caught.
+        unsafe { libc::sigaction(libc::SIGBUS, &raw const ours, &raw mut before) };
+        before
+    });
+}
+
+/// Puts an empty page where one was missing in the running copy. A fault
+/// elsewhere is left to whoever handled the signal before: the faulting
+/// instruction is run again, and meets them.
+extern "C" fn on_fault(
+    _signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    _context: *mut libc::c_void,
+) {
+    // SAFETY: the kernel passes a `siginfo_t`, of `SIGBUS` with an address.
+    let address = unsafe { (*info).si_addr() } as usize;
+    let replaced = WATCH.with(|watch| {
+        let watched = watch.from.load(Ordering::Relaxed)..watch.to.load(Ordering::Relaxed);
+        let replaced = watched.contains(&address) && replace_page(address);
+        watch.faulted.fetch_or(replaced, Ordering::Relaxed);
+        replaced
+    });
+    if !replaced && let Some(before) = BEFORE.get() {
+        // SAFETY: puts back what the kernel said was there before.
+        unsafe { libc::sigaction(libc::SIGBUS, before, std::ptr::null_mut()) };
+    }
+}
+
+fn replace_page(address: usize) -> bool {
+    let page = page_size();
+    let start = (address - address % page) as *mut libc::c_void;
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED;
+    // SAFETY: the page is one of the mapping that the interrupted copy owns
+    // (its pages start where the machine's do), and holds nothing.
+    let answer = unsafe { libc::mmap(start, page, protection, flags, -1, 0) };
+    answer != libc::MAP_FAILED
+}

@@ -1,0 +1,235 @@
+//! Memory mapped files: each I/O copies between its buffer and a mapping of the
+//! whole file.
+//!
+//! A mapping cannot make a file longer: an I/O ends where the file ended when
+//! it was opened, and an empty file is refused. A page that the kernel cannot
+//! provide (a bad spot of the medium, a full file system below a hole, a file
+//! that was made shorter meanwhile) fails the I/O with `EIO`: see [`fault`].
+//!
+//! Nothing is direct here, for a mapping is the page cache. If the file was
+//! opened with `O_SYNC`, `O_DSYNC` or `O_DIRECT`, which the kernel does not
+//! heed for mappings, each write is followed by `msync(2)`, so that it is at
+//! least on the device when it counts as done; with `O_DIRECT` the pages are
+//! also taken out of the mapping, as fio does it. They stay in the page cache.
+
+mod fault;
+
+use super::trim;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::job::FlushCall;
+use assay_model::load::Ddir;
+use rustix::fs::{OFlags, fcntl_getfl};
+use rustix::io::Errno;
+use rustix::param::page_size;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+
+/// A mapping of a file from its start on, whose memory only this module's
+/// copies touch.
+#[derive(Debug)]
+struct Mapping {
+    start: NonNull<u8>,
+    length: usize,
+    protection: libc::c_int,
+    /// What to do after each write, and after each I/O.
+    writes_through: bool,
+    lets_go: bool,
+}
+
+impl Mapping {
+    fn new(file: &OpenFile) -> io::Result<Self> {
+        let length = usize::try_from(file.size)
+            .map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+        if length == 0 {
+            return Err(io::Error::new(
+                io::ErrorKind::InvalidInput,
+                "it is empty, and a mapping cannot make a file longer: give it its size first",
+            ));
+        }
+        let write = if file.writable { libc::PROT_WRITE } else { 0 };
+        let protection = libc::PROT_READ | write;
+        let start = map(std::ptr::null_mut(), length, protection, 0, &file.file)?;
+        let flags = fcntl_getfl(&file.file)?;
+        Ok(Self {
+            start,
+            length,
+            protection,
+            writes_through: flags.intersects(OFlags::SYNC | OFlags::DSYNC | OFlags::DIRECT),
+            lets_go: flags.contains(OFlags::DIRECT),
+        })
+    }
+
+    /// What of the unit lies within the mapping: where it starts, and how long
+    /// it is.
+    fn part(&self, unit: &IoUnit) -> (usize, usize) {
+        let from = unit.offset + u64::from(unit.moved);
+        let from = usize::try_from(from).map_or(self.length, |from| from.min(self.length));
+        (from, (unit.left() as usize).min(self.length - from))
+    }
+
+    /// Copies what is left of the unit; the bytes that were.
+    fn transfer(&self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, Errno> {
+        let writes = unit.ddir == Ddir::Write;
+        if writes && !file.writable {
+            return Err(Errno::BADF);
+        }
+        let (from, length) = self.part(unit);
+        let (_, bytes) = unit.remainder();
+        let bytes = &mut bytes[..length];
+        // SAFETY: `from` is at most the mapping's length.
+        let mapped = unsafe { self.start.add(from) };
+        // SAFETY: `length` bytes from `mapped` on are within the mapping, which
+        // is writable if the file is; the buffer is not part of it. Others may
+        // change the file meanwhile: the copies are of plain bytes, of which
+        // any value will do.
+        let copied = unsafe {
+            if writes {
+                fault::copy(NonNull::from(&mut *bytes).cast(), mapped, mapped, length)
+            } else {
+                fault::copy(mapped, NonNull::from(&mut *bytes).cast(), mapped, length)
+            }
+        };
+        if copied.is_err() {
+            self.renew(&file.file)?;
+            return Err(Errno::IO);
+        }
+        if length > 0 {
+            self.settle(writes, from, length)?;
+        }
+        Ok(u32::try_from(length).unwrap_or(u32::MAX))
+    }
+
+    /// What the flags of the file ask for after an I/O.
+    fn settle(&self, wrote: bool, from: usize, length: usize) -> Result<(), Errno> {
+        if wrote && self.writes_through {
+            self.sync(from, length)?;
+        }
+        if self.lets_go {
+            let (start, length) = self.pages(from, length);
+            // SAFETY: the pages are those of this mapping; a shared one finds
+            // them in the page cache again.
+            check(unsafe { libc::madvise(start, length, libc::MADV_DONTNEED) })?;
+        }
+        Ok(())
+    }
+
+    /// Writes back so much of the file, and flushes it.
+    fn sync(&self, from: usize, length: usize) -> Result<(), Errno> {
+        let (start, length) = self.pages(from, length);
+        // SAFETY: the pages are those of this mapping.
+        check(unsafe { libc::msync(start, length, libc::MS_SYNC) })
+    }
+
+    /// The whole pages around a part of the mapping.
+    fn pages(&self, from: usize, length: usize) -> (*mut libc::c_void, usize) {
+        let before = from % page_size();
+        // SAFETY: still within the mapping, which starts with a page.
+        let start = unsafe { self.start.add(from - before) };
+        (start.as_ptr().cast(), length + before)
+    }
+
+    /// Maps the file again at the same place, where a fault has put an empty
+    /// page in between.
+    #[cold]
+    fn renew(&self, file: &File) -> Result<(), Errno> {
+        let start = self.start.as_ptr().cast();
+        map(start, self.length, self.protection, libc::MAP_FIXED, file)
+            .map(drop)
+            .map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: unmaps what `new` mapped, once; nothing points into it.
+        unsafe { libc::munmap(self.start.as_ptr().cast(), self.length) };
+    }
+}
+
+/// Maps the start of a file.
+fn map(
+    at: *mut libc::c_void,
+    length: usize,
+    protection: libc::c_int,
+    flags: libc::c_int,
+    file: &File,
+) -> io::Result<NonNull<u8>> {
+    let flags = flags | libc::MAP_SHARED;
+    // SAFETY: a new mapping at an address the kernel chooses; or, with
+    // `MAP_FIXED`, one that takes the place of the caller's own, of the same
+    // length.
+    let start = unsafe { libc::mmap(at, length, protection, flags, file.as_raw_fd(), 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
+}
+
+fn check(answer: libc::c_int) -> Result<(), Errno> {
+    if answer == 0 {
+        return Ok(());
+    }
+    Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO))
+}
+
+/// The engine: the mappings of the files that are open, by their numbers.
+#[derive(Debug)]
+pub(crate) struct Mmap {
+    mappings: Vec<Option<Mapping>>,
+}
+
+impl Mmap {
+    pub(crate) fn new() -> Self {
+        fault::prepare();
+        Self {
+            mappings: Vec::new(),
+        }
+    }
+
+    fn mapping(&self, file: &OpenFile) -> Result<&Mapping, Errno> {
+        let mapping = self.mappings.get(file.number as usize);
+        mapping.and_then(Option::as_ref).ok_or(Errno::BADF)
+    }
+}
+
+impl IoEngine for Mmap {
+    const ASYNCHRONOUS: bool = false;
+
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        let mapping =
+            Mapping::new(file).map_err(|error| EngineError::file("map", &file.path, error))?;
+        let number = file.number as usize;
+        if self.mappings.len() <= number {
+            self.mappings.resize_with(number + 1, || None);
+        }
+        self.mappings[number] = Some(mapping);
+        Ok(())
+    }
+
+    fn closes(&mut self, file: &OpenFile) {
+        if let Some(mapping) = self.mappings.get_mut(file.number as usize) {
+            *mapping = None;
+        }
+    }
+
+    #[inline]
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+        if unit.ddir == Ddir::Trim {
+            return trim::queue(file, unit);
+        }
+        let result = self
+            .mapping(file)
+            .and_then(|mapping| mapping.transfer(file, &mut unit))
+            .map_err(Errno::raw_os_error);
+        QueueStatus::Completed(Completion { unit, result })
+    }
+
+    /// `msync(2)` of all of the file, whichever call was asked for.
+    fn flush(&mut self, file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
+        let mapping = self.mapping(file)?;
+        mapping.sync(0, mapping.length)
+    }
+}

@@ -1,0 +1,234 @@
+//! POSIX asynchronous I/O: `aio_read(3)`, `aio_write(3)`.
+//!
+//! The C library does it with threads of its own. That of GNU does I/Os to the
+//! same file one after the other, whatever the depth, and has at most 20 such
+//! threads; that of musl has one for each I/O.
+
+use super::slots::Slots;
+use super::trim;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::job::EngineKind;
+use assay_model::load::{Ddir, Engine};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::ptr::NonNull;
+use std::time::{Duration, Instant};
+
+const KIND: EngineKind = EngineKind::Posixaio;
+
+/// A control block: it belongs to the C library while its I/O is under way, so
+/// it has a place of its own in memory that no reference of ours points to.
+#[derive(Debug)]
+struct Control(NonNull<libc::aiocb>);
+
+impl Control {
+    fn new() -> Self {
+        // SAFETY: `aiocb` is plain old data, for which all-zero is a value.
+        let empty: libc::aiocb = unsafe { std::mem::zeroed() };
+        Self(NonNull::from(Box::leak(Box::new(empty))))
+    }
+
+    /// Starts the I/O that `unit` names.
+    fn start(&self, file: &OpenFile, unit: &mut IoUnit) -> io::Result<()> {
+        let writes = unit.ddir == Ddir::Write;
+        let (offset, bytes) = unit.remainder();
+        let overflow = |_| io::Error::from_raw_os_error(libc::EOVERFLOW);
+        let offset = offset.try_into().map_err(overflow)?;
+        let control = self.0.as_ptr();
+        // SAFETY: no I/O of this block is under way (its slot was free), so it
+        // is ours to write. The C library keeps pointers to the block and to
+        // the unit's buffer until the I/O is done; both stay in place until
+        // then: the block until `Drop`, the unit in the engine's slots.
+        let answer = unsafe {
+            (*control) = std::mem::zeroed();
+            (*control).aio_fildes = file.file.as_raw_fd();
+            (*control).aio_buf = bytes.as_mut_ptr().cast();
+            (*control).aio_nbytes = bytes.len();
+            (*control).aio_offset = offset;
+            (*control).aio_sigevent.sigev_notify = libc::SIGEV_NONE;
+            if writes {
+                libc::aio_write(control)
+            } else {
+                libc::aio_read(control)
+            }
+        };
+        if answer == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+
+    /// What came of it (bytes, or a negated error number); `None` while it is
+    /// under way.
+    fn result(&self) -> Option<i64> {
+        let control = self.0.as_ptr();
+        // SAFETY: the block was given to `aio_read` or `aio_write`, and its
+        // result is fetched once, after it is done.
+        unsafe {
+            match libc::aio_error(control) {
+                libc::EINPROGRESS => None,
+                0 => i64::try_from(libc::aio_return(control)).ok(),
+                errno => {
+                    libc::aio_return(control);
+                    Some(-i64::from(errno))
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        // SAFETY: made by `Box::leak` in `new`, freed once; the engine drops it
+        // only when no I/O is under way, and leaks it otherwise.
+        drop(unsafe { Box::from_raw(self.0.as_ptr()) });
+    }
+}
+
+/// The engine.
+#[derive(Debug)]
+pub(crate) struct Posixaio {
+    slots: Slots,
+    controls: Vec<Control>,
+    /// Slots whose I/O is under way.
+    under_way: Vec<usize>,
+    /// What `aio_suspend(3)` is given, here to be allocated once.
+    list: Vec<*const libc::aiocb>,
+    /// Started since `commit` last told.
+    handed_over: usize,
+}
+
+impl Posixaio {
+    pub(crate) fn new(engine: &Engine) -> Self {
+        let entries = engine.iodepth as usize;
+        Self {
+            slots: Slots::new(engine.iodepth),
+            controls: std::iter::repeat_with(Control::new).take(entries).collect(),
+            under_way: Vec::with_capacity(entries),
+            list: Vec::with_capacity(entries),
+            handed_over: 0,
+        }
+    }
+
+    fn take_completed(&mut self, done: &mut Vec<Completion>) {
+        let (controls, slots) = (&self.controls, &mut self.slots);
+        self.under_way
+            .retain(|&slot| match controls[slot].result() {
+                Some(result) => {
+                    slots.complete(slot as u64, result, done);
+                    false
+                }
+                None => true,
+            });
+    }
+
+    /// Sleeps until one is done, or for so long.
+    fn suspend(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
+        self.list.clear();
+        for &slot in &self.under_way {
+            self.list.push(self.controls[slot].0.as_ptr());
+        }
+        let time = timeout_ns.map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000).try_into().unwrap_or(i32::MAX.into()),
+            tv_nsec: (ns % 1_000_000_000).try_into().unwrap_or(0),
+        });
+        let time = time
+            .as_ref()
+            .map_or(std::ptr::null(), |time| &raw const *time);
+        let count = libc::c_int::try_from(self.list.len()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: the list names `count` control blocks that live in `self`,
+        // and `time`, if given, lives on this frame.
+        let answer = unsafe { libc::aio_suspend(self.list.as_ptr(), count, time) };
+        if answer == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::last_os_error())
+        }
+    }
+}
+
+impl Drop for Posixaio {
+    /// The C library may still write into the buffers of units under way:
+    /// waits for all of them before the buffers are freed.
+    fn drop(&mut self) {
+        let mut done = Vec::new();
+        while !self.under_way.is_empty() {
+            self.take_completed(&mut done);
+            let slept = if self.under_way.is_empty() {
+                Ok(())
+            } else {
+                self.suspend(None)
+            };
+            if slept.is_err_and(|error| error.kind() != io::ErrorKind::Interrupted) {
+                // Better to leak the memory than to free it under a thread.
+                self.slots.leak();
+                std::mem::forget(std::mem::take(&mut self.controls));
+                return;
+            }
+        }
+    }
+}
+
+impl IoEngine for Posixaio {
+    const ASYNCHRONOUS: bool = true;
+
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+        if unit.ddir == Ddir::Trim {
+            return trim::queue(file, unit);
+        }
+        let Some(slot) = self.slots.next_free() else {
+            return QueueStatus::Busy(unit);
+        };
+        match self.controls[slot].start(file, &mut unit) {
+            Ok(()) => {
+                self.slots.put(slot, unit);
+                self.under_way.push(slot);
+                self.handed_over += 1;
+                QueueStatus::Queued
+            }
+            // Out of threads or memory for now: some must come back first.
+            Err(error)
+                if error.kind() == io::ErrorKind::WouldBlock && !self.under_way.is_empty() =>
+            {
+                QueueStatus::Busy(unit)
+            }
+            Err(error) => QueueStatus::Completed(Completion {
+                unit,
+                result: Err(error.raw_os_error().unwrap_or(libc::EIO)),
+            }),
+        }
+    }
+
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        Ok(std::mem::take(&mut self.handed_over))
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        let wanted = done.len() + (min as usize).min(self.under_way.len());
+        let until = timeout_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
+        self.take_completed(done);
+        while done.len() < wanted {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                break;
+            }
+            let left_ns = left.map(|left| u64::try_from(left.as_nanos()).unwrap_or(u64::MAX));
+            match self.suspend(left_ns) {
+                Ok(()) => {}
+                Err(error) => match error.raw_os_error() {
+                    Some(libc::EINTR | libc::EAGAIN) => {}
+                    _ => return Err(EngineError::queue(KIND, "wait", error)),
+                },
+            }
+            self.take_completed(done);
+        }
+        Ok(())
+    }
+}

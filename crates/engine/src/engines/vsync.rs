@@ -1,0 +1,172 @@
+//! `readv(2)` and `writev(2)`: blocks that follow each other in a file are
+//! gathered and moved by one call.
+
+use super::trim;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::load::{Ddir, Engine};
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+
+/// What one call takes at most (`UIO_MAXIOV` of the kernel).
+const MAX_BLOCKS: usize = 1024;
+
+/// Which blocks can join those that are gathered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Next {
+    ddir: Ddir,
+    file: u32,
+    offset: u64,
+}
+
+/// The engine. It moves what it gathered when it is told to, and when a block
+/// comes that does not fit behind the others.
+#[derive(Debug)]
+pub(crate) struct Vsync {
+    depth: usize,
+    gathered: VecDeque<IoUnit>,
+    next: Option<Next>,
+    /// Of the gathered blocks' file.
+    fd: RawFd,
+    /// What the call is given, here to be allocated once.
+    vector: Vec<libc::iovec>,
+    done: Vec<Completion>,
+    /// Moved (or failed) since `commit` last told.
+    handed_over: usize,
+}
+
+impl Vsync {
+    pub(crate) fn new(engine: &Engine) -> Self {
+        let depth = (engine.iodepth as usize).clamp(1, MAX_BLOCKS);
+        Self {
+            depth,
+            gathered: VecDeque::with_capacity(depth),
+            next: None,
+            fd: -1,
+            vector: Vec::with_capacity(depth),
+            done: Vec::with_capacity(depth),
+            handed_over: 0,
+        }
+    }
+
+    /// Moves what is gathered. A call that moves only a part, or fails, tells
+    /// about the first block that it did not move; the rest gets its own call.
+    fn issue(&mut self) {
+        self.next = None;
+        self.handed_over += self.gathered.len();
+        while !self.gathered.is_empty() {
+            match self.transfer() {
+                Ok(bytes) if bytes > 0 => self.split(bytes),
+                Ok(_) => self.complete_first(Ok(0)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.complete_first(Err(error.raw_os_error().unwrap_or(libc::EIO)));
+                }
+            }
+        }
+    }
+
+    /// One call for all gathered blocks.
+    fn transfer(&mut self) -> io::Result<usize> {
+        self.vector.clear();
+        let mut start = None;
+        for unit in &mut self.gathered {
+            let ddir = unit.ddir;
+            let (offset, bytes) = unit.remainder();
+            start.get_or_insert((ddir, offset));
+            self.vector.push(libc::iovec {
+                iov_base: bytes.as_mut_ptr().cast(),
+                iov_len: bytes.len(),
+            });
+        }
+        let Some((ddir, offset)) = start else {
+            return Ok(0);
+        };
+        let offset =
+            i64::try_from(offset).map_err(|_| io::Error::from_raw_os_error(libc::EOVERFLOW))?;
+        let count = libc::c_int::try_from(self.vector.len()).unwrap_or(libc::c_int::MAX);
+        // SAFETY: moves the position of an open file; no memory is passed. The
+        // file is open: a file is closed only when no I/O to it is under way.
+        if unsafe { libc::lseek64(self.fd, offset, libc::SEEK_SET) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        let vector = self.vector.as_ptr();
+        // SAFETY: `vector` names `count` pieces of memory, each of a buffer
+        // owned by a unit in `self.gathered` that nobody else touches during
+        // the call.
+        let moved = unsafe {
+            if ddir == Ddir::Write {
+                libc::writev(self.fd, vector, count)
+            } else {
+                libc::readv(self.fd, vector, count)
+            }
+        };
+        usize::try_from(moved).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Tells the blocks which of `bytes` are theirs.
+    fn split(&mut self, mut bytes: usize) {
+        while bytes > 0
+            && let Some(first) = self.gathered.front()
+        {
+            let part = first.left().min(u32::try_from(bytes).unwrap_or(u32::MAX));
+            bytes -= part as usize;
+            self.complete_first(Ok(part));
+        }
+    }
+
+    fn complete_first(&mut self, result: Result<u32, i32>) {
+        if let Some(unit) = self.gathered.pop_front() {
+            self.done.push(Completion { unit, result });
+        }
+    }
+}
+
+impl IoEngine for Vsync {
+    const ASYNCHRONOUS: bool = true;
+
+    fn closes(&mut self, _file: &OpenFile) {
+        self.next = None;
+    }
+
+    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
+        if self.gathered.len() + self.done.len() >= self.depth {
+            return QueueStatus::Busy(unit);
+        }
+        let mut next = Next {
+            ddir: unit.ddir,
+            file: unit.file,
+            offset: unit.offset + u64::from(unit.moved),
+        };
+        if self.next != Some(next) {
+            self.issue();
+        }
+        if unit.ddir == Ddir::Trim {
+            return trim::queue(file, unit);
+        }
+        next.offset += u64::from(unit.left());
+        self.next = Some(next);
+        self.fd = file.file.as_raw_fd();
+        self.gathered.push_back(unit);
+        QueueStatus::Queued
+    }
+
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        self.issue();
+        Ok(std::mem::take(&mut self.handed_over))
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        _timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        if self.done.len() < min as usize {
+            self.issue();
+        }
+        done.append(&mut self.done);
+        Ok(())
+    }
+}
