@@ -1,1 +1,113 @@
-//! A load's report in fio's formats.
+//! A load's report in fio's formats: normal, terse, JSON, JSON+.
+//!
+//! Layout, keys, units and rounding are fio 3.33's, so that what people and
+//! programs know how to read they can read here. Different on purpose:
+//!
+//! - Intervals in which nothing completed count in minimum, mean, deviation
+//!   and number of the bandwidth and IOPS samples; fio leaves them out, and a
+//!   stalled device looks steady ([`samples`]).
+//! - Several streams that are reported as one have the samples of their sum,
+//!   interval by interval; fio adds up their minima and their maxima.
+//! - Percentiles have no ceiling; fio's ends at 17 s ([`latency`]).
+//! - Classes of latency are counted from the bins: an I/O within 1/128 of the
+//!   end of a class may be in its neighbour.
+//! - Shares of queue depths are of all that were counted and add up to 100 %.
+//! - With `unified_rw_reporting=both`, the figures of `mixed` are those of all
+//!   directions together; fio 3.33 writes zeros in the normal output.
+//! - A job that failed before its first I/O is in the normal output.
+//! - `job_start`, `read_sectors` and `write_sectors` are newer fio's.
+//! - `global options` and `job options` are always there.
+//! - Strings in JSON are escaped completely.
+//! - One line and one object more per job say what was measured ([`evidence`]).
+
+mod disks;
+mod entry;
+mod eta;
+mod evidence;
+mod group;
+mod json;
+mod latency;
+mod normal;
+mod number;
+mod opening;
+mod samples;
+mod shares;
+mod steady;
+mod terse;
+mod tree;
+
+#[cfg(test)]
+mod tests;
+
+pub use eta::Eta;
+pub use json::write_json;
+pub use normal::write_normal;
+pub use opening::opening;
+pub use terse::{TerseVersion, write_terse};
+
+use assay_model::label::Judgement;
+use assay_model::load::Load;
+use assay_model::load::report::LoadReport;
+use entry::Entry;
+use group::Group;
+
+/// A job's options as the user wrote them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobText {
+    /// (name, value) in the order of the file.
+    pub options: Vec<(String, String)>,
+}
+
+/// Everything that an output says.
+#[derive(Clone, Debug)]
+pub struct Presentation<'a> {
+    /// What was asked for.
+    pub load: &'a Load,
+    /// What came of it.
+    pub report: &'a LoadReport,
+    /// The options of each stream of the load, in its order.
+    pub jobs: &'a [JobText],
+    /// Options of the global sections.
+    pub global_options: &'a [(String, String)],
+    /// What each stream's figures measured; `None`: nothing was measured.
+    pub judgements: &'a [Option<Judgement>],
+    /// Version string, such as `fio-3.36-assay-0.1.0`.
+    pub version: &'a str,
+    /// When this is said, milliseconds since 1970.
+    pub timestamp_ms: u64,
+    /// That in words, such as `Fri Nov 20 18:33:09 2026`.
+    pub time_text: String,
+    /// Time left (s), see [`Eta::seconds_left`]; 0 when the load has ended.
+    pub eta_s: u64,
+}
+
+/// What all outputs are made from.
+struct Figures<'a> {
+    entries: Vec<Entry<'a>>,
+    groups: Vec<Group>,
+}
+
+impl<'a> Figures<'a> {
+    fn of(p: &Presentation<'a>) -> Self {
+        let entries = Entry::all(p);
+        let last = p.load.streams.iter().map(|stream| stream.group).max();
+        let groups = last.map_or(0..0, |last| 0..last + 1);
+        Self {
+            groups: groups.map(|number| Group::of(number, &entries)).collect(),
+            entries,
+        }
+    }
+
+    fn group(&self, entry: &Entry<'_>) -> Option<&Group> {
+        let mut groups = self.groups.iter();
+        groups.find(|group| group.number == entry.stream.group)
+    }
+}
+
+/// Mean bandwidth as a share of its group's, at most 100 %.
+fn percent_of_group(mean: f64, base: u64, group_bytes_per_s: u64) -> f64 {
+    if group_bytes_per_s <= 1024 {
+        return 100.0;
+    }
+    (100.0 * mean * base as f64 / group_bytes_per_s as f64).min(100.0)
+}

@@ -1,0 +1,274 @@
+//! What one entry of an output stands for: a stream, or several that are
+//! reported as one.
+
+use super::evidence::EntryEvidence;
+use super::latency::Classes;
+use super::samples::Samples;
+use super::{JobText, Presentation};
+use assay_model::latency::LatencyRecord;
+use assay_model::load::report::{DepthUse, StreamReport};
+use assay_model::load::stats::{StatsOptions, Unified};
+use assay_model::load::{Ddir, Stream};
+use assay_model::trial::CpuUse;
+use assay_stats::latency::pooled;
+
+/// What figures are of: a direction, or all of them as one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    One(Ddir),
+    Mixed,
+}
+
+impl Way {
+    /// All of them, in fio's order.
+    pub(super) const ALL: [Self; 4] = [
+        Self::One(Ddir::Read),
+        Self::One(Ddir::Write),
+        Self::One(Ddir::Trim),
+        Self::Mixed,
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::One(ddir) => ddir.name(),
+            Self::Mixed => "mixed",
+        }
+    }
+
+    /// Whether it stands for that direction too.
+    fn covers(self, ddir: Ddir) -> bool {
+        self == Self::Mixed || self == Self::One(ddir)
+    }
+}
+
+/// All I/O of an entry in one way.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Traffic {
+    pub bytes: u64,
+    pub ios: u64,
+    pub short_ios: u64,
+    pub dropped_ios: u64,
+    /// Of the stream that took longest.
+    pub runtime_ms: u64,
+    pub submission: LatencyRecord,
+    pub completion: LatencyRecord,
+    pub total: LatencyRecord,
+    pub samples: Samples,
+}
+
+impl Traffic {
+    pub(super) fn bytes_per_s(&self) -> u64 {
+        per_second(self.bytes, self.runtime_ms)
+    }
+
+    pub(super) fn iops(&self) -> u64 {
+        per_second(self.ios, self.runtime_ms)
+    }
+}
+
+/// Rates are over whole milliseconds, as in fio: whoever divides an output's
+/// bytes by its runtime gets its bandwidth.
+pub(super) fn per_second(number: u64, ms: u64) -> u64 {
+    let per_second = (u128::from(number) * 1000).checked_div(u128::from(ms));
+    u64::try_from(per_second.unwrap_or(0)).unwrap_or(u64::MAX)
+}
+
+/// fio rounds run times up: what ran at all ran for a millisecond.
+fn whole_ms(ns: u64) -> u64 {
+    ns.div_ceil(1_000_000)
+}
+
+/// Streams that are reported as one, summed.
+#[derive(Debug)]
+pub(super) struct Entry<'a> {
+    /// The first: whose name, group and options stand for all.
+    pub stream: &'a Stream,
+    /// Its options as written.
+    pub text: Option<&'a JobText>,
+    /// What became of it.
+    pub first: &'a StreamReport,
+    /// How many streams.
+    pub members: usize,
+    pub traffic: Vec<(Way, Traffic)>,
+    pub sync: LatencyRecord,
+    /// Time of all streams together.
+    pub total_ms: u64,
+    /// Shares of that time, in percent.
+    pub user_percent: f64,
+    pub system_percent: f64,
+    pub switches: u64,
+    pub major_faults: u64,
+    pub minor_faults: u64,
+    pub depths: DepthUse,
+    pub classes: Classes,
+    pub total_errors: u64,
+    /// The first error of any stream; 0: none.
+    pub errno: i32,
+    /// That in words.
+    pub problem: Option<&'a str>,
+    pub evidence: EntryEvidence,
+}
+
+/// A stream and its report.
+pub(super) type Member<'a> = (usize, &'a Stream, &'a StreamReport);
+
+impl<'a> Entry<'a> {
+    /// All entries, in the order of their first streams. Streams that are not
+    /// to be shown are left out.
+    pub(super) fn all(p: &Presentation<'a>) -> Vec<Self> {
+        let mut groups: Vec<Vec<Member<'a>>> = Vec::new();
+        let reports = p.load.streams.iter().zip(&p.report.streams);
+        for (index, (stream, report)) in reports.enumerate() {
+            if !stream.stats.shown {
+                continue;
+            }
+            let same = |group: &&mut Vec<Member<'_>>| {
+                group
+                    .first()
+                    .is_some_and(|(_, s, _)| s.report == stream.report)
+            };
+            match groups.iter_mut().find(same) {
+                Some(group) => group.push((index, stream, report)),
+                None => groups.push(vec![(index, stream, report)]),
+            }
+        }
+        let sum = |group: &Vec<Member<'a>>| Self::sum(p, group);
+        groups.iter().filter_map(sum).collect()
+    }
+
+    fn sum(p: &Presentation<'a>, members: &[Member<'a>]) -> Option<Self> {
+        let &(index, stream, first) = members.first()?;
+        let reports = || members.iter().map(|&(_, _, report)| report);
+        let traffic = traffic(stream.stats.unified, members);
+        let cpu: CpuUse = reports().map(|report| report.cpu).sum();
+        let total_ms = reports().map(|r| r.runtime_ns / 1_000_000).sum();
+        let failed = reports().find(|report| report.errno != 0);
+        let mut classes = Classes::default();
+        for ddir in Ddir::ALL {
+            let measured = members.iter().filter(|(_, stream, _)| stream.stats.clat);
+            measured.for_each(|(_, _, r)| classes.add(&r.directions[ddir].completion));
+        }
+        Some(Self {
+            stream,
+            text: p.jobs.get(index),
+            first,
+            members: members.len(),
+            sync: pooled(reports().map(|report| &report.sync)),
+            total_ms,
+            user_percent: percent_of_ms(cpu.user_ns, total_ms),
+            system_percent: percent_of_ms(cpu.system_ns, total_ms),
+            switches: cpu.voluntary_switches + cpu.involuntary_switches,
+            major_faults: reports().map(|report| report.major_faults).sum(),
+            minor_faults: reports().map(|report| report.minor_faults).sum(),
+            depths: depths(reports()),
+            classes,
+            total_errors: reports().map(|report| report.total_errors).sum(),
+            errno: failed.map_or(0, |report| report.errno),
+            problem: failed.and_then(|report| report.problem.as_deref()),
+            evidence: EntryEvidence::of(p.judgements, members),
+            traffic,
+        })
+    }
+
+    pub(super) fn stats(&self) -> &'a StatsOptions {
+        &self.stream.stats
+    }
+
+    pub(super) fn way(&self, wanted: Way) -> Option<&Traffic> {
+        let found = self.traffic.iter().find(|(way, _)| *way == wanted);
+        found.map(|(_, traffic)| traffic)
+    }
+
+    /// I/Os and bytes of a direction as fio lists them: with all directions as
+    /// one, everything is a read.
+    pub(super) fn direction(&self, ddir: Ddir) -> Option<&Traffic> {
+        let as_one = (ddir == Ddir::Read).then(|| self.way(Way::Mixed)).flatten();
+        self.way(Way::One(ddir)).or(as_one)
+    }
+
+    /// Whether it did or met anything worth a paragraph.
+    pub(super) fn did_anything(&self) -> bool {
+        self.errno != 0 || self.traffic.iter().any(|(_, t)| t.ios > 0 || t.bytes > 0)
+    }
+
+    /// I/Os of all directions.
+    pub(super) fn ios(&self) -> u64 {
+        let apart = Ddir::ALL.map(|ddir| self.direction(ddir).map_or(0, |t| t.ios));
+        apart.iter().sum()
+    }
+
+    /// Errors do not end it, and are therefore counted in the output.
+    pub(super) const fn goes_on_after_errors(&self) -> bool {
+        let errors = &self.stream.errors;
+        errors.continue_on_read || errors.continue_on_write || errors.continue_on_verify
+    }
+
+    /// Depth that a latency target led to; without one, the depth asked for.
+    pub(super) fn latency_depth(&self) -> u32 {
+        let reached = self.first.latency_target;
+        reached.map_or(self.stream.engine.iodepth, |reached| reached.depth)
+    }
+}
+
+fn percent_of_ms(ns: u64, ms: u64) -> f64 {
+    if ms == 0 {
+        return 0.0;
+    }
+    ns as f64 / 1e4 / ms as f64
+}
+
+fn depths<'a>(reports: impl Iterator<Item = &'a StreamReport>) -> DepthUse {
+    let mut sum = DepthUse::default();
+    for report in reports {
+        let pairs = [
+            (&mut sum.level, &report.depths.level),
+            (&mut sum.submit, &report.depths.submit),
+            (&mut sum.complete, &report.depths.complete),
+        ];
+        for (sums, counts) in pairs {
+            sums.iter_mut().zip(counts).for_each(|(sum, n)| *sum += n);
+        }
+    }
+    sum
+}
+
+/// The I/O of all members in each way that their output has.
+fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(Way, Traffic)> {
+    let shown = |way: &Way| match unified {
+        Unified::Split => *way != Way::Mixed,
+        Unified::Mixed => *way == Way::Mixed,
+        Unified::Both => true,
+    };
+    let ways = Way::ALL.into_iter().filter(shown);
+    ways.map(|way| (way, traffic_of(way, members))).collect()
+}
+
+fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
+    let mut sum = Traffic::default();
+    let begin = members.iter().map(|(_, _, r)| r.started_unix_ms).min();
+    let (mut submission, mut completion, mut total) = (Vec::new(), Vec::new(), Vec::new());
+    for &(_, stream, report) in members {
+        let later_ms = report.started_unix_ms.saturating_sub(begin.unwrap_or(0));
+        for ddir in Ddir::ALL.into_iter().filter(|&ddir| way.covers(ddir)) {
+            let part = &report.directions[ddir];
+            sum.bytes += part.bytes;
+            sum.ios += part.ios;
+            sum.short_ios += part.short_ios;
+            sum.dropped_ios += part.dropped_ios;
+            if part.ios > 0 || part.bytes > 0 {
+                sum.runtime_ms = sum.runtime_ms.max(whole_ms(part.runtime_ns));
+            }
+            let samples = Samples::of(stream, report, ddir);
+            sum.samples
+                .add(&samples, later_ms.saturating_mul(1_000_000));
+            submission.extend(stream.stats.slat.then_some(&part.submission));
+            completion.extend(stream.stats.clat.then_some(&part.completion));
+            let whole = part.total.as_ref().unwrap_or(&part.completion);
+            total.extend(stream.stats.lat.then_some(whole));
+        }
+    }
+    sum.submission = pooled(submission);
+    sum.completion = pooled(completion);
+    sum.total = pooled(total);
+    sum
+}

@@ -1,0 +1,309 @@
+//! The line on a terminal that says how far a load is.
+
+use super::number::{Scale, count};
+use assay_model::load::report::{LoadProgress, StreamProgress, StreamState};
+use assay_model::load::stats::Unified;
+use assay_model::load::{Ddir, Load, PerDirection, Stream};
+
+#[cfg(test)]
+#[path = "eta_tests.rs"]
+mod tests;
+
+const SECOND_NS: u64 = 1_000_000_000;
+/// Before that much has passed, fio says nothing about the end.
+const SILENCE_NS: u64 = 3 * SECOND_NS;
+/// What fio's JSON has for an unknown time left.
+const UNKNOWN_S: u64 = 2_147_483_647;
+
+/// Makes that line from one progress after another.
+#[derive(Clone, Debug)]
+pub struct Eta<'a> {
+    load: &'a Load,
+    now: LoadProgress,
+    /// Bytes and I/Os per second between the last two.
+    rates: PerDirection<Rate>,
+    /// Length of the line before, which the next must cover.
+    shown: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    bytes: u64,
+    ios: u64,
+}
+
+impl<'a> Eta<'a> {
+    /// Before the first progress.
+    #[must_use]
+    pub fn new(load: &'a Load) -> Self {
+        Self {
+            load,
+            now: LoadProgress::default(),
+            rates: PerDirection::default(),
+            shown: 0,
+        }
+    }
+
+    /// Takes note of a progress; rates are since the one before. One that is
+    /// not later changes nothing.
+    pub fn update(&mut self, progress: &LoadProgress) {
+        let between_ns = progress.elapsed_ns.saturating_sub(self.now.elapsed_ns);
+        if between_ns == 0 {
+            return;
+        }
+        let before = std::mem::replace(&mut self.now, progress.clone());
+        let sum = |progress: &LoadProgress, get: fn(&StreamProgress, Ddir) -> u64, ddir| {
+            progress.streams.iter().map(|s| get(s, ddir)).sum::<u64>()
+        };
+        self.rates = PerDirection::from_fn(|ddir| {
+            let rate = |get| {
+                let more = sum(progress, get, ddir).saturating_sub(sum(&before, get, ddir));
+                let per_second = u128::from(more) * u128::from(SECOND_NS) / u128::from(between_ns);
+                u64::try_from(per_second).unwrap_or(u64::MAX)
+            };
+            Rate {
+                bytes: rate(|stream, ddir| stream.bytes[ddir]),
+                ios: rate(|stream, ddir| stream.ios[ddir]),
+            }
+        });
+        self.unite_rates();
+    }
+
+    /// With all directions as one, they are shown as reads.
+    fn unite_rates(&mut self) {
+        let mut streams = self.load.streams.iter();
+        if streams.any(|stream| stream.stats.unified == Unified::Mixed) {
+            let all = Ddir::ALL.map(|ddir| self.rates[ddir]);
+            self.rates = PerDirection::default();
+            for rate in all {
+                self.rates.read.bytes += rate.bytes;
+                self.rates.read.ios += rate.ios;
+            }
+        }
+    }
+
+    /// Seconds until the load ends; 2147483647 when that cannot be told yet.
+    #[must_use]
+    pub fn seconds_left(&self) -> u64 {
+        self.left_s().unwrap_or(UNKNOWN_S)
+    }
+
+    /// Waves run one after another, the streams of a wave together.
+    fn left_s(&self) -> Option<u64> {
+        if self.now.elapsed_ns < SILENCE_NS {
+            return None;
+        }
+        let mut waves: Vec<(u32, u64)> = Vec::new();
+        for (stream, progress) in self.streams() {
+            let left_ns = left_ns(stream, progress);
+            match waves.iter_mut().find(|(wave, _)| *wave == stream.wave) {
+                Some((_, longest)) => *longest = left_ns.max(*longest),
+                None => waves.push((stream.wave, left_ns)),
+            }
+        }
+        let left_ns = waves
+            .iter()
+            .map(|(_, ns)| ns)
+            .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        Some(left_ns / SECOND_NS)
+    }
+
+    fn streams(&self) -> impl Iterator<Item = (&'a Stream, &StreamProgress)> {
+        self.load.streams.iter().zip(&self.now.streams)
+    }
+
+    /// The line, without a line end: at most `width` characters where that is
+    /// given, and spaces where the line before was longer.
+    pub fn line(&mut self, width: Option<usize>) -> String {
+        let mut line = self.text();
+        if let Some(width) = width {
+            line = line.chars().take(width).collect();
+        }
+        let length = line.chars().count();
+        let covered = self.shown.min(width.unwrap_or(usize::MAX));
+        line.extend(std::iter::repeat_n(' ', covered.saturating_sub(length)));
+        self.shown = length;
+        line
+    }
+
+    fn text(&self) -> String {
+        let running = self.streams().filter(|(_, progress)| runs(progress.state));
+        let jobs = running.count();
+        let files: u64 = self
+            .now
+            .streams
+            .iter()
+            .map(|s| u64::from(s.open_files))
+            .sum();
+        let mut text = format!("Jobs: {jobs} (f={files}){}", self.limits());
+        let Some(left_s) = self.left_s().filter(|_| jobs > 0) else {
+            return text;
+        };
+        let elapsed_s = self.now.elapsed_ns.div_ceil(SECOND_NS);
+        let share = 100.0 * elapsed_s as f64 / elapsed_s.saturating_add(left_s) as f64;
+        let mut states = self.streams().filter(|(_, progress)| runs(progress.state));
+        let share = match states.all(|(_, progress)| progress.state == StreamState::Ramp) {
+            true => "-.-".to_owned(),
+            false => format!("{share:.1}"),
+        };
+        text += &format!(": [{}][{share}%]", self.letters());
+        text += &self.rates_text();
+        text += &format!("[eta {}]", duration(left_s));
+        text
+    }
+
+    /// Rates that the running jobs must keep and may not exceed.
+    fn limits(&self) -> String {
+        let running = || self.streams().filter(|(_, progress)| runs(progress.state));
+        let sum = |get: fn(&Stream) -> &PerDirection<u64>| {
+            let limits = running().flat_map(|(stream, _)| get(stream).iter().map(|(_, n)| *n));
+            limits.fold(0, u64::saturating_add)
+        };
+        let (least, most) = (sum(|s| &s.pace.rate_min), sum(|s| &s.pace.rate));
+        let (least_iops, most_iops) = (sum(|s| &s.pace.rate_iops_min), sum(|s| &s.pace.rate_iops));
+        if least + most > 0 {
+            let scale = Scale {
+                bits: false,
+                ..self.scale()
+            };
+            format!(", {}-{}", scale.rates(least).0, scale.rates(most).0)
+        } else if least_iops + most_iops > 0 {
+            format!(", {least_iops}-{most_iops} IOPS")
+        } else {
+            String::new()
+        }
+    }
+
+    fn scale(&self) -> Scale {
+        let stats = self.load.streams.last().map(|stream| &stream.stats);
+        stats.map_or_else(|| Scale::of(&Default::default()), Scale::of)
+    }
+
+    fn rates_text(&self) -> String {
+        let scale = self.scale();
+        let moving = self
+            .rates
+            .iter()
+            .filter(|(_, rate)| rate.bytes + rate.ios > 0);
+        let (bytes, ios): (Vec<String>, Vec<String>) = moving
+            .map(|(ddir, rate)| {
+                let letter = &ddir.name()[..1];
+                let bytes = format!("{letter}={}", scale.rates(rate.bytes).0);
+                (bytes, format!("{letter}={}", count(rate.ios, 4)))
+            })
+            .unzip();
+        match bytes.is_empty() {
+            true => String::new(),
+            false => format!("[{}][{} IOPS]", bytes.join(","), ios.join(",")),
+        }
+    }
+
+    /// `m(1),P(3)`: what the streams do, neighbours alike put together.
+    fn letters(&self) -> String {
+        let mut runs: Vec<(char, u32)> = Vec::new();
+        for (stream, progress) in self.streams() {
+            let letter = letter(stream, progress.state);
+            match runs.last_mut() {
+                Some((last, count)) if *last == letter => *count += 1,
+                _ => runs.push((letter, 1)),
+            }
+        }
+        let texts: Vec<String> = runs.iter().map(|(c, n)| format!("{c}({n})")).collect();
+        texts.join(",")
+    }
+}
+
+/// Whether fio counts it among the jobs that run.
+const fn runs(state: StreamState) -> bool {
+    use StreamState::{Flushing, PreReading, Ramp, Running, Verifying};
+    matches!(state, Running | Verifying | Flushing | PreReading | Ramp)
+}
+
+fn letter(stream: &Stream, state: StreamState) -> char {
+    match state {
+        StreamState::Waiting => 'P',
+        StreamState::SettingUp => 'I',
+        StreamState::Ramp => '/',
+        StreamState::PreReading => 'p',
+        StreamState::Flushing => 'F',
+        StreamState::Verifying => 'V',
+        StreamState::Done => '_',
+        StreamState::Failed => 'X',
+        StreamState::Running => {
+            let rw = &stream.blocks.rw;
+            let letter = match (rw.read, rw.write) {
+                (true, true) => match stream.blocks.read_percent {
+                    100 => 'R',
+                    0 => 'W',
+                    _ => 'M',
+                },
+                (true, false) => 'R',
+                (false, true) => 'W',
+                (false, false) => 'D',
+            };
+            if rw.random {
+                letter.to_ascii_lowercase()
+            } else {
+                letter
+            }
+        }
+    }
+}
+
+/// Time that a stream still needs. One that runs goes on at its mean pace; one
+/// that does not yet is taken to use all its time, or its rate.
+fn left_ns(stream: &Stream, progress: &StreamProgress) -> u64 {
+    use StreamState::{Done, Failed, Flushing, Running, Verifying};
+    let length = &stream.length;
+    match progress.state {
+        Done | Failed | Flushing => 0,
+        Running | Verifying => {
+            let by_time = progress.goal_ns.saturating_sub(progress.elapsed_ns);
+            if length.time_based {
+                return by_time;
+            }
+            let by_bytes = by_pace(progress);
+            match (progress.goal_ns, by_bytes) {
+                (0, bytes) => bytes.unwrap_or(0),
+                (_, Some(bytes)) => bytes.min(by_time),
+                (_, None) => by_time,
+            }
+        }
+        _ => {
+            let time = length.runtime.map(|runtime| {
+                let ramp = length.ramp_time.0.saturating_sub(progress.elapsed_ns);
+                runtime.0.saturating_add(ramp)
+            });
+            let rate: u64 = stream.pace.rate.iter().map(|(_, rate)| *rate).sum();
+            let paced = u128::from(progress.goal_bytes) * u128::from(SECOND_NS);
+            let paced = paced.checked_div(u128::from(rate));
+            let paced = paced.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
+            let paced = paced.filter(|ns| *ns > 0);
+            time.into_iter().chain(paced).min().unwrap_or(0)
+        }
+    }
+}
+
+/// `None` when it has nothing yet to judge by, or only time limits it.
+fn by_pace(progress: &StreamProgress) -> Option<u64> {
+    if progress.goal_bytes == 0 {
+        return None;
+    }
+    let done: u64 = progress.bytes.iter().map(|(_, bytes)| *bytes).sum();
+    let left = u128::from(progress.goal_bytes.saturating_sub(done));
+    let left_ns = (left * u128::from(progress.elapsed_ns)).checked_div(u128::from(done))?;
+    Some(u64::try_from(left_ns).unwrap_or(u64::MAX))
+}
+
+/// `01m:05s`, `02d:03h:04m:05s`.
+fn duration(seconds: u64) -> String {
+    let (minutes, hours, days) = (seconds / 60 % 60, seconds / 3600 % 24, seconds / 86_400);
+    let mut text = String::new();
+    if days > 0 {
+        text += &format!("{days:02}d:");
+    }
+    if days > 0 || hours > 0 {
+        text += &format!("{hours:02}h:");
+    }
+    text + &format!("{minutes:02}m:{:02}s", seconds % 60)
+}

@@ -1,0 +1,249 @@
+//! What an entry's figures measured, in one line or one object.
+
+use super::entry::Member;
+use super::tree::{Map, Value};
+use assay_model::job::Direction;
+use assay_model::label::{DirectionEvidence, Judgement};
+use std::fmt::Write as _;
+
+/// What the figures of an entry measured.
+#[derive(Debug)]
+pub(super) struct EntryEvidence {
+    /// Directions that moved bytes.
+    directions: Vec<(Direction, Conclusion)>,
+    /// (read, written) by others; `None`: not known.
+    foreign_bytes: Option<(u64, u64)>,
+    /// Longest time without a completion of a stream.
+    longest_gap_ns: Option<u64>,
+    /// Intervals in which a stream completed nothing.
+    empty_intervals: u64,
+    /// Blocks that were not what they should be.
+    data_mismatches: u64,
+}
+
+/// What a direction's figures measured.
+#[derive(Debug, Default)]
+struct Conclusion {
+    label: String,
+    because: String,
+    job_bytes: u64,
+    device_share: Option<f64>,
+    layers: Vec<(String, u64)>,
+    flushes: Option<u64>,
+    volatile_cache: Option<bool>,
+    dirty_bytes_at_stop: Option<u64>,
+}
+
+impl EntryEvidence {
+    pub(super) fn of(judgements: &[Option<Judgement>], members: &[Member<'_>]) -> Self {
+        let judged = |index: usize| judgements.get(index).and_then(Option::as_ref);
+        let directions = [Direction::Read, Direction::Write]
+            .into_iter()
+            .filter_map(|direction| {
+                let parts: Vec<Part<'_>> = members
+                    .iter()
+                    .filter_map(|&member| part(direction, member, judged(member.0)))
+                    .collect();
+                (!parts.is_empty()).then(|| (direction, conclude(&parts)))
+            })
+            .collect();
+        let foreign = members
+            .iter()
+            .map(|member| judged(member.0)?.foreign.as_ref())
+            .map(|foreign| foreign.map(|f| (f.read_bytes, f.write_bytes)));
+        let reports = || members.iter().map(|(_, _, report)| report);
+        Self {
+            directions,
+            // Streams on one storage see the same others: the largest, no sum.
+            foreign_bytes: foreign
+                .reduce(|a, b| a.zip(b).map(|(a, b)| (a.0.max(b.0), a.1.max(b.1))))
+                .flatten(),
+            longest_gap_ns: reports()
+                .filter_map(|r| r.longest_gap)
+                .map(|g| g.length_ns)
+                .max(),
+            empty_intervals: reports().map(|r| empty_intervals(&r.series.points)).sum(),
+            data_mismatches: reports().map(|r| r.data_mismatches).sum(),
+        }
+    }
+
+    /// `read=device; write=page-cache (why)`; `None` when nothing was moved.
+    pub(super) fn line(&self) -> Option<String> {
+        let mut line = String::new();
+        for (direction, conclusion) in &self.directions {
+            let separator = if line.is_empty() { "" } else { "; " };
+            let name = name(*direction);
+            let _ = write!(line, "{separator}{name}={}", conclusion.label);
+            if conclusion.label != "device" {
+                let _ = write!(line, " ({})", conclusion.because);
+            }
+        }
+        if self.data_mismatches > 0 {
+            let _ = write!(line, "; {} mismatches of data", self.data_mismatches);
+        }
+        let cleaned = line.chars().map(|c| if c.is_control() { '?' } else { c });
+        (!line.is_empty()).then(|| cleaned.collect())
+    }
+
+    /// The object `assay` of a job.
+    pub(super) fn object(&self) -> Map {
+        let mut map = Map::new();
+        for (direction, conclusion) in &self.directions {
+            map.add(name(*direction), conclusion.object());
+        }
+        let foreign = self.foreign_bytes.map(|(read, write)| {
+            let mut foreign = Map::new();
+            foreign.add("read_bytes", read);
+            foreign.add("write_bytes", write);
+            foreign
+        });
+        map.add("foreign", foreign);
+        map.add("longest_gap_ns", self.longest_gap_ns);
+        map.add("empty_intervals", self.empty_intervals);
+        map.add("data_mismatches", self.data_mismatches);
+        map
+    }
+}
+
+impl Conclusion {
+    fn object(&self) -> Map {
+        let mut map = Map::new();
+        map.add("label", self.label.as_str());
+        map.add("because", self.because.as_str());
+        map.add("job_bytes", self.job_bytes);
+        map.add("device_share", self.device_share);
+        let mut layers = Map::new();
+        for (layer, bytes) in &self.layers {
+            layers.add(layer, *bytes);
+        }
+        map.add("layer_bytes", layers);
+        map.add("flushes", self.flushes);
+        map.add("volatile_cache", self.volatile_cache.map(Value::Flag));
+        map.add("dirty_bytes_at_stop", self.dirty_bytes_at_stop);
+        map
+    }
+}
+
+const fn name(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => "read",
+        Direction::Write => "write",
+    }
+}
+
+fn empty_intervals(points: &[assay_model::trial::Interval]) -> u64 {
+    let empty = points.iter().filter(|p| p.read_ios + p.write_ios == 0);
+    empty.count() as u64
+}
+
+/// A direction of one stream.
+enum Part<'a> {
+    Judged(&'a DirectionEvidence),
+    /// It moved these bytes, and nobody looked.
+    Unjudged(u64),
+}
+
+fn part<'a>(
+    direction: Direction,
+    (_, _, report): Member<'_>,
+    judgement: Option<&'a Judgement>,
+) -> Option<Part<'a>> {
+    let (judged, moved) = match direction {
+        Direction::Read => (judgement.map(|j| &j.read), report.directions.read.bytes),
+        Direction::Write => (judgement.map(|j| &j.write), report.directions.write.bytes),
+    };
+    match judged.and_then(Option::as_ref) {
+        Some(evidence) => Some(Part::Judged(evidence)),
+        None => (moved > 0).then_some(Part::Unjudged(moved)),
+    }
+}
+
+/// Streams that agree have their common label. Where they differ, one word
+/// would be true of none of them.
+fn conclude(parts: &[Part<'_>]) -> Conclusion {
+    let judged: Vec<&DirectionEvidence> = parts
+        .iter()
+        .filter_map(|part| match part {
+            Part::Judged(evidence) => Some(*evidence),
+            Part::Unjudged(_) => None,
+        })
+        .collect();
+    let job_bytes = parts
+        .iter()
+        .map(|part| match part {
+            Part::Judged(evidence) => evidence.job_bytes,
+            Part::Unjudged(bytes) => *bytes,
+        })
+        .sum();
+    let Some((first, others)) = judged.split_first() else {
+        return Conclusion {
+            label: "unknown".to_owned(),
+            because: "no evidence was taken".to_owned(),
+            job_bytes,
+            ..Conclusion::default()
+        };
+    };
+    if others.is_empty() && parts.len() == 1 {
+        return alone(first);
+    }
+    let label = |evidence: &DirectionEvidence| evidence.measured.label();
+    let agree = judged.len() == parts.len() && others.iter().all(|e| label(e) == label(first));
+    if !agree {
+        return Conclusion {
+            label: "unknown".to_owned(),
+            because: disagreement(parts),
+            job_bytes,
+            ..Conclusion::default()
+        };
+    }
+    Conclusion {
+        label: label(first).to_owned(),
+        because: first.because.clone(),
+        job_bytes,
+        device_share: common_share(&judged),
+        ..alone(first)
+    }
+}
+
+fn alone(evidence: &DirectionEvidence) -> Conclusion {
+    Conclusion {
+        label: evidence.measured.label().to_owned(),
+        because: evidence.because.clone(),
+        job_bytes: evidence.job_bytes,
+        device_share: evidence.device_share,
+        layers: evidence.layers.clone(),
+        flushes: evidence.flushes,
+        volatile_cache: evidence.volatile_cache,
+        dirty_bytes_at_stop: evidence.dirty_bytes_at_stop,
+    }
+}
+
+/// Of all their bytes; `None` when it is not known for one of them.
+fn common_share(judged: &[&DirectionEvidence]) -> Option<f64> {
+    let mut device = 0.0;
+    for evidence in judged {
+        device += evidence.device_share? * evidence.job_bytes as f64;
+    }
+    let bytes: u64 = judged.iter().map(|evidence| evidence.job_bytes).sum();
+    (bytes > 0).then(|| device / bytes as f64)
+}
+
+/// `the streams differ: 3 device, 1 page-cache`
+fn disagreement(parts: &[Part<'_>]) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for part in parts {
+        let label = match part {
+            Part::Judged(evidence) => evidence.measured.label(),
+            Part::Unjudged(_) => "without evidence",
+        };
+        match counts.iter_mut().find(|(known, _)| *known == label) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((label, 1)),
+        }
+    }
+    let counts: Vec<String> = counts
+        .iter()
+        .map(|(label, n)| format!("{n} {label}"))
+        .collect();
+    format!("the streams differ: {}", counts.join(", "))
+}

@@ -1,0 +1,102 @@
+//! What all entries of a group moved together ("Run status group").
+
+use super::entry::{Entry, Way, per_second};
+use super::number::Scale;
+use std::io::{self, Write};
+
+/// One group of jobs.
+#[derive(Debug)]
+pub(super) struct Group {
+    pub number: u32,
+    scale: Scale,
+    lines: Vec<(Way, Line)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    bytes: u64,
+    /// Of all together, over the longest run time.
+    bytes_per_s: u64,
+    least_bytes_per_s: u64,
+    most_bytes_per_s: u64,
+    shortest_ms: u64,
+    longest_ms: u64,
+}
+
+impl Group {
+    /// The group with that number, out of all entries.
+    pub(super) fn of(number: u32, entries: &[Entry<'_>]) -> Self {
+        let members = || entries.iter().filter(move |e| e.stream.group == number);
+        let scale = members().next_back().map(|entry| Scale::of(entry.stats()));
+        let lines = Way::ALL.into_iter().filter_map(|way| {
+            let traffic = members().filter_map(|entry| entry.way(way));
+            let ran = traffic.filter(|traffic| traffic.runtime_ms > 0);
+            let lines = ran.map(|traffic| Line {
+                bytes: traffic.bytes,
+                bytes_per_s: 0,
+                least_bytes_per_s: traffic.bytes_per_s(),
+                most_bytes_per_s: traffic.bytes_per_s(),
+                shortest_ms: traffic.runtime_ms,
+                longest_ms: traffic.runtime_ms,
+            });
+            Some((way, lines.reduce(Line::with)?.rated()))
+        });
+        Self {
+            number,
+            scale: scale.unwrap_or(Scale {
+                digits: 4,
+                binary: true,
+                bits: false,
+            }),
+            lines: lines.collect(),
+        }
+    }
+
+    /// Bytes per second of all entries in that way together.
+    pub(super) fn bytes_per_s(&self, wanted: Way) -> u64 {
+        let line = self.lines.iter().find(|(way, _)| *way == wanted);
+        line.map_or(0, |(_, line)| line.bytes_per_s)
+    }
+
+    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "\nRun status group {} (all jobs):", self.number)?;
+        for (way, line) in &self.lines {
+            let (bw, bw_other) = self.scale.rates(line.bytes_per_s);
+            let (least, least_other) = self.scale.rates(line.least_bytes_per_s);
+            let (most, most_other) = self.scale.rates(line.most_bytes_per_s);
+            let (io, io_other) = self.scale.sizes(line.bytes);
+            let Line {
+                shortest_ms,
+                longest_ms,
+                ..
+            } = line;
+            writeln!(
+                out,
+                "{:>7}: bw={bw} ({bw_other}), {least}-{most} ({least_other}-{most_other}), \
+                 io={io} ({io_other}), run={shortest_ms}-{longest_ms}msec",
+                way.name().to_uppercase()
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    fn with(self, other: Self) -> Self {
+        Self {
+            bytes: self.bytes + other.bytes,
+            bytes_per_s: 0,
+            least_bytes_per_s: self.least_bytes_per_s.min(other.least_bytes_per_s),
+            most_bytes_per_s: self.most_bytes_per_s.max(other.most_bytes_per_s),
+            shortest_ms: self.shortest_ms.min(other.shortest_ms),
+            longest_ms: self.longest_ms.max(other.longest_ms),
+        }
+    }
+
+    fn rated(self) -> Self {
+        Self {
+            bytes_per_s: per_second(self.bytes, self.longest_ms),
+            ..self
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! One direction of a job in the normal output.
+
+use crate::fio::output::entry::{Entry, Traffic, Way};
+use crate::fio::output::latency::{Moments, moments, percentiles};
+use crate::fio::output::number::{Scale, TimeUnit, count};
+use crate::fio::output::percent_of_group;
+use crate::fio::output::samples::Samples;
+use assay_model::latency::LatencyRecord;
+use assay_model::load::Ddir;
+use assay_model::load::stats::StatsOptions;
+use std::io::{self, Write};
+
+/// Minimum and maximum of latencies are written with that many digits.
+const LATENCY_DIGITS: u8 = 6;
+/// Lines of percentiles end here.
+const LINE: usize = 80;
+
+pub(super) fn write(
+    entry: &Entry<'_>,
+    way: Way,
+    traffic: &Traffic,
+    group_bytes_per_s: u64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let stats = entry.stats();
+    let scale = Scale::of(stats);
+    let (bw, bw_other) = scale.rates(traffic.bytes_per_s());
+    let (size, _) = scale.sizes(traffic.bytes);
+    // There are no zoned devices here; readers of the output look for it.
+    let zones = match way {
+        Way::One(Ddir::Write) => "; 0 zone resets",
+        _ => "",
+    };
+    writeln!(
+        out,
+        "  {}: IOPS={}, BW={bw} ({bw_other})({size}/{}msec){zones}",
+        way.name(),
+        count(traffic.iops(), scale.digits),
+        traffic.runtime_ms
+    )?;
+    let latencies = [
+        ("slat", &traffic.submission, stats.slat_percentiles),
+        ("clat", &traffic.completion, stats.clat_percentiles),
+        (" lat", &traffic.total, stats.lat_percentiles),
+    ];
+    for (name, record, _) in latencies {
+        write_moments(name, record, out)?;
+    }
+    for (name, record, _) in latencies.into_iter().filter(|(_, _, shown)| *shown) {
+        write_percentiles(name.trim_start(), record, stats, out)?;
+    }
+    write_bandwidth(&traffic.samples, stats, group_bytes_per_s, out)?;
+    match traffic.samples.iops() {
+        Some(iops) => writeln!(
+            out,
+            "   iops        : min={:5}, max={:5}, avg={:5.2}, stdev={:5.2}, samples={}",
+            iops.min, iops.max, iops.mean, iops.stdev, iops.count
+        ),
+        None => Ok(()),
+    }
+}
+
+/// The flush calls.
+pub(super) fn write_sync(entry: &Entry<'_>, out: &mut dyn Write) -> io::Result<()> {
+    if entry.sync.count == 0 {
+        return Ok(());
+    }
+    writeln!(out, "  fsync/fdatasync/sync_file_range:")?;
+    write_moments("sync", &entry.sync, out)?;
+    write_percentiles("sync", &entry.sync, entry.stats(), out)
+}
+
+fn write_moments(name: &str, record: &LatencyRecord, out: &mut dyn Write) -> io::Result<()> {
+    let Some(figures) = moments(record) else {
+        return Ok(());
+    };
+    let unit = unit_of(&figures);
+    let extreme = |ns: u64| count(ns / unit.ns(), LATENCY_DIGITS);
+    let average = |ns: f64| ns / unit.ns() as f64;
+    writeln!(
+        out,
+        "    {name} ({}): min={}, max={}, avg={:5.2}, stdev={:5.2}",
+        unit.name(),
+        extreme(figures.min_ns),
+        extreme(figures.max_ns),
+        average(figures.mean_ns),
+        average(figures.stdev_ns)
+    )
+}
+
+/// The largest unit in which the deviation, too, is more than one.
+fn unit_of(figures: &Moments) -> TimeUnit {
+    let unit = TimeUnit::of_range(figures.min_ns, figures.max_ns);
+    let smaller = TimeUnit::of_range(figures.min_ns, figures.max_ns.min(99_999_999));
+    [unit, smaller]
+        .into_iter()
+        .find(|unit| figures.stdev_ns > unit.ns() as f64)
+        .unwrap_or(TimeUnit::Nanos)
+}
+
+fn write_percentiles(
+    name: &str,
+    record: &LatencyRecord,
+    stats: &StatsOptions,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    if record.count == 0 {
+        return Ok(());
+    }
+    let found = percentiles(record, &stats.percentiles);
+    let (Some((_, least)), Some((_, most))) = (found.first(), found.last()) else {
+        return Ok(());
+    };
+    let unit = TimeUnit::of_range(*least, *most);
+    let decimals = decimals(&stats.percentiles);
+    let places = (most / unit.ns()).checked_ilog10().unwrap_or(0) as usize + 1;
+    let (wide, places) = (decimals + 3, places.max(5));
+    let texts: Vec<String> = found
+        .iter()
+        .map(|(percent, ns)| {
+            let value = scaled(*ns, unit);
+            format!(" {percent:wide$.decimals$}th=[{value:places$}]")
+        })
+        .collect();
+    writeln!(out, "    {name} percentiles ({}):", unit.name())?;
+    let per_line = (LINE - 7) / (decimals + 10 + places);
+    let lines: Vec<String> = texts
+        .chunks(per_line.max(1))
+        .map(|line| line.join(","))
+        .collect();
+    writeln!(out, "     |{}", lines.join(",\n     |"))
+}
+
+/// Rounded up, as fio does (in two steps to milliseconds).
+fn scaled(ns: u64, unit: TimeUnit) -> u64 {
+    match unit {
+        TimeUnit::Nanos => ns,
+        TimeUnit::Micros => ns.div_ceil(1000),
+        TimeUnit::Millis => ns.div_ceil(1000).div_ceil(1000),
+    }
+}
+
+/// Decimals of percentages: as many as the list needs, two for fio's own list.
+fn decimals(percents: &[f64]) -> usize {
+    if *percents == StatsOptions::default().percentiles {
+        return 2;
+    }
+    let written = percents.iter().map(f64::to_string);
+    let decimals = written.map(|text| text.split_once('.').map_or(0, |(_, d)| d.len()));
+    decimals.max().unwrap_or(0).min(6)
+}
+
+/// fio divides by 1024 and says `kB` with `kb_base=1000`; here the figures
+/// are in the unit that stands beside them.
+fn write_bandwidth(
+    samples: &Samples,
+    stats: &StatsOptions,
+    group_bytes_per_s: u64,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let base = if stats.kb_base_1000 { 1000 } else { 1024 };
+    let Some(bw) = samples.bandwidth(base) else {
+        return Ok(());
+    };
+    let share = percent_of_group(bw.mean, base, group_bytes_per_s);
+    let bits = if stats.in_bits { 8 } else { 1 };
+    let mean = bw.mean * bits as f64;
+    let large = mean > (base * base) as f64;
+    let divisor = if large { base } else { 1 };
+    let prefix = match (large, stats.kb_base_1000) {
+        (false, false) => "Ki",
+        (false, true) => "k",
+        (true, false) => "Mi",
+        (true, true) => "M",
+    };
+    let unit = format!("{prefix}{}", if stats.in_bits { "bit" } else { "B" });
+    writeln!(
+        out,
+        "   bw ({unit:>5}/s): min={:5}, max={:5}, per={share:.2}%, avg={:5.2}, \
+         stdev={:5.2}, samples={}",
+        bw.min * bits / divisor,
+        bw.max * bits / divisor,
+        mean / divisor as f64,
+        bw.stdev * bits as f64 / divisor as f64,
+        bw.count
+    )
+}

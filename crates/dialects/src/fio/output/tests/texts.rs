@@ -1,0 +1,153 @@
+//! Outputs as they are read.
+
+use super::*;
+use assay_model::load::schedule::Process;
+
+#[test]
+fn normal_of_a_plain_job() {
+    insta::assert_snapshot!(plain().normal());
+}
+
+#[test]
+fn normal_of_a_job_with_everything() {
+    insta::assert_snapshot!(full().normal());
+}
+
+#[test]
+fn normal_of_all_directions_and_their_sum() {
+    insta::assert_snapshot!(unified(Unified::Both).normal());
+}
+
+#[test]
+fn json_of_a_plain_job() {
+    insta::assert_snapshot!(plain().json_text(false));
+}
+
+#[test]
+fn terse_of_a_plain_job() {
+    insta::assert_snapshot!(plain().terse(TerseVersion::V3));
+}
+
+/// Counted in lines of fio 3.33, with `--disk_util=0`.
+#[test]
+fn terse_lines_have_as_many_fields_as_fios() {
+    let case = unified(Unified::Split);
+    for (version, fields) in [
+        (TerseVersion::V2, 161),
+        (TerseVersion::V3, 121),
+        (TerseVersion::V4, 162),
+        (TerseVersion::V5, 180),
+    ] {
+        assert_eq!(
+            case.terse(version).split(';').count(),
+            fields,
+            "{version:?}"
+        );
+    }
+}
+
+#[test]
+fn terse_percentiles_are_those_of_the_json() {
+    let case = full();
+    let json = case.json(true);
+    let line = case.terse(TerseVersion::V3);
+    let percentiles = json["jobs"][0]["read"]["lat_ns"]["percentile"]
+        .as_object()
+        .unwrap();
+    assert_eq!(percentiles.len(), 3);
+    for (percent, ns) in percentiles {
+        let field = format!(";{percent}%={};", ns.as_u64().unwrap() / 1000);
+        assert!(line.contains(&field), "{field} in {line}");
+    }
+}
+
+#[test]
+fn bins_add_up_to_the_count() {
+    let json = full().json(true);
+    let clat = &json["jobs"][0]["read"]["clat_ns"];
+    let bins = clat["bins"].as_object().unwrap();
+    let sum: u64 = bins.values().filter_map(serde_json::Value::as_u64).sum();
+    assert_eq!(Some(sum), clat["N"].as_u64());
+    assert_eq!(clat["N"], 1400);
+}
+
+#[test]
+fn streams_that_differ_in_evidence_have_no_common_label() {
+    let json = full().json(false);
+    let assay = &json["jobs"][0]["assay"];
+    assert_eq!(assay["read"]["label"], "device");
+    assert_eq!(assay["write"]["label"], "unknown");
+    assert_eq!(
+        assay["write"]["because"],
+        "the streams differ: 1 device, 1 page-cache"
+    );
+}
+
+#[test]
+fn figures_without_evidence_are_unknown() {
+    let case = unified(Unified::Split);
+    assert!(
+        case.normal()
+            .contains("evidence     : read=unknown (no evidence was taken); write=unknown")
+    );
+}
+
+#[test]
+fn a_job_that_failed_at_once_is_shown_and_one_that_hides_is_not() {
+    let mut failed = Stream::new("failed");
+    failed.report = 1;
+    let failure = StreamReport {
+        errno: 2,
+        problem: Some("/nowhere: No such file or directory".to_owned()),
+        ..StreamReport::default()
+    };
+    let mut hidden = Stream::new("hidden");
+    hidden.report = 2;
+    hidden.stats.shown = false;
+    let none = DirectionReport::default();
+    let shown = report(3, direction(10, 100, false), none);
+    let case = Case::new(vec![(failed, failure), (hidden, shown)]);
+    let normal = case.normal();
+    assert!(normal.contains(
+        "failed: (groupid=0, jobs=1): err= 2 (/nowhere: No such file or directory): pid=0: "
+    ));
+    assert!(!normal.contains("hidden"));
+    assert_eq!(case.json(false)["jobs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn the_opening_names_each_job_once() {
+    let mut first = Stream::new("read-1024k-seq");
+    first.blocks.sizes.write.max = 16_384;
+    let copy = Stream {
+        clone: 1,
+        ..first.clone()
+    };
+    let third = Stream {
+        clone: 2,
+        ..first.clone()
+    };
+    let mut last = Stream::new("w");
+    last.group = 1;
+    last.blocks.rw.random = true;
+    last.blocks.rw.write = true;
+    last.blocks.sizes_by_order = true;
+    last.process = Process {
+        forked: true,
+        ..Process::default()
+    };
+    let load = Load {
+        streams: vec![first, copy, third, last],
+        ..Load::default()
+    };
+    let mut out = Vec::new();
+    opening(&load, VERSION, &mut out).unwrap();
+    let expected = "\
+read-1024k-seq: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-16.0KiB, (T) 4096B-4096B, ioengine=psync, iodepth=1
+...
+w: (g=1): rw=randrw, bs=(R) 4096B-4096B, (W) 4096B-4096B, bs_is_seq_rand, ioengine=psync, iodepth=1
+fio-3.36-assay-0.1.0
+Starting 3 threads and 1 process
+";
+    assert_eq!(String::from_utf8(out).unwrap(), expected);
+}

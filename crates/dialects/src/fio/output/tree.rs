@@ -1,0 +1,208 @@
+//! JSON in fio's spelling: members in order, `"key" : value`, two spaces for
+//! each level, six decimals. `serde_json` does the rest.
+
+use serde::ser::{Serialize, SerializeMap, SerializeSeq, Serializer};
+use serde_json::ser::Formatter;
+use std::io::{self, Write};
+
+/// Any JSON value.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Null,
+    Flag(bool),
+    Whole(u64),
+    Real(f64),
+    Text(String),
+    List(Vec<Value>),
+    Map(Map),
+}
+
+/// An object that keeps the order of its members.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Map(Vec<(String, Value)>);
+
+impl Map {
+    pub(super) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    pub(super) fn add(&mut self, key: &str, value: impl Into<Value>) {
+        self.0.push((key.to_owned(), value.into()));
+    }
+}
+
+impl From<u64> for Value {
+    fn from(value: u64) -> Self {
+        Self::Whole(value)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(value: u32) -> Self {
+        Self::Whole(u64::from(value))
+    }
+}
+
+impl From<f64> for Value {
+    /// JSON has no infinity.
+    fn from(value: f64) -> Self {
+        if value.is_finite() {
+            Self::Real(value)
+        } else {
+            Self::Null
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(value: &str) -> Self {
+        Self::Text(value.to_owned())
+    }
+}
+
+impl From<Map> for Value {
+    fn from(value: Map) -> Self {
+        Self::Map(value)
+    }
+}
+
+impl From<Vec<Self>> for Value {
+    fn from(value: Vec<Self>) -> Self {
+        Self::List(value)
+    }
+}
+
+/// Absent is not zero: it is `null`.
+impl<T: Into<Self>> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::Null, Into::into)
+    }
+}
+
+impl Serialize for Value {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null => serializer.serialize_unit(),
+            Self::Flag(flag) => serializer.serialize_bool(*flag),
+            Self::Whole(whole) => serializer.serialize_u64(*whole),
+            Self::Real(real) => serializer.serialize_f64(*real),
+            Self::Text(text) => serializer.serialize_str(text),
+            Self::List(list) => {
+                let mut sequence = serializer.serialize_seq(Some(list.len()))?;
+                for value in list {
+                    sequence.serialize_element(value)?;
+                }
+                sequence.end()
+            }
+            Self::Map(map) => map.serialize(serializer),
+        }
+    }
+}
+
+impl Serialize for Map {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (key, value) in &self.0 {
+            map.serialize_entry(key, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Writes it with a line end.
+pub(super) fn write(map: &Map, out: &mut dyn Write) -> io::Result<()> {
+    let formatter = Layout { level: 0 };
+    let mut serializer = serde_json::Serializer::with_formatter(&mut *out, formatter);
+    map.serialize(&mut serializer)?;
+    writeln!(out)
+}
+
+struct Layout {
+    level: usize,
+}
+
+impl Layout {
+    fn open<W: ?Sized + Write>(&mut self, bracket: &str, out: &mut W) -> io::Result<()> {
+        self.level += 1;
+        writeln!(out, "{bracket}")
+    }
+
+    fn close<W: ?Sized + Write>(&mut self, bracket: &str, out: &mut W) -> io::Result<()> {
+        self.level -= 1;
+        write!(out, "\n{:1$}{bracket}", "", self.level * 2)
+    }
+
+    fn next<W: ?Sized + Write>(&self, first: bool, out: &mut W) -> io::Result<()> {
+        let separator = if first { "" } else { ",\n" };
+        write!(out, "{separator}{:1$}", "", self.level * 2)
+    }
+}
+
+impl Formatter for Layout {
+    fn write_f64<W: ?Sized + Write>(&mut self, out: &mut W, value: f64) -> io::Result<()> {
+        write!(out, "{value:.6}")
+    }
+
+    fn begin_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open("[", out)
+    }
+
+    fn end_array<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close("]", out)
+    }
+
+    fn begin_array_value<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.next(first, out)
+    }
+
+    fn begin_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.open("{", out)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        self.close("}", out)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, out: &mut W, first: bool) -> io::Result<()> {
+        self.next(first, out)
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, out: &mut W) -> io::Result<()> {
+        out.write_all(b" : ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_spelling_is_fios() {
+        let mut options = Map::new();
+        options.add("description", "q\"u\\o\n");
+        let mut map = Map::new();
+        map.add("fio version", "fio-3.33");
+        map.add("global options", Map::new());
+        map.add("jobs", vec![Value::from(options), Value::from(1_u64)]);
+        map.add("util", 20.080_320_9);
+        map.add("absent", None::<u64>);
+        let mut text = Vec::new();
+        write(&map, &mut text).unwrap();
+        let expected = r#"{
+  "fio version" : "fio-3.33",
+  "global options" : {
+
+  },
+  "jobs" : [
+    {
+      "description" : "q\"u\\o\n"
+    },
+    1
+  ],
+  "util" : 20.080321,
+  "absent" : null
+}
+"#;
+        assert_eq!(String::from_utf8(text).unwrap(), expected);
+    }
+}
