@@ -38,7 +38,7 @@ pub fn write(
 /// The same for a part of a file, in bytes. What is around it stays.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_part(
     file: &File,
     path: &Path,
@@ -84,10 +84,15 @@ fn write_back(file: &File, path: &Path) -> Result<(), EngineError> {
 /// that nothing speaks against it.
 #[must_use]
 pub fn is_written(file: &File) -> Option<bool> {
-    let length = file.metadata().ok()?.len();
-    if length == 0 {
+    is_part_written(file, 0..file.metadata().ok()?.len())
+}
+
+/// The same for a part of a file, in bytes. It moves the file's position.
+#[must_use]
+pub fn is_part_written(file: &File, part: Range<u64>) -> Option<bool> {
+    if part.is_empty() {
         return Some(true);
     }
-    let first_hole = seek(file, SeekFrom::Hole(0)).ok()?;
-    Some(first_hole >= length)
+    let first_hole = seek(file, SeekFrom::Hole(part.start)).ok()?;
+    Some(first_hole >= part.end)
 }

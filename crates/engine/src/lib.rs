@@ -31,10 +31,7 @@ mod permutation;
 mod recorder;
 mod start;
 mod sys;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "used as soon as loads are run")
-)]
+#[cfg_attr(not(test), expect(dead_code, reason = "used as soon as loads are run"))]
 mod verify;
 mod worker;
 

@@ -1,19 +1,20 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
-#[allow(dead_code, unused_imports, reason = "the streams that use them come next")]
+mod crew;
 mod files;
-#[allow(dead_code, reason = "the streams that use them come next")]
 mod logs;
-#[allow(dead_code, reason = "the streams that use them come next")]
+mod pace;
+mod run;
+mod sequence;
+mod shared;
+mod source;
 mod steady;
-#[allow(
-    dead_code,
-    unused_imports,
-    reason = "the streams that use them come next"
-)]
+mod tally;
 mod trace;
+mod worker;
 
-use assay_model::load::Load;
+pub use run::run;
+
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -52,9 +53,4 @@ pub enum Note {
     Warning(String),
     /// Why a stream failed.
     Error(String),
-}
-
-/// Runs a load to its end.
-pub fn run(_load: &Load, _controls: &Controls, _observer: &mut dyn LoadObserver) -> LoadReport {
-    LoadReport::default()
 }

@@ -62,6 +62,59 @@ impl Permutation {
     }
 }
 
+/// Block numbers computed in batches. One number is a chain of dependent
+/// multiplications; the processor works on those of a batch side by side,
+/// which makes them about four times cheaper.
+#[derive(Clone, Debug)]
+pub(crate) struct Ahead {
+    order: Permutation,
+    numbers: [u64; Self::BATCH],
+    /// The next place in `numbers` to give out; `BATCH`: compute anew.
+    next: usize,
+    computed: u64,
+}
+
+impl Ahead {
+    const BATCH: usize = 32;
+
+    /// The numbers of `order`, from its beginning.
+    #[must_use]
+    pub(crate) fn new(order: Permutation) -> Self {
+        Self {
+            order,
+            numbers: [0; Self::BATCH],
+            next: Self::BATCH,
+            computed: 0,
+        }
+    }
+
+    /// The number of the next place; the caller counts the places of a pass.
+    #[inline]
+    pub(crate) fn next(&mut self) -> u64 {
+        if self.next >= Self::BATCH {
+            self.compute();
+        }
+        let number = self.numbers[self.next];
+        self.next += 1;
+        number
+    }
+
+    #[inline(never)]
+    fn compute(&mut self) {
+        let left = self.order.len() - self.computed;
+        let batch = left.min(Self::BATCH as u64);
+        for (number, place) in self
+            .numbers
+            .iter_mut()
+            .zip(self.computed..self.computed + batch)
+        {
+            *number = self.order.at(place);
+        }
+        self.computed += batch;
+        self.next = 0;
+    }
+}
+
 #[cfg(test)]
 #[expect(clippy::cast_precision_loss, reason = "statistics on small numbers")]
 mod tests {

@@ -184,13 +184,7 @@ impl Recorder {
 
     /// A block was moved completely.
     #[inline]
-    pub(crate) fn completed(
-        &mut self,
-        now_ns: u64,
-        ddir: Ddir,
-        length: u32,
-        latency_ns: u64,
-    ) {
+    pub(crate) fn completed(&mut self, now_ns: u64, ddir: Ddir, length: u32, latency_ns: u64) {
         let side = &mut self.directions[ddir];
         side.ios += 1;
         side.bytes += u64::from(length);

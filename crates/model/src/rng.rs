@@ -30,6 +30,12 @@ impl SplitMix64 {
         (wide >> 64) as u64
     }
 
+    /// A number from 0 on and below 1, each multiple of 2^-53 alike.
+    #[inline]
+    pub fn fraction(&mut self) -> f64 {
+        (self.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
     /// Puts `items` in a random order (Fisher-Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {

@@ -19,9 +19,11 @@ mod tests;
 pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{Closed, FileTable, Room};
 
+use super::sequence;
 use crate::error::EngineError;
 use assay_model::job::EngineKind;
 use assay_model::load::{Load, Stream};
+use assay_model::units::Bytes;
 use std::path::PathBuf;
 
 /// The files of a stream with their sizes settled.
@@ -116,6 +118,28 @@ impl FilePlan {
         let plan = size::settle(stream, load.entropy, &found)?;
         plan.check_creation(stream, load, &found)?;
         Ok(plan)
+    }
+
+    /// The paths, by number.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.files.iter().map(|file| file.path.clone()).collect()
+    }
+
+    /// The regions to work on, by number.
+    pub(crate) fn spans(&self) -> Vec<sequence::Span> {
+        let spans = self.files.iter().map(|file| sequence::Span {
+            offset: file.span.offset,
+            length: file.span.length,
+        });
+        spans.collect()
+    }
+
+    /// The paths with the sizes of the files.
+    pub(crate) fn sizes(&self) -> Vec<(PathBuf, Bytes)> {
+        let sizes = self.files.iter();
+        sizes
+            .map(|file| (file.path.clone(), Bytes(file.file_size)))
+            .collect()
     }
 
     /// Files that will have to be made, where none may be.

@@ -1,1 +1,256 @@
+//! Log files: every I/O, or averages over time, as rows of numbers.
+//!
+//! While the clock runs, an I/O costs one entry of 48 bytes, whichever files
+//! are made of it later ([`samples`]); with averaging, a few additions
+//! ([`windows`], [`bins`]). Text is made afterwards ([`rows`], [`files`]).
 
+mod bins;
+mod files;
+mod rows;
+mod samples;
+#[cfg(test)]
+mod tests;
+mod windows;
+
+pub(crate) use files::write_logs;
+
+use crate::error::EngineError;
+use assay_model::load::Ddir;
+use assay_model::load::logs::Logs;
+use assay_model::load::schedule::Process;
+use assay_model::load::stats::StatsOptions;
+use bins::BinLog;
+use rustix::time::{ClockId, clock_gettime};
+use samples::{Sample, Samples};
+use windows::Windows;
+
+/// One of the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LogKind {
+    Bandwidth,
+    Iops,
+    Submission,
+    Completion,
+    Total,
+    Histogram,
+}
+
+impl LogKind {
+    /// fio's word for it in the file's name.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Bandwidth => "bw",
+            Self::Iops => "iops",
+            Self::Submission => "slat",
+            Self::Completion => "clat",
+            Self::Total => "lat",
+            Self::Histogram => "clat_hist",
+        }
+    }
+}
+
+/// What is kept of the I/Os for all files but the histograms.
+#[derive(Debug)]
+enum Entries {
+    Nothing,
+    /// Each of them.
+    Every(Samples),
+    /// Their averages.
+    Averaged(Box<Windows>),
+}
+
+/// What was asked for, and what all rows have in common.
+#[derive(Debug)]
+struct Setup {
+    options: Logs,
+    /// The kinds of files with the first parts of their names.
+    wanted: Vec<(LogKind, String)>,
+    /// Of the stream, from 1.
+    number: u32,
+    /// As the kernel has it: class and level.
+    priority: u16,
+    clock: Option<ClockId>,
+    /// What that clock said when the stream's started; added to all times.
+    epoch_ms: u64,
+}
+
+/// The logs of one stream.
+#[derive(Debug)]
+pub(crate) struct LogSet {
+    setup: Setup,
+    entries: Entries,
+    histograms: Option<BinLog>,
+    /// Before that time there is nothing to do but to count.
+    next_ns: u64,
+}
+
+impl LogSet {
+    /// The logs that stream `number` (from 1) of the job `job_name` asks for;
+    /// `None` if it asks for none.
+    ///
+    /// # Errors
+    /// If the clock for the times is unknown, or there is no thread to be had
+    /// that compresses.
+    pub(crate) fn open(
+        options: &Logs,
+        stats: &StatsOptions,
+        process: &Process,
+        job_name: &str,
+        number: u32,
+    ) -> Result<Option<Self>, EngineError> {
+        let wanted = wanted(options, stats, job_name);
+        if wanted.is_empty() {
+            return Ok(None);
+        }
+        let has_rows = wanted.iter().any(|(kind, _)| *kind != LogKind::Histogram);
+        let entries = match options.average.0 {
+            _ if !has_rows => Entries::Nothing,
+            0 => Entries::Every(Samples::new(options.compress_from)?),
+            width_ns => Entries::Averaged(Box::new(Windows::new(width_ns, options.max_value))),
+        };
+        let histograms = (options.histogram.is_some() && options.histogram_interval.0 > 0)
+            .then(|| BinLog::new(options.histogram_interval.0));
+        let mut set = Self {
+            setup: Setup {
+                options: options.clone(),
+                wanted,
+                number,
+                priority: priority(process),
+                clock: clock(options, job_name)?,
+                epoch_ms: 0,
+            },
+            entries,
+            histograms,
+            next_ns: 0,
+        };
+        set.close(0);
+        Ok(Some(set))
+    }
+
+    /// The stream's clock starts now.
+    pub(crate) fn begin(&mut self) {
+        if let Some(clock) = self.setup.clock {
+            let now = clock_gettime(clock);
+            // Both are positive for every clock that counts from an epoch.
+            let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+            let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+            self.setup.epoch_ms = seconds * 1_000 + nanos / 1_000_000;
+        }
+    }
+
+    /// An I/O was completed, `at_ns` after the start of the stream.
+    /// `slat_ns` is `None` for synchronous engines, which have none.
+    #[inline]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one entry's fields, in the hot loop"
+    )]
+    pub(crate) fn completed(
+        &mut self,
+        at_ns: u64,
+        ddir: Ddir,
+        bytes: u32,
+        offset: u64,
+        slat_ns: Option<u64>,
+        clat_ns: u64,
+        lat_ns: u64,
+    ) {
+        self.tick(at_ns);
+        let sample = Sample {
+            at_ns,
+            offset,
+            slat_ns,
+            clat_ns,
+            lat_ns,
+            bytes,
+            ddir,
+        };
+        match &mut self.entries {
+            Entries::Nothing => {}
+            Entries::Every(samples) => samples.push(sample),
+            Entries::Averaged(windows) => windows.add(&sample),
+        }
+        if let Some(histograms) = &mut self.histograms {
+            histograms.add(&sample);
+        }
+    }
+
+    /// Time passes without an I/O.
+    #[inline]
+    pub(crate) fn tick(&mut self, at_ns: u64) {
+        if at_ns >= self.next_ns {
+            self.close(at_ns);
+        }
+    }
+
+    /// The stream's clock stops; what is unfinished is finished.
+    pub(crate) fn finish(&mut self, end_ns: u64) {
+        if let Entries::Averaged(windows) = &mut self.entries {
+            windows.finish(end_ns);
+        }
+        if let Some(histograms) = &mut self.histograms {
+            histograms.finish(end_ns);
+        }
+    }
+
+    /// Closes the windows that end up to `at_ns`.
+    #[cold]
+    fn close(&mut self, at_ns: u64) {
+        let windows_ns = match &mut self.entries {
+            Entries::Averaged(windows) => windows.close(at_ns),
+            Entries::Nothing | Entries::Every(_) => u64::MAX,
+        };
+        let histograms_ns = match &mut self.histograms {
+            Some(histograms) => histograms.close(at_ns),
+            None => u64::MAX,
+        };
+        self.next_ns = windows_ns.min(histograms_ns);
+    }
+}
+
+/// The files asked for. What is not measured has no latency file.
+fn wanted(options: &Logs, stats: &StatsOptions, job_name: &str) -> Vec<(LogKind, String)> {
+    let prefix = |name: &String| match name.as_str() {
+        "" => job_name.to_owned(),
+        name => name.to_owned(),
+    };
+    [
+        (LogKind::Bandwidth, &options.bandwidth, true),
+        (LogKind::Iops, &options.iops, true),
+        (LogKind::Submission, &options.latency, stats.slat),
+        (LogKind::Completion, &options.latency, stats.clat),
+        (LogKind::Total, &options.latency, stats.lat),
+        (LogKind::Histogram, &options.histogram, true),
+    ]
+    .into_iter()
+    .filter(|&(_, _, measured)| measured)
+    .filter_map(|(kind, name, _)| name.as_ref().map(|name| (kind, prefix(name))))
+    .collect()
+}
+
+/// The clock whose times are added; `None`: times since the start.
+fn clock(options: &Logs, job_name: &str) -> Result<Option<ClockId>, EngineError> {
+    if let Some(id) = options.epoch_clock {
+        return ClockId::try_from(id)
+            .map(Some)
+            .map_err(|_| EngineError::Job {
+                job: job_name.to_owned(),
+                problem: format!(
+                    "log_alternate_epoch_clock_id={id} is not a clock of this system; 0 is the \
+                     time since 1970, 1 the time since boot"
+                ),
+            });
+    }
+    Ok(options.unix_epoch.then_some(ClockId::Realtime))
+}
+
+/// The kernel's number of an I/O priority (`linux/ioprio.h`): the class above
+/// 13 bits of level. A level without a class is best effort.
+fn priority(process: &Process) -> u16 {
+    const BEST_EFFORT: u8 = 2;
+    let class = match (process.io_class, process.io_priority) {
+        (None, None) => return 0,
+        (class, _) => class.unwrap_or(BEST_EFFORT),
+    };
+    u16::from(class & 7) << 13 | u16::from(process.io_priority.unwrap_or(0))
+}

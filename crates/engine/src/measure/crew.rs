@@ -88,7 +88,10 @@ impl Work<'_> {
     /// ties rings to the thread that uses them.
     fn serve(&self, own: Own) {
         if may_own_file_table(self.job.ioengine) {
-            sys::own_file_table();
+            // The threads of POSIX AIO belong to the process and know its table.
+            if self.job.ioengine != EngineKind::Posixaio {
+                sys::own_file_table();
+            }
         }
         let mut own = Some(own);
         let made = with_engine(
@@ -201,7 +204,8 @@ fn open_for(job: &Job, path: &Path) -> Result<OpenFile, EngineError> {
     }
     flags |= match job.sync {
         OpenSync::None => OFlags::empty(),
-        OpenSync::Dsync => OFlags::DSYNC,
+        // `OFlags::DSYNC` of rustix 1.1.6 is `O_SYNC` on Linux.
+        OpenSync::Dsync => OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned()),
         OpenSync::Sync => OFlags::SYNC,
     };
     match open(path, flags, Mode::empty()) {

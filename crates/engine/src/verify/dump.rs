@@ -44,7 +44,8 @@ impl Verifier {
 
     /// What `block` should have held, as far as can be known: patterns always
     /// can, and random content if its seed is known, or is told by the intact
-    /// header `skip` bytes into the block (not if another program made it).
+    /// header `skip` bytes into the block (not if another program made it). What
+    /// is not known of headers, such as the time of writing, is zero.
     fn expected_block(&self, block: &[u8], skip: usize, expected: Expected) -> Option<Vec<u8>> {
         let header = self.header_at(block, skip);
         let told = header.filter(|header| self.content_is_ours(block.len(), *header, block, skip));

@@ -62,14 +62,14 @@ fn every_changed_byte_is_found_by_every_kind() {
         if kind == VerifyKind::Null {
             continue;
         }
-        for (interval, offset) in [(0, 0), (512, 0), (512, 200)] {
+        for (interval, offset) in [(0, 0), (384, 0), (384, 200)] {
             let spec = Verify {
                 interval,
                 offset,
                 ..spec(kind)
             };
             let verifier = Verifier::new(&spec, 1);
-            let mut block = stamped(&verifier, 1024);
+            let mut block = stamped(&verifier, 768);
             assert_eq!(verifier.check(&mut block, EXPECTED), Ok(()), "{kind:?}");
             let good = block.clone();
             for i in 0..block.len() {

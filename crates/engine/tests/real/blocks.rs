@@ -1,6 +1,6 @@
 //! Which blocks are touched, by every engine.
 
-use super::{BLOCK, alone, engines, folder, job, run, run_if_direct_works, zeros};
+use super::{BLOCK, alone, can_be_direct, engines, folder, job, run, run_if_direct_works, zeros};
 use assay_model::job::{Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::Bytes;
@@ -15,7 +15,8 @@ const AROUND: u64 = 16;
 /// Each engine, buffered and direct.
 fn each_way(rw: Rw, path: &Path, mut look: impl FnMut(&Job, &Measurement)) {
     for (engine, depth) in engines() {
-        for direct in [false, true] {
+        let ways = [false, true].into_iter();
+        for direct in ways.filter(|direct| !direct || can_be_direct(engine)) {
             let mut job = job(rw, BLOCKS);
             job.ioengine = engine;
             job.iodepth = depth;

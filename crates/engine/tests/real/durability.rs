@@ -1,7 +1,7 @@
 //! What reaches the device when a job says so, seen in a loop device's own
 //! counters.
 
-use super::{alone, engines, run};
+use super::{alone, can_be_direct, engines, run};
 use assay_model::job::{FlushCall, Job, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_testkit::{LoopDevice, Scratch, needs, or_skip};
@@ -55,6 +55,9 @@ fn every_synchronous_write_is_flushed() {
             (OpenSync::Dsync, true),
             (OpenSync::Sync, true),
         ] {
+            if direct && !can_be_direct(engine) {
+                continue;
+            }
             let mut job = writes();
             job.ioengine = engine;
             job.sync = sync;
@@ -99,7 +102,7 @@ fn direct_writes_reach_the_device_without_a_flush() {
     needs!(root, "losetup");
     let scratch = or_skip!(Scratch::new());
     let device = or_skip!(LoopDevice::new(&scratch, "disk", 8));
-    for mut job in writes_on_each_engine() {
+    for mut job in writes_on_each_engine().filter(|job| can_be_direct(job.ioengine)) {
         let engine = job.ioengine;
         job.direct = true;
         let (bytes, flushes) = seen(&device, &job);

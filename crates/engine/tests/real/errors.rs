@@ -3,13 +3,14 @@
 
 use super::{BLOCK, alone, engines, folder, job, run, try_run, zeros};
 use assay_engine::EngineError;
-use assay_model::job::{Direction, Job, RateLimit, Rw};
+use assay_model::job::{Direction, EngineKind, Job, RateLimit, Rw};
 use assay_model::units::{Bytes, MIB};
 use assay_testkit::{Mount, needs, or_skip, skip};
 use std::fs;
 use std::path::Path;
 
 const ENOENT: i32 = 2;
+const EIO: i32 = 5;
 const EISDIR: i32 = 21;
 const ENOSPC: i32 = 28;
 
@@ -49,14 +50,21 @@ fn a_full_file_system_is_located() {
     let mount = or_skip!(Mount::tmpfs(1, &folder.join("tiny")));
     for (engine, depth) in engines() {
         let path = mount.point().join("data");
-        fs::File::create(&path).unwrap();
+        let file = fs::File::create(&path).unwrap();
         let mut job = job(Rw::Write, 512);
+        // A mapping has no room for an error number but the medium's.
+        let expected = if engine == EngineKind::Mmap {
+            file.set_len(job.size.0).unwrap();
+            EIO
+        } else {
+            ENOSPC
+        };
         job.ioengine = engine;
         job.iodepth = depth;
         let measured = run(&job, &path);
         assert!(measured.write.bytes <= MIB, "{engine}");
         let first = &measured.errors.first[0];
-        assert_eq!(first.errno, Some(ENOSPC), "{engine}");
+        assert_eq!(first.errno, Some(expected), "{engine}");
         assert_eq!(first.direction, Some(Direction::Write));
         assert!(
             (MIB / 2..=MIB + 8 * BLOCK).contains(&first.offset),
@@ -128,6 +136,20 @@ fn jobs_that_cannot_mean_anything_are_refused() {
         job.direct = true;
         job.bs = Bytes(1000);
     });
+    refused(&|job| {
+        job.direct = true;
+        job.ioengine = EngineKind::Mmap;
+    });
+    for engine in [
+        EngineKind::FileCreate,
+        EngineKind::FileStat,
+        EngineKind::FileDelete,
+        EngineKind::Ftruncate,
+        EngineKind::Falloc,
+    ] {
+        refused(&|job| job.ioengine = engine);
+    }
+    assert!(path.exists(), "nothing was done");
     refused(&|job| job.ramp_time = assay_model::units::Nanos::secs(3600));
 }
 

@@ -50,6 +50,11 @@ fn engines() -> Vec<(EngineKind, u32)> {
     all.into_iter().filter(works).collect()
 }
 
+/// A mapped file is the page cache.
+fn can_be_direct(engine: EngineKind) -> bool {
+    engine != EngineKind::Mmap
+}
+
 /// A folder on a file system that has a device below it, as a rule.
 fn folder() -> Scratch {
     Scratch::within(Path::new(env!("CARGO_TARGET_TMPDIR"))).expect("a folder in the target folder")

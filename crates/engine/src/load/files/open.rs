@@ -116,7 +116,8 @@ fn warn_of_holes(
     if !stream.blocks.rw.read || !planned.is_regular() {
         return Ok(());
     }
-    if layout::is_written(file) == Some(false) {
+    let region = planned.span.offset..planned.span.end();
+    if layout::is_part_written(file, region) == Some(false) {
         note(Note::Warning(format!(
             "{}: reads of {} hit holes: the file system answers them without the device. Remove the file, and it is laid out anew",
             stream.name,
@@ -155,11 +156,14 @@ fn invalidate(
         )));
         return;
     }
-    let left = first.then(|| page_cache::look(file)).flatten();
-    if let Some(left) = left.filter(|cache| cache.cached_bytes > 0) {
+    if !first || !stream.blocks.rw.read {
+        return;
+    }
+    let left = page_cache::look(file).filter(|cache| cache.cached_bytes > 0);
+    if let Some(left) = left {
         let left = Bytes(left.cached_bytes);
         note(Note::Warning(format!(
-            "{name}: {left} of {path} stayed in the page cache, because they are in use. Reads of them come from memory"
+            "{name}: {left} of {path} stay in the page cache (somebody uses them, or the file system lives in memory). Reads of them come from there"
         )));
     }
 }

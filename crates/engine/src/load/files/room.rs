@@ -55,7 +55,7 @@ fn nearest(path: &Path) -> PathBuf {
 /// Bytes that this user may still allocate; `None` where the file system does
 /// not know (an unlimited tmpfs, some over a network).
 pub(super) fn free(path: &Path) -> Option<u64> {
-    let what = statvfs(&nearest(path)).ok()?;
+    let what = statvfs(nearest(path)).ok()?;
     if what.f_blocks == 0 {
         return None;
     }

@@ -5,9 +5,10 @@ use assay_model::load::{Ddir, files::FileLock};
 use rustix::fs::{Mode, OFlags, open};
 use rustix::io::Errno;
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -16,7 +17,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Debug, Default)]
 pub(crate) struct SharedFiles {
     locks: Mutex<HashMap<PathBuf, Arc<PathLock>>>,
-    devices: Mutex<HashMap<PathBuf, File>>,
+    /// By device number, because a device has many names.
+    devices: Mutex<HashMap<u64, File>>,
     reserved: Mutex<HashMap<PathBuf, Reserved>>,
 }
 
@@ -31,8 +33,9 @@ impl SharedFiles {
     /// Holds a device exclusively: nobody can mount it meanwhile, and nobody
     /// has. (fio does not ask; it only looks whether the device is mounted.)
     pub(super) fn hold(&self, path: &Path) -> Result<(), EngineError> {
+        let what = fs::metadata(path).map_err(|e| EngineError::file("look at", path, e))?;
         let mut devices = locked(&self.devices);
-        if devices.contains_key(path) {
+        if devices.contains_key(&what.rdev()) {
             return Ok(());
         }
         let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -46,7 +49,7 @@ impl SharedFiles {
             };
             EngineError::file("hold the device", path, source)
         })?;
-        devices.insert(path.to_owned(), device.into());
+        devices.insert(what.rdev(), device.into());
         Ok(())
     }
 

@@ -17,6 +17,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The open files of a running stream, at most as many as it wants at once.
 ///
+/// Make it when the stream's wave begins: what it says about holes is true of
+/// that moment, after earlier waves have written.
+///
 /// The table does not know the engine: whoever drives both tells the engine of
 /// files that were opened, and gets those that were closed, to flush them and
 /// tell the engine before they are dropped.
@@ -89,6 +92,11 @@ impl<'a> FileTable<'a> {
             uses_made: 0,
             notes: Vec::new(),
         }
+    }
+
+    /// Whether not all files are open at the same time.
+    pub(crate) fn is_limited(&self) -> bool {
+        self.limit < self.open.len()
     }
 
     /// An open file.

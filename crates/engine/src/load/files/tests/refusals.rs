@@ -122,7 +122,10 @@ fn a_device_in_use_is_not_written() {
     };
     let (ours, theirs) = (SharedFiles::default(), SharedFiles::default());
     lay_out(&ours).unwrap();
-    lay_out(&ours).unwrap();
+    // By another name, too.
+    let link = scratch.join("link");
+    std::os::unix::fs::symlink(device.node(), &link).unwrap();
+    ours.hold(&link).unwrap();
     let error = lay_out(&theirs).unwrap_err().to_string();
     assert!(error.contains("in use"), "{error}");
     drop(ours);

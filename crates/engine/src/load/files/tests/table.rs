@@ -196,6 +196,17 @@ fn holes_are_told_to_who_reads_them() {
     let mut writes = writer([&path]);
     writes.files.invalidate = false;
     assert_eq!(notes(&writes), []);
+    // A hole that is not in the region concerns nobody.
+    let data = vec![1; 65_536];
+    fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .write_all_at(&data, 65_536)
+        .unwrap();
+    reads.region.offset = Extent::Bytes(65_536);
+    reads.region.size = Some(Extent::Bytes(65_536));
+    assert_eq!(notes(&reads), []);
 }
 
 #[test]

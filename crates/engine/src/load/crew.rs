@@ -1,0 +1,324 @@
+//! The threads of the streams, from their preparation to their last word.
+
+use super::files::{FilePlan, FileTable, SharedFiles};
+use super::logs::LogSet;
+use super::pace::{FlowShare, FlowTable, Pacing};
+use super::sequence::Sequence;
+use super::shared::Shared;
+use super::source::{Source, longest};
+use super::trace::{TraceReader, TraceWriter};
+use super::worker::{Checks, Finished, Parts, Worker};
+use super::{Controls, Note};
+use crate::buffer::IoBuf;
+use crate::clock::{Clock, MonotonicClock};
+use crate::content::Filler;
+use crate::engines::{WithEngine, with_engine};
+use crate::error::EngineError;
+use crate::gaps::WorkerGaps;
+use crate::io::IoEngine;
+use crate::start::StartLine;
+use crate::sys;
+use assay_model::job::EngineKind;
+use assay_model::load::report::StreamState;
+use assay_model::load::{Load, Stream};
+use assay_model::rng::SplitMix64;
+use rustix::thread::CpuSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+
+/// Between two looks at the stop flag while a stream waits for its start.
+const LOOK_EVERY_NS: u64 = 50_000_000;
+
+/// What a thread tells.
+pub(super) enum Event {
+    /// It is ready to start.
+    Ready,
+    /// Something to tell the user.
+    Note(Note),
+    /// It cannot start, or was not let.
+    NotStarted(Option<EngineError>),
+    /// It has ended.
+    Finished(Box<Finished>),
+}
+
+/// What a stream's thread is given.
+pub(super) struct Post<'a> {
+    pub(super) load: &'a Load,
+    pub(super) stream: &'a Stream,
+    pub(super) plan: &'a FilePlan,
+    pub(super) files: &'a SharedFiles,
+    pub(super) flows: &'a FlowTable,
+    pub(super) shared: &'a Shared,
+    pub(super) controls: &'a Controls,
+    pub(super) start: &'a StartLine,
+    pub(super) gaps: WorkerGaps,
+    pub(super) seed: u64,
+    pub(super) events: Sender<(usize, Event)>,
+    /// Index of the stream in the load.
+    pub(super) index: usize,
+}
+
+impl Post<'_> {
+    /// The life of the thread.
+    pub(super) fn serve(self) {
+        // The threads of POSIX AIO belong to the process and know its table.
+        if self.stream.engine.kind != EngineKind::Posixaio {
+            sys::own_file_table();
+        }
+        self.shared.set_state(StreamState::SettingUp);
+        self.take_place();
+        let ended = self.run_command(self.stream.schedule.exec_before.as_deref(), "prerun");
+        let ended = ended.and_then(|()| self.prepare_and_run());
+        let event = match ended {
+            Ok(Some(finished)) => Event::Finished(Box::new(finished)),
+            Ok(None) => Event::NotStarted(None),
+            Err(error) => Event::NotStarted(Some(error)),
+        };
+        let after = self.run_command(self.stream.schedule.exec_after.as_deref(), "postrun");
+        if let Err(error) = after {
+            self.tell(Event::Note(Note::Warning(error.to_string())));
+        }
+        self.tell(event);
+    }
+
+    fn tell(&self, event: Event) {
+        // Who does not listen any more needs no answer.
+        let _ = self.events.send((self.index, event));
+    }
+
+    /// Processors and priorities. What is not allowed is said, and left.
+    fn take_place(&self) {
+        let process = &self.stream.process;
+        let mut refused = Vec::new();
+        if let Some(cpus) = self.cpus()
+            && rustix::thread::sched_setaffinity(None, &cpus).is_err()
+        {
+            refused.push("cpus_allowed");
+        }
+        let thread = Some(rustix::thread::gettid());
+        if process.nice != 0 && rustix::process::setpriority_process(thread, process.nice).is_err()
+        {
+            refused.push("nice");
+        }
+        if process.io_class.is_some() || process.io_priority.is_some() {
+            // Without a class, fio means best effort.
+            let class = process.io_class.unwrap_or(2);
+            if sys::set_io_priority(class, process.io_priority.unwrap_or(0)).is_err() {
+                refused.push("prio");
+            }
+        }
+        for option in refused {
+            self.tell(Event::Note(Note::Warning(format!(
+                "{}: the kernel refuses {option} for this user: it runs without",
+                self.stream.name
+            ))));
+        }
+    }
+
+    fn cpus(&self) -> Option<CpuSet> {
+        let process = &self.stream.process;
+        let copy = self.stream.number.saturating_sub(1) as usize;
+        let chosen = match process.cpus.as_slice() {
+            [] => return None,
+            all if process.split_cpus => &all[copy % all.len()..][..1],
+            all => all,
+        };
+        let mut set = CpuSet::new();
+        for &cpu in chosen {
+            set.set(cpu as usize);
+        }
+        Some(set)
+    }
+
+    /// Runs a command of the user, its output in a file beside the logs.
+    fn run_command(&self, command: Option<&str>, when: &str) -> Result<(), EngineError> {
+        let Some(command) = command else {
+            return Ok(());
+        };
+        let path = self.beside(&format!("{}.{when}.txt", self.stream.name));
+        let output =
+            std::fs::File::create(&path).map_err(|e| EngineError::file("create", &path, e))?;
+        let errors = (output.try_clone()).map_err(|e| EngineError::file("duplicate", &path, e))?;
+        let status = Command::new("sh")
+            .args(["-c", command])
+            .stdin(std::process::Stdio::null())
+            .stdout(output)
+            .stderr(errors)
+            .status()
+            .map_err(|e| EngineError::file("run", Path::new("sh"), e))?;
+        if status.success() {
+            return Ok(());
+        }
+        Err(self.problem(format!(
+            "exec_{when} ended with {status}: see {}",
+            path.display()
+        )))
+    }
+
+    fn beside(&self, name: &str) -> PathBuf {
+        let folder = self.load.aux_path.as_deref().unwrap_or(Path::new(""));
+        folder.join(name)
+    }
+
+    fn problem(&self, problem: String) -> EngineError {
+        EngineError::Job {
+            job: self.stream.name.clone(),
+            problem,
+        }
+    }
+
+    /// `None`: it was not let start.
+    fn prepare_and_run(&self) -> Result<Option<Finished>, EngineError> {
+        with_engine(&self.stream.engine, OnEngine(self))?
+    }
+
+    fn on_engine<E: IoEngine>(&self, engine: E) -> Result<Option<Finished>, EngineError> {
+        let parts = self.parts()?;
+        let mut worker = Worker::new(engine, parts);
+        worker.open_files(&self.controls.stop)?;
+        self.tell(Event::Ready);
+        if self.start.wait().is_none() || !self.delay() {
+            return Ok(None);
+        }
+        Ok(Some(worker.run()))
+    }
+
+    /// Waits for `startdelay`; false when stopped meanwhile.
+    fn delay(&self) -> bool {
+        let Some(delay) = self.stream.schedule.start_delay else {
+            return true;
+        };
+        let span = delay.max.saturating_sub(delay.min);
+        let extra = match span {
+            0 => 0,
+            span => SplitMix64::new(self.seed ^ self.load.entropy).next_u64() % (span + 1),
+        };
+        let until_ns = MonotonicClock.now().saturating_add(delay.min + extra);
+        loop {
+            if self.controls.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
+                return false;
+            }
+            let left_ns = until_ns.saturating_sub(MonotonicClock.now());
+            if left_ns == 0 {
+                return true;
+            }
+            MonotonicClock.sleep(left_ns.min(LOOK_EVERY_NS));
+        }
+    }
+
+    fn parts(&self) -> Result<Parts<'_, MonotonicClock>, EngineError> {
+        let stream = self.stream;
+        let (source, largest) = self.source()?;
+        let mut seeds = SplitMix64::new(self.seed);
+        let checked = stream.verify.as_ref().filter(|_| moves_data(stream));
+        let folder = self.beside("");
+        let checks = match checked {
+            Some(spec) => Some(Checks::new(spec, stream, &folder, seeds.next_u64())?),
+            None => None,
+        };
+        let trace = match &stream.trace.write {
+            Some(path) => {
+                let paths: Vec<PathBuf> = self.plan.paths();
+                Some(TraceWriter::create(&folder.join(path), &paths)?)
+            }
+            None => None,
+        };
+        Ok(Parts {
+            clock: MonotonicClock,
+            stream,
+            plan: self.plan,
+            shared_files: self.files,
+            shared: self.shared,
+            files: FileTable::new(stream, self.plan, self.files),
+            source,
+            pass_bytes: self.pass_bytes(),
+            buffers: self.buffers(largest),
+            filler: Filler::new(&stream.content, largest, seeds.next_u64()),
+            checks,
+            pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
+            flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
+            logs: LogSet::open(
+                &stream.logs,
+                &stream.stats,
+                &stream.process,
+                &stream.name,
+                stream.number,
+            )?,
+            trace,
+            gaps: self.gaps.clone(),
+        })
+    }
+
+    /// Where the I/Os come from, and the length of the largest.
+    fn source(&self) -> Result<(Source, u32), EngineError> {
+        let stream = self.stream;
+        if let Some(path) = &stream.trace.read {
+            let reader = TraceReader::open(path, &stream.trace)?;
+            let largest = longest(&reader);
+            return Ok((Source::replay(path, &stream.trace, reader), largest.max(1)));
+        }
+        let spans = self.plan.spans();
+        let sequence = Sequence::new(stream, &spans, self.seed)?;
+        let sizes = &stream.blocks.sizes;
+        let largest = sizes.iter().map(|(_, size)| {
+            let split = size.split.iter().map(|(length, _)| *length).max();
+            size.max.max(size.min).max(split.unwrap_or(0))
+        });
+        Ok((Source::order(sequence), largest.max().unwrap_or(1)))
+    }
+
+    fn pass_bytes(&self) -> u64 {
+        // Each block is trimmed and written.
+        let times = if self.stream.blocks.rw.trim_then_write {
+            2
+        } else {
+            1
+        };
+        self.plan.total_bytes.saturating_mul(times)
+    }
+
+    /// As many as can be in flight or wait to be checked.
+    fn buffers(&self, largest: u32) -> Vec<IoBuf> {
+        let threads = self
+            .stream
+            .verify
+            .as_ref()
+            .map_or(0, |verify| verify.threads);
+        let count = match threads {
+            0 => self.stream.engine.iodepth,
+            threads => self.stream.engine.iodepth * 2 + threads,
+        };
+        // Nothing is moved, so there is nothing to hold it.
+        let bytes = match moves_data(self.stream) || self.stream.engine.kind == EngineKind::Null {
+            true => largest as usize,
+            false => 1,
+        };
+        (0..count).map(|_| IoBuf::zeroed(bytes)).collect()
+    }
+}
+
+struct OnEngine<'a, 'b>(&'a Post<'b>);
+
+impl WithEngine for OnEngine<'_, '_> {
+    type Output = Result<Option<Finished>, EngineError>;
+
+    fn run<E: IoEngine>(self, engine: E) -> Self::Output {
+        self.0.on_engine(engine)
+    }
+}
+
+/// Whether what is written can be read back: not where the engine only
+/// pretends, or works on whole files.
+fn moves_data(stream: &Stream) -> bool {
+    !matches!(
+        stream.engine.kind,
+        EngineKind::Null
+            | EngineKind::FileCreate
+            | EngineKind::FileStat
+            | EngineKind::FileDelete
+            | EngineKind::Ftruncate
+            | EngineKind::Falloc
+    )
+}

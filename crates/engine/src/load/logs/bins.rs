@@ -1,0 +1,139 @@
+//! Histograms of completion latencies over intervals of time.
+
+use super::samples::Sample;
+use assay_model::load::{Ddir, PerDirection};
+use assay_stats::histogram::bucket_index;
+use std::io::{self, Write};
+
+/// fio's bins: 29 groups of 64. They are the same as ours up to 17 s; above,
+/// all is in the last one.
+const BINS: usize = 29 * 64;
+
+/// The histograms of a stream.
+#[derive(Debug)]
+pub(super) struct BinLog {
+    width_ns: u64,
+    /// Number of the interval under way.
+    index: u64,
+    current: PerDirection<Counts>,
+    closed: Vec<Interval>,
+}
+
+/// The interval under way.
+#[derive(Clone, Debug)]
+struct Counts {
+    bins: Vec<u64>,
+    ios: u64,
+    /// Length of the latest I/O.
+    bytes: u32,
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self {
+            bins: vec![0; BINS],
+            ios: 0,
+            bytes: 0,
+        }
+    }
+}
+
+/// One that is over and had I/O.
+#[derive(Debug)]
+pub(super) struct Interval {
+    /// Its end.
+    at_ns: u64,
+    ddir: Ddir,
+    bytes: u32,
+    /// (bin, I/Os) of the bins in use.
+    bins: Vec<(usize, u64)>,
+}
+
+impl BinLog {
+    pub(super) fn new(width_ns: u64) -> Self {
+        Self {
+            width_ns,
+            index: 0,
+            current: PerDirection::default(),
+            closed: Vec::new(),
+        }
+    }
+
+    /// Counts an I/O.
+    #[inline]
+    pub(super) fn add(&mut self, sample: &Sample) {
+        let counts = &mut self.current[sample.ddir];
+        let bin = (bucket_index(sample.clat_ns) as usize).min(BINS - 1);
+        counts.bins[bin] += 1;
+        counts.ios += 1;
+        counts.bytes = sample.bytes;
+    }
+
+    /// Closes the interval under way if it ended by `at_ns`; when the next one
+    /// ends.
+    pub(super) fn close(&mut self, at_ns: u64) -> u64 {
+        let index = at_ns / self.width_ns;
+        if index > self.index {
+            self.keep((self.index + 1) * self.width_ns);
+            self.index = index;
+        }
+        (self.index + 1).saturating_mul(self.width_ns)
+    }
+
+    /// The stream ended. (fio loses what came after the last whole interval.)
+    pub(super) fn finish(&mut self, end_ns: u64) {
+        self.close(end_ns);
+        self.keep(end_ns);
+    }
+
+    fn keep(&mut self, at_ns: u64) {
+        for ddir in Ddir::ALL {
+            let counts = &mut self.current[ddir];
+            if counts.ios == 0 {
+                continue;
+            }
+            let bins = counts.bins.iter().copied().enumerate();
+            self.closed.push(Interval {
+                at_ns,
+                ddir,
+                bytes: counts.bytes,
+                bins: bins.filter(|&(_, ios)| ios > 0).collect(),
+            });
+            counts.bins.fill(0);
+            counts.ios = 0;
+        }
+    }
+
+    /// The intervals with I/O, in order.
+    pub(super) fn intervals(&self) -> &[Interval] {
+        &self.closed
+    }
+}
+
+impl Interval {
+    /// Its end since the start of the stream, or what the epoch is (ms).
+    pub(super) fn at_ms(&self, epoch_ms: u64) -> u64 {
+        epoch_ms + self.at_ns / 1_000_000
+    }
+
+    /// Its row: time (ms), direction, block size, and the I/Os of each bin, of
+    /// which 2 to the power of `coarseness` are put together.
+    pub(super) fn write(
+        &self,
+        epoch_ms: u64,
+        coarseness: u8,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let together = 1_usize << coarseness.min(6);
+        let mut bins = vec![0; BINS / together];
+        for &(bin, ios) in &self.bins {
+            bins[bin / together] += ios;
+        }
+        let at_ms = self.at_ms(epoch_ms);
+        write!(out, "{at_ms}, {}, {}", self.ddir.number(), self.bytes)?;
+        for ios in bins {
+            write!(out, ", {ios}")?;
+        }
+        writeln!(out)
+    }
+}

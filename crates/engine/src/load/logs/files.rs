@@ -1,0 +1,210 @@
+//! The files: their names, which streams share one, and writing them.
+
+use super::bins::BinLog;
+use super::rows::Row;
+use super::samples::Pieces;
+use super::windows::Windows;
+use super::{Entries, LogKind, LogSet, Setup};
+use crate::error::EngineError;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes that are compressed together, where the user does not say.
+const COMPRESSED_PIECE: u64 = 1 << 20;
+/// zlib's own default.
+const LEVEL: u8 = 6;
+
+/// The logs of a stream that has ended.
+struct Ended {
+    setup: Setup,
+    entries: EndedEntries,
+    histograms: Option<BinLog>,
+}
+
+enum EndedEntries {
+    Nothing,
+    Every(Pieces),
+    Averaged(Box<Windows>),
+}
+
+/// A stream's part of a file.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    of: &'a Ended,
+    kind: LogKind,
+}
+
+/// Writes the logs of all streams of a load into `folder`. Streams whose logs
+/// have the same name (`per_job_logs=0`) are merged by time, so they must be
+/// written together: a file that was there before is replaced.
+///
+/// # Errors
+/// If a file cannot be written.
+pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineError> {
+    let ended: Result<Vec<Ended>, io::Error> = sets.into_iter().map(Ended::from).collect();
+    let ended = ended.map_err(|source| EngineError::file("write logs into", folder, source))?;
+    let mut files: BTreeMap<PathBuf, Vec<Part>> = BTreeMap::new();
+    for of in &ended {
+        for (kind, prefix) in &of.setup.wanted {
+            let path = folder.join(of.setup.file_name(*kind, prefix));
+            let part = Part { of, kind: *kind };
+            files.entry(path).or_default().push(part);
+        }
+    }
+    for (path, parts) in &files {
+        write_file(path, parts).map_err(|source| EngineError::file("write", path, source))?;
+    }
+    Ok(())
+}
+
+impl Setup {
+    /// fio's name of a file. Histograms have no compressed form.
+    fn file_name(&self, kind: LogKind, prefix: &str) -> String {
+        let number = match self.options.shared {
+            true => String::new(),
+            false => format!(".{}", self.number),
+        };
+        let suffix = match self.is_stored_compressed(kind) {
+            true => "log.fz",
+            false => "log",
+        };
+        format!("{prefix}_{}{number}.{suffix}", kind.name())
+    }
+
+    fn is_stored_compressed(&self, kind: LogKind) -> bool {
+        self.options.store_compressed && kind != LogKind::Histogram
+    }
+}
+
+impl Ended {
+    fn from(set: LogSet) -> io::Result<Self> {
+        let entries = match set.entries {
+            Entries::Nothing => EndedEntries::Nothing,
+            Entries::Every(samples) => EndedEntries::Every(samples.into_pieces()?),
+            Entries::Averaged(windows) => EndedEntries::Averaged(windows),
+        };
+        Ok(Self {
+            setup: set.setup,
+            entries,
+            histograms: set.histograms,
+        })
+    }
+}
+
+impl<'a> Part<'a> {
+    /// The rows, in the order of their times.
+    fn rows(self) -> Box<dyn Iterator<Item = io::Result<Row>> + 'a> {
+        let priority = self.of.setup.priority;
+        match &self.of.entries {
+            EndedEntries::Nothing => Box::new(std::iter::empty()),
+            EndedEntries::Every(pieces) => {
+                let rows = pieces
+                    .iter()
+                    .map(move |sample| sample.map(|sample| Row::of(&sample, self.kind, priority)));
+                Box::new(rows.filter_map(Result::transpose))
+            }
+            EndedEntries::Averaged(windows) => {
+                Box::new(windows.rows(self.kind).into_iter().map(Ok))
+            }
+        }
+    }
+}
+
+/// All parts of a file are of the same kind and have the same form.
+fn write_file(path: &Path, parts: &[Part]) -> io::Result<()> {
+    let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
+    let Some(first) = parts.first() else {
+        return Ok(());
+    };
+    if first.kind == LogKind::Histogram {
+        write_histograms(parts, &mut out)?;
+    } else if first.of.setup.is_stored_compressed(first.kind) {
+        write_compressed(parts, &mut out)?;
+    } else {
+        merged(
+            parts.iter().map(|part| part.rows()).collect(),
+            |part, row| row.at_ms(parts[part].of.setup.epoch_ms),
+            |part, row| {
+                let setup = &parts[part].of.setup;
+                row.write_text(setup.epoch_ms, &setup.options, &mut out)
+            },
+        )?;
+    }
+    out.flush()
+}
+
+fn write_histograms(parts: &[Part], out: &mut impl Write) -> io::Result<()> {
+    let intervals = parts.iter().map(|part| {
+        let histograms = part.of.histograms.iter();
+        histograms.flat_map(|log| log.intervals()).map(Ok)
+    });
+    merged(
+        intervals.collect(),
+        |part, interval| interval.at_ms(parts[part].of.setup.epoch_ms),
+        |part, interval| {
+            let setup = &parts[part].of.setup;
+            interval.write(setup.epoch_ms, setup.options.histogram_coarseness, out)
+        },
+    )
+}
+
+/// Streams of zlib one after the other, each with whole rows.
+fn write_compressed(parts: &[Part], out: &mut impl Write) -> io::Result<()> {
+    let wanted = parts.iter().map(|part| part.of.setup.options.compress_from);
+    let piece = match wanted.max() {
+        None | Some(0) => COMPRESSED_PIECE,
+        Some(bytes) => bytes,
+    };
+    let mut rows = Vec::new();
+    merged(
+        parts.iter().map(|part| part.rows()).collect(),
+        |part, row| row.at_ms(parts[part].of.setup.epoch_ms),
+        |part, row| {
+            let setup = &parts[part].of.setup;
+            row.write_binary(setup.epoch_ms, &setup.options, &mut rows)?;
+            if rows.len() as u64 >= piece {
+                out.write_all(&compress_to_vec_zlib(&rows, LEVEL))?;
+                rows.clear();
+            }
+            Ok(())
+        },
+    )?;
+    match rows.is_empty() {
+        true => Ok(()),
+        false => out.write_all(&compress_to_vec_zlib(&rows, LEVEL)),
+    }
+}
+
+/// Hands all items of several sequences to `write`, in the order of their
+/// times; of the same time in the order of the sequences.
+fn merged<T>(
+    mut sequences: Vec<impl Iterator<Item = io::Result<T>>>,
+    at_ms: impl Fn(usize, &T) -> u64,
+    mut write: impl FnMut(usize, &T) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut heads: Vec<Option<T>> = Vec::with_capacity(sequences.len());
+    let mut earliest = BinaryHeap::new();
+    for (index, sequence) in sequences.iter_mut().enumerate() {
+        let head = sequence.next().transpose()?;
+        earliest.extend(
+            head.as_ref()
+                .map(|head| Reverse((at_ms(index, head), index))),
+        );
+        heads.push(head);
+    }
+    while let Some(Reverse((_, index))) = earliest.pop() {
+        let next = sequences[index].next().transpose()?;
+        earliest.extend(
+            next.as_ref()
+                .map(|next| Reverse((at_ms(index, next), index))),
+        );
+        if let Some(head) = std::mem::replace(&mut heads[index], next) {
+            write(index, &head)?;
+        }
+    }
+    Ok(())
+}

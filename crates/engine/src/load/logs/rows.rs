@@ -1,0 +1,111 @@
+//! One row of a log, as text or in fio's binary form.
+
+use super::LogKind;
+use super::samples::Sample;
+use assay_model::load::Ddir;
+use assay_model::load::logs::Logs;
+use std::io::{self, Write};
+
+/// Set in the binary form if the offset follows.
+const HAS_OFFSET: u32 = 1 << 31;
+/// Set if the priority is to be shown.
+const HAS_PRIORITY: u32 = 1 << 30;
+/// Class of real-time I/O priorities.
+const REAL_TIME: u16 = 1;
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Row {
+    /// Since the start of the stream.
+    pub(super) at_ns: u64,
+    pub(super) value: u64,
+    pub(super) ddir: Ddir,
+    pub(super) bytes: u32,
+    pub(super) offset: u64,
+    pub(super) priority: u16,
+}
+
+impl Row {
+    /// The row of one I/O in a log; `None`: it has none there.
+    pub(super) fn of(sample: &Sample, kind: LogKind, priority: u16) -> Option<Self> {
+        let value = match kind {
+            LogKind::Bandwidth => rate(sample),
+            LogKind::Iops => 1,
+            LogKind::Submission => sample.slat_ns?,
+            LogKind::Completion => sample.clat_ns,
+            LogKind::Total => sample.lat_ns,
+            LogKind::Histogram => return None,
+        };
+        Some(Self {
+            at_ns: sample.at_ns,
+            value,
+            ddir: sample.ddir,
+            bytes: sample.bytes,
+            offset: sample.offset,
+            priority,
+        })
+    }
+
+    /// Since the start of the stream, or what the epoch is (ms).
+    pub(super) fn at_ms(&self, epoch_ms: u64) -> u64 {
+        epoch_ms + self.at_ns / 1_000_000
+    }
+
+    /// `msec, value, ddir, bs[, offset], priority`. Without `log_prio`, the
+    /// last tells only whether the class is real time.
+    pub(super) fn write_text(
+        &self,
+        epoch_ms: u64,
+        options: &Logs,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let (ddir, bytes) = (self.ddir.number(), self.bytes);
+        write!(
+            out,
+            "{}, {}, {ddir}, {bytes}, ",
+            self.at_ms(epoch_ms),
+            self.value
+        )?;
+        if options.offset {
+            write!(out, "{}, ", self.offset)?;
+        }
+        if options.priority {
+            writeln!(out, "0x{:04x}", self.priority)
+        } else {
+            writeln!(out, "{}", u8::from(self.priority >> 13 == REAL_TIME))
+        }
+    }
+
+    /// As `fio --inflate-log` reads it after decompression: time (ms), value,
+    /// direction with flags, priority, block size, and the offset if it is
+    /// logged; each aligned to its own size, in the byte order of the machine.
+    pub(super) fn write_binary(
+        &self,
+        epoch_ms: u64,
+        options: &Logs,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let offset_flag = if options.offset { HAS_OFFSET } else { 0 };
+        let priority_flag = if options.priority { HAS_PRIORITY } else { 0 };
+        let ddir = u32::from(self.ddir.number()) | offset_flag | priority_flag;
+        out.write_all(&self.at_ms(epoch_ms).to_ne_bytes())?;
+        out.write_all(&self.value.to_ne_bytes())?;
+        out.write_all(&ddir.to_ne_bytes())?;
+        out.write_all(&self.priority.to_ne_bytes())?;
+        out.write_all(&[0, 0])?;
+        out.write_all(&u64::from(self.bytes).to_ne_bytes())?;
+        if options.offset {
+            out.write_all(&self.offset.to_ne_bytes())?;
+        }
+        Ok(())
+    }
+}
+
+/// The bandwidth of a single I/O, as fio logs it: its bytes by its completion
+/// latency, in **thousands** of bytes per second (where averages are in KiB/s);
+/// 0 if it took no time that could be measured.
+fn rate(sample: &Sample) -> u64 {
+    (u64::from(sample.bytes) * 1_000_000)
+        .checked_div(sample.clat_ns)
+        .unwrap_or(0)
+}

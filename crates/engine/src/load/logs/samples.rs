@@ -1,0 +1,182 @@
+//! Every I/O of a stream, kept in pieces that never move.
+
+use crate::error::EngineError;
+use assay_model::load::Ddir;
+use miniz_oxide::deflate::compress_to_vec_zlib;
+use miniz_oxide::inflate::decompress_to_vec_zlib;
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{self, Sender};
+use std::thread::{self, JoinHandle};
+
+/// Entries of a piece that is not compressed: 384 KiB.
+const PIECE: usize = 8192;
+/// Bytes of an entry when compressed.
+const PACKED_BYTES: usize = 48;
+/// No latency, packed.
+const NO_LATENCY: u64 = u64::MAX;
+/// Fast: what it costs is taken from what is measured.
+const LEVEL: u8 = 1;
+
+/// One I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// When it was completed.
+    pub(super) at_ns: u64,
+    pub(super) offset: u64,
+    pub(super) slat_ns: Option<u64>,
+    pub(super) clat_ns: u64,
+    pub(super) lat_ns: u64,
+    pub(super) bytes: u32,
+    pub(super) ddir: Ddir,
+}
+
+/// All I/Os so far.
+pub(super) struct Samples {
+    /// The piece being filled; its capacity is its final length.
+    piece: Vec<Sample>,
+    full: Full,
+}
+
+/// The pieces before it.
+enum Full {
+    Kept(Vec<Vec<Sample>>),
+    /// A thread of its own packs them, so that the stream need not.
+    Packing {
+        pieces: Sender<Vec<Sample>>,
+        packer: JoinHandle<Vec<Vec<u8>>>,
+    },
+}
+
+impl Samples {
+    /// None yet. They are compressed in pieces of about `compress_from` bytes;
+    /// 0: not.
+    pub(super) fn new(compress_from: u64) -> Result<Self, EngineError> {
+        if compress_from == 0 {
+            return Ok(Self {
+                piece: Vec::with_capacity(PIECE),
+                full: Full::Kept(Vec::new()),
+            });
+        }
+        let length = usize::try_from(compress_from).unwrap_or(usize::MAX) / PACKED_BYTES;
+        let (pieces, arriving) = mpsc::channel::<Vec<Sample>>();
+        let packer = thread::Builder::new()
+            .name("log-packer".to_owned())
+            .spawn(move || arriving.into_iter().map(|piece| pack(&piece)).collect())
+            .map_err(|source| EngineError::Threads { number: 1, source })?;
+        Ok(Self {
+            piece: Vec::with_capacity(length.clamp(1, 1 << 20)),
+            full: Full::Packing { pieces, packer },
+        })
+    }
+
+    /// One more.
+    #[inline]
+    pub(super) fn push(&mut self, sample: Sample) {
+        if self.piece.len() == self.piece.capacity() {
+            self.next_piece();
+        }
+        self.piece.push(sample);
+    }
+
+    #[cold]
+    fn next_piece(&mut self) {
+        let empty = Vec::with_capacity(self.piece.capacity());
+        let piece = std::mem::replace(&mut self.piece, empty);
+        match &mut self.full {
+            Full::Kept(pieces) => pieces.push(piece),
+            // If the packer has gone, `into_pieces` finds out why.
+            Full::Packing { pieces, .. } => drop(pieces.send(piece)),
+        }
+    }
+
+    /// All of them, for reading.
+    pub(super) fn into_pieces(self) -> io::Result<Pieces> {
+        let mut full = match self.full {
+            Full::Kept(pieces) => pieces.into_iter().map(Piece::Plain).collect::<Vec<_>>(),
+            Full::Packing { pieces, packer } => {
+                drop(pieces);
+                let packed = packer
+                    .join()
+                    .map_err(|_| io::Error::other("the thread that compresses panicked"))?;
+                packed.into_iter().map(Piece::Packed).collect()
+            }
+        };
+        full.push(Piece::Plain(self.piece));
+        Ok(Pieces(full))
+    }
+}
+
+impl fmt::Debug for Samples {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Samples").finish_non_exhaustive()
+    }
+}
+
+/// All I/Os of a stream that has ended.
+pub(super) struct Pieces(Vec<Piece>);
+
+enum Piece {
+    Plain(Vec<Sample>),
+    Packed(Vec<u8>),
+}
+
+impl Pieces {
+    /// The I/Os, in the order of their completion.
+    pub(super) fn iter(&self) -> impl Iterator<Item = io::Result<Sample>> {
+        self.0.iter().flat_map(|piece| {
+            let (samples, error) = match piece {
+                Piece::Plain(samples) => (samples.clone(), None),
+                Piece::Packed(bytes) => match unpack(bytes) {
+                    Ok(samples) => (samples, None),
+                    Err(error) => (Vec::new(), Some(Err(error))),
+                },
+            };
+            samples.into_iter().map(Ok).chain(error)
+        })
+    }
+}
+
+fn pack(samples: &[Sample]) -> Vec<u8> {
+    let fields = samples.iter().flat_map(|sample| {
+        [
+            sample.at_ns,
+            sample.offset,
+            sample.slat_ns.unwrap_or(NO_LATENCY),
+            sample.clat_ns,
+            sample.lat_ns,
+            u64::from(sample.ddir.number()) << 32 | u64::from(sample.bytes),
+        ]
+    });
+    let bytes: Vec<u8> = fields.flat_map(u64::to_le_bytes).collect();
+    compress_to_vec_zlib(&bytes, LEVEL)
+}
+
+fn unpack(packed: &[u8]) -> io::Result<Vec<Sample>> {
+    let bytes =
+        decompress_to_vec_zlib(packed).map_err(|error| io::Error::other(error.to_string()))?;
+    let samples = bytes.chunks_exact(PACKED_BYTES).map(|entry| {
+        let mut fields = entry.chunks_exact(8).map(|field| {
+            let field = field.try_into().unwrap_or_default();
+            u64::from_le_bytes(field)
+        });
+        let mut next = || fields.next().unwrap_or(0);
+        let (at_ns, offset, slat_ns, clat_ns, lat_ns) = (next(), next(), next(), next(), next());
+        let last = next();
+        Sample {
+            at_ns,
+            offset,
+            slat_ns: (slat_ns != NO_LATENCY).then_some(slat_ns),
+            clat_ns,
+            lat_ns,
+            #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
+            bytes: last as u32,
+            ddir: match last >> 32 {
+                0 => Ddir::Read,
+                1 => Ddir::Write,
+                _ => Ddir::Trim,
+            },
+        }
+    });
+    Ok(samples.collect())
+}

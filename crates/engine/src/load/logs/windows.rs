@@ -1,0 +1,184 @@
+//! Averages over windows of time.
+//!
+//! Windows are whole: an I/O counts where it was completed, and a window
+//! without any has a bandwidth of 0. (fio leaves such windows out, so that a
+//! device that stands still leaves no trace in its log.)
+
+use super::LogKind;
+use super::rows::Row;
+use super::samples::Sample;
+use assay_model::load::{Ddir, PerDirection};
+
+/// The windows of a stream.
+#[derive(Debug)]
+pub(super) struct Windows {
+    width_ns: u64,
+    /// The largest latency is logged instead of the mean.
+    max_value: bool,
+    /// Number of the window under way.
+    index: u64,
+    current: PerDirection<Tally>,
+    /// Those with I/O, in order.
+    closed: Vec<Window>,
+    /// Length of the last window, which is shorter than the others.
+    rest_ns: u64,
+}
+
+/// What was counted in a window in one direction.
+#[derive(Clone, Copy, Debug)]
+struct Window {
+    index: u64,
+    ddir: Ddir,
+    tally: Tally,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Tally {
+    ios: u64,
+    bytes: u64,
+    slat: Latency,
+    clat: Latency,
+    lat: Latency,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Latency {
+    count: u64,
+    sum_ns: u64,
+    max_ns: u64,
+}
+
+impl Latency {
+    fn add(&mut self, ns: u64) {
+        self.count += 1;
+        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.max_ns = self.max_ns.max(ns);
+    }
+
+    /// The value to log, rounded; `None`: there was no I/O.
+    fn value(&self, max: bool) -> Option<u64> {
+        match self.count {
+            0 => None,
+            _ if max => Some(self.max_ns),
+            count => Some(self.sum_ns.saturating_add(count / 2) / count),
+        }
+    }
+}
+
+impl Windows {
+    pub(super) fn new(width_ns: u64, max_value: bool) -> Self {
+        Self {
+            width_ns,
+            max_value,
+            index: 0,
+            current: PerDirection::default(),
+            closed: Vec::new(),
+            rest_ns: 0,
+        }
+    }
+
+    /// Counts an I/O. Windows that ended before it are closed.
+    #[inline]
+    pub(super) fn add(&mut self, sample: &Sample) {
+        let tally = &mut self.current[sample.ddir];
+        tally.ios += 1;
+        tally.bytes += u64::from(sample.bytes);
+        if let Some(slat_ns) = sample.slat_ns {
+            tally.slat.add(slat_ns);
+        }
+        tally.clat.add(sample.clat_ns);
+        tally.lat.add(sample.lat_ns);
+    }
+
+    /// Closes the windows that end up to `at_ns`; when the next one ends.
+    pub(super) fn close(&mut self, at_ns: u64) -> u64 {
+        let index = at_ns / self.width_ns;
+        if index > self.index {
+            self.keep();
+            self.index = index;
+        }
+        (self.index + 1).saturating_mul(self.width_ns)
+    }
+
+    /// The stream ended.
+    pub(super) fn finish(&mut self, end_ns: u64) {
+        self.close(end_ns);
+        self.keep();
+        self.rest_ns = end_ns % self.width_ns;
+    }
+
+    fn keep(&mut self) {
+        let current = std::mem::take(&mut self.current);
+        for (ddir, &tally) in current.iter().filter(|(_, tally)| tally.ios > 0) {
+            self.closed.push(Window {
+                index: self.index,
+                ddir,
+                tally,
+            });
+        }
+    }
+
+    /// The rows of a log.
+    pub(super) fn rows(&self, kind: LogKind) -> Vec<Row> {
+        match kind {
+            LogKind::Bandwidth => self.rates(|tally| tally.bytes, 1024),
+            LogKind::Iops => self.rates(|tally| tally.ios, 1),
+            LogKind::Submission => self.latencies(|tally| &tally.slat),
+            LogKind::Completion => self.latencies(|tally| &tally.clat),
+            LogKind::Total => self.latencies(|tally| &tally.lat),
+            LogKind::Histogram => Vec::new(),
+        }
+    }
+
+    /// Rates per second, in units of `unit`, of each direction that has any
+    /// I/O. The last window has one if it is at least half as long as the
+    /// others: the rate of a moment says nothing.
+    fn rates(&self, amount: fn(&Tally) -> u64, unit: u64) -> Vec<Row> {
+        let used: Vec<Ddir> = Ddir::ALL
+            .into_iter()
+            .filter(|&ddir| self.closed.iter().any(|window| window.ddir == ddir))
+            .collect();
+        let windows = self.index + u64::from(self.rest_ns >= self.width_ns.div_ceil(2));
+        let mut closed = self.closed.iter().peekable();
+        let mut rows = Vec::new();
+        for index in 0..windows {
+            for &ddir in &used {
+                let here = closed.next_if(|window| (window.index, window.ddir) == (index, ddir));
+                let amount = here.map_or(0, |window| amount(&window.tally));
+                let per_second = u128::from(amount) * 1_000_000_000
+                    / u128::from(self.length_ns(index).max(1))
+                    / u128::from(unit);
+                let value = u64::try_from(per_second).unwrap_or(u64::MAX);
+                rows.push(self.row(index, ddir, value));
+            }
+        }
+        rows
+    }
+
+    /// A window without I/O has no latency.
+    fn latencies(&self, of: fn(&Tally) -> &Latency) -> Vec<Row> {
+        let value = |window: &Window| of(&window.tally).value(self.max_value);
+        let rows = self.closed.iter().filter_map(|window| {
+            value(window).map(|value| self.row(window.index, window.ddir, value))
+        });
+        rows.collect()
+    }
+
+    fn row(&self, index: u64, ddir: Ddir, value: u64) -> Row {
+        Row {
+            at_ns: index * self.width_ns + self.length_ns(index),
+            value,
+            ddir,
+            bytes: 0,
+            offset: 0,
+            priority: 0,
+        }
+    }
+
+    fn length_ns(&self, index: u64) -> u64 {
+        match index == self.index {
+            true => self.rest_ns,
+            false => self.width_ns,
+        }
+    }
+}

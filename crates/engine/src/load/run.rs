@@ -1,0 +1,147 @@
+//! Running a load: first the files of all streams, then wave after wave.
+
+mod conductor;
+mod steady;
+
+use super::files::{FilePlan, SharedFiles};
+use super::pace::FlowTable;
+use super::shared::Shared;
+use super::{Controls, LoadObserver, Note};
+use crate::error::EngineError;
+use crate::gaps::{SharedGaps, WorkerGaps};
+use assay_model::load::report::{LoadReport, StreamReport, StreamState};
+use assay_model::load::{Load, Stream};
+use assay_model::rng::SplitMix64;
+use conductor::Conductor;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// Runs a load until all its streams have ended or it is stopped. Streams that
+/// fail are part of the report; disks and evidence are the observer's to add.
+///
+/// The files of all streams are made before the first one starts, in their
+/// order; they stay when the load ends.
+pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) -> LoadReport {
+    let mut reports = vec![StreamReport::default(); load.streams.len()];
+    let mut stage = Stage::new(load, controls);
+    stage.prepare(&mut reports, observer);
+    Conductor::new(&stage, reports, observer).run()
+}
+
+/// What all threads of a load look at.
+struct Stage<'a> {
+    load: &'a Load,
+    controls: &'a Controls,
+    files: SharedFiles,
+    flows: FlowTable,
+    shared: Vec<Shared>,
+    /// `None`: the stream cannot run, or has nothing to do.
+    plans: Vec<Option<FilePlan>>,
+    /// Of the streams that report as one.
+    gaps: HashMap<u32, Arc<SharedGaps>>,
+}
+
+impl<'a> Stage<'a> {
+    fn new(load: &'a Load, controls: &'a Controls) -> Self {
+        let mut members: HashMap<u32, u32> = HashMap::new();
+        for stream in &load.streams {
+            *members.entry(stream.report).or_default() += 1;
+        }
+        let gaps = members
+            .into_iter()
+            .map(|(report, count)| (report, SharedGaps::new(count)))
+            .collect();
+        Self {
+            load,
+            controls,
+            files: SharedFiles::default(),
+            flows: FlowTable::default(),
+            shared: load.streams.iter().map(|_| Shared::default()).collect(),
+            plans: load.streams.iter().map(|_| None).collect(),
+            gaps,
+        }
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.controls.stop.load(Ordering::Relaxed)
+    }
+
+    /// Settles the files of all streams and makes them.
+    fn prepare(&mut self, reports: &mut [StreamReport], observer: &mut dyn LoadObserver) {
+        for (index, report) in reports.iter_mut().enumerate() {
+            if self.is_stopped() {
+                return;
+            }
+            let stream = &self.load.streams[index];
+            self.shared[index].set_state(StreamState::SettingUp);
+            match self.lay_out(stream, observer) {
+                Ok(plan) if stream.files.create_only => {
+                    report.started = true;
+                    report.files = plan.sizes();
+                    self.shared[index].set_state(StreamState::Done);
+                }
+                Ok(plan) => {
+                    self.plans[index] = Some(plan);
+                    self.shared[index].set_state(StreamState::Waiting);
+                }
+                Err(error) => self.cannot_run(index, report, &error, observer),
+            }
+        }
+    }
+
+    fn lay_out(
+        &self,
+        stream: &Stream,
+        observer: &mut dyn LoadObserver,
+    ) -> Result<FilePlan, EngineError> {
+        let mut plan = FilePlan::resolve(stream, self.load)?;
+        plan.lay_out(stream, &self.files, &self.controls.stop, &mut |note| {
+            observer.note(&note);
+        })?;
+        Ok(plan)
+    }
+
+    /// A stream that cannot start.
+    fn cannot_run(
+        &self,
+        index: usize,
+        report: &mut StreamReport,
+        error: &EngineError,
+        observer: &mut dyn LoadObserver,
+    ) {
+        self.shared[index].set_state(StreamState::Failed);
+        if matches!(error, EngineError::Stopped) {
+            return;
+        }
+        report.errno = error.errno().unwrap_or(libc::EINVAL);
+        report.total_errors += 1;
+        report.problem = Some(error.to_string());
+        observer.note(&Note::Error(error.to_string()));
+        if self.load.streams[index].schedule.exit_all_on_error {
+            self.controls.stop.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Where a stream hands in its gaps.
+    fn gaps_of(&self, index: usize) -> Option<WorkerGaps> {
+        let report = self.load.streams[index].report;
+        let before = self.load.streams[..index].iter();
+        let place = before.filter(|stream| stream.report == report).count();
+        Some(self.gaps.get(&report)?.of_worker(place))
+    }
+
+    /// Seed of a stream: the same in every run, unless the job wants none of
+    /// that.
+    fn seed_of(&self, index: usize) -> u64 {
+        let stream = &self.load.streams[index];
+        let mut seed = stream.blocks.seed.unwrap_or(DEFAULT_SEED);
+        if !stream.blocks.repeat && !stream.blocks.all_repeat && stream.blocks.seed.is_none() {
+            seed ^= self.load.entropy;
+        }
+        SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()
+    }
+}
+
+/// Where nothing else is asked for, every run does the same.
+const DEFAULT_SEED: u64 = 0x89;

@@ -1,0 +1,147 @@
+//! Which I/O comes next: direction, file, offset, length.
+//!
+//! A pass goes once over the regions of all files. What a pass does follows
+//! fio: sequential directions each go from the beginning, random offsets each
+//! come once (unless asked otherwise), and a mix of directions shares the
+//! bytes of one pass. Offsets come from assay's own generators.
+
+mod draw;
+mod free_map;
+mod lengths;
+mod mixed;
+mod plain;
+mod rules;
+mod service;
+mod skewed;
+mod walk;
+
+use crate::error::EngineError;
+use assay_model::load::{Ddir, Stream};
+use assay_model::rng::SplitMix64;
+use mixed::Mixed;
+use plain::Plain;
+use rules::Rules;
+
+/// The region of a file that a stream works on, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span {
+    pub(crate) offset: u64,
+    pub(crate) length: u64,
+}
+
+/// One I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    pub(crate) ddir: Ddir,
+    /// Number among the stream's files.
+    pub(crate) file: u32,
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
+}
+
+/// The I/Os of a stream, in order. A clone gives the same again from where it
+/// was taken (which is how written offsets are found anew for checking).
+#[derive(Clone, Debug)]
+pub(crate) struct Sequence {
+    kind: Kind,
+    seed: u64,
+    /// Each pass has the same order (fio's `randrepeat`).
+    repeat: bool,
+}
+
+#[derive(Clone, Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one per stream, and in the hot loop: no detour over the heap"
+)]
+enum Kind {
+    Plain(Plain),
+    Mixed(Box<Mixed>),
+}
+
+impl Sequence {
+    /// The sequence of `stream` over `spans`, the regions of its files by
+    /// their number; `seed` names all that is random.
+    ///
+    /// # Errors
+    /// No block fits into any region, zones exceed one, or a map of blocks has
+    /// no memory.
+    pub(crate) fn new(stream: &Stream, spans: &[Span], seed: u64) -> Result<Self, EngineError> {
+        let rules = Rules::new(stream);
+        let longest = spans.iter().map(|span| span.length).max().unwrap_or(0);
+        if longest < rules.smallest() {
+            return Err(EngineError::Job {
+                job: stream.name.clone(),
+                problem: format!(
+                    "its smallest block ({} bytes) does not fit into the region of any file (at most {longest} bytes): lower bs or raise size",
+                    rules.smallest()
+                ),
+            });
+        }
+        let kind = match Plain::new(&rules, spans, seed) {
+            Some(plain) => Kind::Plain(plain),
+            None => Kind::Mixed(Box::new(Mixed::new(rules, stream, spans, seed)?)),
+        };
+        Ok(Self {
+            kind,
+            seed,
+            repeat: stream.blocks.repeat,
+        })
+    }
+
+    /// The next I/O. `None`: the pass is over. (A stream that is limited by
+    /// time alone begins anew by itself, except where several files are done
+    /// one after the other.)
+    #[inline]
+    pub(crate) fn next(&mut self) -> Option<Step> {
+        match &mut self.kind {
+            Kind::Plain(plain) => plain.next(),
+            Kind::Mixed(mixed) => {
+                let ddir = mixed.draw();
+                mixed.next_of(ddir)
+            }
+        }
+    }
+
+    /// Draws the direction of the next I/O, for whoever may change it
+    /// ([`Pacing::steer`](super::pace::Pacing::steer)) before it is taken with
+    /// [`next_of`](Self::next_of).
+    pub(crate) fn draw(&mut self) -> Ddir {
+        match &mut self.kind {
+            Kind::Plain(plain) => plain.ddir(),
+            Kind::Mixed(mixed) => mixed.draw(),
+        }
+    }
+
+    /// The next I/O, in direction `ddir` of those it has: of a mix either, else
+    /// the one that was drawn.
+    pub(crate) fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
+        match &mut self.kind {
+            Kind::Plain(plain) => plain.next(),
+            Kind::Mixed(mixed) => mixed.next_of(ddir),
+        }
+    }
+
+    /// Reads and writes are mixed: a direction that was drawn may be changed.
+    pub(crate) const fn is_mixed(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(_) => false,
+            Kind::Mixed(mixed) => mixed.is_mixed(),
+        }
+    }
+
+    /// The next pass (fio's loops, and the rest of `io_size`): the same order
+    /// again with `randrepeat`, else another.
+    pub(crate) fn begin_again(&mut self) {
+        if !self.repeat {
+            self.seed = SplitMix64::new(self.seed).next_u64();
+        }
+        match &mut self.kind {
+            Kind::Plain(plain) => plain.begin_again(self.seed),
+            Kind::Mixed(mixed) => mixed.begin_again(self.seed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,195 @@
+//! What a stream asks of the order of its blocks, read once.
+
+use super::lengths::Lengths;
+use assay_model::load::blocks::{Blocks, Distribution, Generator, Sequencer, StridedZones};
+use assay_model::load::{Ddir, PerDirection, Stream};
+use assay_model::rng::SplitMix64;
+
+/// What holds for all files of a stream.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) directions: Directions,
+    /// Offsets come in random order.
+    pub(super) random: bool,
+    /// A new random offset only every so many I/Os.
+    pub(super) every: u32,
+    /// Between new ones, the same offset again instead of the one that follows.
+    pub(super) identical: bool,
+    /// Added to the offset after each sequential I/O.
+    pub(super) skip: i64,
+    /// Chance of a random offset, in percent.
+    pub(super) percentage_random: PerDirection<u8>,
+    pub(super) jump_lengths: PerDirection<Lengths>,
+    pub(super) follow_lengths: PerDirection<Lengths>,
+    pub(super) distribution: PerDirection<Distribution>,
+    pub(super) order: OrderKind,
+    pub(super) zones: Option<StridedZones>,
+    /// What is done begins anew by itself.
+    pub(super) endless: bool,
+    /// The stream's name, for errors.
+    pub(super) job: String,
+}
+
+/// How random offsets are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OrderKind {
+    /// All starts of blocks, each once.
+    Once,
+    /// With a map of what is done, for blocks of several sizes.
+    Map,
+    /// Any at any time.
+    Draws,
+}
+
+/// How the direction is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Directions {
+    Only(Ddir),
+    /// Reads with this chance in percent, otherwise writes.
+    Mixed(u8),
+    TrimThenWrite,
+}
+
+impl Directions {
+    fn new(blocks: &Blocks) -> Self {
+        let rw = &blocks.rw;
+        match (rw.read, rw.write, rw.trim) {
+            (_, _, true) if rw.trim_then_write => Self::TrimThenWrite,
+            (true, true, _) => Self::Mixed(blocks.read_percent),
+            (true, false, _) => Self::Only(Ddir::Read),
+            (false, true, _) => Self::Only(Ddir::Write),
+            (false, false, _) => Self::Only(Ddir::Trim),
+        }
+    }
+
+    /// The direction of the next new block.
+    pub(super) fn draw(self, rng: &mut SplitMix64) -> Ddir {
+        match self {
+            Self::Only(ddir) => ddir,
+            Self::Mixed(percent) if rng.below(100) < u64::from(percent) => Ddir::Read,
+            Self::Mixed(_) => Ddir::Write,
+            Self::TrimThenWrite => Ddir::Trim,
+        }
+    }
+
+    /// Those that choose blocks of their own.
+    pub(super) const fn choosing(self) -> &'static [Ddir] {
+        match self {
+            Self::Only(Ddir::Read) => &[Ddir::Read],
+            Self::Only(Ddir::Write) => &[Ddir::Write],
+            Self::Only(Ddir::Trim) | Self::TrimThenWrite => &[Ddir::Trim],
+            Self::Mixed(_) => &[Ddir::Read, Ddir::Write],
+        }
+    }
+}
+
+impl Rules {
+    /// As the stream says.
+    pub(super) fn new(stream: &Stream) -> Self {
+        let blocks = &stream.blocks;
+        let lengths = |by_order: Ddir| {
+            PerDirection::from_fn(|ddir| {
+                let of = if blocks.sizes_by_order {
+                    by_order
+                } else {
+                    ddir
+                };
+                Lengths::new(&blocks.sizes[of], blocks.unaligned)
+            })
+        };
+        let mut rules = Self {
+            directions: Directions::new(blocks),
+            random: blocks.rw.random,
+            every: if blocks.rw.random {
+                blocks.rw.every.max(1)
+            } else {
+                1
+            },
+            identical: blocks.rw.sequencer == Sequencer::Identical,
+            skip: if blocks.rw.random {
+                0
+            } else {
+                blocks.rw.skip_bytes
+            },
+            percentage_random: blocks.percentage_random,
+            jump_lengths: lengths(Ddir::Write),
+            follow_lengths: lengths(Ddir::Read),
+            distribution: blocks.distribution.clone(),
+            order: OrderKind::Draws,
+            zones: stream.region.zones.filter(|zones| zones.range > 0),
+            // A pass that is to be checked must end.
+            endless: stream.length.time_based && stream.verify.is_none(),
+            job: stream.name.clone(),
+        };
+        rules.order = rules.order_kind(blocks);
+        rules
+    }
+
+    /// A law other than the uniform one, and blocks that start elsewhere than
+    /// at multiples of their size, exclude a map, as in fio.
+    fn order_kind(&self, blocks: &Blocks) -> OrderKind {
+        let all = |holds: &dyn Fn(Ddir) -> bool| self.choosing().iter().all(|&ddir| holds(ddir));
+        let first = &self.jump_lengths[self.choosing()[0]];
+        let uniform = all(&|ddir| self.distribution[ddir] == Distribution::Uniform);
+        let aligned = all(&|ddir| self.jump_lengths[ddir].align() == self.jump_lengths[ddir].min());
+        let one_size = all(&|ddir| {
+            let lengths = &self.jump_lengths[ddir];
+            lengths.fixed().is_some() && lengths.fixed() == first.fixed()
+        });
+        if !uniform {
+            OrderKind::Draws
+        } else if blocks.generator == Generator::Lfsr {
+            OrderKind::Once
+        } else if blocks.no_map || !aligned {
+            OrderKind::Draws
+        } else if one_size {
+            OrderKind::Once
+        } else {
+            OrderKind::Map
+        }
+    }
+
+    /// The directions that choose blocks of their own.
+    pub(super) const fn choosing(&self) -> &'static [Ddir] {
+        self.directions.choosing()
+    }
+
+    /// The smallest of `value` over the directions and orders in use.
+    fn least(&self, value: impl Fn(&Lengths) -> u32) -> u64 {
+        let lengths = self.choosing().iter().flat_map(|&ddir| {
+            let jump = self.random.then(|| &self.jump_lengths[ddir]);
+            let follows = !self.random || self.every > 1 || self.percentage_random[ddir] < 100;
+            let follow = follows.then(|| &self.follow_lengths[ddir]);
+            jump.into_iter().chain(follow)
+        });
+        u64::from(lengths.map(value).min().unwrap_or(1).max(1))
+    }
+
+    /// The smallest block.
+    pub(super) fn smallest(&self) -> u64 {
+        self.least(Lengths::min)
+    }
+
+    /// The smallest random block: what a map counts in.
+    pub(super) fn piece(&self) -> u64 {
+        let smallest = |&ddir: &Ddir| self.jump_lengths[ddir].min();
+        u64::from(
+            self.choosing()
+                .iter()
+                .map(smallest)
+                .min()
+                .unwrap_or(1)
+                .max(1),
+        )
+    }
+
+    /// How many blocks of direction `ddir` start in `room` bytes: at each
+    /// multiple of its alignment from which the smallest still fits.
+    pub(super) fn starts(&self, ddir: Ddir, room: u64) -> u64 {
+        let lengths = &self.jump_lengths[ddir];
+        match room.checked_sub(u64::from(lengths.min())) {
+            Some(last) => last / u64::from(lengths.align()) + 1,
+            None => 0,
+        }
+    }
+}

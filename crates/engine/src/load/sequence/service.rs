@@ -1,0 +1,209 @@
+//! Which file is next.
+
+use super::skewed::Skewed;
+use assay_model::load::files::{FileService, Files};
+use assay_model::rng::SplitMix64;
+use std::collections::VecDeque;
+
+/// Frequencies of files are drawn that much finer than there are files, so
+/// that the law is followed within each file's share too (as fio does).
+const FINENESS: u64 = 1024;
+
+/// Chooses among the files that are not done.
+#[derive(Clone, Debug)]
+pub(super) struct Service {
+    choice: Choice,
+    /// I/Os to a file before another is chosen.
+    every: u32,
+    /// I/Os left to the chosen one.
+    left: u32,
+    /// Files in use, at most `open_at_once`.
+    active: VecDeque<u32>,
+    /// Where in `active` the chosen one is.
+    at: usize,
+    /// Files from this number on were not in use yet.
+    unused: u32,
+    files: u32,
+    open_at_once: usize,
+    /// The chosen one had its turn.
+    served: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Choice {
+    InTurn,
+    UntilDone,
+    Random,
+    /// Of the files in use, the first is the most frequent (normal: the middle
+    /// one).
+    Skewed(Skewed),
+}
+
+impl Service {
+    /// For `number` files, of which as many as `files` allows are in use at a
+    /// time.
+    pub(super) fn new(files: &Files, number: u32) -> Self {
+        let open_at_once = match files.open_at_once {
+            0 => number,
+            some => some.min(number),
+        };
+        let fine = u64::from(open_at_once) * FINENESS;
+        let choice = match files.service {
+            FileService::RoundRobin => Choice::InTurn,
+            FileService::Sequential => Choice::UntilDone,
+            FileService::Random => Choice::Random,
+            FileService::Zipf(theta) => Choice::Skewed(Skewed::zipf(fine, theta)),
+            FileService::Pareto(power) => Choice::Skewed(Skewed::pareto(fine, power)),
+            FileService::Normal(deviation) => Choice::Skewed(Skewed::normal(fine, deviation, None)),
+        };
+        let mut service = Self {
+            choice,
+            every: files.service_every.max(1),
+            left: 0,
+            active: VecDeque::new(),
+            at: 0,
+            unused: 0,
+            files: number,
+            open_at_once: open_at_once as usize,
+            served: false,
+        };
+        service.begin_again();
+        service
+    }
+
+    /// All files are there again.
+    pub(super) fn begin_again(&mut self) {
+        self.active.clear();
+        (self.at, self.left, self.unused, self.served) = (0, 0, 0, false);
+        self.refill();
+    }
+
+    /// Some files get more I/O than others: none is ever done, it begins again.
+    pub(super) const fn is_skewed(&self) -> bool {
+        matches!(self.choice, Choice::Skewed(_))
+    }
+
+    /// The file of the next I/O; `None`: all are done.
+    pub(super) fn next(&mut self, rng: &mut SplitMix64) -> Option<u32> {
+        if self.left == 0 {
+            self.choose(rng);
+            self.left = self.every;
+        }
+        self.left -= 1;
+        self.active.get(self.at).copied()
+    }
+
+    /// The file that [`next`](Self::next) named last is done.
+    pub(super) fn is_done(&mut self) {
+        if self.at == 0 {
+            // The others keep their turn.
+            self.active.pop_front();
+        } else {
+            self.active.swap_remove_back(self.at);
+        }
+        (self.at, self.left, self.served) = (0, 0, false);
+        self.refill();
+    }
+
+    fn choose(&mut self, rng: &mut SplitMix64) {
+        match &self.choice {
+            Choice::InTurn if self.served && !self.active.is_empty() => self.active.rotate_left(1),
+            Choice::InTurn | Choice::UntilDone => {}
+            Choice::Random => self.at = index(rng.below(self.active.len() as u64)),
+            Choice::Skewed(law) => {
+                let last = self.active.len().saturating_sub(1);
+                self.at = index(law.draw(rng) / FINENESS).min(last);
+            }
+        }
+        self.served = true;
+    }
+
+    fn refill(&mut self) {
+        while self.active.len() < self.open_at_once && self.unused < self.files {
+            self.active.push_back(self.unused);
+            self.unused += 1;
+        }
+    }
+}
+
+/// A place among the files, whose number has 32 bits.
+fn index(place: u64) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn service(kind: FileService, every: u32, open_at_once: u32, number: u32) -> Service {
+        let files = Files {
+            service: kind,
+            service_every: every,
+            open_at_once,
+            ..Files::default()
+        };
+        Service::new(&files, number)
+    }
+
+    fn take(service: &mut Service, number: usize) -> Vec<u32> {
+        let mut rng = SplitMix64::new(2);
+        (0..number).map_while(|_| service.next(&mut rng)).collect()
+    }
+
+    #[test]
+    fn round_robin_gives_each_its_turn_and_goes_on_without_those_done() {
+        let mut service = service(FileService::RoundRobin, 2, 0, 3);
+        assert_eq!(take(&mut service, 8), [0, 0, 1, 1, 2, 2, 0, 0]);
+        assert_eq!(take(&mut service, 1), [1]);
+        service.is_done();
+        assert_eq!(take(&mut service, 6), [2, 2, 0, 0, 2, 2]);
+        service.begin_again();
+        assert_eq!(take(&mut service, 4), [0, 0, 1, 1]);
+    }
+
+    #[test]
+    fn few_open_files_are_replaced_as_they_are_done() {
+        let mut service = service(FileService::RoundRobin, 1, 2, 3);
+        assert_eq!(take(&mut service, 3), [0, 1, 0]);
+        service.is_done();
+        assert_eq!(take(&mut service, 4), [1, 2, 1, 2]);
+        service.is_done();
+        assert_eq!(take(&mut service, 2), [1, 1]);
+        service.is_done();
+        assert_eq!(take(&mut service, 1), []);
+    }
+
+    #[test]
+    fn sequential_stays_until_done() {
+        let mut service = service(FileService::Sequential, 1, 0, 2);
+        assert_eq!(take(&mut service, 3), [0, 0, 0]);
+        service.is_done();
+        assert_eq!(take(&mut service, 2), [1, 1]);
+    }
+
+    #[test]
+    fn random_takes_all_alike_and_only_those_left() {
+        let mut service = service(FileService::Random, 1, 0, 4);
+        let taken = take(&mut service, 40_000);
+        for file in 0..4 {
+            // Binomial with p = 1/4: standard deviation 87.
+            let count = taken.iter().filter(|&&taken| taken == file).count();
+            assert!((9_560..10_440).contains(&count), "{file}: {count}");
+        }
+        let done = *taken.last().unwrap();
+        service.is_done();
+        assert!(!take(&mut service, 1000).contains(&done));
+    }
+
+    #[test]
+    fn skewed_services_prefer_the_first_files() {
+        for kind in [FileService::Zipf(1.2), FileService::Pareto(0.1)] {
+            let taken = take(&mut service(kind, 1, 0, 10), 10_000);
+            let count = |file| taken.iter().filter(|&&taken| taken == file).count();
+            assert!(count(0) > 3 * count(1), "{kind:?}");
+        }
+        let taken = take(&mut service(FileService::Normal(10.0), 1, 0, 11), 10_000);
+        let count = |file| taken.iter().filter(|&&taken| taken == file).count();
+        assert!(count(5) > 5 * count(2));
+    }
+}

@@ -1,0 +1,296 @@
+//! Random numbers of which some are more frequent than others.
+
+use crate::permutation::Permutation;
+use assay_model::rng::SplitMix64;
+
+/// Draws numbers below a bound by some law.
+#[derive(Clone, Debug)]
+pub(super) struct Skewed {
+    law: Law,
+    bound: u64,
+    /// Rank by frequency to number; none: the number is the rank, or the law
+    /// has no ranks.
+    scatter: Option<Scatter>,
+}
+
+/// Spreads ranks over the numbers, so that what is frequent does not lie
+/// together; a permutation, so that no two ranks share a number.
+#[derive(Clone, Copy, Debug)]
+struct Scatter {
+    order: Permutation,
+    /// Moves the most frequent to where it is wanted.
+    shift: u64,
+}
+
+#[derive(Clone, Debug)]
+enum Law {
+    Zipf(Zipf),
+    /// Rank = bound * uniform ^ exponent.
+    Pareto {
+        exponent: f64,
+    },
+    Normal {
+        mean: f64,
+        deviation: f64,
+    },
+}
+
+impl Skewed {
+    /// Zipf's law: rank k is drawn in proportion to k^-`theta`.
+    pub(super) fn zipf(bound: u64, theta: f64) -> Self {
+        Self::of(Law::Zipf(Zipf::new(bound, theta)), bound)
+    }
+
+    /// Self-similar (fio's pareto): at power h, the most frequent share of h
+    /// gets 1 - h of all draws, and so on within it (Gray et al., "Quickly
+    /// generating billion-record synthetic databases", 1994).
+    pub(super) fn pareto(bound: u64, power: f64) -> Self {
+        let power = power.clamp(1e-9, 1.0 - 1e-9);
+        let exponent = power.ln() / (1.0 - power).ln();
+        Self::of(Law::Pareto { exponent }, bound)
+    }
+
+    /// Normal, with a deviation in percent of the bound, around `center` (0 to
+    /// 1 of the bound); what falls outside is drawn again.
+    pub(super) fn normal(bound: u64, deviation_percent: f64, center: Option<f64>) -> Self {
+        let law = Law::Normal {
+            mean: bound as f64 * center.unwrap_or(0.5).clamp(0.0, 1.0),
+            deviation: bound as f64 * deviation_percent.clamp(0.0, 100.0) / 100.0,
+        };
+        Self::of(law, bound)
+    }
+
+    fn of(law: Law, bound: u64) -> Self {
+        Self {
+            law,
+            bound: bound.max(1),
+            scatter: None,
+        }
+    }
+
+    /// The same law, its ranks spread over the numbers in an order that `seed`
+    /// names; the most frequent is at `center` (0 to 1 of the bound), if that
+    /// is said. No meaning for the normal law, which has no ranks.
+    pub(super) fn scattered(mut self, center: Option<f64>, seed: u64) -> Self {
+        let order = Permutation::new(self.bound, seed);
+        let shift = center.map_or(0, |center| {
+            let wanted = share(self.bound, center).min(self.bound - 1);
+            (wanted + self.bound - order.at(0)) % self.bound
+        });
+        self.scatter = Some(Scatter { order, shift });
+        self
+    }
+
+    /// The next number.
+    pub(super) fn draw(&self, rng: &mut SplitMix64) -> u64 {
+        let number = match &self.law {
+            Law::Zipf(zipf) => zipf.rank(rng),
+            Law::Pareto { exponent } => share(self.bound, rng.fraction().powf(*exponent)),
+            Law::Normal { mean, deviation } => normal(self.bound, *mean, *deviation, rng),
+        }
+        .min(self.bound - 1);
+        match &self.scatter {
+            Some(scatter) => (scatter.order.at(number) + scatter.shift) % self.bound,
+            None => number,
+        }
+    }
+}
+
+/// That share of `bound`, rounded down.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the share is between 0 and 1"
+)]
+fn share(bound: u64, share: f64) -> u64 {
+    (bound as f64 * share.clamp(0.0, 1.0)) as u64
+}
+
+/// A normal number in `0..bound` (Box and Muller 1958). A mean at the edge of
+/// the bound and any deviation up to the bound leave at least a third of the
+/// draws inside.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "checked to be between 0 and the bound"
+)]
+fn normal(bound: u64, mean: f64, deviation: f64, rng: &mut SplitMix64) -> u64 {
+    if deviation == 0.0 {
+        return mean as u64;
+    }
+    loop {
+        let radius = (-2.0 * (1.0 - rng.fraction()).ln()).sqrt();
+        let angle = std::f64::consts::TAU * rng.fraction();
+        let number = mean + deviation * radius * angle.cos();
+        if number >= 0.0 && number < bound as f64 {
+            return number as u64;
+        }
+    }
+}
+
+/// Zipf's law without a table, by rejection-inversion (Hörmann and Derflinger,
+/// "Rejection-inversion to generate variates from monotone discrete
+/// distributions", 1996): exact for any number of ranks, at the cost of a few
+/// powers.
+#[derive(Clone, Debug)]
+struct Zipf {
+    theta: f64,
+    ranks: f64,
+    /// Integral up to the first rank, less that rank's weight.
+    first: f64,
+    /// Integral up to the last rank.
+    last: f64,
+    /// Draws that near to a rank are accepted without a look at its weight.
+    near: f64,
+}
+
+impl Zipf {
+    fn new(ranks: u64, theta: f64) -> Self {
+        let mut zipf = Self {
+            theta,
+            ranks: ranks.max(1) as f64,
+            first: 0.0,
+            last: 0.0,
+            near: 0.0,
+        };
+        zipf.first = zipf.integral(1.5) - 1.0;
+        zipf.last = zipf.integral(zipf.ranks + 0.5);
+        zipf.near = 2.0 - zipf.inverse(zipf.integral(2.5) - zipf.weight(2.0));
+        zipf
+    }
+
+    fn weight(&self, x: f64) -> f64 {
+        x.powf(-self.theta)
+    }
+
+    /// Integral of the weight from 1 to `x`.
+    fn integral(&self, x: f64) -> f64 {
+        let power = 1.0 - self.theta;
+        if power.abs() < 1e-9 {
+            x.ln()
+        } else {
+            (x.powf(power) - 1.0) / power
+        }
+    }
+
+    fn inverse(&self, area: f64) -> f64 {
+        let power = 1.0 - self.theta;
+        if power.abs() < 1e-9 {
+            area.exp()
+        } else {
+            (1.0 + area * power).max(0.0).powf(1.0 / power)
+        }
+    }
+
+    /// The next rank, from 0.
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between 1 and the number of ranks"
+    )]
+    fn rank(&self, rng: &mut SplitMix64) -> u64 {
+        loop {
+            let area = self.last + rng.fraction() * (self.first - self.last);
+            let x = self.inverse(area);
+            let rank = x.round().clamp(1.0, self.ranks);
+            if rank - x <= self.near || area >= self.integral(rank + 0.5) - self.weight(rank) {
+                return rank as u64 - 1;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: usize = 200_000;
+
+    fn counts(skewed: &Skewed, bound: usize) -> Vec<f64> {
+        let mut rng = SplitMix64::new(5);
+        let mut counts = vec![0.0; bound];
+        for _ in 0..DRAWS {
+            counts[usize::try_from(skewed.draw(&mut rng)).unwrap()] += 1.0;
+        }
+        counts
+    }
+
+    /// Each count lies within five of its own standard deviations.
+    fn close(counts: &[f64], chance: impl Fn(usize) -> f64) {
+        for (number, count) in counts.iter().enumerate() {
+            let mean = DRAWS as f64 * chance(number);
+            let limit = 5.0 * mean.sqrt() + 5.0;
+            assert!((count - mean).abs() < limit, "{number}: {count}, {mean}");
+        }
+    }
+
+    #[test]
+    fn zipf_ranks_come_in_proportion_to_their_weight() {
+        for theta in [0.5, 0.99, 1.0, 1.2, 2.5] {
+            let weight = |rank: usize| (rank as f64 + 1.0).powf(-theta);
+            let sum: f64 = (0..1000).map(weight).sum();
+            close(&counts(&Skewed::zipf(1000, theta), 1000), |rank| {
+                weight(rank) / sum
+            });
+        }
+    }
+
+    #[test]
+    fn pareto_gives_the_most_frequent_fifth_four_fifths() {
+        let skewed = Skewed::pareto(1000, 0.2);
+        let counts = counts(&skewed, 1000);
+        let share = counts[..200].iter().sum::<f64>() / DRAWS as f64;
+        assert!((share - 0.8).abs() < 0.01, "{share}");
+        let share = counts[..40].iter().sum::<f64>() / DRAWS as f64;
+        assert!((share - 0.64).abs() < 0.01, "{share}");
+    }
+
+    #[test]
+    fn scattering_moves_ranks_and_keeps_their_counts() {
+        let plain = Skewed::zipf(500, 1.2);
+        let moved = plain.clone().scattered(Some(0.25), 9);
+        let (mut plain, mut moved) = (counts(&plain, 500), counts(&moved, 500));
+        let top = (0..500).max_by(|&a, &b| moved[a].total_cmp(&moved[b]));
+        assert_eq!(top, Some(125));
+        assert_ne!(plain, moved);
+        plain.sort_by(f64::total_cmp);
+        moved.sort_by(f64::total_cmp);
+        assert_eq!(plain, moved);
+    }
+
+    #[test]
+    fn normal_has_its_mean_and_deviation() {
+        let counts = counts(&Skewed::normal(10_000, 10.0, Some(0.4)), 10_000);
+        let draws = DRAWS as f64;
+        let moment = |about: f64, power: i32| {
+            let sum: f64 = counts
+                .iter()
+                .enumerate()
+                .map(|(number, count)| count * (number as f64 + 0.5 - about).powi(power))
+                .sum();
+            sum / draws
+        };
+        let mean = moment(0.0, 1);
+        assert!((mean - 4000.0).abs() < 15.0, "{mean}");
+        let deviation = moment(mean, 2).sqrt();
+        assert!((deviation - 1000.0).abs() < 15.0, "{deviation}");
+    }
+
+    #[test]
+    fn one_number_and_extreme_parameters_stay_in_bounds() {
+        let mut rng = SplitMix64::new(1);
+        for bound in [1, 2, 1 << 50] {
+            for skewed in [
+                Skewed::zipf(bound, 0.001),
+                Skewed::zipf(bound, 40.0),
+                Skewed::pareto(bound, 0.0),
+                Skewed::pareto(bound, 1.0),
+                Skewed::normal(bound, 0.0, Some(1.0)),
+                Skewed::normal(bound, 100.0, Some(0.0)),
+            ] {
+                let skewed = skewed.scattered(Some(1.0), 3);
+                assert!((0..1000).all(|_| skewed.draw(&mut rng) < bound));
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! What a pass of each kind consists of.
+
+mod against_fio;
+mod random;
+mod straight;
+mod zones;
+
+use super::*;
+use assay_model::load::PerDirection;
+use assay_model::load::blocks::BlockSizes;
+
+/// A stream after a change.
+fn stream(change: impl FnOnce(&mut Stream)) -> Stream {
+    let mut stream = Stream::new("t");
+    change(&mut stream);
+    stream
+}
+
+/// Sets the pattern by fio's name of it.
+fn rw(stream: &mut Stream, name: &str) {
+    let rw = &mut stream.blocks.rw;
+    rw.random = name.starts_with("rand");
+    let plain = name.trim_start_matches("rand");
+    rw.read = matches!(plain, "read" | "rw");
+    rw.write = matches!(plain, "write" | "rw" | "trimwrite");
+    rw.trim = matches!(plain, "trim" | "trimwrite");
+    rw.trim_then_write = plain == "trimwrite";
+}
+
+/// Sets the sizes of all directions.
+fn sizes(stream: &mut Stream, min: u32, max: u32, split: &[(u32, u8)]) {
+    stream.blocks.sizes = PerDirection::all(BlockSizes {
+        min,
+        max,
+        split: split.to_vec(),
+        align: 0,
+    });
+}
+
+fn span(length: u64) -> Span {
+    Span { offset: 0, length }
+}
+
+fn sequence(stream: &Stream, spans: &[Span], seed: u64) -> Sequence {
+    Sequence::new(stream, spans, seed).unwrap()
+}
+
+/// A whole pass over one region.
+fn pass(stream: &Stream, region: Span, seed: u64) -> Vec<Step> {
+    let mut sequence = sequence(stream, &[region], seed);
+    let steps: Vec<Step> = std::iter::from_fn(|| sequence.next())
+        .take(2_000_000)
+        .collect();
+    assert!(steps.len() < 2_000_000, "the pass does not end");
+    for step in &steps {
+        assert!(step.offset >= region.offset, "{step:?}");
+        let end = step.offset + u64::from(step.length);
+        assert!(
+            step.length > 0 && end <= region.offset + region.length,
+            "{step:?}"
+        );
+    }
+    steps
+}
+
+fn offsets(steps: &[Step]) -> Vec<u64> {
+    steps.iter().map(|step| step.offset).collect()
+}
+
+/// Pieces of that size that the steps cover, in their order.
+fn pieces(steps: &[Step], piece: u64) -> Vec<u64> {
+    steps
+        .iter()
+        .flat_map(|step| {
+            let pieces = u64::from(step.length) / piece;
+            (0..pieces).map(move |number| step.offset / piece + number)
+        })
+        .collect()
+}
+
+/// The numbers are those from 0 to `count`, each once.
+fn each_once(mut numbers: Vec<u64>, count: u64) -> bool {
+    numbers.sort_unstable();
+    numbers.into_iter().eq(0..count)
+}
+
+#[test]
+fn a_region_below_one_block_is_refused() {
+    let error = Sequence::new(&Stream::new("tiny"), &[span(4095)], 1).unwrap_err();
+    assert!(error.to_string().contains("'tiny'"), "{error}");
+    assert!(error.to_string().contains("4095"), "{error}");
+}
+
+#[test]
+fn files_too_small_for_a_block_are_left_out() {
+    let stream = stream(|stream| stream.files.paths = vec!["a".into(), "b".into()]);
+    let mut sequence = sequence(&stream, &[span(100), span(8192)], 1);
+    let files: Vec<u32> = std::iter::from_fn(|| sequence.next())
+        .map(|step| step.file)
+        .collect();
+    assert_eq!(files, [1, 1]);
+}
+
+#[test]
+fn all_files_are_done_in_turn() {
+    for name in ["read", "randread"] {
+        let stream = stream(|stream| rw(stream, name));
+        let mut sequence = sequence(&stream, &[span(40_960); 3], 1);
+        let steps: Vec<Step> = std::iter::from_fn(|| sequence.next()).collect();
+        let files: Vec<u32> = steps.iter().take(6).map(|step| step.file).collect();
+        assert_eq!(files, [0, 1, 2, 0, 1, 2]);
+        for file in 0..3 {
+            let own: Vec<Step> = steps
+                .iter()
+                .copied()
+                .filter(|step| step.file == file)
+                .collect();
+            assert!(each_once(pieces(&own, 4096), 10), "{name}");
+        }
+    }
+}
+
+#[test]
+fn files_of_a_skewed_service_begin_again_until_the_bytes_are_done() {
+    let stream = stream(|stream| {
+        rw(stream, "randread");
+        stream.files.service = assay_model::load::files::FileService::Zipf(1.5);
+    });
+    let mut sequence = sequence(&stream, &[span(40_960); 10], 1);
+    let steps: Vec<Step> = std::iter::from_fn(|| sequence.next()).collect();
+    assert_eq!(steps.len(), 100);
+    assert!(steps.iter().filter(|step| step.file == 0).count() > 30);
+}
+
+#[test]
+fn passes_repeat_only_when_asked() {
+    for repeat in [true, false] {
+        for name in ["randread", "randrw"] {
+            let stream = stream(|stream| {
+                rw(stream, name);
+                stream.blocks.repeat = repeat;
+            });
+            let mut sequence = sequence(&stream, &[span(1 << 20)], 5);
+            let first: Vec<Step> = std::iter::from_fn(|| sequence.next()).collect();
+            sequence.begin_again();
+            let second: Vec<Step> = std::iter::from_fn(|| sequence.next()).collect();
+            assert_eq!(first == second, repeat, "{name}");
+            assert!(each_once(pieces(&second, 4096), 256), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_limited_by_time_goes_on_in_other_orders() {
+    for name in ["read", "randread", "rw", "randrw"] {
+        let stream = stream(|stream| {
+            rw(stream, name);
+            stream.length.time_based = true;
+        });
+        let mut sequence = sequence(&stream, &[span(40_960)], 5);
+        let steps: Vec<Step> = (0..1000).map_while(|_| sequence.next()).collect();
+        assert_eq!(steps.len(), 1000, "{name}");
+        assert_eq!(steps[..10] == steps[10..20], name == "read", "{name}");
+        for ddir in [Ddir::Read, Ddir::Write] {
+            let own: Vec<u64> = steps
+                .iter()
+                .filter(|s| s.ddir == ddir)
+                .map(|s| s.offset)
+                .collect();
+            assert!(
+                own.is_empty() || own.contains(&36_864),
+                "{name}: not all of the file"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_stream_with_checks_ends_its_pass_even_if_time_limits_it() {
+    let stream = stream(|stream| {
+        rw(stream, "randwrite");
+        stream.length.time_based = true;
+        stream.verify = Some(assay_model::load::verify::Verify::new(
+            assay_model::load::verify::VerifyKind::Crc32c,
+        ));
+    });
+    assert_eq!(pass(&stream, span(40_960), 1).len(), 10);
+}
+
+#[test]
+fn the_read_share_is_kept() {
+    for name in ["rw", "randrw"] {
+        let stream = stream(|stream| {
+            rw(stream, name);
+            stream.blocks.read_percent = 70;
+        });
+        let steps = pass(&stream, span(4096 * 100_000), 7);
+        let reads = steps.iter().filter(|step| step.ddir == Ddir::Read).count();
+        // Binomial with p = .7: standard deviation 145.
+        assert!((69_300..70_700).contains(&reads), "{reads} reads");
+        assert_eq!(steps.len(), 100_000);
+    }
+}
+
+#[test]
+fn a_direction_may_be_changed_before_its_block_is_taken() {
+    let stream = stream(|stream| rw(stream, "rw"));
+    let mut sequence = sequence(&stream, &[span(40_960)], 1);
+    assert!(sequence.is_mixed());
+    for block in 0..10 {
+        sequence.draw();
+        let step = sequence.next_of(Ddir::Write).unwrap();
+        assert_eq!((step.ddir, step.offset), (Ddir::Write, block * 4096));
+    }
+}
+
+#[test]
+fn each_trim_is_followed_by_a_write_of_the_same_block() {
+    for (name, bytes) in [("trimwrite", 1 << 20), ("randtrimwrite", 1 << 20)] {
+        for (min, max, split) in [
+            (4096, 4096, vec![]),
+            (8192, 8192, vec![]),
+            (512, 4096, vec![]),
+            (
+                512,
+                4096,
+                vec![(512, 25), (1024, 25), (2048, 25), (4096, 25)],
+            ),
+        ] {
+            for no_map in [false, true] {
+                let stream = stream(|stream| {
+                    rw(stream, name);
+                    sizes(stream, min, max, &split);
+                    stream.blocks.no_map = no_map;
+                });
+                let steps = pass(&stream, span(bytes), 3);
+                for pair in steps.chunks(2) {
+                    assert_eq!((pair[0].ddir, pair[1].ddir), (Ddir::Trim, Ddir::Write));
+                    assert_eq!(
+                        (pair[0].offset, pair[0].length),
+                        (pair[1].offset, pair[1].length)
+                    );
+                }
+                let trims: Vec<Step> = steps.iter().copied().step_by(2).collect();
+                if !no_map || name == "trimwrite" {
+                    let piece = u64::from(min);
+                    assert!(
+                        each_once(pieces(&trims, piece), bytes / piece),
+                        "{name} {min}"
+                    );
+                }
+            }
+        }
+    }
+}

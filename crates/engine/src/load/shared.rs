@@ -1,0 +1,80 @@
+//! What the thread of a stream and the thread that runs the load know of each
+//! other.
+
+use assay_model::load::report::{StreamProgress, StreamReport, StreamState};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// One for each stream.
+#[derive(Debug, Default)]
+pub(super) struct Shared {
+    /// The stream is to end: I/O under way is waited for, no more is begun.
+    stop: AtomicBool,
+    progress: Mutex<StreamProgress>,
+    /// An interim report is wanted.
+    report_wanted: AtomicBool,
+    interim: Mutex<Option<Box<StreamReport>>>,
+    /// Totals at the ends of the intervals that a steady state is judged by.
+    steady: Mutex<Vec<SteadyTotals>>,
+}
+
+/// What had been done by the end of an interval.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SteadyTotals {
+    pub(super) ios: u64,
+    pub(super) bytes: u64,
+    pub(super) latency_sum_ns: u64,
+}
+
+impl Shared {
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn progress(&self) -> StreamProgress {
+        *lock(&self.progress)
+    }
+
+    pub(super) fn set_progress(&self, progress: StreamProgress) {
+        *lock(&self.progress) = progress;
+    }
+
+    pub(super) fn set_state(&self, state: StreamState) {
+        lock(&self.progress).state = state;
+    }
+
+    pub(super) fn want_report(&self) {
+        self.report_wanted.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_report_wanted(&self) -> bool {
+        self.report_wanted.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn hand_in(&self, report: StreamReport) {
+        *lock(&self.interim) = Some(Box::new(report));
+        self.report_wanted.store(false, Ordering::Relaxed);
+    }
+
+    /// The last interim report.
+    pub(super) fn interim(&self) -> Option<StreamReport> {
+        lock(&self.interim).as_deref().cloned()
+    }
+
+    pub(super) fn add_steady(&self, totals: SteadyTotals) {
+        lock(&self.steady).push(totals);
+    }
+
+    /// Totals at the end of interval `number`, if it is over.
+    pub(super) fn steady(&self, number: usize) -> Option<SteadyTotals> {
+        lock(&self.steady).get(number).copied()
+    }
+}
+
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,188 @@
+//! Where the I/Os of a stream come from: an order of blocks, or a trace.
+
+use super::sequence::{Sequence, Step};
+use super::trace::{TraceAction, TraceReader, TraceStep};
+use super::worker::Goal;
+use crate::error::EngineError;
+use assay_model::job::FlushCall;
+use assay_model::load::Ddir;
+use assay_model::load::trace::Trace;
+use std::path::{Path, PathBuf};
+
+/// Where the I/Os of a stream come from.
+pub(super) enum Source {
+    /// Blocks in the order that the job describes.
+    Order(Box<Order>),
+    /// What was recorded.
+    Replay(Box<Replay>),
+}
+
+/// What comes next.
+pub(super) enum Given {
+    /// This block.
+    Step(Step),
+    /// This block, but not before that time.
+    NotBefore(Step, u64),
+    /// A flush of this file.
+    Flush(u32, FlushCall),
+    /// Nothing.
+    Over,
+    /// It cannot be known.
+    Failed(EngineError),
+}
+
+/// A sequence, and the step of it that waits for its turn.
+pub(super) struct Order {
+    sequence: Sequence,
+    held: Option<Step>,
+}
+
+/// A trace, and how far it is.
+pub(super) struct Replay {
+    path: PathBuf,
+    options: Trace,
+    reader: TraceReader,
+    held: Option<TraceStep>,
+    /// When the step held is due, counted from the first.
+    due_ns: u64,
+    begun_ns: Option<u64>,
+}
+
+impl Source {
+    pub(super) fn order(sequence: Sequence) -> Self {
+        Self::Order(Box::new(Order {
+            sequence,
+            held: None,
+        }))
+    }
+
+    pub(super) fn replay(path: &Path, options: &Trace, reader: TraceReader) -> Self {
+        Self::Replay(Box::new(Replay {
+            path: path.to_owned(),
+            options: options.clone(),
+            reader,
+            held: None,
+            due_ns: 0,
+            begun_ns: None,
+        }))
+    }
+
+    pub(super) const fn is_replay(&self) -> bool {
+        matches!(self, Self::Replay(_))
+    }
+
+    /// The next block where nothing can stand in its way.
+    #[inline]
+    pub(super) fn next(&mut self, goal: &Goal) -> Option<Step> {
+        match self {
+            Self::Order(order) => order.next(goal),
+            Self::Replay(_) => None,
+        }
+    }
+
+    /// What comes next; it comes again until it is [taken](Source::taken).
+    pub(super) fn peek(&mut self, goal: &Goal, now_ns: u64) -> Given {
+        match self {
+            Self::Order(order) => {
+                if order.held.is_none() && !goal.is_reached() {
+                    order.held = order.next(goal);
+                }
+                order.held.map_or(Given::Over, Given::Step)
+            }
+            Self::Replay(_) if goal.is_reached() => Given::Over,
+            Self::Replay(replay) => replay.peek(now_ns),
+        }
+    }
+
+    /// What [`Source::peek`] gave is on its way.
+    pub(super) fn taken(&mut self) {
+        match self {
+            Self::Order(order) => order.held = None,
+            Self::Replay(replay) => replay.held = None,
+        }
+    }
+
+    /// Starts over.
+    pub(super) fn begin_again(&mut self) -> Result<(), EngineError> {
+        match self {
+            Self::Order(order) => {
+                order.held = None;
+                order.sequence.begin_again();
+            }
+            Self::Replay(replay) => {
+                replay.reader = TraceReader::open(&replay.path, &replay.options)?;
+                replay.held = None;
+                replay.due_ns = 0;
+                replay.begun_ns = None;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Order {
+    #[inline]
+    fn next(&mut self, goal: &Goal) -> Option<Step> {
+        if let Some(step) = self.sequence.next() {
+            return Some(step);
+        }
+        if !goal.repeats() {
+            return None;
+        }
+        self.sequence.begin_again();
+        self.sequence.next()
+    }
+}
+
+impl Replay {
+    fn peek(&mut self, now_ns: u64) -> Given {
+        let begun_ns = *self.begun_ns.get_or_insert(now_ns);
+        loop {
+            let step = match self.held {
+                Some(step) => step,
+                None => match self.reader.next() {
+                    None => return Given::Over,
+                    Some(Err(error)) => return Given::Failed(error),
+                    Some(Ok(step)) => {
+                        self.due_ns = self.due_ns.saturating_add(step.delay_ns);
+                        self.held = Some(step);
+                        step
+                    }
+                },
+            };
+            let file = u32::try_from(step.file).unwrap_or(u32::MAX);
+            let (ddir, offset, length) = match step.action {
+                TraceAction::Io {
+                    ddir,
+                    offset,
+                    length,
+                } => (ddir, offset, length),
+                TraceAction::Sync => return Given::Flush(file, FlushCall::Fsync),
+                TraceAction::Datasync => return Given::Flush(file, FlushCall::Fdatasync),
+                // All files are open while the stream runs.
+                TraceAction::Open | TraceAction::Close => {
+                    self.held = None;
+                    continue;
+                }
+            };
+            let step = Step {
+                ddir,
+                file,
+                offset,
+                length,
+            };
+            return Given::NotBefore(step, begun_ns.saturating_add(self.due_ns));
+        }
+    }
+}
+
+/// The largest block that a trace holds.
+pub(super) fn longest(reader: &TraceReader) -> u32 {
+    let longest = &reader.summary().longest;
+    longest.iter().map(|(_, length)| *length).max().unwrap_or(0)
+}
+
+/// Whether a trace holds I/O of that direction.
+pub(super) fn holds(reader: &TraceReader, ddir: Ddir) -> bool {
+    reader.summary().ios[ddir] > 0
+}

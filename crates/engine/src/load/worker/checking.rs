@@ -1,0 +1,409 @@
+//! Reading back and checking, and the trims that go with it.
+
+mod history;
+mod state;
+
+use super::issue::{Mark, Next, Role};
+use super::{Phase, Worker};
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::io::{IoEngine, IoUnit};
+use crate::load::Note;
+use crate::load::sequence::Step;
+use crate::load::source::Given;
+use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier};
+use assay_model::load::report::StreamState;
+use assay_model::load::verify::Verify;
+use assay_model::load::{Ddir, Stream};
+use assay_model::rng::SplitMix64;
+use assay_model::trial::IoErrorRecord;
+use history::History;
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// What a stream that checks knows.
+pub(in crate::load) struct Checks {
+    spec: Verify,
+    verifier: Arc<Verifier>,
+    pool: Option<CheckPool>,
+    /// Reads of the job itself are checked: it does nothing else.
+    reads: bool,
+    /// Written blocks are remembered, to be read back.
+    remembers: bool,
+    history: History,
+    rng: SplitMix64,
+    /// Writes (or, of a stream that only reads, reads) so far.
+    number: u64,
+    /// What an interrupted run had written.
+    before: Option<verify::State>,
+    /// The last completed writes, newest first.
+    completed: VecDeque<(u64, u64)>,
+    /// Auxiliary files are there.
+    folder: PathBuf,
+}
+
+impl Checks {
+    /// Checking as `spec` says, of a stream whose engine really moves data;
+    /// auxiliary files are in `folder`.
+    ///
+    /// # Errors
+    /// No threads to be had, a block too small for a header, a state that
+    /// cannot be read.
+    pub(in crate::load) fn new(
+        spec: &Verify,
+        stream: &Stream,
+        folder: &Path,
+        seed: u64,
+    ) -> Result<Self, EngineError> {
+        let thread = u16::try_from(stream.number).unwrap_or(u16::MAX);
+        let verifier = Arc::new(Verifier::new(spec, thread));
+        refuse_small_blocks(spec, stream, &verifier)?;
+        let pool = match spec.threads {
+            0 => None,
+            threads => Some(CheckPool::new(threads, &spec.thread_cpus, &verifier)?),
+        };
+        let before = match spec.load_state {
+            true => Some(verify::State::load(&state::path(spec, stream, folder))?),
+            false => None,
+        };
+        let rw = &stream.blocks.rw;
+        Ok(Self {
+            verifier,
+            pool,
+            reads: rw.read && !rw.write,
+            remembers: rw.write && (spec.read_back || spec.backlog > 0),
+            history: History::new(spec, stream.trim, seed),
+            rng: SplitMix64::new(seed),
+            number: 0,
+            before,
+            completed: VecDeque::new(),
+            folder: folder.to_owned(),
+            spec: spec.clone(),
+        })
+    }
+
+    /// Nothing is written, only checked.
+    pub(super) const fn only(&self) -> bool {
+        self.spec.only
+    }
+
+    /// Fills a block that will be written.
+    pub(super) fn stamp(&mut self, block: &mut [u8], step: &Step, mark: &mut Mark) {
+        mark.number = self.number;
+        self.number += 1;
+        let mark = verify::Mark {
+            offset: step.offset,
+            seed: self.rng.next_u64(),
+            number: mark.number,
+            time: wall_time(),
+        };
+        self.verifier.stamp(block, mark);
+    }
+
+    fn wrote(&mut self, unit: &IoUnit, mark: Mark, depth: usize) {
+        if self.spec.save_state {
+            self.completed.truncate(depth.saturating_sub(1));
+            self.completed
+                .push_front((u64::from(unit.file), unit.offset));
+        }
+        if self.remembers {
+            let step = step_of(unit);
+            self.history.wrote(&step, Some(mark.number));
+        }
+    }
+
+    /// What must be found in a block that was read, if anything is known.
+    fn expected(&mut self, unit: &IoUnit, mark: Mark) -> Option<Expected> {
+        let number = match mark.role {
+            Role::Check if mark.number != NOT_KNOWN => Some(mark.number),
+            Role::Check => None,
+            Role::Work if self.reads => {
+                let number = self.number;
+                self.number += 1;
+                if !self.was_written(number, unit) {
+                    return None;
+                }
+                None
+            }
+            Role::Work => return None,
+        };
+        Some(Expected {
+            offset: unit.offset,
+            number,
+            seed: None,
+        })
+    }
+
+    /// Whether an interrupted run is known to have written that block.
+    fn was_written(&self, number: u64, unit: &IoUnit) -> bool {
+        let bytes = unit.offset..unit.offset + u64::from(unit.length);
+        self.before
+            .as_ref()
+            .is_none_or(|state| state.should_verify(number, u64::from(unit.file), &bytes))
+    }
+}
+
+/// Number of a write that another run did.
+const NOT_KNOWN: u64 = u64::MAX;
+
+fn step_of(unit: &IoUnit) -> Step {
+    Step {
+        ddir: unit.ddir,
+        file: unit.file,
+        offset: unit.offset,
+        length: unit.length,
+    }
+}
+
+/// A block must have room for a header and something to check.
+fn refuse_small_blocks(
+    spec: &Verify,
+    stream: &Stream,
+    verifier: &Verifier,
+) -> Result<(), EngineError> {
+    let sizes = &stream.blocks.sizes;
+    let smallest = match spec.interval {
+        0 => u64::from(sizes.read.min.min(sizes.write.min)),
+        interval => u64::from(interval),
+    };
+    let needed = verifier.smallest_interval();
+    if smallest >= needed || verifier.header_bytes() == 0 {
+        return Ok(());
+    }
+    Err(EngineError::Job {
+        job: stream.name.clone(),
+        problem: format!(
+            "verify needs blocks (or a verify_interval) of at least {needed} bytes, not {smallest}"
+        ),
+    })
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "headers have 32 bits for the seconds; they only tell blocks apart"
+)]
+fn wall_time() -> (u32, u32) {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or((0, 0), |since| {
+        (since.as_secs() as u32, since.subsec_nanos())
+    })
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Reads back all that was written, if that is asked for.
+    pub(super) fn check(&mut self) -> Result<(), EngineError> {
+        let Some(checks) = &mut self.checks else {
+            return Ok(());
+        };
+        if !checks.remembers || self.stopping {
+            return Ok(());
+        }
+        if !checks.spec.read_back {
+            checks.history.forget_all();
+            return Ok(());
+        }
+        checks.history.plan_all();
+        self.phase = Phase::Check;
+        self.enter(StreamState::Verifying);
+        self.drive()?;
+        self.await_checks();
+        self.leave();
+        Ok(())
+    }
+
+    /// The pass is gone through without any I/O: what it would have written
+    /// is to be checked.
+    pub(super) fn pretend_to_write(&mut self) {
+        while let Given::Step(step) = self.source.peek(&self.goal, 0) {
+            self.source.taken();
+            self.goal.take(step.length);
+            let Some(checks) = &mut self.checks else {
+                return;
+            };
+            if step.ddir != Ddir::Write {
+                continue;
+            }
+            let number = checks.number;
+            checks.number += 1;
+            let bytes = step.offset..step.offset + u64::from(step.length);
+            let known = (checks.before.as_ref())
+                .is_none_or(|state| state.should_verify(number, u64::from(step.file), &bytes));
+            if known {
+                checks.history.wrote(&step, None);
+            }
+        }
+    }
+
+    /// The next block to be trimmed or read back, if any is due.
+    pub(super) fn next_check(&mut self) -> Option<Next> {
+        self.take_checked();
+        let history = &mut self.checks.as_mut()?.history;
+        let step = history.due()?;
+        if self.tags.conflicts(&step) || self.free.is_empty() {
+            return Some(Next::Blocked);
+        }
+        if self.few_open
+            && let Some(wait) = self.want_file(step.file)
+        {
+            return Some(wait);
+        }
+        let history = &mut self.checks.as_mut()?.history;
+        let Some(known) = history.take_due() else {
+            // Written anew since, and due again later.
+            return self.next_check();
+        };
+        let next = self.unit(&step, Role::Check);
+        if let Next::Unit(unit) = &next {
+            let mark = self.tags.mark(unit.tag);
+            mark.number = known.number.unwrap_or(NOT_KNOWN);
+            mark.trimmed = known.trimmed;
+        }
+        Some(next)
+    }
+
+    /// An I/O came back to a stream that may have to check it.
+    pub(super) fn attend_checked(&mut self, mut unit: IoUnit, mark: Mark, now_ns: u64) {
+        let Some(checks) = &mut self.checks else {
+            self.free.push(unit.buf);
+            return;
+        };
+        match unit.ddir {
+            Ddir::Write => checks.wrote(&unit, mark, self.depth as usize),
+            Ddir::Trim => checks
+                .history
+                .trimmed(&step_of(&unit), mark.role == Role::Check),
+            Ddir::Read if mark.trimmed => {
+                let block = &unit.buf.block_mut()[..unit.length as usize];
+                if let Some(at) = block.iter().position(|&byte| byte != 0) {
+                    let mismatch = Mismatch {
+                        offset: unit.offset,
+                        length: unit.length,
+                        what: format!("was trimmed, but byte {at} of it is not zero"),
+                    };
+                    self.mismatch(unit.file, &mismatch, now_ns);
+                }
+            }
+            Ddir::Read => {
+                if let Some(expected) = checks.expected(&unit, mark) {
+                    self.check_block(unit, expected, now_ns);
+                    return;
+                }
+            }
+        }
+        self.free.push(unit.buf);
+    }
+
+    /// Checks a block here, or has it checked by another thread.
+    fn check_block(&mut self, unit: IoUnit, expected: Expected, now_ns: u64) {
+        let Some(checks) = &mut self.checks else {
+            return;
+        };
+        let mut check = Check {
+            buf: unit.buf,
+            length: unit.length,
+            expected,
+            tag: u64::from(unit.file),
+        };
+        if let Some(pool) = &checks.pool {
+            match pool.submit(check) {
+                Ok(()) => return,
+                // It has its hands full: this thread lends one.
+                Err(back) => check = back,
+            }
+        }
+        let block = &mut check.buf.block_mut()[..check.length as usize];
+        let result = checks.verifier.check(block, expected);
+        self.checked(Checked { check, result }, now_ns);
+    }
+
+    fn checked(&mut self, checked: Checked, now_ns: u64) {
+        let Checked { mut check, result } = checked;
+        if let Err(mismatch) = result {
+            let file = u32::try_from(check.tag).unwrap_or(u32::MAX);
+            self.dump(file, &mut check, &mismatch);
+            self.mismatch(file, &mismatch, now_ns);
+        }
+        self.free.push(check.buf);
+    }
+
+    /// Takes back what other threads have checked.
+    fn take_checked(&mut self) {
+        let pool = self.checks.as_ref().and_then(|checks| checks.pool.as_ref());
+        let done = pool.map_or_else(Vec::new, CheckPool::take_done);
+        let now_ns = self.clock.now();
+        for checked in done {
+            self.checked(checked, now_ns);
+        }
+    }
+
+    /// Waits until other threads have checked all they have.
+    pub(super) fn await_checks(&mut self) {
+        loop {
+            let pool = self.checks.as_ref().and_then(|checks| checks.pool.as_ref());
+            let done = pool.map_or_else(Vec::new, CheckPool::wait_done);
+            if done.is_empty() {
+                return;
+            }
+            let now_ns = self.clock.now();
+            for checked in done {
+                self.checked(checked, now_ns);
+            }
+        }
+    }
+
+    fn dump(&mut self, file: u32, check: &mut Check, mismatch: &Mismatch) {
+        let Some(checks) = &self.checks else {
+            return;
+        };
+        let Some(file) = self.files.get(file).filter(|_| checks.spec.dump) else {
+            return;
+        };
+        let block = &mut check.buf.block_mut()[..check.length as usize];
+        let dumped =
+            checks
+                .verifier
+                .dump(&checks.folder, &file.path, block, check.expected, mismatch);
+        if let Err(error) = dumped {
+            self.notes.push(Note::Warning(error.to_string()));
+        }
+    }
+
+    /// What was read is not what was written.
+    #[cold]
+    fn mismatch(&mut self, file: u32, mismatch: &Mismatch, now_ns: u64) {
+        self.mismatches += 1;
+        let path = self
+            .files
+            .get(file)
+            .map_or_else(String::new, |file| file.path.display().to_string());
+        let text = format!("{path}: {mismatch}");
+        let errors = &self.stream.errors;
+        let fatal = self.checks.as_ref().is_some_and(|checks| checks.spec.fatal);
+        let record = IoErrorRecord {
+            direction: Some(assay_model::job::Direction::Read),
+            offset: mismatch.offset,
+            length: u64::from(mismatch.length),
+            errno: Some(libc::EILSEQ),
+            message: text.clone(),
+            at_ns: 0,
+        };
+        self.recorder.error(record, now_ns);
+        if errors.ignore_verify.contains(&libc::EILSEQ) {
+            return;
+        }
+        self.total_errors += 1;
+        if errors.continue_on_verify && !fatal {
+            if self.mismatches <= MAX_MISMATCHES_TOLD {
+                let name = &self.stream.name;
+                self.notes.push(Note::Error(format!("{name}: {text}")));
+            }
+        } else {
+            self.fail_stream(libc::EILSEQ, text);
+        }
+    }
+}
+
+/// The first ones tell what is wrong.
+const MAX_MISMATCHES_TOLD: u64 = 16;

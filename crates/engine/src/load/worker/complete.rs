@@ -1,0 +1,199 @@
+//! What happens when an I/O comes back.
+
+use super::issue::{Mark, Role};
+use super::{Failure, Worker};
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit};
+use assay_model::job::Direction;
+use assay_model::load::Ddir;
+use assay_model::trial::IoErrorRecord;
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Whether somebody wants to know of each completion.
+    pub(super) fn must_attend(&self) -> bool {
+        let limits = &self.stream.pace.max_latency;
+        self.checks.is_some()
+            || self.logs.is_some()
+            || self.pacing.is_some()
+            || self.search.is_some()
+            || self.stream.trim.percent > 0
+            || limits.iter().any(|(_, limit)| limit.0 > 0)
+    }
+
+    /// An I/O came back.
+    #[inline]
+    pub(super) fn complete(&mut self, completion: Completion, now_ns: u64) {
+        if now_ns >= self.next_tick_ns {
+            self.tick(now_ns);
+        }
+        let Completion { mut unit, result } = completion;
+        match result {
+            Ok(bytes) if bytes == unit.left() => self.succeed(unit, now_ns),
+            Ok(bytes) if bytes > 0 => {
+                self.recorder.short(unit.ddir);
+                unit.moved += bytes;
+                self.again.push(unit);
+            }
+            Ok(_) => self.fail(unit, None, now_ns),
+            Err(errno) => self.fail(unit, Some(errno), now_ns),
+        }
+    }
+
+    #[inline]
+    fn succeed(&mut self, unit: IoUnit, now_ns: u64) {
+        let mark = self.tags.give_back(unit.tag);
+        if self.few_open {
+            self.files.ended(unit.file);
+        }
+        let total_ns = now_ns.saturating_sub(unit.submitted_ns);
+        let completion_ns = if E::ASYNCHRONOUS && mark.issued_ns > 0 {
+            let submission_ns = mark.issued_ns.saturating_sub(unit.submitted_ns);
+            self.recorder.submitted(unit.ddir, submission_ns);
+            now_ns.saturating_sub(mark.issued_ns)
+        } else {
+            total_ns
+        };
+        if E::ASYNCHRONOUS {
+            self.recorder.in_total(unit.ddir, total_ns);
+        }
+        self.recorder
+            .completed(now_ns, unit.ddir, unit.length, completion_ns);
+        if self.attentive {
+            self.attend(unit, mark, now_ns, completion_ns, total_ns);
+        } else {
+            self.free.push(unit.buf);
+        }
+    }
+
+    /// Tells whoever wants to know.
+    fn attend(&mut self, unit: IoUnit, mark: Mark, now_ns: u64, completion_ns: u64, total_ns: u64) {
+        if let Some(logs) = &mut self.logs
+            && self.ramp_end_ns.is_none()
+        {
+            let slat_ns = E::ASYNCHRONOUS.then(|| total_ns - completion_ns);
+            let at_ns = now_ns.saturating_sub(self.start_ns);
+            logs.completed(
+                at_ns,
+                unit.ddir,
+                unit.length,
+                unit.offset,
+                slat_ns,
+                completion_ns,
+                total_ns,
+            );
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.completed(unit.length, now_ns);
+        }
+        if let Some(search) = &mut self.search {
+            search.completed(completion_ns, now_ns);
+            self.depth = search.depth();
+            if search.is_done() {
+                self.goal.give_up();
+            }
+        }
+        let limit = self.stream.pace.max_latency[unit.ddir].0;
+        if limit > 0 && total_ns > limit {
+            self.too_late(&unit, total_ns, limit);
+        }
+        self.attend_checked(unit, mark, now_ns);
+    }
+
+    #[cold]
+    fn too_late(&mut self, unit: &IoUnit, total_ns: u64, limit_ns: u64) {
+        self.fail_stream(
+            libc::ETIMEDOUT,
+            format!(
+                "{} at offset {} took {} us, more than max_latency ({} us)",
+                unit.ddir.name(),
+                unit.offset,
+                total_ns / 1000,
+                limit_ns / 1000
+            ),
+        );
+    }
+
+    /// An I/O failed: counted, located, and the end of the stream unless it is
+    /// told to go on.
+    #[cold]
+    fn fail(&mut self, unit: IoUnit, errno: Option<i32>, now_ns: u64) {
+        let mark = self.tags.give_back(unit.tag);
+        if self.few_open {
+            self.files.ended(unit.file);
+        }
+        let errors = &self.stream.errors;
+        let number = errno.unwrap_or(libc::EIO);
+        let (ignored, go_on) = match unit.ddir {
+            _ if mark.role == Role::Check => (&errors.ignore_verify, errors.continue_on_verify),
+            Ddir::Read => (&errors.ignore_read, errors.continue_on_read),
+            Ddir::Write | Ddir::Trim => (&errors.ignore_write, errors.continue_on_write),
+        };
+        let is_full = number == libc::ENOSPC && self.stream.length.fill_device;
+        if is_full {
+            self.goal.give_up();
+        } else if !ignored.contains(&number) {
+            let text = self.describe(&unit, errno);
+            self.record_error(&unit, errno, &text, now_ns);
+            self.total_errors += 1;
+            if !go_on {
+                self.fail_stream(number, text);
+            }
+        }
+        self.dropped[unit.ddir] += 1;
+        self.free.push(unit.buf);
+    }
+
+    fn describe(&self, unit: &IoUnit, errno: Option<i32>) -> String {
+        let path = self
+            .files
+            .get(unit.file)
+            .map_or_else(String::new, |file| file.path.display().to_string());
+        let what = errno.map_or_else(
+            || "unexpected end of file".to_owned(),
+            |errno| std::io::Error::from_raw_os_error(errno).to_string(),
+        );
+        format!(
+            "{} of {} bytes at offset {} of {path}: {what}",
+            unit.ddir.name(),
+            unit.left(),
+            unit.offset + u64::from(unit.moved),
+        )
+    }
+
+    pub(super) fn record_error(
+        &mut self,
+        unit: &IoUnit,
+        errno: Option<i32>,
+        text: &str,
+        now_ns: u64,
+    ) {
+        let record = IoErrorRecord {
+            direction: match unit.ddir {
+                Ddir::Read => Some(Direction::Read),
+                Ddir::Write => Some(Direction::Write),
+                Ddir::Trim => None,
+            },
+            offset: unit.offset + u64::from(unit.moved),
+            length: u64::from(unit.left()),
+            errno,
+            message: text.to_owned(),
+            at_ns: 0,
+        };
+        self.recorder.error(record, now_ns);
+    }
+
+    /// The stream ends with this as its error, unless it had one before.
+    pub(super) fn fail_stream(&mut self, errno: i32, problem: String) {
+        self.stopping = true;
+        if self.failure.is_none() {
+            self.failure = Some(Failure { errno, problem });
+        }
+    }
+
+    #[cold]
+    pub(super) fn fail_with(&mut self, error: &EngineError) {
+        self.total_errors += 1;
+        self.fail_stream(error.errno().unwrap_or(libc::EIO), error.to_string());
+    }
+}

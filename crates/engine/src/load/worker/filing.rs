@@ -1,0 +1,88 @@
+//! The files of a stream: open while it runs, as many as it wants at once.
+
+use super::Worker;
+use super::issue::Next;
+use crate::clock::Clock;
+use crate::engines::needs_open_file;
+use crate::error::EngineError;
+use crate::io::IoEngine;
+use crate::load::files::{Closed, Room};
+use assay_model::job::FlushCall;
+use std::sync::atomic::AtomicBool;
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Opens the files, as many as are wanted at once.
+    pub(in crate::load) fn open_files(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
+        self.files.open_first(stop)?;
+        self.notes.append(&mut self.files.take_notes());
+        let numbers: Vec<u32> = self.files.open_numbers().collect();
+        for number in numbers {
+            if let Some(file) = self.files.get(number) {
+                self.engine.opened(file)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What each loop but the first begins with: fresh files where they were
+    /// removed, and a page cache without them where that is wanted.
+    pub(super) fn reopen_files(&mut self) -> Result<(), EngineError> {
+        let files = &self.stream.files;
+        if !needs_open_file(self.stream.engine.kind) && !files.unlink_each_loop {
+            return Ok(());
+        }
+        self.close_files();
+        if self.stream.files.unlink_each_loop {
+            self.files.remove_files()?;
+            let mut notes = Vec::new();
+            let mut plan = self.plan.clone();
+            let stop = AtomicBool::new(false);
+            plan.lay_out(self.stream, self.shared_files, &stop, &mut |note| {
+                notes.push(note);
+            })?;
+        }
+        self.open_files(&AtomicBool::new(false))
+    }
+
+    /// Sees to it that the file of the next I/O is open; what is in the way.
+    pub(super) fn want_file(&mut self, number: u32) -> Option<Next> {
+        if self.files.get(number).is_some() {
+            return None;
+        }
+        match self.files.room() {
+            Room::Busy => return Some(Next::Blocked),
+            Room::Close(other) => self.close_file(other),
+            Room::Free => {}
+        }
+        let opened = match self.files.open(number) {
+            Ok(file) => self.engine.opened(file),
+            Err(error) => Err(error),
+        };
+        self.notes.append(&mut self.files.take_notes());
+        if let Err(error) = opened {
+            self.fail_with(&error);
+            return Some(Next::Over);
+        }
+        None
+    }
+
+    fn close_file(&mut self, number: u32) {
+        let wrote = self.recorder.ios().write > 0;
+        if wrote && self.stream.durability.fsync_on_close {
+            self.flush(number, FlushCall::Fsync);
+        }
+        if let Some(Closed { file, .. }) = self.files.close(number) {
+            self.engine.closes(&file);
+        }
+    }
+
+    /// Closes all files.
+    pub(super) fn close_files(&mut self) {
+        let numbers: Vec<u32> = self.files.open_numbers().collect();
+        for number in numbers {
+            if let Some(Closed { file, .. }) = self.files.close(number) {
+                self.engine.closes(&file);
+            }
+        }
+    }
+}

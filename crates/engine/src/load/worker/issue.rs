@@ -1,0 +1,322 @@
+//! Making the next I/O.
+
+use super::{Phase, Worker};
+use crate::clock::Clock;
+use crate::io::{IoEngine, IoUnit};
+use crate::load::sequence::Step;
+use crate::load::source::{Given, Source};
+use assay_model::load::{Ddir, Length};
+
+/// What comes next.
+pub(super) enum Next {
+    /// This I/O.
+    Unit(IoUnit),
+    /// Nothing in this phase.
+    Over,
+    /// Nothing before that time.
+    NotBefore(u64),
+    /// Something must come back first.
+    Blocked,
+}
+
+/// What is left to do in a pass.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::load) struct Goal {
+    pub(super) bytes_left: u64,
+    pub(super) ios_left: u64,
+    /// When the order of offsets has come to its end, it begins again.
+    repeat: bool,
+}
+
+impl Goal {
+    pub(super) fn of_pass(length: &Length, pass_bytes: u64, source: &Source) -> Self {
+        let endless = length.time_based || length.fill_device || source.is_replay();
+        let repeat = !source.is_replay() && (length.time_based || length.io_size.is_some());
+        Self {
+            bytes_left: if endless { u64::MAX } else { pass_bytes },
+            ios_left: length.number_ios.unwrap_or(u64::MAX),
+            repeat,
+        }
+    }
+
+    /// Whether the order of offsets begins again at its end.
+    pub(in crate::load) const fn repeats(&self) -> bool {
+        self.repeat
+    }
+
+    #[inline]
+    pub(in crate::load) const fn is_reached(&self) -> bool {
+        self.bytes_left == 0 || self.ios_left == 0
+    }
+
+    /// No more of this pass.
+    pub(super) const fn give_up(&mut self) {
+        self.ios_left = 0;
+    }
+
+    #[inline]
+    pub(super) const fn take(&mut self, bytes: u32) {
+        self.bytes_left = self.bytes_left.saturating_sub(bytes as u64);
+        self.ios_left -= 1;
+    }
+}
+
+/// What a unit in flight is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The I/O that was asked for.
+    #[default]
+    Work,
+    /// Reading back what was written.
+    Check,
+}
+
+/// What is known of the units in flight, by their tags.
+#[derive(Debug)]
+pub(super) struct Tags {
+    marks: Vec<Mark>,
+    free: Vec<u32>,
+}
+
+/// What is known of a unit in flight.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Mark {
+    /// When the kernel had taken it; 0: it has not, or never does so apart.
+    pub(super) issued_ns: u64,
+    pub(super) role: Role,
+    /// Number of the write among those of the stream.
+    pub(super) number: u64,
+    /// It was trimmed since.
+    pub(super) trimmed: bool,
+    in_use: bool,
+    ddir: Option<Ddir>,
+    file: u32,
+    from: u64,
+    to: u64,
+}
+
+impl Tags {
+    pub(super) fn new(depth: usize) -> Self {
+        let depth = u32::try_from(depth).unwrap_or(u32::MAX);
+        Self {
+            marks: vec![Mark::default(); depth as usize],
+            free: (0..depth).rev().collect(),
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, step: &Step, role: Role) -> Option<u32> {
+        let tag = self.free.pop()?;
+        self.marks[tag as usize] = Mark {
+            issued_ns: 0,
+            role,
+            number: 0,
+            trimmed: false,
+            in_use: true,
+            ddir: Some(step.ddir),
+            file: step.file,
+            from: step.offset,
+            to: step.offset + u64::from(step.length),
+        };
+        Some(tag)
+    }
+
+    #[inline]
+    pub(super) fn give_back(&mut self, tag: u32) -> Mark {
+        self.free.push(tag);
+        let mark = &mut self.marks[tag as usize];
+        mark.in_use = false;
+        *mark
+    }
+
+    #[inline]
+    pub(super) fn issued(&mut self, tag: u32, now_ns: u64) {
+        let mark = &mut self.marks[tag as usize];
+        if mark.issued_ns == 0 {
+            mark.issued_ns = now_ns;
+        }
+    }
+
+    pub(super) fn mark(&mut self, tag: u32) -> &mut Mark {
+        &mut self.marks[tag as usize]
+    }
+
+    /// Bytes of the units in flight.
+    pub(super) fn bytes_in_use(&self) -> u64 {
+        let marks = self.marks.iter().filter(|mark| mark.in_use);
+        marks.map(|mark| mark.to - mark.from).sum()
+    }
+
+    /// Whether a unit in flight touches what `step` would touch, so that the
+    /// order of the two matters.
+    pub(super) fn conflicts(&self, step: &Step) -> bool {
+        let end = step.offset + u64::from(step.length);
+        self.marks.iter().any(|mark| {
+            mark.in_use
+                && mark.file == step.file
+                && mark.from < end
+                && step.offset < mark.to
+                && !(mark.ddir == Some(Ddir::Read) && step.ddir == Ddir::Read)
+        })
+    }
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Whether anything can ever stand in the way of an I/O.
+    pub(super) fn can_be_hindered(&self) -> bool {
+        self.checks.is_some()
+            || self.flushes.any()
+            || self.pacing.is_some()
+            || self.flow.is_some()
+            || self.source.is_replay()
+            || self.stream.engine.serialize_overlap
+            || self.stream.trim.percent > 0
+            || self.trace.is_some()
+            || self.few_open
+    }
+
+    /// The next I/O to queue.
+    #[inline]
+    pub(super) fn next_unit(&mut self) -> Next {
+        if self.stopping {
+            return Next::Over;
+        }
+        if let Some(unit) = self.again.pop() {
+            return Next::Unit(unit);
+        }
+        if self.hindered {
+            return self.next_hindered();
+        }
+        if self.goal.is_reached() {
+            return Next::Over;
+        }
+        match self.source.next(&self.goal) {
+            Some(step) => self.unit(&step, Role::Work),
+            None => Next::Over,
+        }
+    }
+
+    /// The same where something may stand in the way.
+    fn next_hindered(&mut self) -> Next {
+        self.tick_if_due();
+        if self.stopping {
+            return Next::Over;
+        }
+        if let Some(next) = self.next_check() {
+            return next;
+        }
+        if self.phase == Phase::Check {
+            return Next::Over;
+        }
+        self.flush_if_due();
+        if self.stopping {
+            return Next::Over;
+        }
+        let now_ns = self.clock.now();
+        let given = match self.source.peek(&self.goal, now_ns) {
+            Given::Step(step) => step,
+            Given::NotBefore(_, due_ns) if now_ns < due_ns => return Next::NotBefore(due_ns),
+            Given::NotBefore(step, _) => step,
+            Given::Flush(file, call) => {
+                self.source.taken();
+                self.flush(file, call);
+                return self.next_hindered();
+            }
+            Given::Over => return Next::Over,
+            Given::Failed(error) => {
+                self.fail_with(&error);
+                return Next::Over;
+            }
+        };
+        if let Some(wait) = self.obstacle(&given) {
+            return wait;
+        }
+        let next = self.unit(&given, Role::Work);
+        if matches!(next, Next::Unit(_)) {
+            self.source.taken();
+            self.count_issued(&given);
+        }
+        next
+    }
+
+    /// What stands in the way of this I/O, if anything.
+    fn obstacle(&mut self, step: &Step) -> Option<Next> {
+        if self.few_open
+            && let Some(wait) = self.want_file(step.file)
+        {
+            return Some(wait);
+        }
+        let orders_overlaps = self.checks.is_some() || self.stream.engine.serialize_overlap;
+        if orders_overlaps && self.tags.conflicts(step) {
+            return Some(Next::Blocked);
+        }
+        let now_ns = self.clock.now();
+        if let Some(pacing) = &mut self.pacing {
+            let delay_ns = pacing.delay_ns(step.ddir, now_ns);
+            if delay_ns > 0 {
+                return Some(Next::NotBefore(now_ns + delay_ns));
+            }
+        }
+        if let Some(flow) = &mut self.flow
+            && !flow.may_go()
+        {
+            return Some(Next::NotBefore(now_ns + flow.sleep_ns()));
+        }
+        None
+    }
+
+    fn count_issued(&mut self, step: &Step) {
+        let now_ns = self.clock.now();
+        if let Some(pacing) = &mut self.pacing {
+            pacing.issued(step.ddir, step.length, now_ns);
+        }
+        if let Some(flow) = &mut self.flow {
+            flow.issued();
+        }
+        self.flushes.count(step);
+        if let Some(trace) = &mut self.trace {
+            trace.io(
+                now_ns.saturating_sub(self.start_ns),
+                step.file,
+                step.ddir,
+                step.offset,
+                step.length,
+            );
+        }
+    }
+
+    /// An I/O of this step, its buffer filled if it writes.
+    #[inline]
+    pub(super) fn unit(&mut self, step: &Step, role: Role) -> Next {
+        let Some(mut buf) = self.free.pop() else {
+            return Next::Blocked;
+        };
+        let Some(tag) = self.tags.take(step, role) else {
+            self.free.push(buf);
+            return Next::Blocked;
+        };
+        if role == Role::Work {
+            self.goal.take(step.length);
+        }
+        if self.few_open {
+            self.files.began(step.file);
+        }
+        if step.ddir == Ddir::Write {
+            let block = &mut buf.block_mut()[..step.length as usize];
+            match &mut self.checks {
+                Some(checks) => checks.stamp(block, step, self.tags.mark(tag)),
+                None => self.filler.fill(block, step.offset),
+            }
+        }
+        Next::Unit(IoUnit {
+            ddir: step.ddir,
+            file: step.file,
+            offset: step.offset,
+            length: step.length,
+            moved: 0,
+            buf,
+            submitted_ns: 0,
+            tag,
+        })
+    }
+}

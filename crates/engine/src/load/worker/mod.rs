@@ -1,0 +1,444 @@
+//! The thread of a stream: phases of I/O and of checking, driven by one loop.
+//!
+//! The loop is generic over the engine. What most jobs do not ask for (paces,
+//! flushes, checks, replays, ...) hides behind two flags: `hindered` before an
+//! I/O is made, `attentive` after it came back. What is due at certain times
+//! only hides behind one compare with `next_tick_ns`.
+
+mod checking;
+mod complete;
+mod filing;
+mod flushing;
+mod issue;
+mod report;
+mod ticks;
+
+use super::Note;
+use super::files::{FilePlan, FileTable, SharedFiles};
+use super::logs::LogSet;
+use super::pace::{DepthSearch, FlowShare, Pacing};
+use super::shared::Shared;
+use super::source::Source;
+use super::tally::{Depths, RunTimes};
+use super::trace::TraceWriter;
+use crate::buffer::IoBuf;
+use crate::clock::Clock;
+use crate::content::Filler;
+use crate::error::EngineError;
+use crate::gaps::WorkerGaps;
+use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
+use crate::recorder::Recorder;
+use crate::sys;
+use assay_model::load::report::{StreamReport, StreamState};
+use assay_model::load::{PerDirection, Stream};
+use assay_model::trial::CpuUse;
+pub(super) use checking::Checks;
+use flushing::Flushes;
+pub(super) use issue::Goal;
+use issue::{Next, Tags};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// The stop flag is looked at least this often.
+const MAX_TICK_NS: u64 = 100_000_000;
+
+/// Everything a worker is made of but its engine.
+pub(super) struct Parts<'a, C> {
+    pub(super) clock: C,
+    pub(super) stream: &'a Stream,
+    pub(super) plan: &'a FilePlan,
+    pub(super) shared_files: &'a SharedFiles,
+    pub(super) shared: &'a Shared,
+    pub(super) files: FileTable<'a>,
+    pub(super) source: Source,
+    /// Bytes of one pass.
+    pub(super) pass_bytes: u64,
+    pub(super) buffers: Vec<IoBuf>,
+    pub(super) filler: Filler,
+    pub(super) checks: Option<Checks>,
+    pub(super) pacing: Option<Pacing>,
+    pub(super) flow: Option<FlowShare>,
+    pub(super) logs: Option<LogSet>,
+    pub(super) trace: Option<TraceWriter>,
+    pub(super) gaps: WorkerGaps,
+}
+
+/// What a worker leaves behind.
+pub(super) struct Finished {
+    pub(super) report: StreamReport,
+    pub(super) logs: Option<LogSet>,
+    pub(super) notes: Vec<Note>,
+}
+
+/// What the stream does at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// The I/O that was asked for.
+    Work,
+    /// Reading back and checking all that was written.
+    Check,
+}
+
+/// Why the stream ends before its time.
+#[derive(Clone, Debug)]
+struct Failure {
+    errno: i32,
+    problem: String,
+}
+
+/// A stream on its engine.
+pub(super) struct Worker<'a, E, C> {
+    engine: E,
+    clock: C,
+    stream: &'a Stream,
+    plan: &'a FilePlan,
+    shared_files: &'a SharedFiles,
+    shared: &'a Shared,
+    files: FileTable<'a>,
+    /// Not all files are open at the same time.
+    few_open: bool,
+    source: Source,
+    pass_bytes: u64,
+    phase: Phase,
+    goal: Goal,
+    /// I/Os that may be in flight now.
+    depth: u32,
+    in_flight: u32,
+    free: Vec<IoBuf>,
+    tags: Tags,
+    /// Units to be queued again: given back by a full queue, or cut short.
+    again: Vec<IoUnit>,
+    /// Tags of units that were queued but not handed over, in that order.
+    uncommitted: Vec<u32>,
+    /// Something may stand in the way of the next I/O.
+    hindered: bool,
+    /// Somebody wants to know of each completion.
+    attentive: bool,
+    filler: Filler,
+    checks: Option<Checks>,
+    flushes: Flushes,
+    pacing: Option<Pacing>,
+    flow: Option<FlowShare>,
+    search: Option<DepthSearch>,
+    logs: Option<LogSet>,
+    trace: Option<TraceWriter>,
+    recorder: Recorder,
+    depths: Depths,
+    times: RunTimes,
+    /// Clock start of the measured time.
+    start_ns: u64,
+    ramp_end_ns: Option<u64>,
+    deadline_ns: u64,
+    next_tick_ns: u64,
+    /// Next end of an interval that a steady state is judged by.
+    steady_ns: Option<u64>,
+    /// No I/O is begun any more.
+    stopping: bool,
+    /// `runtime` ended the work.
+    timed_out: bool,
+    failure: Option<Failure>,
+    total_errors: u64,
+    mismatches: u64,
+    dropped: PerDirection<u64>,
+    /// What was moved before the recorder was last restarted.
+    moved_before: PerDirection<u64>,
+    cpu_before: CpuUse,
+    faults_before: sys::Faults,
+    started_unix_ms: u64,
+    notes: Vec<Note>,
+}
+
+impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
+    /// A worker whose clock does not run yet.
+    pub(super) fn new(engine: E, parts: Parts<'a, C>) -> Self {
+        let stream = parts.stream;
+        let start_ns = parts.clock.now();
+        let interval_ns = stream.stats.bw_interval.min(stream.stats.iops_interval).0;
+        let depth = stream.engine.iodepth;
+        let search =
+            (stream.pace.latency_target.as_ref()).map(|target| DepthSearch::new(target, depth));
+        let mut worker = Self {
+            engine,
+            clock: parts.clock,
+            stream,
+            plan: parts.plan,
+            shared_files: parts.shared_files,
+            shared: parts.shared,
+            few_open: parts.files.is_limited(),
+            files: parts.files,
+            source: parts.source,
+            pass_bytes: parts.pass_bytes,
+            phase: Phase::Work,
+            goal: Goal::default(),
+            depth: search.as_ref().map_or(depth, DepthSearch::depth),
+            in_flight: 0,
+            tags: Tags::new(parts.buffers.len()),
+            free: parts.buffers,
+            again: Vec::new(),
+            uncommitted: Vec::with_capacity(depth as usize),
+            hindered: false,
+            attentive: false,
+            filler: parts.filler,
+            checks: parts.checks,
+            flushes: Flushes::new(&stream.durability),
+            pacing: parts.pacing,
+            flow: parts.flow,
+            search,
+            logs: parts.logs,
+            trace: parts.trace,
+            recorder: Recorder::new(start_ns, interval_ns, E::ASYNCHRONOUS, parts.gaps),
+            depths: Depths::default(),
+            times: RunTimes::new(start_ns),
+            start_ns,
+            ramp_end_ns: None,
+            deadline_ns: u64::MAX,
+            next_tick_ns: 0,
+            steady_ns: None,
+            stopping: false,
+            timed_out: false,
+            failure: None,
+            total_errors: 0,
+            mismatches: 0,
+            dropped: PerDirection::default(),
+            moved_before: PerDirection::default(),
+            cpu_before: sys::thread_cpu_use(),
+            faults_before: sys::thread_faults(),
+            started_unix_ms: 0,
+            notes: Vec::new(),
+        };
+        worker.hindered = worker.can_be_hindered();
+        worker.attentive = worker.must_attend();
+        worker
+    }
+
+    /// Does the job.
+    pub(super) fn run(mut self) -> Finished {
+        if self.pacing.is_some() || self.flow.is_some() || self.source.is_replay() {
+            sys::exact_timers();
+        }
+        self.start_clock();
+        let outcome = self.loops();
+        if let Err(error) = outcome {
+            self.fail_with(&error);
+        }
+        self.conclude()
+    }
+
+    /// All loops of the job.
+    fn loops(&mut self) -> Result<(), EngineError> {
+        let mut number = 0;
+        loop {
+            if number > 0 {
+                self.reopen_files()?;
+            }
+            self.work()?;
+            self.check()?;
+            number += 1;
+            let more = self.stream.length.time_based || number < self.stream.length.loops;
+            if !more || self.stopping || self.timed_out {
+                return Ok(());
+            }
+            self.source.begin_again()?;
+        }
+    }
+
+    /// One pass of the I/O that was asked for, and the flush at its end.
+    fn work(&mut self) -> Result<(), EngineError> {
+        self.phase = Phase::Work;
+        self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
+        if self.checks.as_ref().is_some_and(Checks::only) {
+            self.pretend_to_write();
+            return Ok(());
+        }
+        self.enter(if self.ramp_end_ns.is_some() {
+            StreamState::Ramp
+        } else {
+            StreamState::Running
+        });
+        self.drive()?;
+        self.flush_at_end();
+        self.leave();
+        Ok(())
+    }
+
+    fn start_clock(&mut self) {
+        let start_ns = self.clock.now();
+        self.started_unix_ms = unix_ms();
+        let ramp_ns = self.stream.length.ramp_time.0;
+        self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns + ramp_ns);
+        self.recorder.restart(start_ns);
+        self.times = RunTimes::new(start_ns);
+        if let Some(pacing) = &mut self.pacing {
+            pacing.restart(start_ns);
+        }
+        if let Some(logs) = &mut self.logs {
+            logs.begin();
+        }
+        self.cpu_before = sys::thread_cpu_use();
+        self.faults_before = sys::thread_faults();
+        self.begin_measuring(start_ns);
+    }
+
+    fn enter(&mut self, state: StreamState) {
+        let now_ns = self.clock.now();
+        self.times.begin_phase(now_ns, self.recorder.ios());
+        self.shared.set_state(state);
+    }
+
+    fn leave(&mut self) {
+        let now_ns = self.clock.now();
+        self.times.end_phase(now_ns, self.recorder.ios());
+    }
+
+    /// Until nothing is left to begin in this phase and nothing is in flight.
+    fn drive(&mut self) -> Result<(), EngineError> {
+        let mut done = Vec::with_capacity(self.depth as usize);
+        loop {
+            let next = self.fill()?;
+            if self.in_flight == 0 {
+                match next {
+                    Starved::Over => return Ok(()),
+                    Starved::Until(due_ns) => self.rest(due_ns),
+                    // What stands in the way is checked by other threads.
+                    Starved::Blocked => self.await_checks(),
+                }
+                continue;
+            }
+            self.take_back(next, &mut done)?;
+        }
+    }
+
+    /// Waits for completions, as many as the job says, and handles them.
+    fn take_back(&mut self, next: Starved, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        let options = &self.stream.engine;
+        // A full queue is drained to its low mark before more is queued.
+        let enough = match self.in_flight >= self.depth {
+            true => options.iodepth_low.clamp(1, self.depth),
+            false => self.depth,
+        };
+        let least = options.batch_complete_min.max(1);
+        loop {
+            let timeout_ns = match next {
+                Starved::Until(due_ns) => Some(due_ns.saturating_sub(self.clock.now())),
+                Starved::Over | Starved::Blocked => None,
+            };
+            self.engine
+                .reap(least.min(self.in_flight), timeout_ns, done)?;
+            let now_ns = self.clock.now();
+            self.depths.completed(done.len());
+            let timed_out = done.is_empty();
+            for completion in done.drain(..) {
+                self.in_flight -= 1;
+                self.complete(completion, now_ns);
+            }
+            if self.in_flight <= enough || timed_out {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Queues I/Os until the depth is reached or there is nothing to queue now.
+    #[inline]
+    fn fill(&mut self) -> Result<Starved, EngineError> {
+        let mut starved = Starved::Blocked;
+        while self.in_flight < self.depth {
+            let mut unit = match self.next_unit() {
+                Next::Unit(unit) => unit,
+                Next::Over => {
+                    starved = Starved::Over;
+                    break;
+                }
+                Next::NotBefore(due_ns) => {
+                    starved = Starved::Until(due_ns);
+                    break;
+                }
+                Next::Blocked => break,
+            };
+            let now_ns = self.clock.now();
+            if unit.moved == 0 {
+                unit.submitted_ns = now_ns;
+            }
+            if !self.queue(unit)? {
+                break;
+            }
+        }
+        self.commit()?;
+        Ok(starved)
+    }
+
+    /// Hands an I/O to the engine; false when its queue is full.
+    #[inline]
+    fn queue(&mut self, unit: IoUnit) -> Result<bool, EngineError> {
+        let (tag, number) = (unit.tag, unit.file);
+        let Some(file) = self.files.get(number) else {
+            return Err(self.lost_file(number));
+        };
+        match self.engine.queue(file, unit) {
+            QueueStatus::Completed(completion) => {
+                let now_ns = self.clock.now();
+                self.complete(completion, now_ns);
+            }
+            QueueStatus::Queued => {
+                self.in_flight += 1;
+                self.depths.queued(self.in_flight);
+                self.uncommitted.push(tag);
+                if self.uncommitted.len() >= self.stream.engine.batch as usize {
+                    self.commit()?;
+                }
+            }
+            QueueStatus::Busy(unit) => {
+                self.again.push(unit);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn commit(&mut self) -> Result<(), EngineError> {
+        if self.uncommitted.is_empty() {
+            return Ok(());
+        }
+        let taken = self.engine.commit()?.min(self.uncommitted.len());
+        if taken == 0 {
+            return Ok(());
+        }
+        let now_ns = self.clock.now();
+        self.depths.submitted(taken);
+        // What the kernel did not take goes on waiting.
+        for tag in self.uncommitted.drain(..taken) {
+            self.tags.issued(tag, now_ns);
+        }
+        Ok(())
+    }
+
+    /// Waits while nothing is in flight and nothing may go yet.
+    fn rest(&mut self, due_ns: u64) {
+        let now_ns = self.clock.now();
+        let until_ns = due_ns.min(self.next_tick_ns);
+        self.clock.sleep(until_ns.saturating_sub(now_ns));
+        self.tick_if_due();
+    }
+
+    #[cold]
+    fn lost_file(&self, number: u32) -> EngineError {
+        EngineError::Job {
+            job: self.stream.name.clone(),
+            problem: format!("file number {number} is not open"),
+        }
+    }
+}
+
+/// Why no more I/O was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Starved {
+    /// This phase has no more.
+    Over,
+    /// The pace allows none before that time.
+    Until(u64),
+    /// Something must come back first.
+    Blocked,
+}
+
+fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
+}

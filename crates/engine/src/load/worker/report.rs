@@ -1,0 +1,119 @@
+//! What a stream leaves behind.
+
+use super::{Finished, Worker};
+use crate::clock::Clock;
+use crate::io::IoEngine;
+use crate::load::Note;
+use crate::load::tally::Depths;
+use crate::sys;
+use assay_model::load::PerDirection;
+use assay_model::load::report::{
+    DepthUse, DirectionReport, LatencyTargetReached, StreamReport, StreamState,
+};
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// The stream has nothing more to do.
+    pub(super) fn conclude(mut self) -> Finished {
+        self.recorder.end_series(self.clock.now());
+        self.await_checks();
+        self.save_state();
+        self.close_files();
+        if self.stream.files.unlink
+            && let Err(error) = self.files.remove_files()
+        {
+            self.fail_with(&error);
+        }
+        let now_ns = self.clock.now();
+        self.recorder.end(now_ns);
+        if let Some(logs) = &mut self.logs {
+            logs.finish(now_ns.saturating_sub(self.start_ns));
+        }
+        if let Some(trace) = self.trace.take()
+            && let Err(error) = trace.finish()
+        {
+            self.fail_with(&error);
+        }
+        if let Some(failure) = &self.failure {
+            self.notes.push(Note::Error(format!(
+                "{}: {}",
+                self.stream.name, failure.problem
+            )));
+        }
+        let report = self.report_now(now_ns);
+        self.publish(now_ns);
+        let failed = self.failure.is_some();
+        self.shared.set_state(if failed {
+            StreamState::Failed
+        } else {
+            StreamState::Done
+        });
+        Finished {
+            report,
+            logs: self.logs,
+            notes: self.notes,
+        }
+    }
+
+    /// How the stream stands.
+    pub(super) fn report_now(&mut self, now_ns: u64) -> StreamReport {
+        let bytes = self.recorder.bytes();
+        let faults = sys::thread_faults();
+        let ramping = self.ramp_end_ns.is_some();
+        StreamReport {
+            tid: u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0),
+            started: true,
+            started_unix_ms: self.started_unix_ms,
+            errno: self.failure.as_ref().map_or(0, |failure| failure.errno),
+            total_errors: self.total_errors,
+            problem: self.failure.as_ref().map(|f| f.problem.clone()),
+            data_mismatches: self.mismatches,
+            runtime_ns: now_ns.saturating_sub(self.start_ns),
+            elapsed_ns: 0,
+            directions: if ramping {
+                PerDirection::default()
+            } else {
+                self.directions(now_ns)
+            },
+            moved_bytes: PerDirection::from_fn(|ddir| self.moved_before[ddir] + bytes[ddir]),
+            sync: self.recorder.flushes(),
+            series: self.recorder.series().clone(),
+            longest_gap: None,
+            errors: self.recorder.errors().clone(),
+            cpu: sys::thread_cpu_use().since(self.cpu_before),
+            major_faults: faults.major.saturating_sub(self.faults_before.major),
+            minor_faults: faults.minor.saturating_sub(self.faults_before.minor),
+            depths: self.depths_used(),
+            latency_target: self.search.as_ref().map(|search| LatencyTargetReached {
+                depth: search.found(),
+            }),
+            steady_state: None,
+            files: self.plan.sizes(),
+        }
+    }
+
+    fn directions(&self, now_ns: u64) -> PerDirection<DirectionReport> {
+        let runtimes = self.times.until(now_ns, self.recorder.ios());
+        let (ios, bytes) = (self.recorder.ios(), self.recorder.bytes());
+        PerDirection::from_fn(|ddir| {
+            let recorded = &self.recorder.directions()[ddir];
+            DirectionReport {
+                ios: ios[ddir],
+                bytes: bytes[ddir],
+                short_ios: recorded.short_ios(),
+                dropped_ios: self.dropped[ddir],
+                runtime_ns: runtimes[ddir],
+                submission: recorded.submission(),
+                completion: recorded.completion(),
+                total: recorded.total(),
+            }
+        })
+    }
+
+    fn depths_used(&self) -> DepthUse {
+        if E::ASYNCHRONOUS {
+            return self.depths.totals();
+        }
+        let ios = self.recorder.ios();
+        Depths::of_synchronous(ios.iter().map(|(_, count)| *count).sum())
+    }
+}

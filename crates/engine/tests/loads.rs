@@ -1,0 +1,195 @@
+//! Loads on the real kernel: several streams, their files, their checks.
+
+use assay_engine::load::{Controls, LoadObserver, Note, run};
+use assay_model::job::EngineKind;
+use assay_model::load::blocks::BlockSizes;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::load::{Extent, Load, PerDirection, Stream};
+use assay_model::units::Nanos;
+use std::path::{Path, PathBuf};
+
+const MIB: u64 = 1 << 20;
+
+#[derive(Default)]
+struct Listener {
+    notes: Vec<Note>,
+    waves: Vec<(u32, bool)>,
+    interims: Vec<LoadReport>,
+}
+
+impl LoadObserver for Listener {
+    fn note(&mut self, note: &Note) {
+        self.notes.push(note.clone());
+    }
+    fn wave_starts(&mut self, wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
+        self.waves.push((wave, true));
+    }
+    fn wave_ended(&mut self, wave: u32) {
+        self.waves.push((wave, false));
+    }
+    fn progress(&mut self, _progress: &LoadProgress) {}
+    fn interim(&mut self, report: LoadReport) {
+        self.interims.push(report);
+    }
+}
+
+fn go(streams: Vec<Stream>) -> (LoadReport, Listener) {
+    let load = Load {
+        streams,
+        destroy_data: true,
+        ..Load::default()
+    };
+    let mut listener = Listener::default();
+    let report = run(&load, &Controls::default(), &mut listener);
+    (report, listener)
+}
+
+fn stream(folder: &Path, file: &str, size: u64) -> Stream {
+    let mut stream = Stream::new("t");
+    stream.files.paths = vec![folder.join(file)];
+    stream.region.size = Some(Extent::Bytes(size));
+    stream
+}
+
+fn engines() -> Vec<EngineKind> {
+    let all = [
+        EngineKind::Psync,
+        EngineKind::Sync,
+        EngineKind::Pvsync,
+        EngineKind::Pvsync2,
+        EngineKind::Vsync,
+        EngineKind::Mmap,
+        EngineKind::Libaio,
+        EngineKind::IoUring,
+        EngineKind::Posixaio,
+    ];
+    all.into_iter()
+        .filter(|&kind| match assay_engine::usable(kind) {
+            Ok(()) => true,
+            Err(why) => {
+                eprintln!("skipped: {why}");
+                false
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn each_engine_reads_every_block_once() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in engines() {
+        let mut job = stream(folder.path(), "data", MIB);
+        job.blocks.rw.random = true;
+        job.engine.kind = kind;
+        job.engine.iodepth = 8;
+        let (report, listener) = go(vec![job]);
+        let stream = &report.streams[0];
+        assert_eq!(stream.errno, 0, "{kind}: {:?}", listener.notes);
+        let read = &stream.directions.read;
+        assert_eq!((read.ios, read.bytes), (256, MIB), "{kind}");
+        assert_eq!(read.completion.count, 256, "{kind}");
+        assert!(read.runtime_ns > 0);
+        if kind.is_asynchronous() {
+            let total = read.total.as_ref().unwrap();
+            let parts = read.submission.sum_ns + read.completion.sum_ns;
+            assert_eq!(total.sum_ns, parts, "{kind}: slat + clat = lat");
+        }
+    }
+}
+
+#[test]
+fn what_was_written_is_read_back_and_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    for kind in engines() {
+        let mut job = stream(folder.path(), "data", MIB);
+        job.blocks.rw.read = false;
+        job.blocks.rw.write = true;
+        job.blocks.rw.random = true;
+        job.engine.kind = kind;
+        job.engine.iodepth = 8;
+        job.verify = Some(Verify {
+            backlog: 10,
+            ..Verify::new(VerifyKind::Md5)
+        });
+        let (report, listener) = go(vec![job]);
+        let stream = &report.streams[0];
+        assert_eq!(stream.errno, 0, "{kind}: {:?}", listener.notes);
+        assert_eq!(stream.directions.write.bytes, MIB, "{kind}");
+        assert_eq!(stream.directions.read.bytes, MIB, "{kind}");
+    }
+}
+
+#[test]
+fn a_changed_byte_is_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = stream(folder.path(), "data", MIB);
+    job.blocks.rw.read = false;
+    job.blocks.rw.write = true;
+    job.verify = Some(Verify {
+        read_back: false,
+        ..Verify::new(VerifyKind::Crc32c)
+    });
+    let (report, _) = go(vec![job.clone()]);
+    assert_eq!(report.streams[0].errno, 0);
+    let path = folder.path().join("data");
+    let mut data = std::fs::read(&path).unwrap();
+    data[500_000] ^= 1;
+    std::fs::write(&path, data).unwrap();
+    job.blocks.rw.read = true;
+    job.blocks.rw.write = false;
+    let (report, listener) = go(vec![job]);
+    assert_eq!(report.streams[0].data_mismatches, 1);
+    assert_ne!(report.streams[0].errno, 0);
+    assert!(
+        listener
+            .notes
+            .iter()
+            .any(|note| matches!(note, Note::Error(text) if text.contains("499712"))),
+        "{:?}",
+        listener.notes
+    );
+}
+
+#[test]
+fn waves_come_one_after_the_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut streams: Vec<Stream> = (0..4)
+        .map(|number| {
+            let mut stream = stream(folder.path(), &format!("{number}"), MIB);
+            stream.number = number + 1;
+            stream.wave = number / 2;
+            stream.report = number;
+            stream
+        })
+        .collect();
+    streams[3].blocks.sizes = PerDirection::all(BlockSizes {
+        min: 512,
+        max: 4096,
+        ..BlockSizes::default()
+    });
+    let (report, listener) = go(streams);
+    assert_eq!(
+        listener.waves,
+        [(0, true), (0, false), (1, true), (1, false)]
+    );
+    for stream in &report.streams {
+        assert_eq!(stream.errno, 0, "{:?}", listener.notes);
+        assert_eq!(stream.directions.read.bytes, MIB);
+    }
+}
+
+#[test]
+fn time_and_ramp_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut job = stream(folder.path(), "data", MIB);
+    job.length.time_based = true;
+    job.length.runtime = Some(Nanos::millis(300));
+    job.length.ramp_time = Nanos::millis(100);
+    let (report, listener) = go(vec![job]);
+    let stream = &report.streams[0];
+    assert_eq!(stream.errno, 0, "{:?}", listener.notes);
+    let run_ms = stream.runtime_ns / 1_000_000;
+    assert!((300..2000).contains(&run_ms), "{run_ms}");
+    assert!(stream.moved_bytes.read > stream.directions.read.bytes);
+}
