@@ -108,7 +108,11 @@ pub struct RunArgs {
 #[derive(Args, Debug)]
 pub struct FioArgs {
     /// Options, job options and job files of fio.
-    #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
     pub words: Vec<OsString>,
 }
 

@@ -6,6 +6,7 @@ mod records;
 use crate::args::RunArgs;
 use crate::exit::Failure;
 use crate::fio::machine::Machine;
+use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::loads::{self, Listener};
@@ -31,7 +32,9 @@ use std::process::ExitCode;
 
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let load = read(&args.file)?;
+    let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
+    warn(&invocation.warnings, false)?;
+    let load = invocation.load;
     let entries = entries(&load);
     if entries.is_empty() {
         return Err(Failure::usage(format!(
@@ -62,11 +65,6 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     };
     let ending = runner.run(&mut host).unwrap_or_else(Ending::of_failure);
     runner.close(ending, args.json)
-}
-
-/// The load of a job file.
-fn read(file: &Path) -> Result<Load, Failure> {
-    todo_parse(file)
 }
 
 /// The first file or device of a load, or the folder that it will be in.
