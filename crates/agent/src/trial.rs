@@ -64,6 +64,7 @@ impl Bench<'_> {
                 outcome,
                 measured: attempt.result.ok(),
                 evidence: attempt.evidence,
+                wave: None,
             },
             fatal,
         }

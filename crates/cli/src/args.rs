@@ -2,6 +2,7 @@
 
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXIT_CODES: &str = "\
@@ -24,6 +25,11 @@ pub struct Cli {
 pub enum Command {
     /// What is this storage, how fast is it really, and can I believe it?
     Qualify(QualifyArgs),
+    /// Runs a job file of fio several times, and keeps the trials.
+    Run(RunArgs),
+    /// Runs as fio: its job files, its options, its outputs (assay fio --help).
+    #[command(disable_help_flag = true)]
+    Fio(FioArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -79,6 +85,35 @@ pub struct QualifyArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+}
+
+/// `assay run`.
+#[derive(Args, Debug)]
+#[command(after_help = EXIT_CODES)]
+pub struct RunArgs {
+    /// A job file of fio.
+    pub file: PathBuf,
+    /// How often it is repeated.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: u32,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// `assay fio`. Its words are fio's, and are read as fio reads them: they never
+/// come here (see `main`).
+#[derive(Args, Debug)]
+pub struct FioArgs {
+    /// Options, job options and job files of fio.
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<OsString>,
 }
 
 fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {

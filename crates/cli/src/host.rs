@@ -93,9 +93,7 @@ impl Host {
     /// [heard](Host::hear).
     pub fn run_load(&self, load: &Load) -> Result<(), Failure> {
         let load = Box::new(load.clone());
-        self.requests
-            .send(&ToAgent::RunLoad { load })
-            .map_err(lost)
+        self.requests.send(&ToAgent::RunLoad { load }).map_err(lost)
     }
 
     /// Tells the agent that a trial is safely stored.

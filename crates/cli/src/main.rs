@@ -2,12 +2,15 @@
 
 mod args;
 mod exit;
+mod fio;
 mod host;
 mod interrupt;
+mod loads;
 mod output;
 mod owner;
 mod progress;
 mod qualify;
+mod run;
 mod runs;
 mod stored;
 mod usage;
@@ -15,6 +18,8 @@ mod usage;
 use args::Command;
 use assay_target::Local;
 use exit::Failure;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -25,16 +30,33 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode, Failure> {
-    let Some(args) = usage::parse(std::env::args_os())? else {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if let Some(words) = words_of_fio(&words) {
+        return fio::run(words, &mut Local);
+    }
+    let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Run(args) => run::run(&args, &mut Local),
+        Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
         Command::Agent => serve_host(),
     }
+}
+
+/// What follows `assay fio`, or the name of a link that is called `fio`: fio's
+/// own words, which no other parser may see.
+fn words_of_fio(words: &[OsString]) -> Option<&[OsString]> {
+    let (program, rest) = words.split_first()?;
+    if Path::new(program).file_name() == Some(OsStr::new("fio")) {
+        return Some(rest);
+    }
+    let (command, rest) = rest.split_first()?;
+    (command == "fio").then_some(rest)
 }
 
 /// The hidden command that the local target starts.

@@ -10,9 +10,9 @@ use assay_model::plan::Plan;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_stats::derive;
-use brief::in_brief;
+pub use brief::in_brief;
 use forecast::Forecast;
-use live::Voice;
+pub use live::Voice;
 use std::time::Instant;
 
 /// Shows how a run goes.

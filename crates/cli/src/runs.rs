@@ -77,7 +77,11 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
 }
 
 /// The exit code: what stopped the run, or whether a trial failed.
-pub fn conclude(run: &Run, failure: Option<Failure>, signal: Option<u8>) -> Result<ExitCode, Failure> {
+pub fn conclude(
+    run: &Run,
+    failure: Option<Failure>,
+    signal: Option<u8>,
+) -> Result<ExitCode, Failure> {
     if let Some(failure) = failure {
         return Err(failure);
     }

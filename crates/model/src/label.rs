@@ -134,6 +134,9 @@ pub struct Judgement {
 #[must_use]
 pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
     let measured = trial.measured.as_ref()?;
+    if let Some(wave) = &trial.wave {
+        return load::judge_members(wave);
+    }
     let evidence = trial.evidence.as_ref()?;
     let case = Case {
         job: &trial.job,

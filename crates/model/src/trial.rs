@@ -3,6 +3,7 @@
 use crate::evidence::Evidence;
 use crate::job::{Direction, Job};
 use crate::latency::LatencyRecord;
+use crate::load::report::WaveRecord;
 use serde::{Deserialize, Serialize};
 
 /// How a trial ended.
@@ -59,6 +60,9 @@ pub struct TrialRecord {
     pub measured: Option<Measurement>,
     /// What the kernel said; `None` when it did not start.
     pub evidence: Option<Evidence>,
+    /// For a job of a load: all that ran beside it, by which it is then judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wave: Option<Box<WaveRecord>>,
 }
 
 /// Raw results of the measured time, all workers together.

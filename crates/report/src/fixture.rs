@@ -184,6 +184,7 @@ fn trial(shape: &Shape, slot: Slot, position: u32) -> TrialRecord {
         outcome: Outcome::Completed,
         measured: None,
         evidence: None,
+        wave: None,
     };
     if matches!(shape.special, Special::Skipped) {
         return TrialRecord {

@@ -202,6 +202,7 @@ mod tests {
             outcome: Outcome::Completed,
             measured,
             evidence: None,
+            wave: None,
         }
     }
 

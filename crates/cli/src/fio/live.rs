@@ -52,7 +52,10 @@ impl<'a> LiveLine<'a> {
             return;
         };
         let now = Instant::now();
-        if shown.drawn.is_some_and(|drawn| now - drawn < shown.interval) {
+        if shown
+            .drawn
+            .is_some_and(|drawn| now - drawn < shown.interval)
+        {
             return;
         }
         self.eta.update(progress);

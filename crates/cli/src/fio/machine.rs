@@ -1,7 +1,7 @@
 //! What a job file may ask about this machine.
 
 use crate::runs::random;
-use assay_dialects::fio::environment::Environment;
+use assay_dialects::fio::Environment;
 use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
@@ -29,7 +29,9 @@ impl Environment for Machine {
             let number = name.strip_prefix("cpu");
             number.is_some_and(|number| number.parse::<u32>().is_ok())
         };
-        let folder = fs::read_dir("/sys/devices/system/cpu").into_iter().flatten();
+        let folder = fs::read_dir("/sys/devices/system/cpu")
+            .into_iter()
+            .flatten();
         let names = folder.filter_map(|entry| Some(entry.ok()?.file_name()));
         let seen = names.filter(|name| name.to_str().is_some_and(is_cpu));
         match u32::try_from(seen.count()) {

@@ -9,25 +9,13 @@ use crate::runs::unix_ms;
 use assay_dialects::fio::output::{
     JobText, Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
 };
+use assay_dialects::fio::{Formats, VERSION};
 use assay_model::label::judge_load;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::wire::{LoadNote, NoteWeight};
 use jiff::Zoned;
 use std::io;
-
-/// Which formats are written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Formats {
-    /// For people.
-    pub normal: bool,
-    /// One line per job.
-    pub terse: Option<TerseVersion>,
-    /// JSON.
-    pub json: bool,
-    /// With the bins of latencies.
-    pub json_bins: bool,
-}
 
 /// What is written besides the results themselves.
 #[derive(Clone, Copy)]
@@ -36,8 +24,6 @@ pub struct Words<'a> {
     pub jobs: &'a [JobText],
     /// Options of the global sections.
     pub global: &'a [(String, String)],
-    /// Version string.
-    pub version: &'a str,
 }
 
 /// Writes results as they come.
@@ -48,6 +34,8 @@ pub struct Results<'a> {
     pub words: Words<'a>,
     /// How.
     pub formats: Formats,
+    /// Version of the terse format, where that is one of them.
+    pub terse: Option<TerseVersion>,
     /// Where.
     pub sink: Sink,
     /// What is shown meanwhile.
@@ -60,7 +48,7 @@ impl Results<'_> {
         if !self.formats.normal {
             return Ok(());
         }
-        self.write(|this, text| opening(this.load, this.words.version, text))
+        self.write(|this, text| opening(this.load, VERSION, text))
     }
 
     /// The results, in fio's order of formats.
@@ -74,7 +62,7 @@ impl Results<'_> {
             jobs: self.words.jobs,
             global_options: self.words.global,
             judgements: &judgements,
-            version: self.words.version,
+            version: VERSION,
             timestamp_ms: unix_ms(),
             time_text: now.strftime("%a %b %e %H:%M:%S %Y").to_string(),
             eta_s: if report.interim {
@@ -83,13 +71,13 @@ impl Results<'_> {
                 0
             },
         };
-        let formats = self.formats;
+        let (formats, terse) = (self.formats, self.terse);
         self.write(|_, text| {
-            if let Some(version) = formats.terse {
+            if let Some(version) = terse {
                 write_terse(&shown, version, text)?;
             }
             if formats.json {
-                write_json(&shown, formats.json_bins, text)?;
+                write_json(&shown, formats.json_plus, text)?;
             }
             if formats.normal {
                 write_normal(&shown, text)?;

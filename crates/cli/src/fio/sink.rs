@@ -38,9 +38,9 @@ impl Sink {
     pub fn write(&mut self, text: &[u8]) -> Result<(), Failure> {
         match self {
             Self::Stdout => print(|out| out.write_all(text)),
-            Self::File { file, path } => file
-                .write_all(text)
-                .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display()))),
+            Self::File { file, path } => file.write_all(text).map_err(|error| {
+                Failure::failed(format!("cannot write {}: {error}", path.display()))
+            }),
         }
     }
 

@@ -1,3 +1,175 @@
 //! fio's job files, command line and outputs.
+//!
+//! [`parse`] reads a command line with the job files it names, and
+//! [`parse_job_file`] a single job file. Both make a [`Load`] of them, without
+//! touching the machine but through an [`Environment`].
 
+mod build;
+mod command_line;
+mod environment;
+mod error;
+mod flags;
+mod help;
+mod ini;
+mod job;
+mod names;
+mod options;
 pub mod output;
+mod output_options;
+mod resolve;
+mod show;
+mod substitute;
+mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use environment::Environment;
+pub use error::{FioError, Place};
+pub use help::compat_table;
+pub use output_options::{Eta, Formats, OutputOptions};
+
+use assay_model::load::Load;
+use build::Builder;
+use command_line::Arguments;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What `--version` prints and the JSON carries: a version of fio, because
+/// programs made for fio look at it, with assay's own behind it.
+pub const VERSION: &str = concat!("fio-3.36-assay-", env!("CARGO_PKG_VERSION"));
+
+/// Most jobs without `--max-jobs`; fio's limit.
+const MOST_JOBS: u64 = 4096;
+
+/// What a command line asks for.
+#[derive(Debug)]
+pub enum Command {
+    /// Jobs to run.
+    Run(Box<Invocation>),
+    /// Text to print: help, version, a command line.
+    Print(String),
+    /// The jobs were to be checked only, and are right.
+    ParsedOnly {
+        /// What the user should know.
+        warnings: Vec<String>,
+    },
+}
+
+/// Jobs to run, and how to report them.
+#[derive(Debug)]
+pub struct Invocation {
+    /// The jobs. `destroy_data` is left to the caller.
+    pub load: Load,
+    /// The options of each stream, in the load's order.
+    pub jobs: Vec<JobText>,
+    /// The options of global sections, as written (the last file's).
+    pub global_options: Vec<(String, Option<String>)>,
+    /// How and where results are written.
+    pub output: OutputOptions,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Warnings are errors (`--warnings-fatal`).
+    pub warnings_fatal: bool,
+}
+
+/// The options of a job as written, without those that are global.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct JobText {
+    /// First name of each option, and its value; `None`: none was written.
+    pub options: Vec<(String, Option<String>)>,
+}
+
+/// Reads a command line, without the program's name.
+///
+/// # Errors
+///
+/// If a flag, an option or a value is unknown or not supported, options
+/// contradict each other, a job file cannot be read, or there is no job.
+pub fn parse(args: &[OsString], env: &dyn Environment) -> Result<Command, FioError> {
+    match command_line::parse(args)? {
+        Ok(arguments) => run(arguments, env),
+        Err(command) => Ok(command),
+    }
+}
+
+/// Reads one job file, as `assay run` does.
+///
+/// # Errors
+///
+/// As [`parse`].
+pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, FioError> {
+    let arguments = Arguments {
+        files: vec![path.to_owned()],
+        ..Arguments::default()
+    };
+    let dry = arguments.parse_only;
+    let builder = read_all(&arguments, env, dry)?;
+    invocation(builder, arguments, env)
+}
+
+fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError> {
+    if arguments.show_command {
+        return show::command_lines(&arguments, env).map(Command::Print);
+    }
+    let builder = read_all(&arguments, env, arguments.parse_only)?;
+    if arguments.parse_only {
+        let mut warnings = arguments.notes;
+        warnings.extend(builder.warnings);
+        return Ok(Command::ParsedOnly { warnings });
+    }
+    invocation(builder, arguments, env).map(|invocation| Command::Run(Box::new(invocation)))
+}
+
+/// Jobs of the command line come first, then those of the files.
+fn read_all<'a>(
+    arguments: &Arguments,
+    env: &'a dyn Environment,
+    dry: bool,
+) -> Result<Builder<'a>, FioError> {
+    let most = arguments.most_jobs.unwrap_or(MOST_JOBS);
+    let mut builder = Builder::new(env, most, arguments.readonly, dry);
+    let written = arguments.sections.iter();
+    for section in written.filter(|section| arguments.wants(&section.name)) {
+        let place = Place::command_line();
+        builder.options(&section.name, &place, section.entries.clone())?;
+    }
+    for (number, file) in arguments.files.iter().enumerate() {
+        if number > 0 {
+            builder.next_file();
+        }
+        let wanted = |name: &str| arguments.wants(name);
+        ini::read(file, env, &wanted, &mut |section| builder.section(section))?;
+    }
+    builder.finish();
+    Ok(builder)
+}
+
+fn invocation(
+    builder: Builder<'_>,
+    arguments: Arguments,
+    env: &dyn Environment,
+) -> Result<Invocation, FioError> {
+    if builder.streams.is_empty() {
+        return Err(FioError::usage(
+            "there is no job: give a job file, or begin one with --name=…",
+        ));
+    }
+    let mut warnings = arguments.notes;
+    warnings.extend(builder.warnings);
+    Ok(Invocation {
+        load: Load {
+            streams: builder.streams,
+            readonly: arguments.readonly,
+            destroy_data: false,
+            aux_path: arguments.aux_path,
+            status_interval: arguments.status_interval,
+            entropy: env.entropy(),
+        },
+        jobs: builder.texts,
+        global_options: builder.global.texts,
+        output: arguments.output,
+        warnings,
+        warnings_fatal: arguments.warnings_fatal,
+    })
+}

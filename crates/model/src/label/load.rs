@@ -13,7 +13,7 @@ mod tests;
 mod ways;
 
 use super::{DirectionEvidence, Judgement, Measured, witness};
-use crate::load::report::{LoadReport, StreamReport};
+use crate::load::report::{LoadReport, StreamReport, WaveRecord};
 use crate::load::{Ddir, Load, Stream};
 use group::Group;
 
@@ -64,4 +64,35 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
         foreign: None,
     };
     (judgement.read.is_some() || judgement.write.is_some()).then_some(judgement)
+}
+
+/// Judges the streams of a wave that make up one trial, together.
+pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
+    let all = judge_load(&wave.load, &wave.report);
+    let members = wave.members.iter();
+    let judged: Vec<&Judgement> = members
+        .filter_map(|&index| all.get(usize::try_from(index).ok()?)?.as_ref())
+        .collect();
+    Some(Judgement {
+        read: as_one(judged.iter().filter_map(|j| j.read.as_ref())),
+        write: as_one(judged.iter().filter_map(|j| j.write.as_ref())),
+        foreign: judged.first()?.foreign.clone(),
+    })
+}
+
+/// Several streams in one direction; what they say only when it is the same.
+fn as_one<'a>(
+    mut parts: impl Iterator<Item = &'a DirectionEvidence>,
+) -> Option<DirectionEvidence> {
+    let mut one = parts.next()?.clone();
+    for part in parts {
+        one.job_bytes = one.job_bytes.saturating_add(part.job_bytes);
+        if part.measured != one.measured {
+            let why = "the copies of this job did not all measure the same";
+            one.measured = Measured::unknown(why);
+            one.because = why.to_owned();
+            one.device_share = None;
+        }
+    }
+    Some(one)
 }

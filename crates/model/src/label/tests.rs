@@ -47,6 +47,7 @@ impl Trial {
             seed: 1,
             outcome: Outcome::Completed,
             measured: Some(measured),
+            wave: None,
             evidence: Some(Evidence {
                 storage: Storage {
                     path: "/mnt".into(),

@@ -1,7 +1,7 @@
 //! What came of a load: raw counters of every stream, and evidence of every
 //! wave.
 
-use super::PerDirection;
+use super::{Load, PerDirection};
 use super::stats::SteadyCriterion;
 use crate::evidence::Evidence;
 use crate::latency::LatencyRecord;
@@ -35,6 +35,17 @@ pub struct WaveEvidence {
     pub streams: Vec<u32>,
     /// The evidence.
     pub evidence: Evidence,
+}
+
+/// The wave of a load that a trial was part of, without what only reports need.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WaveRecord {
+    /// The streams of the wave.
+    pub load: Load,
+    /// What came of them; without series and latencies.
+    pub report: LoadReport,
+    /// Which of the streams are the trial's.
+    pub members: Vec<u32>,
 }
 
 /// What became of a stream.

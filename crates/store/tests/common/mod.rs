@@ -120,6 +120,7 @@ pub fn trial(position: u32) -> TrialRecord {
         },
         measured: Some(measured),
         evidence: Some(evidence()),
+        wave: None,
     }
 }
 

@@ -381,3 +381,22 @@ fn maps_are_never_direct() {
     wave.wrote(MOVED, 0);
     assert_eq!(wave.labels(Ddir::Write), ["page-cache"]);
 }
+
+#[test]
+fn a_trial_of_several_streams_says_what_all_of_them_say() {
+    let mut wave = Wave::new();
+    wave.stream("r", Ddir::Read, MOVED);
+    wave.stream("r", Ddir::Read, MOVED);
+    wave.stream("small", Ddir::Read, MIB).read(2 * MOVED);
+    let record = |members: &[u32]| WaveRecord {
+        load: wave.load.clone(),
+        report: wave.report.clone(),
+        members: members.to_vec(),
+    };
+    let read = |members: &[u32]| judge_members(&record(members)).unwrap().read.unwrap();
+    let both = read(&[0, 1]);
+    assert_eq!(both.measured, Measured::Device);
+    assert_eq!(both.job_bytes, 2 * MOVED);
+    assert_eq!(read(&[0, 2]).measured.label(), "unknown");
+    assert_eq!(judge_members(&record(&[])), None);
+}

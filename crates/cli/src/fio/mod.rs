@@ -1,0 +1,155 @@
+//! `assay fio ARGS`, or any name of the program that is `fio`: fio's job files,
+//! command line and outputs on assay's engine.
+
+mod live;
+pub mod machine;
+mod results;
+mod sink;
+mod verdict;
+
+use crate::exit::{DONE, Failure};
+use crate::host::Host;
+use crate::interrupt::{Interrupt, on_report_request};
+use crate::loads;
+use crate::output::{print, prints_to_terminal, say};
+use assay_dialects::fio::output::{JobText, TerseVersion};
+use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
+use assay_model::units::Nanos;
+use assay_model::wire::ToAgent;
+use assay_target::Target;
+use live::LiveLine;
+use machine::Machine;
+use results::{Results, Words};
+use sink::Sink;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Does what a command line of fio asks for; `words` are without the program's
+/// name.
+pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    match fio::parse(words, &Machine).map_err(of_fio)? {
+        Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
+        Command::ParsedOnly { warnings } => warn(&warnings, false).map(|()| DONE),
+        Command::Run(invocation) => {
+            warn(&invocation.warnings, invocation.warnings_fatal)?;
+            run_jobs(&invocation, target)
+        }
+    }
+}
+
+/// What is wrong with a job file or a command line is the user's to mend.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+pub fn of_fio(error: FioError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// Says warnings on standard error, where no reader of results sees them.
+pub fn warn(warnings: &[String], fatal: bool) -> Result<(), Failure> {
+    for warning in warnings {
+        say(&format!("assay: warning: {warning}"));
+    }
+    if fatal && !warnings.is_empty() {
+        return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
+    }
+    Ok(())
+}
+
+fn run_jobs(invocation: &Invocation, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let load = &invocation.load;
+    let jobs: Vec<JobText> = invocation.jobs.iter().map(written).collect();
+    let global = with_values(&invocation.global_options);
+    let mut host = Host::start(target)?;
+    let sink = Sink::open(invocation.output.path.as_deref())?;
+    let live = live_line(invocation, &sink);
+    let mut results = Results {
+        load,
+        words: Words {
+            jobs: &jobs,
+            global: &global,
+        },
+        formats: invocation.output.formats,
+        terse: terse(&invocation.output)?,
+        sink,
+        live,
+    };
+    let interrupt = listen_to_signals(&host)?;
+    results.open()?;
+    let report = loads::execute(&mut host, load, &mut results)?;
+    results.present(&report)?;
+    Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
+}
+
+/// Signals that end the load, results and all, or ask how it stands.
+fn listen_to_signals(host: &Host) -> Result<Interrupt, Failure> {
+    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
+    // An agent that cannot hear a request has ended, which is noticed elsewhere.
+    let requests = host.requests();
+    on_report_request(move || {
+        let _ = requests.send(&ToAgent::ReportNow);
+    })
+    .map_err(failed)?;
+    let requests = host.requests();
+    Interrupt::catch(move || {
+        say("assay: stopping; the results so far follow");
+        let _ = requests.send(&ToAgent::Cancel);
+    })
+    .map_err(failed)
+}
+
+/// Progress is shown on standard output, as fio does it: never among results
+/// that a program reads from there.
+fn live_line<'a>(invocation: &'a Invocation, sink: &Sink) -> LiveLine<'a> {
+    let OutputOptions {
+        formats,
+        eta,
+        eta_newline,
+        eta_interval,
+        ..
+    } = &invocation.output;
+    let apart = formats.normal || !sink.is_stdout();
+    let wanted = match eta {
+        Eta::Always => true,
+        Eta::Auto => prints_to_terminal(),
+        Eta::Never => false,
+    };
+    let duration = |nanos: Nanos| Duration::from_nanos(nanos.0);
+    LiveLine::new(
+        &invocation.load,
+        apart && wanted,
+        duration(*eta_interval),
+        eta_newline.map(duration),
+    )
+}
+
+/// The version of the terse format, where that is asked for.
+fn terse(output: &OutputOptions) -> Result<Option<TerseVersion>, Failure> {
+    let Formats { terse: true, .. } = output.formats else {
+        return Ok(None);
+    };
+    let number = output.terse_version;
+    match TerseVersion::from_number(number.into()) {
+        Some(version) => Ok(Some(version)),
+        None => Err(Failure::usage(format!(
+            "there is no terse version {number}: use 2, 3, 4 or 5"
+        ))),
+    }
+}
+
+/// fio's JSON has an empty value where none was written.
+fn with_values(options: &[(String, Option<String>)]) -> Vec<(String, String)> {
+    let value = |value: &Option<String>| value.clone().unwrap_or_default();
+    let options = options.iter();
+    options
+        .map(|(name, text)| (name.clone(), value(text)))
+        .collect()
+}
+
+fn written(text: &fio::JobText) -> JobText {
+    JobText {
+        options: with_values(&text.options),
+    }
+}

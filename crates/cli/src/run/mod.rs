@@ -1,0 +1,263 @@
+//! `assay run FILE`: a job file of fio, repeated, with assay's own summary and
+//! store.
+
+mod records;
+
+use crate::args::RunArgs;
+use crate::exit::Failure;
+use crate::fio::machine::Machine;
+use crate::fio::{of_fio, warn};
+use crate::host::Host;
+use crate::interrupt::Interrupt;
+use crate::loads::{self, Listener};
+use crate::output::say;
+use crate::owner;
+use crate::progress::{Voice, in_brief};
+use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::stored::store_path;
+use assay_dialects::fio;
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::{Ddir, Extent, Load};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::rng::SplitMix64;
+use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::trial::TrialRecord;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{LoadNote, NoteWeight, PathKind, ToAgent};
+use assay_store::Store;
+use assay_target::Target;
+use records::{Entry, Repetition, entries};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+/// Runs a job file on a target.
+pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
+    warn(&invocation.warnings, false)?;
+    let load = invocation.load;
+    let entries = entries(&load);
+    if entries.is_empty() {
+        return Err(Failure::usage(format!(
+            "{}: no job reads or writes: there is nothing to repeat",
+            args.file.display()
+        )));
+    }
+    let store_path = store_path(&args.store)?;
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(&place_of(&load))?;
+    let place = match inspection.kind {
+        PathKind::Device { .. } => Place::Device {
+            path: inspection.path.clone(),
+        },
+        _ => Place::Directory {
+            path: inspection.path.clone(),
+        },
+    };
+    let header = header(plan(&load, &entries, args.trials, place), inspection);
+    let mut runner = Runner {
+        load,
+        entries,
+        header,
+        store: Store::open(&store_path)?,
+        begun: false,
+        trials: Vec::new(),
+        voice: Voice::new(),
+    };
+    let ending = runner.run(&mut host).unwrap_or_else(Ending::of_failure);
+    runner.close(ending, args.json)
+}
+
+/// The first file or device of a load, or the folder that it will be in.
+fn place_of(load: &Load) -> PathBuf {
+    let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
+    let first = files.map(PathBuf::as_path).next().unwrap_or(Path::new("."));
+    let is_file = std::fs::metadata(first).is_ok_and(|meta| meta.is_file());
+    if first.exists() && !is_file {
+        return first.to_owned();
+    }
+    let folder = first.ancestors().skip(1).find(|folder| folder.exists());
+    folder.unwrap_or(Path::new(".")).to_owned()
+}
+
+/// The waves of a load follow each other in every repetition: their order is
+/// the job file's to decide, and is not shuffled.
+fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
+    let round = |trial| (0..entries.len()).map(move |job| Slot { job, trial });
+    let sizes = load.streams.iter().filter_map(|s| match s.region.size {
+        Some(Extent::Bytes(bytes)) => Some(bytes),
+        _ => None,
+    });
+    Plan {
+        run_id: run_id(),
+        seed: load.entropy,
+        place,
+        file_size: Bytes(sizes.max().unwrap_or(0)),
+        jobs: entries
+            .iter()
+            .map(|entry| PlannedJob {
+                job: entry.job.clone(),
+                trials,
+            })
+            .collect(),
+        order: (1..=trials).flat_map(round).collect(),
+    }
+}
+
+/// A run under way.
+struct Runner {
+    load: Load,
+    entries: Vec<Entry>,
+    header: RunHeader,
+    store: Store,
+    /// The store knows the run. A load that is refused leaves none behind.
+    begun: bool,
+    trials: Vec<TrialRecord>,
+    voice: Voice,
+}
+
+impl Runner {
+    fn run(&mut self, host: &mut Host) -> Result<Ending, Failure> {
+        let (requests, voice) = (host.requests(), self.voice.clone());
+        let interrupt = Interrupt::catch(move || {
+            voice.say("stopping; finished trials are kept");
+            // An agent that cannot hear it has ended, which is noticed elsewhere.
+            let _ = requests.send(&ToAgent::Cancel);
+        })
+        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        let rounds = self.header.plan.order.last().map_or(0, |slot| slot.trial);
+        let mut seeds = SplitMix64::new(self.load.entropy);
+        for number in 1..=rounds {
+            self.load.entropy = seeds.next_u64();
+            let started_unix_ms = unix_ms();
+            let report = self.repeat(host, number)?;
+            let signal = interrupt.exit_code();
+            self.keep(&report, number, started_unix_ms, signal.is_some())?;
+            if signal.is_some() {
+                return Ok(ending(RunStatus::Interrupted, signal));
+            }
+        }
+        Ok(ending(RunStatus::Finished, None))
+    }
+
+    fn repeat(&mut self, host: &mut Host, number: u32) -> Result<LoadReport, Failure> {
+        let mut follower = Follower {
+            voice: self.voice.clone(),
+            done: self.trials.len(),
+            of: self.header.plan.order.len(),
+            number,
+        };
+        let report = loads::execute(host, &self.load, &mut follower);
+        self.voice.clear();
+        report
+    }
+
+    /// Stores the trials of a repetition.
+    fn keep(
+        &mut self,
+        report: &LoadReport,
+        number: u32,
+        started_unix_ms: u64,
+        stopped: bool,
+    ) -> Result<(), Failure> {
+        if !self.begun {
+            self.store
+                .begin_run(&self.header, &owner::this_process())
+                .map_err(of_store)?;
+            self.begun = true;
+        }
+        let repetition = Repetition {
+            load: &self.load,
+            report,
+            stopped,
+            number,
+            started_unix_ms,
+        };
+        for entry in &self.entries {
+            let position = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
+            let trial = repetition.trial(entry, position);
+            self.store
+                .save_trial(&self.header.id, &trial)
+                .map_err(of_store)?;
+            self.voice.say(&format!(
+                "[{}/{}] {} #{number}: {}",
+                position + 1,
+                self.header.plan.order.len(),
+                trial.job.name,
+                in_brief(&trial)
+            ));
+            self.trials.push(trial);
+        }
+        Ok(())
+    }
+
+    /// Shows what came of it.
+    fn close(mut self, ending: Ending, as_json: bool) -> Result<ExitCode, Failure> {
+        if !self.begun {
+            return runs::conclude(
+                &Run {
+                    header: self.header,
+                    status: ending.status,
+                    finished_unix_ms: None,
+                    trials: Vec::new(),
+                },
+                ending.failure,
+                ending.signal,
+            );
+        }
+        let finished_unix_ms = unix_ms();
+        let noted = self
+            .store
+            .finish_run(&self.header.id, &ending.status, finished_unix_ms);
+        let run = Run {
+            header: self.header,
+            status: ending.status,
+            finished_unix_ms: Some(finished_unix_ms),
+            trials: self.trials,
+        };
+        runs::present(&run, as_json)?;
+        let code = runs::conclude(&run, ending.failure, ending.signal)?;
+        noted.map_err(of_store)?;
+        Ok(code)
+    }
+}
+
+fn ending(status: RunStatus, signal: Option<u8>) -> Ending {
+    Ending {
+        status,
+        failure: None,
+        signal,
+        agent_lost: false,
+    }
+}
+
+/// Shows how a repetition goes.
+struct Follower {
+    voice: Voice,
+    /// Trials that are done, and of how many.
+    done: usize,
+    of: usize,
+    number: u32,
+}
+
+impl Listener for Follower {
+    fn note(&mut self, note: &LoadNote) {
+        let weight = match note.weight {
+            NoteWeight::Info => "",
+            NoteWeight::Warning => "warning: ",
+            NoteWeight::Error => "error: ",
+        };
+        self.voice.say(&format!("assay: {weight}{}", note.text));
+    }
+
+    fn progress(&mut self, progress: &LoadProgress) {
+        let sum = |ddir| progress.streams.iter().map(|s| s.bytes[ddir]).sum::<u64>();
+        let moved = Bytes(sum(Ddir::Read) + sum(Ddir::Write));
+        let seconds = Nanos(progress.elapsed_ns).as_secs_f64();
+        let text = format!("repetition {}: {seconds:.0} s, {moved} moved", self.number);
+        self.voice.show(self.done, self.of, &text);
+    }
+
+    fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
+        Ok(())
+    }
+}

@@ -1,0 +1,347 @@
+//! From the report of a load to the trials of a run: one for each job that the
+//! load reports.
+
+use assay_model::job::{CacheState, Content, Flush, FlushCall, Job, RateLimit, Rw};
+use assay_model::latency::LatencyRecord;
+use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveRecord};
+use assay_model::load::{Ddir, Extent, Load, Stream};
+use assay_model::trial::{
+    DirectionTotals, Gap, IoErrors, Measurement, Outcome, Series, TrialRecord,
+};
+use assay_model::units::Bytes;
+use assay_stats::latency::pooled;
+use std::collections::BTreeMap;
+
+/// A job as it is reported: one stream, or copies that are reported as one.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its description.
+    pub job: Job,
+    /// Its streams, by their place in the load.
+    pub streams: Vec<usize>,
+}
+
+/// The jobs of a load; those that only trim are left out, for a run knows no
+/// trims.
+pub fn entries(load: &Load) -> Vec<Entry> {
+    let mut groups: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (index, stream) in load.streams.iter().enumerate() {
+        let rw = &stream.blocks.rw;
+        if rw.read || rw.write {
+            groups.entry(stream.report).or_default().push(index);
+        }
+    }
+    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+    groups.sort();
+    let names = |streams: &Vec<usize>| load.streams[streams[0]].name.clone();
+    let all: Vec<String> = groups.iter().map(names).collect();
+    groups
+        .into_iter()
+        .map(|streams| {
+            let first = &load.streams[streams[0]];
+            let mut job = job(first, streams.len());
+            if all.iter().filter(|name| **name == job.name).count() > 1 {
+                job.name = format!("{}.{}", first.name, first.number);
+            }
+            Entry { job, streams }
+        })
+        .collect()
+}
+
+/// A stream as a job: what of it a job can say.
+fn job(stream: &Stream, copies: usize) -> Job {
+    let blocks = &stream.blocks;
+    let sizes = if blocks.rw.read {
+        &blocks.sizes.read
+    } else {
+        &blocks.sizes.write
+    };
+    let fixed = |extent: Extent| match extent {
+        Extent::Bytes(bytes) => Bytes(bytes),
+        Extent::Percent(_) => Bytes(0),
+    };
+    let durability = &stream.durability;
+    let every = match (durability.fsync, durability.fdatasync) {
+        (0, 0) => None,
+        (0, every) => Some((every, FlushCall::Fdatasync)),
+        (every, _) => Some((every, FlushCall::Fsync)),
+    };
+    let at_end = durability.end_fsync || durability.fsync_on_close;
+    Job {
+        read_percent: blocks.read_percent,
+        ioengine: stream.engine.kind,
+        iodepth: stream.engine.iodepth,
+        numjobs: u32::try_from(copies).unwrap_or(u32::MAX),
+        offset: fixed(stream.region.offset),
+        io_size: stream.length.io_size.map(fixed),
+        runtime: stream.length.runtime,
+        time_based: stream.length.time_based,
+        ramp_time: stream.length.ramp_time,
+        direct: durability.direct,
+        sync: durability.sync,
+        flush: Flush {
+            every,
+            at_end: at_end.then_some(FlushCall::Fsync),
+        },
+        rate: rate(stream),
+        cache_state: if stream.files.invalidate {
+            CacheState::Cold
+        } else {
+            CacheState::AsIs
+        },
+        interval: stream.stats.bw_interval,
+        content: if stream.content.zero {
+            Content::Zero
+        } else {
+            Content::Random
+        },
+        ..Job::new(
+            &stream.name,
+            pattern(stream),
+            Bytes(sizes.min.into()),
+            stream.region.size.map_or(Bytes(0), fixed),
+        )
+    }
+}
+
+fn pattern(stream: &Stream) -> Rw {
+    let rw = &stream.blocks.rw;
+    match (rw.read, rw.write, rw.random) {
+        (true, true, false) => Rw::Rw,
+        (true, true, true) => Rw::RandRw,
+        (false, _, false) => Rw::Write,
+        (false, _, true) => Rw::RandWrite,
+        (true, false, false) => Rw::Read,
+        (true, false, true) => Rw::RandRead,
+    }
+}
+
+fn rate(stream: &Stream) -> Option<RateLimit> {
+    let ddir = if stream.blocks.rw.read {
+        Ddir::Read
+    } else {
+        Ddir::Write
+    };
+    match (stream.pace.rate[ddir], stream.pace.rate_iops[ddir]) {
+        (0, 0) => None,
+        (0, iops) => Some(RateLimit::Iops(iops)),
+        (bytes, _) => Some(RateLimit::BytesPerSec(bytes)),
+    }
+}
+
+/// One repetition of a load, of which trials are made.
+pub struct Repetition<'a> {
+    /// What was asked for.
+    pub load: &'a Load,
+    /// What came of it.
+    pub report: &'a LoadReport,
+    /// It was stopped.
+    pub stopped: bool,
+    /// Which one, from 1.
+    pub number: u32,
+    /// When it began, milliseconds since 1970.
+    pub started_unix_ms: u64,
+}
+
+impl Repetition<'_> {
+    /// The trial of a job.
+    pub fn trial(&self, entry: &Entry, position: u32) -> TrialRecord {
+        let streams: Vec<&StreamReport> = entry
+            .streams
+            .iter()
+            .filter_map(|&index| self.report.streams.get(index))
+            .collect();
+        let ran = streams.iter().any(|stream| stream.started);
+        let wave = self.wave(entry);
+        let started = streams.iter().map(|stream| stream.started_unix_ms);
+        TrialRecord {
+            job: entry.job.clone(),
+            trial: self.number,
+            position,
+            started_unix_ms: started
+                .filter(|&at| at > 0)
+                .min()
+                .unwrap_or(self.started_unix_ms),
+            seed: self.load.entropy,
+            outcome: self.outcome(&streams, ran),
+            measured: ran.then(|| measurement(&streams)),
+            evidence: wave
+                .report
+                .evidence
+                .first()
+                .map(|first| first.evidence.clone()),
+            wave: ran.then(|| Box::new(wave)),
+        }
+    }
+
+    fn outcome(&self, streams: &[&StreamReport], ran: bool) -> Outcome {
+        let failed = streams
+            .iter()
+            .find(|stream| stream.errno != 0 || stream.data_mismatches > 0);
+        match failed {
+            Some(stream) => Outcome::Failed {
+                error: stream
+                    .problem
+                    .clone()
+                    .unwrap_or_else(|| format!("error {}", stream.errno)),
+            },
+            None if self.stopped => Outcome::Interrupted,
+            None if !ran => Outcome::Skipped {
+                reasons: vec!["it was not started".to_owned()],
+            },
+            None => Outcome::Completed,
+        }
+    }
+
+    /// All that ran beside an entry: what its evidence is judged by.
+    fn wave(&self, entry: &Entry) -> WaveRecord {
+        let number = self.load.streams[entry.streams[0]].wave;
+        let inside: Vec<usize> = (0..self.load.streams.len())
+            .filter(|&index| self.load.streams[index].wave == number)
+            .collect();
+        // Places in the load become places in the wave.
+        let place = |index: usize| {
+            let place = inside.iter().position(|&known| known == index)?;
+            u32::try_from(place).ok()
+        };
+        let reports = inside
+            .iter()
+            .filter_map(|&index| self.report.streams.get(index));
+        let evidence = self.report.evidence.iter();
+        let evidence = evidence.filter(|evidence| evidence.wave == number).cloned();
+        WaveRecord {
+            load: Load {
+                streams: inside
+                    .iter()
+                    .map(|&index| self.load.streams[index].clone())
+                    .collect(),
+                ..Load::default()
+            },
+            report: LoadReport {
+                streams: reports.map(bare).collect(),
+                evidence: evidence
+                    .map(|mut evidence| {
+                        let streams = evidence.streams.iter();
+                        evidence.streams =
+                            streams.filter_map(|&index| place(index as usize)).collect();
+                        evidence
+                    })
+                    .collect(),
+                disks: Vec::new(),
+                at_unix_ms: self.report.at_unix_ms,
+                interim: self.report.interim,
+            },
+            members: entry
+                .streams
+                .iter()
+                .filter_map(|&index| place(index))
+                .collect(),
+        }
+    }
+}
+
+/// A report without what the judge does not look at.
+fn bare(report: &StreamReport) -> StreamReport {
+    let count = |record: &LatencyRecord| LatencyRecord {
+        count: record.count,
+        ..LatencyRecord::default()
+    };
+    let direction = |direction: &DirectionReport| DirectionReport {
+        submission: LatencyRecord::default(),
+        completion: LatencyRecord::default(),
+        total: None,
+        ..direction.clone()
+    };
+    StreamReport {
+        series: Series::default(),
+        steady_state: None,
+        errors: IoErrors::default(),
+        sync: count(&report.sync),
+        directions: assay_model::load::PerDirection::from_fn(|ddir| {
+            direction(&report.directions[ddir])
+        }),
+        ..report.clone()
+    }
+}
+
+/// All streams as one measurement.
+fn measurement(streams: &[&StreamReport]) -> Measurement {
+    Measurement {
+        elapsed_ns: streams
+            .iter()
+            .map(|stream| stream.runtime_ns)
+            .max()
+            .unwrap_or(0),
+        read: totals(streams, Ddir::Read),
+        write: totals(streams, Ddir::Write),
+        flush: pooled(streams.iter().map(|stream| &stream.sync)),
+        series: series(streams),
+        longest_gap: common_gap(streams),
+        errors: IoErrors {
+            count: streams.iter().map(|stream| stream.errors.count).sum(),
+            first: streams
+                .iter()
+                .flat_map(|stream| stream.errors.first.iter().cloned())
+                .collect(),
+        },
+        cpu: streams.iter().map(|stream| stream.cpu).sum(),
+    }
+}
+
+fn totals(streams: &[&StreamReport], ddir: Ddir) -> DirectionTotals {
+    let all = || streams.iter().map(|stream| &stream.directions[ddir]);
+    let submission = pooled(all().map(|direction| &direction.submission));
+    let total = |direction: &'_ DirectionReport| -> LatencyRecord {
+        let total = direction.total.as_ref();
+        total.unwrap_or(&direction.completion).clone()
+    };
+    let latencies: Vec<LatencyRecord> = all().map(total).collect();
+    DirectionTotals {
+        ios: all().map(|direction| direction.ios).sum(),
+        bytes: all().map(|direction| direction.bytes).sum(),
+        short_ios: all().map(|direction| direction.short_ios).sum(),
+        latency: pooled(&latencies),
+        submission: (submission.count > 0).then_some(submission),
+    }
+}
+
+/// Completions over time, from the first stream's start. Streams whose
+/// intervals differ have no common series.
+fn series(streams: &[&StreamReport]) -> Series {
+    let interval_ns = streams.first().map_or(0, |s| s.series.interval_ns);
+    let alike = streams
+        .iter()
+        .all(|stream| stream.series.interval_ns == interval_ns);
+    if interval_ns == 0 || !alike {
+        return Series::default();
+    }
+    let begin_ms = streams.iter().map(|s| s.started_unix_ms).min().unwrap_or(0);
+    let mut sum = Series {
+        interval_ns,
+        points: Vec::new(),
+    };
+    for stream in streams {
+        let later_ns = (stream.started_unix_ms - begin_ms).saturating_mul(1_000_000);
+        let first = usize::try_from(later_ns / interval_ns).unwrap_or(0);
+        let end = first + stream.series.points.len();
+        if sum.points.len() < end {
+            sum.points.resize(end, Default::default());
+        }
+        for (sum, point) in sum.points[first..].iter_mut().zip(&stream.series.points) {
+            sum.read_bytes += point.read_bytes;
+            sum.write_bytes += point.write_bytes;
+            sum.read_ios += point.read_ios;
+            sum.write_ios += point.write_ios;
+            sum.max_latency_ns = sum.max_latency_ns.max(point.max_latency_ns);
+        }
+    }
+    sum
+}
+
+/// The longest gap of all together is known of a single stream only.
+fn common_gap(streams: &[&StreamReport]) -> Option<Gap> {
+    match streams {
+        [alone] => alone.longest_gap,
+        _ => None,
+    }
+}

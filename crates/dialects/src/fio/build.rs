@@ -1,0 +1,371 @@
+//! From sections to a load: inheritance, copies, waves, groups.
+
+use super::JobText;
+use super::environment::Environment;
+use super::error::{FioError, Place};
+use super::ini::{Entry, Section};
+use super::job::Job;
+use super::names;
+use super::options::{self, OptionDef, Reader, Support};
+use super::resolve::resolve;
+use super::substitute::substitute;
+use assay_model::load::Stream;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Files of all streams together; each costs memory before anything runs.
+const MOST_FILES: u64 = 1 << 20;
+
+/// What a load is made of, while sections are read.
+pub(super) struct Builder<'a> {
+    env: &'a dyn Environment,
+    /// Most streams (`--max-jobs`).
+    most_jobs: u64,
+    /// Nothing may be written.
+    readonly: bool,
+    /// Options are checked, but no stream is made.
+    dry: bool,
+    /// What the global sections so far say.
+    pub(super) global: Job,
+    /// The streams so far.
+    pub(super) streams: Vec<Stream>,
+    /// The options of each of them, as written.
+    pub(super) texts: Vec<JobText>,
+    /// What the user should know, in order.
+    pub(super) warnings: Vec<String>,
+    /// Options without effect that were noted.
+    noted: BTreeSet<&'static str>,
+    /// How many sections have a name; `wait_for` needs one only.
+    sections: HashMap<String, u32>,
+    files: u64,
+    wave: u32,
+    group: u32,
+    report: Option<(u32, u32)>,
+    exit_all: bool,
+    stonewall_next: bool,
+}
+
+impl<'a> Builder<'a> {
+    /// Without any stream.
+    pub(super) fn new(env: &'a dyn Environment, most_jobs: u64, readonly: bool, dry: bool) -> Self {
+        Self {
+            env,
+            most_jobs,
+            readonly,
+            dry,
+            global: Job::new(),
+            streams: Vec::new(),
+            texts: Vec::new(),
+            warnings: Vec::new(),
+            noted: BTreeSet::new(),
+            sections: HashMap::new(),
+            files: 0,
+            wave: 0,
+            group: 0,
+            report: None,
+            exit_all: false,
+            stonewall_next: false,
+        }
+    }
+
+    /// Another job file begins: what was global in the one before is forgotten,
+    /// and its jobs start after those before.
+    pub(super) fn next_file(&mut self) {
+        self.global = Job::new();
+        self.stonewall_next = true;
+    }
+
+    /// Takes a section of a job file.
+    pub(super) fn section(&mut self, section: Section) -> Result<(), FioError> {
+        let Section {
+            name,
+            place,
+            mut entries,
+        } = section;
+        let within = |error: FioError| error.within(&name);
+        for entry in &mut entries {
+            self.replace(entry).map_err(within)?;
+        }
+        self.options(&name, &place, entries)
+    }
+
+    /// Takes the options of a section, in which nothing is left to replace.
+    pub(super) fn options(
+        &mut self,
+        name: &str,
+        place: &Place,
+        mut entries: Vec<Entry>,
+    ) -> Result<(), FioError> {
+        let within = |error: FioError| error.within(name);
+        entries.sort_by_key(|entry| order(&entry.name));
+        if super::ini::is_global(name) {
+            let mut global = std::mem::replace(&mut self.global, Job::new());
+            let result = self.apply_all(&mut global, entries, name);
+            self.global = global;
+            return result.map_err(within);
+        }
+        let mut job = self.global.clone();
+        job.texts.clear();
+        job.engine_options.clear();
+        name.clone_into(&mut job.section);
+        self.apply_all(&mut job, entries, name).map_err(within)?;
+        self.job(job, place).map_err(within)
+    }
+
+    /// Puts variables into a line of a file.
+    fn replace(&mut self, entry: &mut Entry) -> Result<(), FioError> {
+        let Some(value) = &mut entry.value else {
+            return Ok(());
+        };
+        let mut notes = Vec::new();
+        *value = substitute(value, self.env, &mut notes)
+            .map_err(|problem| at_option(entry.place.clone(), &entry.name, None, problem))?;
+        for note in notes {
+            self.warnings
+                .push(format!("{}: {}: {note}", entry.place, entry.name));
+        }
+        Ok(())
+    }
+
+    fn apply_all(
+        &mut self,
+        job: &mut Job,
+        entries: Vec<Entry>,
+        name: &str,
+    ) -> Result<(), FioError> {
+        entries
+            .into_iter()
+            .try_for_each(|entry| self.apply(job, entry, name))
+    }
+
+    fn apply(&mut self, job: &mut Job, entry: Entry, section: &str) -> Result<(), FioError> {
+        let Entry { name, value, place } = entry;
+        let option = options::find(&name).ok_or_else(|| FioError {
+            option: None,
+            ..FioError::at(place.clone(), unknown(&name))
+        })?;
+        let fail = |problem: String| at_option(place.clone(), &name, value.as_deref(), problem);
+        self.check_support(option, value.as_deref(), &place)
+            .map_err(fail)?;
+        let mut reader = Reader {
+            base_1000: job.stream.stats.kb_base_1000,
+            env: self.env,
+            notes: Vec::new(),
+        };
+        reader.apply(option, value.as_deref(), job).map_err(fail)?;
+        for note in reader.notes {
+            self.warnings
+                .push(format!("{place}: [{section}] {name}: {note}"));
+        }
+        if !option.engines.is_empty() {
+            job.engine_options.push((option.name, place));
+        }
+        if !job.is_given(option.name) {
+            job.given.push(option.name);
+        }
+        job.texts.push((option.name.to_owned(), value));
+        Ok(())
+    }
+
+    /// Refuses what is not supported; notes once what has no effect.
+    fn check_support(
+        &mut self,
+        option: &'static OptionDef,
+        value: Option<&str>,
+        place: &Place,
+    ) -> Result<(), String> {
+        match option.support {
+            Support::Works | Support::Differs(_) => Ok(()),
+            Support::NoEffect(why) => {
+                if self.noted.insert(option.name) {
+                    let name = option.name;
+                    self.warnings
+                        .push(format!("{place}: {name} has no effect: {why}"));
+                }
+                Ok(())
+            }
+            Support::Refused(_) if value == Some(option.default) && !option.default.is_empty() => {
+                Ok(())
+            }
+            Support::Refused(why) => Err(format!("fio's option is not supported: {why}")),
+        }
+    }
+
+    /// Makes the streams of a job.
+    fn job(&mut self, mut job: Job, place: &Place) -> Result<(), FioError> {
+        let fail = |problem: String| FioError::at(place.clone(), problem);
+        check_engine_options(&job)?;
+        let notes = resolve(&mut job, self.readonly).map_err(fail)?;
+        let label = job.stream.name.clone();
+        self.warnings.extend(
+            notes
+                .into_iter()
+                .map(|note| format!("{place}: [{label}] {note}")),
+        );
+        if self.dry {
+            return Ok(());
+        }
+        self.check_wait_for(&job).map_err(fail)?;
+        self.exit_all |= job.exit_all;
+        self.enter_group(&job);
+        let jobs = self.texts.len() as u64 + job.copies;
+        if jobs > self.most_jobs {
+            let most = self.most_jobs;
+            return Err(fail(format!(
+                "more than {most} jobs; --max-jobs=N allows more"
+            )));
+        }
+        self.check_files(&job).map_err(fail)?;
+        let special = job.names.named.is_empty()
+            && job.names.count == 1
+            && self.env.is_special(Path::new(&job.section));
+        // fio makes the copies from the last to the first.
+        for clone in std::iter::once(0).chain((1..job.copies).rev()) {
+            self.stream(&job, clone, special);
+        }
+        *self.sections.entry(label).or_default() += 1;
+        Ok(())
+    }
+
+    fn check_files(&mut self, job: &Job) -> Result<(), String> {
+        let each = match job.names.named.len() as u64 {
+            0 => job.names.count,
+            named => named,
+        };
+        let files = each.saturating_mul(job.copies).saturating_add(self.files);
+        if files > MOST_FILES {
+            return Err(format!(
+                "more than {MOST_FILES} files; use fewer (nrfiles, numjobs)"
+            ));
+        }
+        self.files = files;
+        Ok(())
+    }
+
+    fn check_wait_for(&self, job: &Job) -> Result<(), String> {
+        let Some(other) = &job.stream.schedule.wait_for else {
+            return Ok(());
+        };
+        if *other == job.section {
+            return Err("wait_for: a job cannot wait for itself".to_owned());
+        }
+        match self.sections.get(other) {
+            None => Err(format!("wait_for: there is no job '{other}' above")),
+            Some(1) => Ok(()),
+            Some(_) => Err(format!(
+                "wait_for: there are several jobs '{other}'; give them different names"
+            )),
+        }
+    }
+
+    /// Which wave and group a job belongs to.
+    fn enter_group(&mut self, job: &Job) {
+        let stonewall = job.stonewall || std::mem::take(&mut self.stonewall_next);
+        let first = self.streams.is_empty();
+        if stonewall && !first {
+            self.wave += 1;
+        }
+        if (stonewall || job.new_group) && !first {
+            self.group += 1;
+        }
+    }
+
+    /// Which line of the report a stream belongs to: with `group_reporting`
+    /// that of the stream before, if it is of the same group.
+    fn report_of(&mut self, stream: &Stream) -> u32 {
+        if !stream.stats.shown {
+            return self.report.map_or(0, |(report, _)| report);
+        }
+        let report = match self.report {
+            None => 0,
+            Some((report, group)) if stream.stats.group_reporting && group == self.group => report,
+            Some((report, _)) => report + 1,
+        };
+        self.report = Some((report, self.group));
+        report
+    }
+
+    fn stream(&mut self, job: &Job, clone: u64, special: bool) {
+        let mut stream = job.stream.clone();
+        stream.number = u32::try_from(self.texts.len() + 1).unwrap_or(u32::MAX);
+        stream.clone = u32::try_from(clone).unwrap_or(u32::MAX);
+        stream.group = self.group;
+        stream.wave = self.wave;
+        stream.report = self.report_of(&stream);
+        stream.files.named = !job.names.named.is_empty() || special;
+        let no_names = stream.trace.read.is_some() || stream.files.opendir.is_some();
+        if stream.files.named || !no_names {
+            stream.files.paths = names::paths(job, clone, special);
+        }
+        let files = u64::try_from(stream.files.paths.len()).unwrap_or(u64::MAX);
+        let open = if job.names.open < files {
+            job.names.open
+        } else {
+            0
+        };
+        stream.files.open_at_once = u32::try_from(open).unwrap_or(0);
+        stream.schedule.exit_all = Some(job.exit_what);
+        if let Some(list) = stream.trace.read.take() {
+            let list = names::split_list(&list.to_string_lossy());
+            stream.trace.read = names::in_turn(&list, clone).map(PathBuf::from);
+        }
+        self.streams.push(stream);
+        self.texts.push(JobText {
+            options: job.texts.clone(),
+        });
+    }
+
+    /// What one `exitall` says holds for all jobs, as in fio.
+    pub(super) fn finish(&mut self) {
+        if !self.exit_all {
+            for stream in &mut self.streams {
+                stream.schedule.exit_all = None;
+            }
+        }
+    }
+}
+
+/// Options of engines are known only to their engines. Global ones may be for
+/// the engine of another job.
+fn check_engine_options(job: &Job) -> Result<(), FioError> {
+    for (name, place) in &job.engine_options {
+        let engines = options::find(name).map_or(&[][..], |option| option.engines);
+        if !engines.contains(&job.engine.as_str()) {
+            let problem = format!(
+                "the engine {} has no such option; it belongs to {}",
+                job.engine,
+                engines.join(", ")
+            );
+            return Err(at_option(place.clone(), name, None, problem));
+        }
+    }
+    Ok(())
+}
+
+/// Some options decide how others are read, whatever their order in a file.
+fn order(name: &str) -> u8 {
+    match name {
+        "kb_base" | "unit_base" => 0,
+        "ioengine" => 1,
+        _ => 2,
+    }
+}
+
+fn at_option(place: Place, name: &str, value: Option<&str>, problem: String) -> FioError {
+    let option = match value {
+        Some(value) => format!("{name}={value}"),
+        None => name.to_owned(),
+    };
+    FioError {
+        option: Some(option),
+        ..FioError::at(place, problem)
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let shown: String = name.chars().take(60).collect();
+    match options::nearest(name, options::names()) {
+        Some(near) => format!("there is no option '{shown}'; did you mean '{near}'?"),
+        None => format!("there is no option '{shown}'; 'assay fio --cmdhelp' lists them"),
+    }
+}

@@ -1,0 +1,301 @@
+//! The command line: flags of the program, options of jobs, job files.
+
+use super::error::{FioError, Place};
+use super::flags::{self, FLAGS, Flag, Takes};
+use super::ini::Entry;
+use super::options::{self, Kind, Support};
+use super::output_options::{Eta, Formats, OutputOptions};
+use super::value::time::{TimeUnit, duration};
+use super::{Command, help};
+use assay_model::units::Nanos;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A command line, taken apart.
+#[derive(Debug, Default)]
+pub(super) struct Arguments {
+    /// Options up to the first `--name`, and each job after it.
+    pub(super) sections: Vec<Written>,
+    /// Job files.
+    pub(super) files: Vec<PathBuf>,
+    /// `--section`.
+    pub(super) wanted: Vec<String>,
+    /// How results are written.
+    pub(super) output: OutputOptions,
+    /// `--parse-only`.
+    pub(super) parse_only: bool,
+    /// `--showcmd`.
+    pub(super) show_command: bool,
+    /// `--readonly`.
+    pub(super) readonly: bool,
+    /// `--warnings-fatal`.
+    pub(super) warnings_fatal: bool,
+    /// `--max-jobs`.
+    pub(super) most_jobs: Option<u64>,
+    /// `--aux-path`.
+    pub(super) aux_path: Option<PathBuf>,
+    /// `--status-interval`.
+    pub(super) status_interval: Option<Nanos>,
+    /// Flags without effect that were given.
+    pub(super) notes: Vec<String>,
+}
+
+/// Options of a job on the command line.
+#[derive(Debug)]
+pub(super) struct Written {
+    /// Its name; `global` for those before the first.
+    pub(super) name: String,
+    /// Its options.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// What an argument is.
+#[derive(Clone, Copy)]
+enum Known {
+    Flag(&'static Flag),
+    Option(&'static str, bool),
+}
+
+/// Takes a command line apart. An answer that needs no jobs, such as the
+/// version, comes as a command at once.
+pub(super) fn parse(args: &[OsString]) -> Result<Result<Arguments, Command>, FioError> {
+    let mut arguments = Arguments::default();
+    let mut rest = args.iter();
+    while let Some(arg) = rest.next() {
+        let text = arg.to_string_lossy();
+        if text == "--" {
+            arguments.files.extend(rest.map(PathBuf::from));
+            break;
+        }
+        if !text.starts_with('-') || text == "-" {
+            arguments.files.push(PathBuf::from(arg));
+            continue;
+        }
+        let (name, inline) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text.as_ref(), None),
+        };
+        let known = recognise(name)?;
+        let value = match inline {
+            Some(value) => Some(value),
+            None => following(known, &mut rest),
+        };
+        match known {
+            Known::Option(option, _) => arguments.option(option, value),
+            Known::Flag(flag) => {
+                let command =
+                    arguments
+                        .flag(flag, value.as_deref())
+                        .map_err(|problem| FioError {
+                            option: Some(text.clone().into_owned()),
+                            ..FioError::usage(problem)
+                        })?;
+                if let Some(command) = command {
+                    return Ok(Err(command));
+                }
+            }
+        }
+    }
+    Ok(Ok(arguments))
+}
+
+/// The value in the next argument, if this one takes one.
+fn following<'a>(
+    known: Known,
+    rest: &mut (impl Iterator<Item = &'a OsString> + Clone),
+) -> Option<String> {
+    let takes = match known {
+        Known::Flag(flag) => flag.value == Takes::Value,
+        Known::Option(_, takes) => takes,
+    };
+    let next = rest.clone().next()?.to_string_lossy().into_owned();
+    // Where a value may be left out, what looks like a flag is one.
+    let optional = matches!(known, Known::Option(name, _)
+        if options::find(name).is_some_and(|option| matches!(option.kind, Kind::OptionalText(_))));
+    if !takes || (optional && next.starts_with('-')) {
+        return None;
+    }
+    rest.next();
+    Some(next)
+}
+
+/// What `--name` or `-name` is. As with fio's getopt, an unambiguous beginning
+/// is enough, and flags have letters.
+fn recognise(dashed: &str) -> Result<Known, FioError> {
+    let name = dashed.trim_start_matches('-');
+    let mut letters = name.chars();
+    if let (Some(letter), None, false) = (letters.next(), letters.next(), dashed.starts_with("--"))
+        && let Some(flag) = flags::by_letter(letter)
+    {
+        return Ok(Known::Flag(flag));
+    }
+    if let Some(known) = exact(name) {
+        return Ok(known);
+    }
+    let everything = || FLAGS.iter().map(|flag| flag.name).chain(options::names());
+    let mut meant: Vec<&str> = everything()
+        .filter(|known| !name.is_empty() && known.starts_with(name))
+        .collect();
+    meant.dedup_by_key(|name| options::find(name).map(|option| option.name));
+    match meant[..] {
+        [one] => exact(one).ok_or_else(|| unknown(dashed, None)),
+        [] => Err(unknown(dashed, options::nearest(name, everything()))),
+        _ => {
+            let list = meant
+                .iter()
+                .take(5)
+                .copied()
+                .collect::<Vec<_>>()
+                .join(", --");
+            Err(FioError::usage(format!(
+                "'{dashed}' may be one of --{list}"
+            )))
+        }
+    }
+}
+
+fn exact(name: &str) -> Option<Known> {
+    if let Some(flag) = flags::find(name) {
+        return Some(Known::Flag(flag));
+    }
+    let option = options::find(name)?;
+    let takes = option.kind != Kind::Switch;
+    let name = option.names().find(|known| *known == name)?;
+    Some(Known::Option(name, takes))
+}
+
+fn unknown(dashed: &str, near: Option<&str>) -> FioError {
+    let shown: String = dashed.chars().take(60).collect();
+    FioError::usage(match near {
+        Some(near) => format!("there is no option '{shown}'; did you mean '--{near}'?"),
+        None => format!("there is no option '{shown}'; 'assay fio --help' lists them"),
+    })
+}
+
+impl Arguments {
+    fn option(&mut self, name: &'static str, value: Option<String>) {
+        let entry = Entry {
+            name: name.to_owned(),
+            value,
+            place: Place::command_line(),
+        };
+        if name == "name" {
+            let job = entry.value.clone().unwrap_or_default();
+            let global = super::ini::is_global(&job);
+            self.sections.push(Written {
+                name: job,
+                entries: if global { Vec::new() } else { vec![entry] },
+            });
+            return;
+        }
+        if self.sections.is_empty() {
+            self.sections.push(Written {
+                name: "global".to_owned(),
+                entries: Vec::new(),
+            });
+        }
+        if let Some(section) = self.sections.last_mut() {
+            section.entries.push(entry);
+        }
+    }
+
+    /// Takes a flag. Some are answered at once.
+    fn flag(&mut self, flag: &Flag, value: Option<&str>) -> Result<Option<Command>, String> {
+        match flag.support {
+            Support::Refused(why) => {
+                return Err(format!("fio's flag is not supported: {why}"));
+            }
+            Support::NoEffect(why) => {
+                self.notes
+                    .push(format!("--{} has no effect: {why}", flag.name));
+                return Ok(None);
+            }
+            Support::Works | Support::Differs(_) => {}
+        }
+        if flag.value == Takes::Nothing && value.is_some() {
+            return Err("it takes no value".to_owned());
+        }
+        let answer = match flag.name {
+            "help" => help::usage(),
+            "version" => format!("{}\n", super::VERSION),
+            "cmdhelp" => help::option(value)?,
+            "enghelp" => help::engine(value)?,
+            name => return self.setting(name, value).map(|()| None),
+        };
+        Ok(Some(Command::Print(answer)))
+    }
+
+    fn setting(&mut self, name: &str, value: Option<&str>) -> Result<(), String> {
+        match name {
+            "append-terse" => self.output.formats.terse = true,
+            "minimal" => self.output.formats = Formats::parse("terse")?,
+            "parse-only" => self.parse_only = true,
+            "showcmd" => self.show_command = true,
+            "readonly" => self.readonly = true,
+            "warnings-fatal" => self.warnings_fatal = true,
+            _ => {
+                let value = value
+                    .filter(|value| !value.is_empty())
+                    .ok_or("it needs a value")?;
+                return self.value(name, value);
+            }
+        }
+        Ok(())
+    }
+
+    fn value(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "output" => self.output.path = Some(PathBuf::from(value)),
+            "output-format" => self.output.formats = Formats::parse(value)?,
+            "terse-version" => {
+                self.output.terse_version = value
+                    .parse()
+                    .ok()
+                    .filter(|version| (2..=5).contains(version))
+                    .ok_or("the versions of the terse output are 2, 3, 4 and 5")?;
+            }
+            "status-interval" => self.status_interval = Some(at_least(value, Nanos::millis(1))?),
+            "eta" => {
+                self.output.eta = match value {
+                    "auto" => Eta::Auto,
+                    "always" => Eta::Always,
+                    "never" => Eta::Never,
+                    _ => return Err("use auto, always or never".to_owned()),
+                };
+            }
+            "eta-newline" => self.output.eta_newline = Some(at_least(value, Nanos::millis(1))?),
+            "eta-interval" => self.output.eta_interval = at_least(value, Nanos::millis(250))?,
+            "section" if value == "global" => {
+                return Err("'global' is no job".to_owned());
+            }
+            "section" => self.wanted.push(value.to_owned()),
+            "max-jobs" => {
+                let jobs = value
+                    .parse()
+                    .map_err(|_| format!("'{value}' is no number"))?;
+                self.most_jobs = Some(jobs);
+            }
+            "aux-path" => self.aux_path = Some(PathBuf::from(value)),
+            _ => return Err("it is not understood".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// Whether a section is to be run.
+    pub(super) fn wants(&self, section: &str) -> bool {
+        self.wanted.is_empty()
+            || super::ini::is_global(section)
+            || self.wanted.iter().any(|wanted| wanted == section)
+    }
+}
+
+fn at_least(text: &str, least: Nanos) -> Result<Nanos, String> {
+    let time = duration(text, TimeUnit::Seconds)?;
+    match time >= least {
+        true => Ok(time),
+        false => Err(format!(
+            "'{text}' is shorter than {} ms",
+            least.0 / 1_000_000
+        )),
+    }
+}

@@ -1,0 +1,103 @@
+//! What is wrong with a job file or a command line, and where.
+
+use std::fmt;
+use std::rc::Rc;
+use thiserror::Error;
+
+/// Where an option was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The job file; `None`: the command line.
+    pub file: Option<Rc<str>>,
+    /// Its line, from 1; 0 on the command line.
+    pub line: u32,
+}
+
+impl Place {
+    /// The command line.
+    #[must_use]
+    pub const fn command_line() -> Self {
+        Self {
+            file: None,
+            line: 0,
+        }
+    }
+}
+
+/// `job.fio:12` or `command line`.
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.file {
+            None => f.write_str("command line"),
+            Some(file) => write!(f, "{file}:{}", self.line),
+        }
+    }
+}
+
+/// What is wrong with a job file or a command line: one line that says where,
+/// what and what to do.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub struct FioError {
+    /// Where.
+    pub place: Place,
+    /// In which section; `None`: outside of any.
+    pub section: Option<String>,
+    /// The option and its value as written; `None`: not about one.
+    pub option: Option<String>,
+    /// What is wrong, and what to do.
+    pub problem: String,
+}
+
+impl FioError {
+    /// A problem that is not about one option.
+    #[must_use]
+    pub fn at(place: Place, problem: impl Into<String>) -> Self {
+        Self {
+            place,
+            section: None,
+            option: None,
+            problem: problem.into(),
+        }
+    }
+
+    /// A problem with the command line as a whole.
+    #[must_use]
+    pub fn usage(problem: impl Into<String>) -> Self {
+        Self::at(Place::command_line(), problem)
+    }
+
+    /// Says in which section it is.
+    #[must_use]
+    pub fn within(mut self, section: &str) -> Self {
+        self.section = Some(section.to_owned());
+        self
+    }
+}
+
+/// `job.fio:12: [job] bs=4q: …`.
+impl fmt::Display for FioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.place)?;
+        if let Some(section) = &self.section {
+            write!(f, "[{}] ", one_line(section))?;
+        }
+        if let Some(option) = &self.option {
+            write!(f, "{}: ", one_line(option))?;
+        }
+        f.write_str(&one_line(&self.problem))
+    }
+}
+
+/// `text` without control characters, and not longer than a line that is read.
+fn one_line(text: &str) -> String {
+    const LONGEST: usize = 400;
+    let mut line: String = text
+        .chars()
+        .take(LONGEST)
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    if text.chars().nth(LONGEST).is_some() {
+        line.push('…');
+    }
+    line
+}

@@ -1,0 +1,214 @@
+//! Job files: sections of `name=value` lines.
+
+use super::environment::Environment;
+use super::error::{FioError, Place};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+/// An option as written.
+#[derive(Clone, Debug)]
+pub(super) struct Entry {
+    /// Its name.
+    pub(super) name: String,
+    /// What follows the `=`; `None`: there is none.
+    pub(super) value: Option<String>,
+    /// Where it is.
+    pub(super) place: Place,
+}
+
+/// A part of a job file.
+#[derive(Clone, Debug)]
+pub(super) struct Section {
+    /// What is between the brackets.
+    pub(super) name: String,
+    /// Where it begins.
+    pub(super) place: Place,
+    /// Its lines, included ones too.
+    pub(super) entries: Vec<Entry>,
+}
+
+impl Section {
+    /// Whether its options are for the jobs below it.
+    pub(super) fn is_global(&self) -> bool {
+        is_global(&self.name)
+    }
+}
+
+/// fio takes every name that begins so as global.
+pub(super) fn is_global(name: &str) -> bool {
+    name.starts_with("global")
+}
+
+/// Files included by files.
+const DEEPEST: usize = 16;
+/// Included files of a job file, all together.
+const MOST_INCLUDES: usize = 1024;
+
+/// Reads a job file; calls `each` with its sections, one after another.
+/// Sections that `wanted` does not want are skipped, whatever they hold.
+pub(super) fn read(
+    path: &Path,
+    env: &dyn Environment,
+    wanted: &dyn Fn(&str) -> bool,
+    each: &mut dyn FnMut(Section) -> Result<(), FioError>,
+) -> Result<(), FioError> {
+    let text = contents(path, env, &Place::command_line())?;
+    let mut file = File {
+        env,
+        path: path.to_owned(),
+        label: label(path),
+        includes: 0,
+    };
+    let mut current: Option<Section> = None;
+    let mut skipping = false;
+    for (line, place) in file.lines(&text) {
+        if let Some(header) = line.strip_prefix('[') {
+            if let Some(section) = current.take() {
+                each(section)?;
+            }
+            let name = header.strip_suffix(']').ok_or_else(|| {
+                FioError::at(place.clone(), format!("'[{header}' has no closing ']'"))
+            })?;
+            skipping = !wanted(name);
+            current = (!skipping).then(|| Section {
+                name: name.to_owned(),
+                place,
+                entries: Vec::new(),
+            });
+        } else if let Some(section) = &mut current {
+            let open = vec![path.to_owned()];
+            file.option(line, place, &open, &mut section.entries)
+                .map_err(|error| error.within(&section.name))?;
+        } else if !skipping {
+            return Err(FioError::at(
+                place,
+                format!("'{line}' is outside of any section: begin one with [name]"),
+            ));
+        }
+    }
+    current.map_or(Ok(()), each)
+}
+
+/// A job file while it is read.
+struct File<'a> {
+    env: &'a dyn Environment,
+    path: PathBuf,
+    label: Rc<str>,
+    includes: usize,
+}
+
+fn label(path: &Path) -> Rc<str> {
+    match path.to_str() {
+        Some("-") => "standard input".into(),
+        _ => path.display().to_string().into(),
+    }
+}
+
+impl File<'_> {
+    /// Lines that say something, without comments and blanks, and where they
+    /// are.
+    fn lines<'t>(&self, text: &'t str) -> impl Iterator<Item = (&'t str, Place)> + use<'t> {
+        let label = Rc::clone(&self.label);
+        text.lines().zip(1_u32..).filter_map(move |(line, number)| {
+            let line = line.split([';', '#']).next().unwrap_or("");
+            let line = line.trim_matches(|c: char| c.is_whitespace() || c.is_control());
+            (!line.is_empty()).then(|| {
+                let file = Some(Rc::clone(&label));
+                (line, Place { file, line: number })
+            })
+        })
+    }
+
+    /// Takes an option, or what an included file holds. `open`: the files that
+    /// are being read, each included by the one before.
+    fn option(
+        &mut self,
+        line: &str,
+        place: Place,
+        open: &[PathBuf],
+        into: &mut Vec<Entry>,
+    ) -> Result<(), FioError> {
+        let included = line
+            .strip_prefix("include")
+            .filter(|rest| rest.starts_with(char::is_whitespace));
+        if let Some(name) = included {
+            return self.include(Path::new(name.trim()), &place, open, into);
+        }
+        let (name, value) = match line.split_once('=') {
+            Some((name, value)) => (name.trim_end(), Some(value.trim().to_owned())),
+            None => (line, None),
+        };
+        into.push(Entry {
+            name: name.to_owned(),
+            value,
+            place,
+        });
+        Ok(())
+    }
+
+    /// A relative name is looked for as it is, then beside the file that
+    /// includes it.
+    fn include(
+        &mut self,
+        name: &Path,
+        place: &Place,
+        open: &[PathBuf],
+        into: &mut Vec<Entry>,
+    ) -> Result<(), FioError> {
+        self.includes += 1;
+        if open.len() > DEEPEST || self.includes > MOST_INCLUDES {
+            return Err(FioError::at(
+                place.clone(),
+                "too many files include each other",
+            ));
+        }
+        let including = open.last().unwrap_or(&self.path);
+        let beside = including.parent().map(|parent| parent.join(name));
+        let (path, text) = match (contents(name, self.env, place), beside) {
+            (Ok(text), _) => (name.to_owned(), text),
+            (Err(error), None) => return Err(error),
+            (Err(_), Some(beside)) => {
+                let text = contents(&beside, self.env, place)?;
+                (beside, text)
+            }
+        };
+        if open.contains(&path) {
+            let problem = format!("'{}' includes itself", path.display());
+            return Err(FioError::at(place.clone(), problem));
+        }
+        let outer = std::mem::replace(&mut self.label, label(&path));
+        let mut open = open.to_vec();
+        open.push(path);
+        let result = self.included(&text, &open, into);
+        self.label = outer;
+        result
+    }
+
+    fn included(
+        &mut self,
+        text: &str,
+        open: &[PathBuf],
+        into: &mut Vec<Entry>,
+    ) -> Result<(), FioError> {
+        for (line, place) in self.lines(text) {
+            if line.starts_with('[') {
+                return Err(FioError::at(
+                    place,
+                    "an included file may not begin sections",
+                ));
+            }
+            self.option(line, place, open, into)?;
+        }
+        Ok(())
+    }
+}
+
+fn contents(path: &Path, env: &dyn Environment, place: &Place) -> Result<String, FioError> {
+    let bytes = env.read(path).map_err(|error| {
+        FioError::at(
+            place.clone(),
+            format!("cannot read '{}': {error}", path.display()),
+        )
+    })?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

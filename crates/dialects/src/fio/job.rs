@@ -1,0 +1,180 @@
+//! A job while its options are read: what a stream gets, and what has to be
+//! known before the stream can be made.
+
+use assay_model::load::Stream;
+use assay_model::load::blocks::StridedZones;
+use assay_model::load::content::Pattern;
+use assay_model::load::pace::{Flow, LatencyTarget, ThinkTime};
+use assay_model::load::schedule::ExitWhat;
+use assay_model::load::stats::SteadyCriterion;
+use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::units::Nanos;
+
+use super::error::Place;
+
+/// One value for reads, writes and trims; `None`: not said.
+pub(super) type Each<T> = [Option<T>; 3];
+
+/// A job while its options are read.
+#[derive(Clone, Debug)]
+pub(super) struct Job {
+    /// What every copy gets. Fields that depend on several options are filled
+    /// by [`resolve`](super::resolve).
+    pub(super) stream: Stream,
+    /// Name of the section, from which names of files are made.
+    pub(super) section: String,
+    /// Engine as named.
+    pub(super) engine: String,
+    /// `numjobs`.
+    pub(super) copies: u64,
+    /// Starts a new wave.
+    pub(super) stonewall: bool,
+    /// Starts a new group.
+    pub(super) new_group: bool,
+    /// Names of files.
+    pub(super) names: Names,
+    /// Block sizes.
+    pub(super) sizes: Sizes,
+    /// Options of the verify family; unused until `verify_kind` is known.
+    pub(super) verify: Verify,
+    /// `verify`; `None`: not given.
+    pub(super) verify_kind: Option<VerifyKind>,
+    /// Pauses; unused while they have no length.
+    pub(super) think: ThinkTime,
+    /// Unused while the target is 0.
+    pub(super) latency: LatencyTarget,
+    /// Unused while the weight is 0.
+    pub(super) flow: Flow,
+    /// The steady state's criterion, limit and whether that is in percent.
+    pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
+    /// Its window.
+    pub(super) steady_duration: Nanos,
+    /// Not looked at in the beginning.
+    pub(super) steady_ramp: Nanos,
+    /// `zonesize`, `zonerange`, `zoneskip`.
+    pub(super) zones: StridedZones,
+    /// `zonemode`; `None`: not said.
+    pub(super) strided: Option<bool>,
+    /// `exitall` was given.
+    pub(super) exit_all: bool,
+    /// `exit_what`.
+    pub(super) exit_what: ExitWhat,
+    /// `buffer_pattern`.
+    pub(super) buffer_pattern: Pattern,
+    /// `log_alternate_epoch` was given.
+    pub(super) alternate_epoch: bool,
+    /// Options that were given, by their first names.
+    pub(super) given: Vec<&'static str>,
+    /// Options of engines that this section itself gave, and where.
+    pub(super) engine_options: Vec<(&'static str, Place)>,
+    /// Options as written, for the JSON's "job options".
+    pub(super) texts: Vec<(String, Option<String>)>,
+}
+
+impl Job {
+    /// A job with fio's defaults.
+    pub(super) fn new() -> Self {
+        Self {
+            stream: Stream::new(""),
+            section: String::new(),
+            engine: "psync".to_owned(),
+            copies: 1,
+            stonewall: false,
+            new_group: false,
+            names: Names::default(),
+            sizes: Sizes::default(),
+            verify: Verify::new(VerifyKind::Null),
+            verify_kind: None,
+            think: ThinkTime {
+                pause: Nanos(0),
+                spin: Nanos(0),
+                blocks: 1,
+                count_issued: false,
+                io_time: Nanos(0),
+            },
+            latency: LatencyTarget {
+                target: Nanos(0),
+                window: Nanos(0),
+                percentile: 100.0,
+                run: false,
+            },
+            flow: Flow {
+                id: 0,
+                weight: 0,
+                sleep: Nanos(0),
+            },
+            steady: None,
+            steady_duration: Nanos(0),
+            steady_ramp: Nanos(0),
+            zones: StridedZones {
+                size: 0,
+                range: 0,
+                skip: 0,
+            },
+            strided: None,
+            exit_all: false,
+            exit_what: ExitWhat::Group,
+            buffer_pattern: Pattern::default(),
+            alternate_epoch: false,
+            given: Vec::new(),
+            engine_options: Vec::new(),
+            texts: Vec::new(),
+        }
+    }
+
+    /// Whether an option was given, in this section or globally.
+    pub(super) fn is_given(&self, name: &str) -> bool {
+        self.given.contains(&name)
+    }
+}
+
+/// What names of files are made of.
+#[derive(Clone, Debug)]
+pub(super) struct Names {
+    /// `filename`, split.
+    pub(super) named: Vec<String>,
+    /// `directory`, split.
+    pub(super) directories: Vec<String>,
+    /// `filename_format`.
+    pub(super) format: String,
+    /// `nrfiles`.
+    pub(super) count: u64,
+    /// `openfiles`; 0: all.
+    pub(super) open: u64,
+}
+
+impl Default for Names {
+    fn default() -> Self {
+        Self {
+            named: Vec::new(),
+            directories: Vec::new(),
+            format: "$jobname.$jobnum.$filenum".to_owned(),
+            count: 1,
+            open: 0,
+        }
+    }
+}
+
+/// What block sizes are made of, for reads, writes and trims.
+#[derive(Clone, Debug)]
+pub(super) struct Sizes {
+    /// `bs`.
+    pub(super) fixed: [u64; 3],
+    /// `bsrange`, or the extremes of `bssplit`.
+    pub(super) range: Each<(u64, u64)>,
+    /// `bssplit`.
+    pub(super) split: [Vec<(u32, u8)>; 3],
+    /// `blockalign`.
+    pub(super) align: [u64; 3],
+}
+
+impl Default for Sizes {
+    fn default() -> Self {
+        Self {
+            fixed: [4096; 3],
+            range: [None; 3],
+            split: [const { Vec::new() }; 3],
+            align: [0; 3],
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Names of files.
+
+use super::job::Job;
+use std::path::PathBuf;
+
+/// Splits at `:`, where `\:` is a colon within a name. A leading colon belongs
+/// to nothing and is dropped.
+pub(super) fn split_list(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut chars = text.trim().chars().peekable();
+    while let Some(c) = chars.next() {
+        let last = names.len() - 1;
+        match c {
+            '\\' if chars.peek() == Some(&':') => {
+                chars.next();
+                names[last].push(':');
+            }
+            ':' if !names[last].is_empty() => names.push(String::new()),
+            ':' => {}
+            _ => names[last].push(c),
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// The files of a copy of a job. `special`: the job's own name is that of a
+/// device, which it then works on.
+pub(super) fn paths(job: &Job, copy: u64, special: bool) -> Vec<PathBuf> {
+    let named = &job.names.named;
+    if !named.is_empty() {
+        let directory = job.names.directories.first();
+        return named.iter().map(|name| below(directory, name)).collect();
+    }
+    let directory = in_turn(&job.names.directories, copy);
+    if special {
+        return vec![below(directory, &job.section)];
+    }
+    (0..job.names.count)
+        .map(|number| below(directory, &made_up(job, copy, number)))
+        .collect()
+}
+
+/// Copies take the entries of a list in turn.
+pub(super) fn in_turn(list: &[String], copy: u64) -> Option<&String> {
+    let length = u64::try_from(list.len()).ok()?;
+    let index = copy.checked_rem(length)?;
+    list.get(usize::try_from(index).ok()?)
+}
+
+/// As in fio, an absolute name too is put below the directory.
+fn below(directory: Option<&String>, name: &str) -> PathBuf {
+    match directory {
+        None => PathBuf::from(name),
+        Some(directory) => PathBuf::from(format!("{directory}/{name}")),
+    }
+}
+
+/// `filename_format` with its words replaced.
+fn made_up(job: &Job, copy: u64, number: u64) -> String {
+    let copy = copy.to_string();
+    let number = number.to_string();
+    let words = [
+        ("$jobname", job.section.as_str()),
+        ("$jobnum", copy.as_str()),
+        ("$filenum", number.as_str()),
+        ("$clientuid", ""),
+    ];
+    let mut name = String::new();
+    let mut rest = job.names.format.as_str();
+    while let Some(dollar) = rest.find('$') {
+        let (before, at) = rest.split_at(dollar);
+        name.push_str(before);
+        let word = words.iter().find(|(word, _)| {
+            at.get(..word.len())
+                .is_some_and(|start| start.eq_ignore_ascii_case(word))
+        });
+        rest = match word {
+            Some((word, value)) => {
+                name.push_str(value);
+                &at[word.len()..]
+            }
+            None => {
+                name.push('$');
+                &at[1..]
+            }
+        };
+    }
+    name + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        let mut job = Job::new();
+        job.section = "a".to_owned();
+        job
+    }
+
+    fn shown(paths: &[PathBuf]) -> Vec<String> {
+        paths
+            .iter()
+            .map(|path| path.display().to_string())
+            .collect()
+    }
+
+    #[test]
+    fn lists_are_split_at_colons_that_are_not_escaped() {
+        assert_eq!(split_list("/dev/a:/dev/b"), ["/dev/a", "/dev/b"]);
+        assert_eq!(split_list(r"/dev/x\:1:b"), ["/dev/x:1", "b"]);
+        assert_eq!(split_list(":a"), ["a"]);
+        assert_eq!(split_list(""), [""; 0]);
+    }
+
+    #[test]
+    fn names_are_made_from_job_copy_and_number() {
+        let mut job = job();
+        job.names.count = 2;
+        assert_eq!(shown(&paths(&job, 3, false)), ["a.3.0", "a.3.1"]);
+        job.names.format = "x$filenum/$JOBNAME-$other".to_owned();
+        assert_eq!(
+            shown(&paths(&job, 0, false)),
+            ["x0/a-$other", "x1/a-$other"]
+        );
+    }
+
+    #[test]
+    fn copies_take_directories_in_turn_and_named_files_the_first() {
+        let mut job = job();
+        job.names.directories = vec!["/d0".to_owned(), "/d1".to_owned()];
+        assert_eq!(shown(&paths(&job, 1, false)), ["/d1/a.1.0"]);
+        job.names.named = vec!["f".to_owned()];
+        assert_eq!(shown(&paths(&job, 1, false)), ["/d0/f"]);
+    }
+}

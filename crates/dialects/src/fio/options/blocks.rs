@@ -1,0 +1,443 @@
+//! Pattern, sizes and offsets.
+
+use super::define::{
+    OptionDef, Reader, bytes, choice, count, each_bytes, extent, flag, no_effect, not_one_of,
+    refused, switch, text,
+};
+use crate::fio::job::{Each, Job};
+use crate::fio::value::number;
+use assay_model::load::PerDirection;
+use assay_model::load::blocks::{Distribution, Generator, RwPattern, Sequencer};
+
+pub(super) static OPTIONS: &[OptionDef] = &[
+    text("rw", "read, write, trim, randread, randwrite, randtrim, rw, randrw, trimwrite or randtrimwrite, with :number", "read", "Directions and order", rw)
+        .alias(&["readwrite"]),
+    choice(
+        "rw_sequencer",
+        &[
+            ("sequential", "offsets go on after the last"),
+            ("identical", "the same offset again"),
+        ],
+        "sequential",
+        "Offsets between two random ones of rw=rand...:N",
+        |job, how| {
+            job.stream.blocks.rw.sequencer = match how {
+                "identical" => Sequencer::Identical,
+                _ => Sequencer::Sequential,
+            };
+        },
+    ),
+    each_bytes("bs", "4096", "Block size; of reads, writes and trims", |job, each| {
+        set_each(&mut job.sizes.fixed, each);
+    })
+    .alias(&["blocksize"]),
+    text("bsrange", "from-to, one to three times", "", "Block sizes are drawn from this range", bs_range)
+        .alias(&["blocksize_range"]),
+    text("bssplit", "size/percent, with : between, one to three times", "", "Block sizes and their shares", bs_split),
+    switch("bs_unaligned", "Block sizes need not be multiples of the smallest", |job, on| {
+        job.stream.blocks.unaligned = on;
+    })
+    .alias(&["blocksize_unaligned"]),
+    flag("bs_is_seq_rand", "0", "The sizes are for sequential and random I/O instead of reads and writes", |job, on| {
+        job.stream.blocks.sizes_by_order = on;
+    }),
+    each_bytes("ba", "", "Random offsets are multiples of this", |job, each| {
+        set_each(&mut job.sizes.align, each);
+    })
+    .alias(&["blockalign"]),
+    count("rwmixread", (0, 100), "50", "Share of reads in percent", |job, percent| {
+        job.stream.blocks.read_percent = u8::try_from(percent).unwrap_or(100);
+    }),
+    count("rwmixwrite", (0, 100), "50", "Share of writes in percent", |job, percent| {
+        job.stream.blocks.read_percent = 100 - u8::try_from(percent).unwrap_or(100);
+    }),
+    refused("rwmixcycle", "number", "", "Not used any more", "fio dropped it"),
+    extent("size", "", "Bytes to work on, over all files; or percent of them", |job, size| {
+        job.stream.region.size = Some(size);
+    }),
+    extent("offset", "0", "Begin here in each file", |job, offset| {
+        job.stream.region.offset = offset;
+    })
+    .alias(&["fileoffset"]),
+    bytes("offset_align", "0", "An offset in percent becomes a multiple of this", |job, align| {
+        job.stream.region.offset_align = align;
+    }),
+    extent("offset_increment", "0", "Added to the offset for each copy of numjobs", |job, step| {
+        job.stream.region.offset_increment = step;
+    }),
+    flag("randrepeat", "1", "The same random order in each run", |job, on| {
+        job.stream.blocks.repeat = on;
+    }),
+    flag("allrandrepeat", "0", "All that is random is the same in each run", |job, on| {
+        job.stream.blocks.all_repeat = on;
+    }),
+    text("randseed", "number", "0x89", "Seed of what is random", |job, reader, value| {
+        let number = number::amount(value, reader.base_1000)?.value;
+        let seed = u64::try_from(number).map_err(|_| format!("'{value}' is not within 0 and 2^64"))?;
+        job.stream.blocks.seed = Some(seed);
+        Ok(())
+    })
+    .differs("the same seed gives other offsets than in fio: assay has its own generator"),
+    switch("norandommap", "A block may come twice in a pass", |job, on| {
+        job.stream.blocks.no_map = on;
+    }),
+    no_effect("softrandommap", "0 or 1", "Go on without a map if there is no memory for it", "assay needs no memory for a map"),
+    choice(
+        "random_generator",
+        &[
+            ("tausworthe", "random draws"),
+            ("lfsr", "each block once by construction"),
+            ("tausworthe64", "random draws for large devices"),
+        ],
+        "tausworthe",
+        "Generator of random offsets",
+        |job, which| {
+            job.stream.blocks.generator = match which {
+                "lfsr" => Generator::Lfsr,
+                "tausworthe64" => Generator::Tausworthe64,
+                _ => Generator::Tausworthe,
+            };
+        },
+    )
+    .differs("what each promises is kept; the numbers come from assay's own generator"),
+    text("random_distribution", "random, zipf:theta, pareto:power, normal:deviation (each with :center), zoned:access/size:..., zoned_abs:access/bytes:...", "random", "How random offsets are spread", distribution),
+    text("percentage_random", "percent, one to three times", "100,100,100", "Share of random offsets", |job, reader, value| {
+        let each = reader.each(value, |reader, text| match u8::try_from(reader.count(text)?) {
+            Ok(percent) if percent <= 100 => Ok(percent),
+            _ => Err(format!("'{text}' is above 100 percent")),
+        })?;
+        let random = &mut job.stream.blocks.percentage_random;
+        for (field, value) in [&mut random.read, &mut random.write, &mut random.trim].into_iter().zip(each) {
+            *field = value.unwrap_or(*field);
+        }
+        Ok(())
+    }),
+    refused("percentage_sequential", "percent", "", "Not used any more", "fio dropped it; use percentage_random"),
+];
+
+/// Takes over what was said.
+fn set_each<T: Copy>(into: &mut [T; 3], each: Each<T>) {
+    for (field, value) in into.iter_mut().zip(each) {
+        *field = value.unwrap_or(*field);
+    }
+}
+
+/// `randread:8`, `write:4k`.
+fn rw(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    const NAMES: [&str; 11] = [
+        "read",
+        "write",
+        "trim",
+        "randread",
+        "randwrite",
+        "randtrim",
+        "rw",
+        "readwrite",
+        "randrw",
+        "trimwrite",
+        "randtrimwrite",
+    ];
+    let (name, rest) = match value.split_once(':') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (value, None),
+    };
+    if !NAMES.contains(&name) {
+        return Err(not_one_of(name, NAMES.into_iter()));
+    }
+    let (random, plain) = match name.strip_prefix("rand") {
+        Some(plain) => (true, plain),
+        None => (false, name),
+    };
+    let mixed = matches!(plain, "rw" | "readwrite");
+    let mut pattern = RwPattern {
+        read: mixed || plain == "read",
+        write: mixed || plain == "write" || plain == "trimwrite",
+        trim: plain.starts_with("trim"),
+        random,
+        trim_then_write: plain == "trimwrite",
+        sequencer: job.stream.blocks.rw.sequencer,
+        ..RwPattern::default()
+    };
+    match rest {
+        None => {}
+        Some(every) if random => {
+            pattern.every = u32::try_from(reader.count(every)?)
+                .ok()
+                .filter(|every| *every > 0)
+                .ok_or_else(|| format!("'{every}' is no number of I/Os"))?;
+        }
+        Some(skip) => pattern.skip_bytes = reader.signed(skip)?,
+    }
+    job.stream.blocks.rw = pattern;
+    Ok(())
+}
+
+/// `1k-4k,2k-8k`. What follows a second number is ignored, as fio does.
+fn bs_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let value = value.strip_suffix(',').unwrap_or(value);
+    let each = reader.each(value, |reader, text| {
+        let (low, high) = text
+            .split_once('-')
+            .or_else(|| text.split_once(':'))
+            .ok_or_else(|| format!("'{text}' is no range: write as in 1k-4k"))?;
+        let (low, high) = (
+            first_number(reader, text, low)?,
+            first_number(reader, text, high)?,
+        );
+        Ok((low.min(high), low.max(high)))
+    })?;
+    for (field, value) in job.sizes.range.iter_mut().zip(each) {
+        *field = value.or(*field);
+    }
+    Ok(())
+}
+
+/// The number that `part` of a range begins with.
+fn first_number(reader: &mut Reader<'_>, whole: &str, part: &str) -> Result<u64, String> {
+    let end = part.find([':', '/', '-']).unwrap_or(part.len());
+    if end < part.len() {
+        reader.notes.push(format!(
+            "'{whole}' is read as fio does: '{}' is ignored; shares belong into bssplit",
+            &part[end..]
+        ));
+    }
+    reader.count(&part[..end])
+}
+
+/// `4k/10:64k/50:32k/40`, for each direction.
+fn bs_split(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let parts: Vec<&str> = value.split(',').collect();
+    if parts.len() > 3 {
+        return Err(format!(
+            "'{value}': write one to three lists, for reads, writes and trims"
+        ));
+    }
+    for direction in 0..3 {
+        let list = parts[direction.min(parts.len() - 1)];
+        let Some(split) = split_shares(reader, list)? else {
+            continue;
+        };
+        let sizes = split
+            .iter()
+            .map(|(size, percent)| {
+                let size = u32::try_from(*size).map_err(|_| format!("'{size}' is too large"))?;
+                match size {
+                    0 => Err("a block needs at least one byte".to_owned()),
+                    _ => Ok((size, *percent)),
+                }
+            })
+            .collect::<Result<Vec<_>, _>>()?;
+        let low = sizes.iter().map(|(size, _)| *size).min().unwrap_or(0);
+        let high = sizes.iter().map(|(size, _)| *size).max().unwrap_or(0);
+        job.sizes.range[direction] = Some((u64::from(low), u64::from(high)));
+        job.sizes.split[direction] = sizes;
+    }
+    Ok(())
+}
+
+/// Most entries of a list of shares.
+const MOST_SHARES: usize = 256;
+
+/// `value/percent` with `:` between. Shares that are not said, or 0, get equal
+/// parts of what is left, as in fio.
+fn split_shares(reader: &mut Reader<'_>, list: &str) -> Result<Option<Vec<(u64, u8)>>, String> {
+    let mut shares: Vec<(u64, Option<u8>)> = Vec::new();
+    for entry in list.split(':').take_while(|entry| !entry.trim().is_empty()) {
+        let (value, share) = entry.split_once('/').unwrap_or((entry, ""));
+        let share = match share.trim() {
+            "" | "0" => None,
+            text => Some(percent(text)?),
+        };
+        shares.push((reader.count(value)?, share));
+        if shares.len() > MOST_SHARES {
+            return Err(format!("more than {MOST_SHARES} entries"));
+        }
+    }
+    if shares.is_empty() {
+        return Ok(None);
+    }
+    let said: u32 = shares
+        .iter()
+        .filter_map(|(_, share)| *share)
+        .map(u32::from)
+        .sum();
+    let open = u32::try_from(shares.iter().filter(|(_, share)| share.is_none()).count())
+        .map_err(|_| "too many entries")?;
+    if said > 100 || (open == 0 && said < 100) {
+        return Err(format!("the shares add up to {said}, not to 100 percent"));
+    }
+    let (each, mut extra) = match open {
+        0 => (0, 0),
+        open => ((100 - said) / open, (100 - said) % open),
+    };
+    let fill = |share: Option<u8>| {
+        share.unwrap_or_else(|| {
+            let one_more = u32::from(extra > 0);
+            extra = extra.saturating_sub(1);
+            u8::try_from(each + one_more).unwrap_or(100)
+        })
+    };
+    let filled: Vec<u8> = shares.iter().map(|(_, share)| *share).map(fill).collect();
+    Ok(Some(
+        shares.iter().map(|(value, _)| *value).zip(filled).collect(),
+    ))
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    text.trim_end_matches('%')
+        .parse::<u8>()
+        .ok()
+        .filter(|percent| *percent <= 100)
+        .ok_or_else(|| format!("'{text}' is no percentage"))
+}
+
+/// `zipf:1.2:0.5`, `zoned:60/10:30/20:...`.
+fn distribution(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let (kind, rest) = value.split_once(':').unwrap_or((value, ""));
+    let into = &mut job.stream.blocks.distribution;
+    *into = match kind {
+        "random" => PerDirection::all(Distribution::Uniform),
+        "zoned" | "zoned_abs" => zones(reader, rest, kind == "zoned_abs")?,
+        "zipf" | "pareto" | "normal" | "gauss" => PerDirection::all(shape(reader, kind, rest)?),
+        _ => {
+            let known = ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"];
+            return Err(not_one_of(kind, known.into_iter()));
+        }
+    };
+    Ok(())
+}
+
+fn shape(reader: &mut Reader<'_>, kind: &str, rest: &str) -> Result<Distribution, String> {
+    let (number, center) = match rest.split_once(':') {
+        Some((number, center)) => (number, Some(reader.float(center)?)),
+        None => (rest, None),
+    };
+    if center.is_some_and(|center| !(0.0..=1.0).contains(&center)) {
+        return Err("the centre is not within 0 and 1".to_owned());
+    }
+    let mut number = |default: f64| match number {
+        "" => Ok(default),
+        text => reader.float(text),
+    };
+    Ok(match kind {
+        "zipf" => Distribution::Zipf {
+            theta: zipf_theta(number(1.1)?)?,
+            center,
+        },
+        "pareto" => Distribution::Pareto {
+            power: pareto_power(number(0.2)?)?,
+            center,
+        },
+        _ => Distribution::Normal {
+            deviation: deviation(number(0.0)?)?,
+            center,
+        },
+    })
+}
+
+/// Checks the exponent of Zipf's law.
+pub(super) fn zipf_theta(theta: f64) -> Result<f64, String> {
+    #[expect(clippy::float_cmp, reason = "exactly 1 divides by zero")]
+    match theta > 0.0 && theta != 1.0 {
+        true => Ok(theta),
+        false => Err("zipf needs a theta above 0 that is not 1".to_owned()),
+    }
+}
+
+/// Checks the power of a Pareto distribution.
+pub(super) fn pareto_power(power: f64) -> Result<f64, String> {
+    match power > 0.0 && power < 1.0 {
+        true => Ok(power),
+        false => Err("pareto needs a power between 0 and 1".to_owned()),
+    }
+}
+
+/// Checks a standard deviation in percent.
+pub(super) fn deviation(deviation: f64) -> Result<f64, String> {
+    match (0.0..100.0).contains(&deviation) {
+        true => Ok(deviation),
+        false => Err("a deviation is at least 0 and below 100 percent".to_owned()),
+    }
+}
+
+/// `60/10:30/20:10/70`, for each direction: share of the I/Os, and of the file
+/// in percent or bytes.
+fn zones(
+    reader: &mut Reader<'_>,
+    value: &str,
+    absolute: bool,
+) -> Result<PerDirection<Distribution>, String> {
+    let parts: Vec<&str> = value.split(',').collect();
+    if parts.len() > 3 {
+        return Err("write one to three lists, for reads, writes and trims".to_owned());
+    }
+    let mut lists = Vec::new();
+    for part in &parts {
+        lists.push(match absolute {
+            true => zone_bytes(reader, part)?,
+            false => zone_shares(part)?,
+        });
+    }
+    let list = |direction: usize| lists[direction.min(lists.len() - 1)].clone();
+    Ok(PerDirection {
+        read: list(0),
+        write: list(1),
+        trim: list(2),
+    })
+}
+
+fn zone_entries(list: &str) -> impl Iterator<Item = (&str, Option<&str>)> {
+    list.split(':')
+        .take_while(|entry| !entry.trim().is_empty())
+        .take(MOST_SHARES)
+        .map(|entry| match entry.split_once('/') {
+            Some((access, size)) => (access, Some(size)),
+            None => (entry, None),
+        })
+}
+
+fn zone_shares(list: &str) -> Result<Distribution, String> {
+    let mut zones = Vec::new();
+    for (access, size) in zone_entries(list) {
+        let size = match size.map(str::trim) {
+            None | Some("" | "0") => None,
+            Some(text) => Some(percent(text)?),
+        };
+        zones.push((percent(access)?, size));
+    }
+    check_access(zones.iter().map(|(access, _)| *access))?;
+    let said: u32 = zones
+        .iter()
+        .filter_map(|(_, size)| *size)
+        .map(u32::from)
+        .sum();
+    let open = u32::try_from(zones.iter().filter(|(_, size)| size.is_none()).count())
+        .map_err(|_| "too many zones")?;
+    if said > 100 {
+        return Err("the sizes of the zones add up to more than 100 percent".to_owned());
+    }
+    let rest = u8::try_from((100 - said).checked_div(open).unwrap_or(0)).unwrap_or(0);
+    let filled = zones
+        .iter()
+        .map(|(access, size)| (*access, size.unwrap_or(rest)));
+    Ok(Distribution::Zoned(filled.collect()))
+}
+
+fn zone_bytes(reader: &mut Reader<'_>, list: &str) -> Result<Distribution, String> {
+    let mut zones = Vec::new();
+    for (access, size) in zone_entries(list) {
+        let bytes = size.map_or(Ok(0), |size| reader.count(size))?;
+        zones.push((percent(access)?, bytes));
+    }
+    check_access(zones.iter().map(|(access, _)| *access))?;
+    Ok(Distribution::ZonedAbsolute(zones))
+}
+
+fn check_access(shares: impl Iterator<Item = u8>) -> Result<(), String> {
+    match shares.map(u32::from).sum() {
+        100 => Ok(()),
+        sum => Err(format!(
+            "the zones' shares of the I/Os add up to {sum}, not to 100 percent"
+        )),
+    }
+}

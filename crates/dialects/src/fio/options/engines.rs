@@ -1,0 +1,418 @@
+//! Engines and their options.
+
+use super::define::{OptionDef, flag, no_effect, refused, switch};
+use assay_model::job::EngineKind;
+
+/// An engine of fio.
+pub(in crate::fio) struct EngineDef {
+    /// fio's name.
+    pub(in crate::fio) name: &'static str,
+    /// What it is here, or why it is not there.
+    pub(in crate::fio) kind: Result<EngineKind, &'static str>,
+}
+
+const fn works(name: &'static str, kind: EngineKind) -> EngineDef {
+    EngineDef {
+        name,
+        kind: Ok(kind),
+    }
+}
+
+const fn not(name: &'static str, why: &'static str) -> EngineDef {
+    EngineDef {
+        name,
+        kind: Err(why),
+    }
+}
+
+const NETWORK: &str = "it measures a network, not storage";
+const CLUSTER: &str = "it needs the library of a cluster's storage";
+const MEMORY: &str = "it needs a library for persistent memory";
+const FOREIGN: &str = "it is for another operating system";
+
+/// All engines that fio knows by name.
+pub(in crate::fio) static ENGINES: &[EngineDef] = &[
+    works("psync", EngineKind::Psync),
+    works("sync", EngineKind::Sync),
+    works("vsync", EngineKind::Vsync),
+    works("pvsync", EngineKind::Pvsync),
+    works("pvsync2", EngineKind::Pvsync2),
+    works("libaio", EngineKind::Libaio),
+    works("linuxaio", EngineKind::Libaio),
+    works("posixaio", EngineKind::Posixaio),
+    works("io_uring", EngineKind::IoUring),
+    works("mmap", EngineKind::Mmap),
+    works("null", EngineKind::Null),
+    works("filecreate", EngineKind::FileCreate),
+    works("filestat", EngineKind::FileStat),
+    works("filedelete", EngineKind::FileDelete),
+    works("ftruncate", EngineKind::Ftruncate),
+    works("falloc", EngineKind::Falloc),
+    not("cpuio", "it measures processors, not storage"),
+    not("net", NETWORK),
+    not("netsplice", NETWORK),
+    not("rdma", NETWORK),
+    not("librpma_apm", NETWORK),
+    not("librpma_apm_client", NETWORK),
+    not("librpma_apm_server", NETWORK),
+    not("librpma_gpspm", NETWORK),
+    not("librpma_gpspm_client", NETWORK),
+    not("librpma_gpspm_server", NETWORK),
+    not("http", NETWORK),
+    not("nbd", NETWORK),
+    not("nfs", NETWORK),
+    not("splice", "it measures pipes; use psync or io_uring"),
+    not(
+        "exec",
+        "it starts programs; use exec_prerun or a script around assay",
+    ),
+    not(
+        "sg",
+        "it sends SCSI commands past the block layer; use psync with direct=1",
+    ),
+    not(
+        "io_uring_cmd",
+        "it sends NVMe commands past the block layer; use io_uring with direct=1",
+    ),
+    not("mtd", "it is for raw flash without a controller"),
+    not("e4defrag", "it defragments ext4 instead of doing I/O"),
+    not("gfapi", CLUSTER),
+    not("gfapi_async", CLUSTER),
+    not("rados", CLUSTER),
+    not("rbd", CLUSTER),
+    not("libhdfs", CLUSTER),
+    not("dfs", CLUSTER),
+    not("ime_psync", CLUSTER),
+    not("ime_psyncv", CLUSTER),
+    not("ime_aio", CLUSTER),
+    not("pmemblk", MEMORY),
+    not("dev-dax", MEMORY),
+    not("libpmem", MEMORY),
+    not("libcufile", "it needs a GPU's library"),
+    not("libblkio", "it needs the library libblkio"),
+    not("libzbc", "zoned devices are not supported"),
+    not("xnvme", "it needs the library xNVMe"),
+    not("dircreate", "directories are not made"),
+    not("dirstat", "directories are not asked"),
+    not("dirdelete", "directories are not removed"),
+    not("guasi", "it was dropped by its own authors"),
+    not("syslet-rw", "no kernel has it"),
+    not("solarisaio", FOREIGN),
+    not("windowsaio", FOREIGN),
+    not("external", "engines cannot be loaded from files"),
+];
+
+/// The engine of that name. What follows a colon, such as a path, is ignored.
+pub(in crate::fio) fn engine(name: &str) -> Option<&'static EngineDef> {
+    let name = name.split(':').next().unwrap_or(name);
+    ENGINES.iter().find(|engine| engine.name == name)
+}
+
+/// That there is no such engine, and which was probably meant.
+pub(super) fn unknown(name: &str) -> String {
+    match super::nearest(name, ENGINES.iter().map(|engine| engine.name)) {
+        Some(near) => format!("there is no engine '{name}'; did you mean '{near}'?"),
+        None => format!("there is no engine '{name}'; 'assay fio --enghelp' lists them"),
+    }
+}
+
+const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
+const URING: &[&str] = &["io_uring", "io_uring_cmd"];
+const NET: &[&str] = &["net", "netsplice"];
+const PRIORITIES: &str = "priorities of single I/Os are not supported; use prio and prioclass";
+const NOT_THERE: &str = "its engine is not supported";
+
+pub(super) static OPTIONS: &[OptionDef] = &[
+    switch("hipri", "Poll for completions", |job, on| {
+        job.stream.engine.hipri = on
+    })
+    .of(&["io_uring", "pvsync2", "io_uring_cmd", "sg"]),
+    refused(
+        "hipri_percentage",
+        "percent",
+        "100",
+        "Poll for that share of I/Os",
+        "it is all or none: use hipri",
+    )
+    .of(&["pvsync2"]),
+    flag(
+        "fixedbufs",
+        "0",
+        "Register buffers with the kernel",
+        |job, on| {
+            job.stream.engine.fixed_buffers = on;
+        },
+    )
+    .of(URING),
+    flag(
+        "registerfiles",
+        "0",
+        "Register files with the kernel",
+        |job, on| {
+            job.stream.engine.register_files = on;
+        },
+    )
+    .of(URING),
+    flag(
+        "sqthread_poll",
+        "0",
+        "A thread of the kernel submits",
+        |job, on| {
+            job.stream.engine.sq_thread_poll = on;
+        },
+    )
+    .of(URING),
+    refused(
+        "sqthread_poll_cpu",
+        "number of a processor",
+        "",
+        "Where that thread runs",
+        "the kernel chooses the processor",
+    )
+    .of(URING),
+    flag(
+        "nowait",
+        "0",
+        "Fail instead of waiting in the call",
+        |job, on| {
+            job.stream.engine.nowait = on;
+        },
+    )
+    .of(&["libaio", "io_uring", "pvsync2", "io_uring_cmd"]),
+    no_effect(
+        "nonvectored",
+        "0 or 1",
+        "Use calls without vectors",
+        "they always are used",
+    )
+    .of(URING),
+    refused(
+        "uncached",
+        "0 or 1",
+        "0",
+        "Drop pages after the I/O",
+        "no released kernel had the flag that fio 3 sets",
+    )
+    .of(&["io_uring", "pvsync2", "io_uring_cmd"]),
+    refused(
+        "force_async",
+        "number",
+        "0",
+        "Hand each so manieth I/O to a thread of the kernel",
+        "it is a means to test the kernel",
+    )
+    .of(URING),
+    refused(
+        "cmd_type",
+        "nvme",
+        "nvme",
+        "Which commands io_uring_cmd sends",
+        NOT_THERE,
+    )
+    .of(&["io_uring_cmd", "io_uring"]),
+    refused(
+        "cmdprio_percentage",
+        "percent",
+        "",
+        "Share of I/Os with a higher priority",
+        PRIORITIES,
+    )
+    .of(AIO),
+    refused("cmdprio_class", "number", "", "Class of those", PRIORITIES).of(AIO),
+    refused("cmdprio", "number", "", "Priority of those", PRIORITIES).of(AIO),
+    refused(
+        "cmdprio_bssplit",
+        "size/percent, with : between",
+        "",
+        "Shares by block size",
+        PRIORITIES,
+    )
+    .of(AIO),
+    no_effect(
+        "userspace_reap",
+        "nothing, 0 or 1",
+        "Take completions without a system call",
+        "completions are taken by io_getevents",
+    )
+    .of(&["libaio"]),
+    refused(
+        "stat_type",
+        "stat, lstat, statx",
+        "stat",
+        "Which call asks for attributes",
+        "filestat uses stat",
+    )
+    .of(&["filestat"]),
+    refused(
+        "thp",
+        "0 or 1",
+        "0",
+        "Ask for huge pages",
+        "mapped files have none",
+    )
+    .of(&["mmap"]),
+    refused("cpuload", "percent", "", "Load of the processor", NOT_THERE).of(&["cpuio"]),
+    refused(
+        "cpumode",
+        "text",
+        "noop",
+        "How the processor is loaded",
+        NOT_THERE,
+    )
+    .of(&["cpuio"]),
+    refused(
+        "cpuchunks",
+        "time",
+        "50000",
+        "Length of a piece of load",
+        NOT_THERE,
+    )
+    .of(&["cpuio"]),
+    refused(
+        "exit_on_io_done",
+        "0 or 1",
+        "0",
+        "End when jobs with I/O have",
+        NOT_THERE,
+    )
+    .of(&["cpuio"]),
+    refused("hostname", "name", "", "Host to talk to", NOT_THERE).of(&["net", "netsplice", "rdma"]),
+    refused("port", "number", "", "Port to talk to", NOT_THERE).of(&["net", "netsplice", "rdma"]),
+    refused(
+        "protocol",
+        "tcp, udp, unix",
+        "",
+        "Protocol to talk",
+        NOT_THERE,
+    )
+    .of(NET),
+    refused(
+        "nodelay",
+        "0 or 1",
+        "0",
+        "Send small packets at once",
+        NOT_THERE,
+    )
+    .of(NET),
+    refused(
+        "listen",
+        "nothing, 0 or 1",
+        "",
+        "Wait for connections",
+        NOT_THERE,
+    )
+    .of(NET),
+    refused(
+        "pingpong",
+        "nothing, 0 or 1",
+        "",
+        "Answer each packet",
+        NOT_THERE,
+    )
+    .of(NET),
+    refused(
+        "interface",
+        "address",
+        "",
+        "Interface of the network",
+        NOT_THERE,
+    )
+    .of(NET),
+    refused("ttl", "number", "", "Hops of a packet", NOT_THERE).of(NET),
+    refused(
+        "window_size",
+        "bytes",
+        "",
+        "Size of the socket's buffer",
+        NOT_THERE,
+    )
+    .of(NET),
+    refused("mss", "bytes", "", "Largest segment", NOT_THERE).of(NET),
+    refused("bindname", "address", "", "Own address", NOT_THERE).of(&["rdma"]),
+    refused("verb", "name", "", "Which verb", NOT_THERE).of(&["rdma"]),
+    refused("program", "path", "", "Program to start", NOT_THERE).of(&["exec"]),
+    refused("arguments", "text", "", "Its arguments", NOT_THERE).of(&["exec"]),
+    refused(
+        "grace_time",
+        "time",
+        "",
+        "Time before it is killed",
+        NOT_THERE,
+    )
+    .of(&["exec"]),
+    refused(
+        "std_redirect",
+        "0 or 1",
+        "",
+        "Where its output goes",
+        NOT_THERE,
+    )
+    .of(&["exec"]),
+    refused("donorname", "path", "", "File that gives blocks", NOT_THERE).of(&["e4defrag"]),
+    refused(
+        "inplace",
+        "number",
+        "",
+        "Allocate in the same step",
+        NOT_THERE,
+    )
+    .of(&["e4defrag"]),
+    refused("volume", "name", "", "Name of the volume", NOT_THERE).of(&["gfapi", "gfapi_async"]),
+    refused("brick", "name", "", "Name of the brick", NOT_THERE).of(&["gfapi", "gfapi_async"]),
+    refused(
+        "single-instance",
+        "0 or 1",
+        "",
+        "One instance only",
+        NOT_THERE,
+    )
+    .of(&["gfapi", "gfapi_async"]),
+    refused("skip_bad", "0 or 1", "0", "Skip bad blocks", NOT_THERE).of(&["mtd"]),
+    refused(
+        "readfua",
+        "0 or 1",
+        "0",
+        "Force unit access on reads",
+        NOT_THERE,
+    )
+    .of(&["sg"]),
+    refused(
+        "writefua",
+        "0 or 1",
+        "0",
+        "Force unit access on writes",
+        NOT_THERE,
+    )
+    .of(&["sg"]),
+    refused(
+        "sg_write_mode",
+        "name",
+        "write",
+        "Which write command",
+        NOT_THERE,
+    )
+    .of(&["sg"]),
+    refused("stream_id", "number", "", "Number of the stream", NOT_THERE).of(&["sg"]),
+    refused("uri", "address", "", "Address of the export", NOT_THERE).of(&["nbd"]),
+    refused("clustername", "name", "", "Name of the cluster", NOT_THERE).of(&["rados", "rbd"]),
+    refused("rbdname", "name", "", "Name of the image", NOT_THERE).of(&["rbd"]),
+    refused("pool", "name", "", "Name of the pool", NOT_THERE).of(&["rados", "rbd", "dfs"]),
+    refused("clientname", "name", "", "Name of the client", NOT_THERE).of(&["rados", "rbd"]),
+    refused("conf", "path", "", "File of settings", NOT_THERE).of(&["rados"]),
+    refused(
+        "busy_poll",
+        "0 or 1",
+        "0",
+        "Poll for completions",
+        NOT_THERE,
+    )
+    .of(&["rados", "rbd"]),
+    refused(
+        "touch_objects",
+        "0 or 1",
+        "1",
+        "Make objects first",
+        NOT_THERE,
+    )
+    .of(&["rados"]),
+];

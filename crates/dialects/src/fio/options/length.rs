@@ -1,0 +1,205 @@
+//! How much and how long; engine, depth, caches and flushes.
+
+use super::define::{
+    OptionDef, Reader, TimeUnit, choice, count, extent, flag, no_effect, refused, switch, text,
+    time,
+};
+use super::engines::engine;
+use crate::fio::job::Job;
+use assay_model::job::OpenSync;
+use assay_model::load::{Extent, SyncFileRange};
+use assay_model::units::Nanos;
+
+pub(super) static OPTIONS: &[OptionDef] = &[
+    time(
+        "runtime",
+        TimeUnit::Seconds,
+        "0",
+        "End after that time at the latest",
+        |job, time| {
+            job.stream.length.runtime = (time > Nanos(0)).then_some(time);
+        },
+    )
+    .alias(&["timeout"])
+    .differs("when it cuts a job without time_based short, that is said"),
+    switch("time_based", "Go on until runtime is over", |job, on| {
+        job.stream.length.time_based = on
+    }),
+    time(
+        "ramp_time",
+        TimeUnit::Seconds,
+        "0",
+        "Run that long before measuring",
+        |job, time| {
+            job.stream.length.ramp_time = time;
+        },
+    )
+    .differs("io_size and number_ios count from the end of the ramp"),
+    count(
+        "loops",
+        (1, u64::MAX),
+        "1",
+        "How often the whole is done",
+        |job, n| {
+            job.stream.length.loops = n;
+        },
+    ),
+    extent(
+        "io_size",
+        "",
+        "Bytes to move, where that is not size",
+        |job, size| {
+            job.stream.length.io_size = (size != Extent::Bytes(0)).then_some(size);
+        },
+    )
+    .alias(&["io_limit"]),
+    count(
+        "number_ios",
+        (0, u64::MAX),
+        "0",
+        "End after that many I/Os",
+        |job, n| {
+            job.stream.length.number_ios = (n > 0).then_some(n);
+        },
+    ),
+    flag(
+        "fill_device",
+        "0",
+        "Write until there is no space",
+        |job, on| {
+            job.stream.length.fill_device = on;
+        },
+    )
+    .alias(&["fill_fs"]),
+    choice(
+        "clocksource",
+        &[
+            ("clock_gettime", "the monotonic clock"),
+            ("gettimeofday", "the same in assay"),
+            ("cpu", "the same in assay"),
+        ],
+        "clock_gettime",
+        "Which clock is read",
+        |_, _| {},
+    )
+    .differs("the monotonic clock is read whatever is asked for"),
+    no_effect(
+        "gtod_cpu",
+        "number of a processor",
+        "Leave reading the clock to one processor",
+        "each thread reads the clock itself, which costs less than sharing it",
+    ),
+];
+
+pub(super) static ENGINE: &[OptionDef] = &[
+    text("ioengine", "name of an engine", "psync", "How I/O is handed to the kernel", |job, _, name| {
+        match engine(name).map(|engine| engine.kind) {
+            Some(Ok(kind)) => {
+                job.stream.engine.kind = kind;
+                kind.name().clone_into(&mut job.engine);
+                Ok(())
+            }
+            Some(Err(why)) => Err(format!("fio's engine '{name}' is not supported: {why}")),
+            None => Err(super::engines::unknown(name)),
+        }
+    }),
+    count("iodepth", (1, 1 << 16), "1", "I/Os kept in flight", |job, n| {
+        job.stream.engine.iodepth = small(n);
+    })
+    .differs("above 1 with a synchronous engine is warned about"),
+    count("iodepth_batch", (0, 1 << 16), "1", "I/Os handed over together; 0: iodepth", |job, n| {
+        job.stream.engine.batch = small(n);
+    })
+    .alias(&["iodepth_batch_submit"]),
+    count("iodepth_batch_complete_min", (0, 1 << 16), "1", "Completions to wait for; 0: only look", |job, n| {
+        job.stream.engine.batch_complete_min = small(n);
+    })
+    .alias(&["iodepth_batch_complete"]),
+    count("iodepth_batch_complete_max", (0, 1 << 16), "", "Most completions to take at once", |job, n| {
+        job.stream.engine.batch_complete_max = Some(small(n));
+    }),
+    count("iodepth_low", (0, 1 << 16), "", "When full, drain to this depth; 0: do not drain", |job, n| {
+        job.stream.engine.iodepth_low = small(n);
+    }),
+    flag("serialize_overlap", "0", "I/Os that overlap are not in flight together", |job, on| {
+        job.stream.engine.serialize_overlap = on;
+    }),
+    choice(
+        "io_submit_mode",
+        &[
+            ("inline", "the job itself submits"),
+            ("offload", "other threads submit"),
+        ],
+        "inline",
+        "Who submits I/O",
+        |job, how| job.stream.engine.offload = how == "offload",
+    ),
+    flag("direct", "0", "Use O_DIRECT", |job, on| job.stream.durability.direct = on),
+    flag("buffered", "1", "Do not use O_DIRECT", |job, on| job.stream.durability.direct = !on),
+    refused("atomic", "0 or 1", "0", "Use atomic writes", "kernels never had the flag that fio 3 sets"),
+    choice(
+        "sync",
+        &[
+            ("none", "neither flag"),
+            ("0", "neither flag"),
+            ("sync", "O_SYNC"),
+            ("1", "O_SYNC"),
+            ("dsync", "O_DSYNC"),
+        ],
+        "none",
+        "Flags that make each write durable on return",
+        |job, how| {
+            job.stream.durability.sync = match how {
+                "sync" | "1" => OpenSync::Sync,
+                "dsync" => OpenSync::Dsync,
+                _ => OpenSync::None,
+            };
+        },
+    ),
+    count("fsync", (0, u32::MAX as u64), "0", "fsync after that many writes", |job, n| {
+        job.stream.durability.fsync = small(n);
+    }),
+    count("fdatasync", (0, u32::MAX as u64), "0", "fdatasync after that many writes", |job, n| {
+        job.stream.durability.fdatasync = small(n);
+    }),
+    text("sync_file_range", "wait_before, write, wait_after, with , between, and :number", "", "sync_file_range(2) after that many writes", sync_file_range),
+    flag("end_fsync", "0", "fsync after the last write", |job, on| {
+        job.stream.durability.end_fsync = on;
+    }),
+    flag("fsync_on_close", "0", "fsync before each close", |job, on| {
+        job.stream.durability.fsync_on_close = on;
+    }),
+    refused("write_barrier", "number", "0", "Make each so manieth write a barrier", "kernels have no barriers any more; use fsync or fdatasync"),
+    flag("invalidate", "1", "Drop the files' pages from the cache first", |job, on| {
+        job.stream.files.invalidate = on;
+    })
+    .differs("a cache that could not be emptied shows in the evidence, and the time it takes does not count"),
+];
+
+/// A number that its range keeps within 32 bits.
+fn small(n: u64) -> u32 {
+    u32::try_from(n).unwrap_or(u32::MAX)
+}
+
+/// `wait_before,write:32`.
+fn sync_file_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let (flags, every) = value.split_once(':').unwrap_or((value, "1"));
+    let mut range = SyncFileRange {
+        every: u32::try_from(reader.count(every)?)
+            .map_err(|_| format!("'{every}' is too large"))?,
+        ..SyncFileRange::default()
+    };
+    for flag in flags.split(',') {
+        match flag.trim() {
+            "wait_before" => range.wait_before = true,
+            "write" => range.write = true,
+            "wait_after" => range.wait_after = true,
+            other => {
+                let known = ["wait_before", "write", "wait_after"];
+                return Err(super::define::not_one_of(other, known.into_iter()));
+            }
+        }
+    }
+    job.stream.durability.sync_file_range = (range.every > 0).then_some(range);
+    Ok(())
+}

@@ -1,0 +1,155 @@
+//! The table of options: one line each says its name, what it takes, its
+//! default, what it is for, how far assay supports it, and what it sets.
+//!
+//! The table drives the parser, `--cmdhelp`, `--enghelp`, the search for the
+//! nearest name and `docs/compat/fio.md`.
+
+mod blocks;
+mod buffers;
+mod define;
+mod engines;
+mod files;
+mod length;
+mod logs;
+mod other;
+mod pace;
+mod schedule;
+mod stats;
+mod trace;
+mod verify;
+
+pub(super) use define::{Kind, Reader};
+#[cfg(test)]
+pub(super) use define::Set;
+pub use define::{OptionDef, Support};
+pub(super) use engines::{ENGINES, engine};
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// Options that belong together.
+pub struct Group {
+    /// Heading.
+    pub title: &'static str,
+    /// The options.
+    pub options: &'static [OptionDef],
+}
+
+/// All options, in groups.
+pub static GROUPS: &[Group] = &[
+    Group {
+        title: "Jobs and their order",
+        options: schedule::OPTIONS,
+    },
+    Group {
+        title: "Files",
+        options: files::OPTIONS,
+    },
+    Group {
+        title: "Pattern, sizes and offsets",
+        options: blocks::OPTIONS,
+    },
+    Group {
+        title: "Engine, depth, caches and flushes",
+        options: length::ENGINE,
+    },
+    Group {
+        title: "How much and how long",
+        options: length::OPTIONS,
+    },
+    Group {
+        title: "Pace",
+        options: pace::OPTIONS,
+    },
+    Group {
+        title: "Verification and trims",
+        options: verify::OPTIONS,
+    },
+    Group {
+        title: "Buffers",
+        options: buffers::OPTIONS,
+    },
+    Group {
+        title: "Recording and replaying",
+        options: trace::OPTIONS,
+    },
+    Group {
+        title: "Logs",
+        options: logs::OPTIONS,
+    },
+    Group {
+        title: "Statistics and errors",
+        options: stats::OPTIONS,
+    },
+    Group {
+        title: "Processes, processors and zoned devices",
+        options: other::OPTIONS,
+    },
+    Group {
+        title: "Options of single engines",
+        options: engines::OPTIONS,
+    },
+];
+
+/// All options.
+pub fn all() -> impl Iterator<Item = &'static OptionDef> {
+    GROUPS.iter().flat_map(|group| group.options)
+}
+
+/// Every name and alias.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    all().flat_map(OptionDef::names)
+}
+
+/// The option of that name or alias.
+pub(super) fn find(name: &str) -> Option<&'static OptionDef> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static OptionDef>> = OnceLock::new();
+    let index = INDEX.get_or_init(|| {
+        all()
+            .flat_map(|option| option.names().map(move |name| (name, option)))
+            .collect()
+    });
+    index.get(name).copied()
+}
+
+/// The one of `names` that `name` was probably meant to be.
+pub(super) fn nearest<'a>(name: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const LONGEST: usize = 64;
+    let name: String = name.chars().take(LONGEST).collect();
+    let farthest = name.chars().count().div_ceil(2);
+    names
+        .map(|known| (strsim::damerau_levenshtein(&name, known), known))
+        .min()
+        .filter(|(distance, _)| *distance <= farthest)
+        .map(|(_, known)| known)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_unique() {
+        let mut seen = HashSet::new();
+        for name in names() {
+            assert!(seen.insert(name), "{name} is there twice");
+        }
+    }
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        assert_eq!(nearest("iodpeth", names()), Some("iodepth"));
+        assert_eq!(nearest("ioengin", names()), Some("ioengine"));
+        assert_eq!(nearest("qqqqqqqq", names()), None);
+    }
+
+    #[test]
+    fn every_name_leads_to_its_option() {
+        for option in all() {
+            for name in option.names() {
+                assert!(find(name).is_some_and(|found| found.name == option.name));
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! Statistics and errors.
+
+use super::define::{
+    OptionDef, Reader, TimeUnit, choice, count, flag, not_one_of, refused, text, time,
+};
+use crate::fio::job::Job;
+use assay_model::load::stats::{SteadyCriterion, Unified};
+
+pub(super) static OPTIONS: &[OptionDef] = &[
+    flag("stats", "1", "Show the job in the report", |job, on| {
+        job.stream.stats.shown = on
+    }),
+    flag(
+        "clat_percentiles",
+        "1",
+        "Percentiles of completion latency",
+        |job, on| {
+            job.stream.stats.clat_percentiles = on;
+        },
+    )
+    .differs("they do not saturate at 17 s"),
+    flag(
+        "lat_percentiles",
+        "0",
+        "Percentiles of total latency",
+        |job, on| {
+            job.stream.stats.lat_percentiles = on;
+        },
+    )
+    .differs("they do not saturate at 17 s"),
+    flag(
+        "slat_percentiles",
+        "0",
+        "Percentiles of submission latency",
+        |job, on| {
+            job.stream.stats.slat_percentiles = on;
+        },
+    )
+    .differs("they do not saturate at 17 s"),
+    text(
+        "percentile_list",
+        "up to 20 numbers, with : between",
+        "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.9:99.95:99.99",
+        "Which percentiles",
+        |job, reader, value| {
+            let list = value
+                .split(':')
+                .map(|text| reader.float(text))
+                .collect::<Result<Vec<f64>, _>>()?;
+            if list.len() > 20 || list.iter().any(|p| !(*p > 0.0 && *p <= 100.0)) {
+                return Err("write up to 20 numbers above 0 and up to 100".to_owned());
+            }
+            job.stream.stats.percentiles = list;
+            Ok(())
+        },
+    ),
+    count(
+        "significant_figures",
+        (1, 10),
+        "4",
+        "Of figures in the normal output",
+        |job, n| {
+            job.stream.stats.significant_figures = u8::try_from(n).unwrap_or(4);
+        },
+    ),
+    flag(
+        "disk_util",
+        "1",
+        "Show the counters of the disk",
+        |job, on| {
+            job.stream.stats.disk_util = on;
+        },
+    ),
+    flag(
+        "gtod_reduce",
+        "0",
+        "Read the clock less: no latencies and no bandwidth samples",
+        |job, on| {
+            if on {
+                let stats = &mut job.stream.stats;
+                (stats.lat, stats.clat, stats.slat, stats.bandwidth) = (false, false, false, false);
+                stats.clat_percentiles = false;
+                stats.lat_percentiles = false;
+                stats.slat_percentiles = false;
+            }
+        },
+    ),
+    flag(
+        "disable_lat",
+        "0",
+        "Do not measure total latency",
+        |job, on| job.stream.stats.lat = !on,
+    ),
+    flag(
+        "disable_clat",
+        "0",
+        "Do not measure completion latency",
+        |job, on| {
+            job.stream.stats.clat = !on;
+        },
+    ),
+    flag(
+        "disable_slat",
+        "0",
+        "Do not measure submission latency",
+        |job, on| {
+            job.stream.stats.slat = !on;
+        },
+    ),
+    flag(
+        "disable_bw_measurement",
+        "0",
+        "Do not sample bandwidth",
+        |job, on| {
+            job.stream.stats.bandwidth = !on;
+        },
+    )
+    .alias(&["disable_bw"]),
+    time(
+        "bwavgtime",
+        TimeUnit::Millis,
+        "500",
+        "Width of bandwidth samples (ms)",
+        |job, time| {
+            job.stream.stats.bw_interval = time;
+        },
+    )
+    .differs("samples without any I/O count as zero instead of being left out"),
+    time(
+        "iopsavgtime",
+        TimeUnit::Millis,
+        "500",
+        "Width of IOPS samples (ms)",
+        |job, time| {
+            job.stream.stats.iops_interval = time;
+        },
+    )
+    .differs("samples without any I/O count as zero instead of being left out"),
+    choice(
+        "unified_rw_reporting",
+        &[
+            ("none", "directions apart"),
+            ("mixed", "all directions as one"),
+            ("both", "both"),
+            ("0", "none"),
+            ("1", "mixed"),
+            ("2", "both"),
+        ],
+        "none",
+        "Report directions apart or as one",
+        |job, how| {
+            job.stream.stats.unified = match how {
+                "mixed" | "1" => Unified::Mixed,
+                "both" | "2" => Unified::Both,
+                _ => Unified::Split,
+            };
+        },
+    ),
+    choice(
+        "kb_base",
+        &[
+            ("1024", "k is 1024 and KiB is 1000"),
+            ("1000", "k is 1000 and KiB is 1024"),
+        ],
+        "1024",
+        "What units of sizes mean",
+        |job, base| job.stream.stats.kb_base_1000 = base == "1000",
+    )
+    .differs("KiB, MiB … under kb_base=1024 are warned about"),
+    choice(
+        "unit_base",
+        &[("0", "by the engine"), ("8", "bytes"), ("1", "bits")],
+        "0",
+        "Show rates in bytes or bits",
+        |job, base| job.stream.stats.in_bits = base == "1",
+    ),
+    text(
+        "steadystate",
+        "iops, iops_slope, bw, bw_slope, lat or lat_slope, with :limit",
+        "iops_slope:0.01%",
+        "End when the figures are steady",
+        steady_state,
+    )
+    .alias(&["ss"]),
+    time(
+        "steadystate_duration",
+        TimeUnit::Seconds,
+        "0",
+        "Window of a steady state",
+        |job, time| {
+            job.steady_duration = time;
+        },
+    )
+    .alias(&["ss_dur"]),
+    time(
+        "steadystate_ramp_time",
+        TimeUnit::Seconds,
+        "0",
+        "Time before a steady state is looked for",
+        |job, time| {
+            job.steady_ramp = time;
+        },
+    )
+    .alias(&["ss_ramp"]),
+    choice(
+        "continue_on_error",
+        &[
+            ("none", "end at any error"),
+            ("read", "go on after failed reads"),
+            ("write", "go on after failed writes"),
+            ("io", "go on after both"),
+            ("verify", "go on after mismatches"),
+            ("all", "go on after all of them"),
+            ("0", "none"),
+            ("1", "all"),
+        ],
+        "none",
+        "Which errors do not end the job",
+        |job, what| {
+            let errors = &mut job.stream.errors;
+            errors.continue_on_read = matches!(what, "read" | "io" | "all" | "1");
+            errors.continue_on_write = matches!(what, "write" | "io" | "all" | "1");
+            errors.continue_on_verify = matches!(what, "verify" | "all" | "1");
+        },
+    )
+    .differs("a mismatch of data is never exit code 0, whether the job went on or not"),
+    text(
+        "ignore_error",
+        "error names or numbers with : between; of reads, writes and checks with , between",
+        "",
+        "Errors that are none",
+        ignore_error,
+    ),
+    flag(
+        "error_dump",
+        "0",
+        "Say which errors were ignored",
+        |job, on| {
+            job.stream.errors.say_ignored = on;
+        },
+    ),
+    refused(
+        "block_error_percentiles",
+        "0 or 1",
+        "0",
+        "Histogram of errors of erase blocks",
+        "it is for the mtd engine, which assay does not have",
+    ),
+];
+
+/// `iops:0.3%`, `bw:10m`.
+fn steady_state(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let (name, limit) = value
+        .split_once(':')
+        .ok_or("a limit is missing: write as in iops:0.3%")?;
+    let criterion = match name {
+        "iops" => SteadyCriterion::Iops,
+        "iops_slope" => SteadyCriterion::IopsSlope,
+        "bw" => SteadyCriterion::Bw,
+        "bw_slope" => SteadyCriterion::BwSlope,
+        "lat" => SteadyCriterion::Lat,
+        "lat_slope" => SteadyCriterion::LatSlope,
+        _ => {
+            let known = ["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
+            return Err(not_one_of(name, known.into_iter()));
+        }
+    };
+    let bandwidth = matches!(criterion, SteadyCriterion::Bw | SteadyCriterion::BwSlope);
+    let (number, percent) = match limit.trim().strip_suffix('%') {
+        Some(number) => (reader.float(number)?, true),
+        None if bandwidth => {
+            #[expect(clippy::cast_precision_loss, reason = "a limit, not a count")]
+            let limit = reader.count(limit)? as f64;
+            (limit, false)
+        }
+        None => (reader.float(limit)?, false),
+    };
+    if number < 0.0 {
+        return Err(format!("'{limit}': a limit may not be negative"));
+    }
+    job.steady = Some((criterion, number, percent));
+    Ok(())
+}
+
+/// Numbers of errors by their names; those that fio knows.
+const ERRORS: [&str; 34] = [
+    "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD",
+    "EAGAIN", "ENOMEM", "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV",
+    "ENOTDIR", "EISDIR", "EINVAL", "ENFILE", "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC",
+    "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+];
+
+/// `EIO:ENOSPC,,EILSEQ`.
+fn ignore_error(job: &mut Job, _: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let lists: Vec<&str> = value.split(',').collect();
+    if lists.len() > 3 {
+        return Err("write up to three lists: of reads, writes and checks".to_owned());
+    }
+    let errors = &mut job.stream.errors;
+    let into = [
+        (&mut errors.ignore_read, &mut errors.continue_on_read),
+        (&mut errors.ignore_write, &mut errors.continue_on_write),
+        (&mut errors.ignore_verify, &mut errors.continue_on_verify),
+    ];
+    for (list, (ignored, goes_on)) in lists.iter().zip(into) {
+        *ignored = list
+            .split(':')
+            .filter(|word| !word.trim().is_empty())
+            .map(|word| error_number(word.trim()))
+            .collect::<Result<_, _>>()?;
+        *goes_on |= !ignored.is_empty();
+    }
+    Ok(())
+}
+
+fn error_number(word: &str) -> Result<i32, String> {
+    if word == "EILSEQ" {
+        return Ok(84);
+    }
+    if let Some(index) = ERRORS.iter().position(|name| *name == word) {
+        return i32::try_from(index + 1).map_err(|_| word.to_owned());
+    }
+    word.parse::<i32>()
+        .ok()
+        .and_then(i32::checked_abs)
+        .filter(|number| *number > 0)
+        .ok_or_else(|| format!("'{word}' is not a known error; use its number"))
+}

@@ -1,0 +1,358 @@
+//! From the options of a job to the stream that its copies get: what fio
+//! settles between options that depend on each other.
+
+use super::job::Job;
+use assay_model::load::Extent;
+use assay_model::load::PerDirection;
+use assay_model::load::blocks::{BlockSizes, Distribution};
+use assay_model::load::stats::SteadyState;
+use assay_model::load::verify::VerifyKind;
+use assay_model::units::Nanos;
+
+/// Settles what depends on several options. Gives what the user should know.
+///
+/// # Errors
+///
+/// If options contradict each other.
+pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, String> {
+    let mut notes = Vec::new();
+    if job.stream.name.is_empty() {
+        job.stream.name.clone_from(&job.section);
+    }
+    sizes(job)?;
+    offsets(job, &mut notes);
+    engine(job, &mut notes);
+    verify(job, &mut notes);
+    content(job)?;
+    zones(job)?;
+    pace(job, &mut notes)?;
+    steady_state(job, &mut notes);
+    logs(job);
+    length(job, &mut notes)?;
+    let rw = &job.stream.blocks.rw;
+    if readonly && (rw.write || rw.trim) {
+        return Err("it writes or trims, which --readonly forbids".to_owned());
+    }
+    Ok(notes)
+}
+
+fn sizes(job: &mut Job) -> Result<(), String> {
+    let sizes = &job.sizes;
+    let mut read = Vec::new();
+    for direction in 0..3 {
+        let fixed = sizes.fixed[direction];
+        let (min, max) = sizes.range[direction].unwrap_or((fixed, fixed));
+        read.push(BlockSizes {
+            min: block_size(min)?,
+            max: block_size(max)?,
+            split: sizes.split[direction].clone(),
+            align: u32::try_from(sizes.align[direction]).map_err(|_| "blockalign is too large")?,
+        });
+    }
+    let mut read = read.into_iter();
+    let mut next = || read.next().unwrap_or_default();
+    job.stream.blocks.sizes = PerDirection {
+        read: next(),
+        write: next(),
+        trim: next(),
+    };
+    Ok(())
+}
+
+/// Largest block; a buffer of that size has to be had for each I/O in flight.
+const LARGEST_BLOCK: u64 = 1 << 30;
+
+fn block_size(bytes: u64) -> Result<u32, String> {
+    match u32::try_from(bytes) {
+        Ok(size) if size > 0 && bytes <= LARGEST_BLOCK => Ok(size),
+        _ => Err(format!(
+            "a block of {bytes} bytes is not possible: use 1 byte to 1 GiB"
+        )),
+    }
+}
+
+fn offsets(job: &mut Job, notes: &mut Vec<String>) {
+    let blocks = &mut job.stream.blocks;
+    let random = blocks.rw.random;
+    let mut aligned = false;
+    for sizes in [
+        &mut blocks.sizes.read,
+        &mut blocks.sizes.write,
+        &mut blocks.sizes.trim,
+    ] {
+        if !random || sizes.align == sizes.min {
+            sizes.align = 0;
+        }
+        aligned |= sizes.align != 0;
+    }
+    if aligned && !blocks.no_map {
+        notes.push("blockalign lets blocks come twice in a pass, as norandommap does".to_owned());
+        blocks.no_map = true;
+    }
+    if blocks
+        .distribution
+        .iter()
+        .any(|(_, how)| *how != Distribution::Uniform)
+    {
+        blocks.no_map = true;
+    }
+    if blocks.seed.is_some() {
+        blocks.repeat = false;
+    }
+    if blocks.unaligned && job.stream.durability.direct {
+        notes.push("bs_unaligned may not work with direct=1".to_owned());
+    }
+}
+
+fn engine(job: &mut Job, notes: &mut Vec<String>) {
+    let engine = &job.stream.engine;
+    let depth = engine.iodepth;
+    if depth > 1 && !engine.kind.is_asynchronous() && !engine.offload && job.is_given("iodepth") {
+        notes.push(format!(
+            "iodepth={depth} does nothing with the synchronous engine {}, whose I/Os are done one by one; use libaio or io_uring",
+            engine.kind
+        ));
+    }
+    let engine = &mut job.stream.engine;
+    if engine.batch == 0 || engine.batch > depth {
+        engine.batch = depth;
+    }
+    let low_given = job.given.contains(&"iodepth_low");
+    if !low_given || engine.iodepth_low == 0 || engine.iodepth_low > depth {
+        engine.iodepth_low = depth;
+    }
+    let most = engine.batch_complete_max.unwrap_or(0);
+    engine.batch_complete_max = Some(most.max(engine.batch_complete_min));
+    let rw = &job.stream.blocks.rw;
+    let changes = rw.write || rw.trim;
+    if !engine.offload && job.stream.trace.read.is_none() && (!changes || depth == 1) {
+        engine.serialize_overlap = false;
+    }
+}
+
+fn verify(job: &mut Job, notes: &mut Vec<String>) {
+    let patterned = !job.verify.pattern.bytes.is_empty();
+    let kind = match job.verify_kind {
+        None if patterned && !job.is_given("verify") => Some(VerifyKind::PatternHeader),
+        kind => kind,
+    };
+    let Some(kind) = kind else {
+        return;
+    };
+    let rw = job.stream.blocks.rw.clone();
+    let sizes = &job.stream.blocks.sizes;
+    let (low, high) = (sizes.write.min, sizes.write.max);
+    let fixed = sizes
+        .iter()
+        .all(|(_, size)| size.min == size.max && size.min == low);
+    job.verify.interval = interval(
+        job.verify.interval,
+        low,
+        high,
+        rw.read.then_some(sizes.read.min),
+    );
+    if !job.is_given("refill_buffers") {
+        job.stream.content.refill = true;
+    }
+    if job.stream.blocks.no_map && !fixed {
+        notes.push("with norandommap and several block sizes, blocks that were overwritten are not checked".to_owned());
+    }
+    let checks = rw.write && job.verify.read_back;
+    if checks && job.copies > 1 && !job.names.named.is_empty() {
+        notes.push("several copies write the same files: they may overwrite each other's blocks, which then do not verify".to_owned());
+    }
+    let length = &job.stream.length;
+    if checks
+        && !rw.read
+        && length.time_based
+        && length.runtime.is_some()
+        && job.verify.backlog == 0
+    {
+        notes.push("nothing will be checked: with time_based, writing takes all of runtime; use verify_backlog".to_owned());
+    }
+    job.verify.kind = kind;
+    job.stream.verify = Some(job.verify.clone());
+}
+
+/// The largest interval that is asked for and divides every block; fio's rule.
+fn interval(asked: u32, low: u32, high: u32, read: Option<u32>) -> u32 {
+    let asked = match asked {
+        0 if low != high => low,
+        asked => asked,
+    };
+    let asked = asked.min(low);
+    let asked = read.map_or(asked, |read| asked.min(read));
+    match asked > 0 && low.is_multiple_of(asked) && high.is_multiple_of(asked) {
+        true => asked,
+        false => gcd(low, high),
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    match b {
+        0 => a,
+        _ => gcd(b, a % b),
+    }
+}
+
+fn content(job: &mut Job) -> Result<(), String> {
+    let reads = job.stream.blocks.rw.read;
+    let refill_given = job.is_given("refill_buffers");
+    let content = &mut job.stream.content;
+    if !job.buffer_pattern.bytes.is_empty() {
+        content.pattern.clone_from(&job.buffer_pattern);
+        content.zero = false;
+        content.scramble = false;
+        if !refill_given {
+            content.refill = content.compress_percent.is_some() || reads;
+        }
+    }
+    match content.compress_percent {
+        Some(100) => {
+            content.zero = true;
+            content.compress_percent = None;
+        }
+        Some(0) => content.compress_percent = None,
+        Some(_) if !refill_given => content.refill = true,
+        _ => {}
+    }
+    if content.dedupe_percent > 0 {
+        content.refill = true;
+    }
+    let working_set = content.dedupe_mode == assay_model::load::content::DedupeMode::WorkingSet;
+    if content.dedupe_percent > 0 && working_set {
+        if u32::from(content.dedupe_percent) + u32::from(content.dedupe_set_percent) > 100 {
+            return Err(
+                "dedupe_percentage and dedupe_working_set_percentage are above 100 together"
+                    .to_owned(),
+            );
+        }
+        if job.stream.region.size.is_none() {
+            return Err("dedupe_mode=working_set needs size".to_owned());
+        }
+    }
+    Ok(())
+}
+
+fn zones(job: &mut Job) -> Result<(), String> {
+    let strided = job.strided.unwrap_or(job.zones.size > 0);
+    if !strided {
+        return match job.zones.size > 0 {
+            true => Err("zonesize and zonemode=none contradict each other".to_owned()),
+            false => Ok(()),
+        };
+    }
+    if job.zones.size == 0 {
+        return Err("zonemode=strided needs zonesize".to_owned());
+    }
+    if job.zones.range == 0 {
+        job.zones.range = job.zones.size;
+    }
+    let files = job.names.named.len();
+    if files <= 1 && job.names.count <= 1 {
+        job.stream.region.zones = Some(job.zones);
+    }
+    Ok(())
+}
+
+fn pace(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
+    let pace = &mut job.stream.pace;
+    let any = |rates: &PerDirection<u64>| rates.iter().any(|(_, rate)| *rate > 0);
+    if (any(&pace.rate) && any(&pace.rate_iops))
+        || (any(&pace.rate_min) && any(&pace.rate_iops_min))
+    {
+        return Err("a rate in bytes and one in I/Os cannot be given together".to_owned());
+    }
+    for (direction, rate) in pace.rate.iter() {
+        let (iops, least_iops) = (pace.rate_iops[direction], pace.rate_iops_min[direction]);
+        if (*rate > 0 && *rate < pace.rate_min[direction]) || (iops > 0 && iops < least_iops) {
+            return Err(format!(
+                "the least rate of {}s is above the most",
+                direction.name()
+            ));
+        }
+    }
+    job.think.spin = job.think.spin.min(job.think.pause);
+    if job.think.pause > Nanos(0) {
+        pace.think = Some(job.think);
+    } else if job.given.iter().any(|name| name.starts_with("thinktime_")) {
+        notes.push("options of thinktime do nothing without thinktime".to_owned());
+    }
+    pace.latency_target = (job.latency.target > Nanos(0)).then_some(job.latency);
+    pace.flow = (job.flow.weight > 0).then_some(job.flow);
+    Ok(())
+}
+
+fn steady_state(job: &mut Job, notes: &mut Vec<String>) {
+    use assay_model::load::stats::SteadyCriterion;
+    const DEFAULT: (SteadyCriterion, f64, bool) = (SteadyCriterion::IopsSlope, 0.01, true);
+    if job.steady_duration == Nanos(0) {
+        if job.steady.is_some() {
+            notes.push("steadystate does nothing without steadystate_duration".to_owned());
+        }
+        return;
+    }
+    let (criterion, limit, percent) = job.steady.unwrap_or(DEFAULT);
+    job.stream.steady_state = Some(SteadyState {
+        criterion,
+        limit,
+        percent,
+        duration: job.steady_duration,
+        ramp: job.steady_ramp,
+        interval: Nanos::millis(1000),
+    });
+}
+
+/// Logs without a name have the job's.
+fn logs(job: &mut Job) {
+    let name = &job.stream.name;
+    let logs = &mut job.stream.logs;
+    for prefix in [
+        &mut logs.bandwidth,
+        &mut logs.latency,
+        &mut logs.iops,
+        &mut logs.histogram,
+    ] {
+        if let Some(prefix) = prefix.as_mut().filter(|prefix| prefix.is_empty()) {
+            prefix.clone_from(name);
+        }
+    }
+    if job.alternate_epoch && logs.epoch_clock.is_none() {
+        logs.epoch_clock = Some(0);
+    }
+    let stats = &mut job.stream.stats;
+    stats.lat_percentiles &= stats.lat;
+    stats.clat_percentiles &= stats.clat;
+    stats.slat_percentiles &= stats.slat;
+}
+
+fn length(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
+    if job.stream.length.time_based && job.stream.length.runtime.is_none() {
+        notes.push("time_based does nothing without runtime".to_owned());
+        job.stream.length.time_based = false;
+    }
+    if job.stream.region.size == Some(Extent::Bytes(0)) {
+        job.stream.region.size = None;
+    }
+    let smallest = job
+        .stream
+        .blocks
+        .sizes
+        .iter()
+        .map(|(_, size)| size.min)
+        .min();
+    if let (Some(Extent::Bytes(size)), Some(smallest)) = (job.stream.region.size, smallest)
+        && size < u64::from(smallest)
+    {
+        return Err(format!(
+            "size is {size} bytes, less than one block of {smallest}"
+        ));
+    }
+    if job.stream.trace.read.is_some() && job.stream.trace.write.take().is_some() {
+        notes.push("write_iolog does nothing beside read_iolog".to_owned());
+    }
+    if job.stream.files.pre_read {
+        job.stream.files.invalidate = false;
+    }
+    Ok(())
+}
