@@ -149,7 +149,8 @@ pub(crate) trait IoEngine {
     }
 
     /// Waits until at least `min` I/Os are done, or `timeout_ns` has passed,
-    /// and appends those that are to `done`. A `min` of 0 only looks.
+    /// and appends those that are to `done`. A `min` of 0 only looks; one that
+    /// is more than there are under way waits for all of them.
     fn reap(
         &mut self,
         _min: u32,
