@@ -135,10 +135,7 @@ pub(crate) trait IoEngine {
 
     /// Flushes a file; returns when that is done.
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
-        match call {
-            FlushCall::Fsync => fsync(&file.file),
-            FlushCall::Fdatasync => fdatasync(&file.file),
-        }
+        flush_open(file, call)
     }
 
     /// Hands over what is queued, in that order, as far as the kernel takes it
@@ -158,6 +155,14 @@ pub(crate) trait IoEngine {
         _done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
         Ok(())
+    }
+}
+
+/// Flushes a file by system call.
+pub(crate) fn flush_open(file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+    match call {
+        FlushCall::Fsync => fsync(&file.file),
+        FlushCall::Fdatasync => fdatasync(&file.file),
     }
 }
 
