@@ -133,10 +133,7 @@ pub(crate) trait IoEngine {
 
     /// Flushes a file; returns when that is done.
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
-        match call {
-            FlushCall::Fsync => fsync(&file.file),
-            FlushCall::Fdatasync => fdatasync(&file.file),
-        }
+        flush_open(file, call)
     }
 
     /// Hands over what is queued, in that order, as far as the kernel takes it
@@ -147,7 +144,8 @@ pub(crate) trait IoEngine {
     }
 
     /// Waits until at least `min` I/Os are done, or `timeout_ns` has passed,
-    /// and appends those that are to `done`. A `min` of 0 only looks.
+    /// and appends those that are to `done`. A `min` of 0 only looks; one that
+    /// is more than there are under way waits for all of them.
     fn reap(
         &mut self,
         _min: u32,
@@ -155,6 +153,14 @@ pub(crate) trait IoEngine {
         _done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
         Ok(())
+    }
+}
+
+/// Flushes a file by system call.
+pub(crate) fn flush_open(file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+    match call {
+        FlushCall::Fsync => fsync(&file.file),
+        FlushCall::Fdatasync => fdatasync(&file.file),
     }
 }
 

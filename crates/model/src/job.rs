@@ -122,7 +122,10 @@ impl EngineKind {
     /// 1 means something.
     #[must_use]
     pub const fn is_asynchronous(self) -> bool {
-        matches!(self, Self::Libaio | Self::IoUring | Self::Posixaio)
+        matches!(
+            self,
+            Self::Libaio | Self::IoUring | Self::Posixaio | Self::Vsync
+        )
     }
 
     /// fio's name of the engine.

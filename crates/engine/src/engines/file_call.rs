@@ -1,12 +1,14 @@
-//! Engines that do something to files as a whole: each I/O is one call on the
-//! path of its file, whatever its direction, offset and length, and counts as
-//! done with its full length. The file need not be open.
+//! Engines that move no data: each I/O is one call on its file as a whole or on
+//! the space that its block takes, and counts as done with its full length.
+//!
+//! They are one type: a call through a pointer is nothing beside what they do,
+//! and a worker's loop need not be compiled for each of them.
 
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, flush_open};
 use assay_model::job::FlushCall;
-use rustix::fs::{Mode, OFlags, open, stat, unlink};
+use assay_model::load::Ddir;
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate, open, stat, unlink};
 use rustix::io::{Errno, retry_on_intr};
-use std::path::Path;
 
 /// fio makes files that only their owner may read.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -14,29 +16,66 @@ const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// An engine of one call.
 #[derive(Debug)]
 pub(crate) struct FileCall {
-    call: fn(&Path) -> Result<(), Errno>,
+    call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>,
+    /// Whether the call is made on the open file. Otherwise it is on the path,
+    /// and the file need not be open.
+    on_open_file: bool,
 }
 
 impl FileCall {
-    /// `open(2)` with `O_CREAT`, and `close(2)`.
+    /// `open(2)` with `O_CREAT`, and `close(2)`, whatever the direction.
     pub(crate) fn create() -> Self {
-        let call = |path: &Path| {
+        Self::on_path(|file, _| {
             let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-            open(path, flags, MODE).map(drop)
-        };
-        Self { call }
+            open(&file.path, flags, MODE).map(drop)
+        })
     }
 
-    /// `stat(2)`.
+    /// `stat(2)`, whatever the direction.
     pub(crate) fn stat() -> Self {
-        let call = |path: &Path| stat(path).map(drop);
-        Self { call }
+        Self::on_path(|file, _| stat(&file.path).map(drop))
     }
 
-    /// `unlink(2)`.
+    /// `unlink(2)`, whatever the direction.
     pub(crate) fn delete() -> Self {
-        let call = |path: &Path| unlink(path);
-        Self { call }
+        Self::on_path(|file, _| unlink(&file.path))
+    }
+
+    /// Each write makes the file end where the block starts; the block's length
+    /// means nothing. Reads and trims are refused (`EINVAL`).
+    pub(crate) fn ftruncate() -> Self {
+        Self::on_open_file(|file, unit| match unit.ddir {
+            Ddir::Write => ftruncate(&file.file, unit.offset),
+            Ddir::Read | Ddir::Trim => Err(Errno::INVAL),
+        })
+    }
+
+    /// Each write reserves its block, each read does so too but leaves the size
+    /// of the file alone, each trim gives the space back. The file must be open
+    /// for writing, for reads too.
+    pub(crate) fn falloc() -> Self {
+        Self::on_open_file(|file, unit| {
+            let mode = match unit.ddir {
+                Ddir::Read => FallocateFlags::KEEP_SIZE,
+                Ddir::Write => FallocateFlags::empty(),
+                Ddir::Trim => FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE,
+            };
+            fallocate(&file.file, mode, unit.offset, u64::from(unit.length))
+        })
+    }
+
+    const fn on_path(call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>) -> Self {
+        Self {
+            call,
+            on_open_file: false,
+        }
+    }
+
+    const fn on_open_file(call: fn(&OpenFile, &IoUnit) -> Result<(), Errno>) -> Self {
+        Self {
+            call,
+            on_open_file: true,
+        }
     }
 }
 
@@ -44,14 +83,18 @@ impl IoEngine for FileCall {
     const ASYNCHRONOUS: bool = false;
 
     fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
-        let result = retry_on_intr(|| (self.call)(&file.path))
+        let result = retry_on_intr(|| (self.call)(file, &unit))
             .map(|()| unit.left())
             .map_err(Errno::raw_os_error);
         QueueStatus::Completed(Completion { unit, result })
     }
 
-    /// Nothing is open that could be flushed.
-    fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
-        Ok(())
+    /// What is not open cannot be flushed, and nothing is done.
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+        if self.on_open_file {
+            flush_open(file, call)
+        } else {
+            Ok(())
+        }
     }
 }

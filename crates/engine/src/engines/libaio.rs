@@ -264,7 +264,8 @@ impl IoEngine for Libaio {
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        match self.wait(min as usize, timeout_ns) {
+        let min = self.in_kernel().min(min as usize);
+        match self.wait(min, timeout_ns) {
             Ok(count) => {
                 for at in 0..count {
                     let event = self.events[at];

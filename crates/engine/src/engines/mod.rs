@@ -8,7 +8,6 @@ mod posixaio;
 mod psync;
 mod pvsync;
 mod slots;
-mod space;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -26,8 +25,7 @@ use mmap::Mmap;
 use null::Null;
 use posixaio::Posixaio;
 use psync::Psync;
-use pvsync::{Pvsync, Pvsync2};
-use space::{Falloc, Ftruncate};
+use pvsync::Pvsync;
 use sync::Sync;
 use uring::Uring;
 use vsync::Vsync;
@@ -94,8 +92,8 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Sync => visitor.run(Sync::default()),
         EngineKind::Libaio => visitor.run(Libaio::new(engine)?),
         EngineKind::IoUring => visitor.run(Uring::new(engine)?),
-        EngineKind::Pvsync => visitor.run(Pvsync),
-        EngineKind::Pvsync2 => visitor.run(Pvsync2::new(engine)),
+        EngineKind::Pvsync => visitor.run(Pvsync::first()),
+        EngineKind::Pvsync2 => visitor.run(Pvsync::second(engine)),
         EngineKind::Vsync => visitor.run(Vsync::new(engine)),
         EngineKind::Mmap => visitor.run(Mmap::new()),
         EngineKind::Posixaio => visitor.run(Posixaio::new(engine)),
@@ -103,7 +101,7 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::FileCreate => visitor.run(FileCall::create()),
         EngineKind::FileStat => visitor.run(FileCall::stat()),
         EngineKind::FileDelete => visitor.run(FileCall::delete()),
-        EngineKind::Ftruncate => visitor.run(Ftruncate),
-        EngineKind::Falloc => visitor.run(Falloc),
+        EngineKind::Ftruncate => visitor.run(FileCall::ftruncate()),
+        EngineKind::Falloc => visitor.run(FileCall::falloc()),
     })
 }

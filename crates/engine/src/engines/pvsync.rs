@@ -6,12 +6,49 @@ use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{ReadWriteFlags, preadv, preadv2, pwritev, pwritev2, retry_on_intr};
+use rustix::io::{Errno, ReadWriteFlags, preadv, preadv2, pwritev, pwritev2, retry_on_intr};
+use std::fs::File;
 use std::io::{IoSlice, IoSliceMut};
 
-/// `preadv(2)` and `pwritev(2)`, one block a call.
-#[derive(Debug, Default)]
-pub(crate) struct Pvsync;
+/// The engine, one block a call. Both editions are one type: what tells them
+/// apart costs nothing beside the call, and a worker's loop need not be compiled
+/// for each.
+#[derive(Debug)]
+pub(crate) struct Pvsync {
+    /// `None`: the first edition.
+    flags: Option<ReadWriteFlags>,
+}
+
+impl Pvsync {
+    /// `preadv(2)` and `pwritev(2)`.
+    pub(crate) const fn first() -> Self {
+        Self { flags: None }
+    }
+
+    /// `preadv2(2)` and `pwritev2(2)`.
+    pub(crate) fn second(engine: &Engine) -> Self {
+        let mut flags = ReadWriteFlags::empty();
+        flags.set(ReadWriteFlags::HIPRI, engine.hipri);
+        flags.set(ReadWriteFlags::NOWAIT, engine.nowait);
+        Self { flags: Some(flags) }
+    }
+
+    fn read(&self, file: &File, bytes: &mut [u8], offset: u64) -> Result<usize, Errno> {
+        let bytes = &mut [IoSliceMut::new(bytes)];
+        match self.flags {
+            None => preadv(file, bytes, offset),
+            Some(flags) => preadv2(file, bytes, offset, flags),
+        }
+    }
+
+    fn write(&self, file: &File, bytes: &[u8], offset: u64) -> Result<usize, Errno> {
+        let bytes = &[IoSlice::new(bytes)];
+        match self.flags {
+            None => pwritev(file, bytes, offset),
+            Some(flags) => pwritev2(file, bytes, offset, flags),
+        }
+    }
+}
 
 impl IoEngine for Pvsync {
     const ASYNCHRONOUS: bool = false;
@@ -24,43 +61,9 @@ impl IoEngine for Pvsync {
         let writes = unit.ddir == Ddir::Write;
         let (offset, bytes) = unit.remainder();
         let result = moved(if writes {
-            retry_on_intr(|| pwritev(&file.file, &[IoSlice::new(bytes)], offset))
+            retry_on_intr(|| self.write(&file.file, bytes, offset))
         } else {
-            retry_on_intr(|| preadv(&file.file, &mut [IoSliceMut::new(bytes)], offset))
-        });
-        QueueStatus::Completed(Completion { unit, result })
-    }
-}
-
-/// `preadv2(2)` and `pwritev2(2)`.
-#[derive(Debug)]
-pub(crate) struct Pvsync2 {
-    flags: ReadWriteFlags,
-}
-
-impl Pvsync2 {
-    pub(crate) fn new(engine: &Engine) -> Self {
-        let mut flags = ReadWriteFlags::empty();
-        flags.set(ReadWriteFlags::HIPRI, engine.hipri);
-        flags.set(ReadWriteFlags::NOWAIT, engine.nowait);
-        Self { flags }
-    }
-}
-
-impl IoEngine for Pvsync2 {
-    const ASYNCHRONOUS: bool = false;
-
-    #[inline]
-    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
-        if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
-        }
-        let (writes, flags) = (unit.ddir == Ddir::Write, self.flags);
-        let (offset, bytes) = unit.remainder();
-        let result = moved(if writes {
-            retry_on_intr(|| pwritev2(&file.file, &[IoSlice::new(bytes)], offset, flags))
-        } else {
-            retry_on_intr(|| preadv2(&file.file, &mut [IoSliceMut::new(bytes)], offset, flags))
+            retry_on_intr(|| self.read(&file.file, bytes, offset))
         });
         QueueStatus::Completed(Completion { unit, result })
     }

@@ -322,7 +322,8 @@ impl IoEngine for Uring {
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        let min = min as usize;
+        // How long `done` is then.
+        let min = done.len() + self.slots.taken().min(min as usize);
         self.take_completed(done);
         for _ in 0..LOOKS_BEFORE_SLEEP {
             if done.len() >= min {

@@ -60,6 +60,50 @@ fn the_end_of_a_file_cuts_a_read_short() {
 }
 
 #[test]
+fn waiting_for_more_than_is_under_way_ends() {
+    struct Waits<'a>(&'a OpenFile);
+    impl WithEngine for Waits<'_> {
+        type Output = usize;
+        fn run<E: IoEngine>(self, mut engine: E) -> usize {
+            let mut done = Vec::new();
+            engine.opened(self.0).unwrap();
+            engine.reap(1, None, &mut done).unwrap();
+            for offset in offsets(3) {
+                match engine.queue(self.0, unit(Ddir::Read, self.0, offset)) {
+                    QueueStatus::Completed(completion) => done.push(completion),
+                    status => assert!(matches!(status, QueueStatus::Queued)),
+                }
+                engine.commit().unwrap();
+                engine.reap(100, None, &mut done).unwrap();
+            }
+            engine.reap(0, Some(0), &mut done).unwrap();
+            done.len()
+        }
+    }
+    for engine in movers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(&folder, "a", 0, 4 * BLOCK as usize);
+        assert_eq!(with_engine(&engine, Waits(&file)).unwrap(), 3);
+    }
+}
+
+#[test]
+fn the_model_knows_which_engines_are_asynchronous() {
+    struct Asks;
+    impl WithEngine for Asks {
+        type Output = bool;
+        fn run<E: IoEngine>(self, _engine: E) -> bool {
+            E::ASYNCHRONOUS
+        }
+    }
+    for engine in movers() {
+        let is_asynchronous = with_engine(&engine, Asks).unwrap();
+        let expected = engine.kind.is_asynchronous();
+        assert_eq!(is_asynchronous, expected, "{}", engine.kind);
+    }
+}
+
+#[test]
 fn a_read_only_file_can_be_read_and_not_written() {
     for engine in movers() {
         let folder = tempfile::tempdir().unwrap();
