@@ -202,11 +202,41 @@ fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
         };
     }
     Conclusion {
-        label: label(first).to_owned(),
-        because: first.because.clone(),
+        because: common_reason(&judged),
         job_bytes,
         device_share: common_share(&judged),
+        layers: common(&judged, |evidence| &evidence.layers),
+        flushes: common(&judged, |evidence| &evidence.flushes),
+        volatile_cache: common(&judged, |evidence| &evidence.volatile_cache),
+        dirty_bytes_at_stop: common(&judged, |evidence| &evidence.dirty_bytes_at_stop),
         ..alone(first)
+    }
+}
+
+/// What was seen of one storage, as all its streams say; nothing where they
+/// were on several.
+fn common<T: Clone + Default + PartialEq>(
+    judged: &[&DirectionEvidence],
+    get: impl Fn(&DirectionEvidence) -> &T,
+) -> T {
+    let alike = judged.windows(2).all(|pair| get(pair[0]) == get(pair[1]));
+    let first = judged.first().filter(|_| alike);
+    first
+        .map(|evidence| get(evidence).clone())
+        .unwrap_or_default()
+}
+
+fn common_reason(judged: &[&DirectionEvidence]) -> String {
+    let Some((first, others)) = judged.split_first() else {
+        return String::new();
+    };
+    match others
+        .iter()
+        .filter(|other| other.because != first.because)
+        .count()
+    {
+        0 => first.because.clone(),
+        more => format!("{}; {more} more alike", first.because),
     }
 }
 

@@ -5,20 +5,24 @@
 //!
 //! - Intervals in which nothing completed count in minimum, mean, deviation
 //!   and number of the bandwidth and IOPS samples; fio leaves them out, and a
-//!   stalled device looks steady ([`samples`]).
+//!   stalled device looks steady (`samples`).
 //! - Several streams that are reported as one have the samples of their sum,
 //!   interval by interval; fio adds up their minima and their maxima.
-//! - Percentiles have no ceiling; fio's ends at 17 s ([`latency`]).
+//! - Percentiles have no ceiling; fio's ends at 17 s (`latency`).
 //! - Classes of latency are counted from the bins: an I/O within 1/128 of the
 //!   end of a class may be in its neighbour.
 //! - Shares of queue depths are of all that were counted and add up to 100 %.
+//! - `fdatasync` calls count as flushes; fio 3.33 counts them as short I/Os.
+//! - Bandwidth samples are in the unit beside them with `kb_base=1000`, the
+//!   two units of a steady state's bandwidth are two, and rates below 1 KiB/s
+//!   are not 0 in the line with the time left; in fio 3.33 they are not so.
 //! - With `unified_rw_reporting=both`, the figures of `mixed` are those of all
 //!   directions together; fio 3.33 writes zeros in the normal output.
 //! - A job that failed before its first I/O is in the normal output.
 //! - `job_start`, `read_sectors` and `write_sectors` are newer fio's.
 //! - `global options` and `job options` are always there.
 //! - Strings in JSON are escaped completely.
-//! - One line and one object more per job say what was measured ([`evidence`]).
+//! - One line and one object more per job say what was measured (`evidence`).
 
 mod disks;
 mod entry;

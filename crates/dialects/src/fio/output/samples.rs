@@ -13,6 +13,8 @@ use assay_model::load::{Ddir, Stream};
 pub(super) struct Samples {
     interval_ns: u64,
     points: Vec<Point>,
+    /// Series of different intervals came together: there is no common one.
+    unlike: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -64,19 +66,21 @@ impl Samples {
         Self {
             interval_ns: series.interval_ns,
             points,
+            unlike: false,
         }
     }
 
     /// Adds those of another stream that began `later_ns` later. Streams of
     /// different intervals have no common series, and then there is none.
     pub(super) fn add(&mut self, other: &Self, later_ns: u64) {
-        if other.points.is_empty() {
+        if other.points.is_empty() || self.unlike {
             return;
         }
         if self.points.is_empty() {
             self.interval_ns = other.interval_ns;
         }
         if self.interval_ns != other.interval_ns {
+            self.unlike = true;
             self.points.clear();
             return;
         }
@@ -197,6 +201,17 @@ mod tests {
         sum.add(&samples(&[10, 10, 10], 1_500), 1_000_000_000);
         let iops = sum.iops().unwrap();
         assert_eq!((iops.min, iops.max, iops.count), (2, 26, 5));
+    }
+
+    #[test]
+    fn streams_of_different_intervals_have_no_sum() {
+        let mut slow = samples(&[1, 2], 1_000);
+        slow.interval_ns *= 2;
+        let mut sum = Samples::default();
+        sum.add(&samples(&[1, 2], 1_000), 0);
+        sum.add(&slow, 0);
+        sum.add(&samples(&[1, 2], 1_000), 0);
+        assert_eq!(sum.iops(), None);
     }
 
     #[test]

@@ -247,10 +247,17 @@ fn streams_that_agree_share_a_label_and_weigh_their_bytes() {
         })
     };
     case.judgements = vec![judged(1.0, 3000), judged(0.96, 1000)];
+    let second = case.judgements[1].as_mut().and_then(|j| j.read.as_mut());
+    let second = second.unwrap();
+    second.because.push_str(", too");
+    second.flushes = Some(4);
     let read = &case.json(false)["jobs"][0]["assay"]["read"];
     assert_eq!(
         (&read["label"], &read["job_bytes"]),
         (&"device".into(), &4000.into())
     );
     assert_eq!(read["device_share"], 0.99);
+    assert_eq!(read["because"], "came from vda; 1 more alike");
+    assert_eq!(read["layer_bytes"]["mmcblk0"], 4096, "both say so");
+    assert!(read["flushes"].is_null(), "they were on two storages");
 }
