@@ -10,7 +10,6 @@ use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::loads::{self, Listener};
-use crate::output::say;
 use crate::owner;
 use crate::progress::{Voice, in_brief};
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
