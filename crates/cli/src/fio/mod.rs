@@ -75,9 +75,9 @@ fn run_jobs(invocation: &Invocation, target: &mut dyn Target) -> Result<ExitCode
         terse: terse(&invocation.output)?,
         sink,
         live,
+        opened: false,
     };
     let interrupt = listen_to_signals(&host)?;
-    results.open()?;
     let report = loads::execute(&mut host, load, &mut results)?;
     results.present(&report)?;
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))

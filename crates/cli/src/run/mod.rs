@@ -9,7 +9,7 @@ use crate::fio::machine::Machine;
 use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
-use crate::loads::{self, Listener};
+use crate::loads::{self, Listener, in_words};
 use crate::owner;
 use crate::progress::{Voice, in_brief};
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
@@ -22,7 +22,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{LoadNote, NoteWeight, PathKind, ToAgent};
+use assay_model::wire::{LoadNote, PathKind, ToAgent};
 use assay_store::Store;
 use assay_target::Target;
 use records::{Entry, Repetition, entries};
@@ -239,21 +239,18 @@ struct Follower {
 }
 
 impl Listener for Follower {
-    fn note(&mut self, note: &LoadNote) {
-        let weight = match note.weight {
-            NoteWeight::Info => "",
-            NoteWeight::Warning => "warning: ",
-            NoteWeight::Error => "error: ",
-        };
-        self.voice.say(&format!("assay: {weight}{}", note.text));
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.voice.say(&in_words(note));
+        Ok(())
     }
 
-    fn progress(&mut self, progress: &LoadProgress) {
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
         let sum = |ddir| progress.streams.iter().map(|s| s.bytes[ddir]).sum::<u64>();
         let moved = Bytes(sum(Ddir::Read) + sum(Ddir::Write));
         let seconds = Nanos(progress.elapsed_ns).as_secs_f64();
         let text = format!("repetition {}: {seconds:.0} s, {moved} moved", self.number);
         self.voice.show(self.done, self.of, &text);
+        Ok(())
     }
 
     fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {
