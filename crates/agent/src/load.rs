@@ -23,14 +23,11 @@ pub(crate) fn run(
     load: &Load,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    // Held until the load is over, so that nobody mounts a device meanwhile.
-    let held = match admit::admit(roots, load) {
-        Ok(held) => held,
-        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
-    };
+    if let Err(refusal) = admit::admit(roots, load) {
+        return outbox.send(&FromAgent::Refused(refusal));
+    }
     let mut watch = Watch::new(roots, outbox, load);
     let report = assay_engine::load::run(load, controls, &mut watch);
-    drop(held);
     watch.close(report)
 }
 

@@ -16,6 +16,15 @@ pub trait Listener {
     fn interim(&mut self, report: &LoadReport) -> Result<(), Failure>;
 }
 
+/// The load of a job file. That it names a device is its user's word that the
+/// data on it may go, as in fio; one that is in use is refused nevertheless.
+pub fn at_its_word(load: Load) -> Load {
+    Load {
+        destroy_data: true,
+        ..load
+    }
+}
+
 /// Runs a load; its last report.
 pub fn execute(
     host: &mut Host,

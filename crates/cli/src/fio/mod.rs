@@ -14,6 +14,7 @@ use crate::loads;
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::output::{JobText, TerseVersion};
 use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
+use assay_model::load::Load;
 use assay_model::units::Nanos;
 use assay_model::wire::ToAgent;
 use assay_target::Target;
@@ -33,7 +34,8 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
         Command::ParsedOnly { warnings } => warn(&warnings, false).map(|()| DONE),
         Command::Run(invocation) => {
             warn(&invocation.warnings, invocation.warnings_fatal)?;
-            run_jobs(&invocation, target)
+            let load = loads::at_its_word(invocation.load.clone());
+            run_jobs(&invocation, &load, target)
         }
     }
 }
@@ -58,13 +60,16 @@ pub fn warn(warnings: &[String], fatal: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run_jobs(invocation: &Invocation, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let load = &invocation.load;
+fn run_jobs(
+    invocation: &Invocation,
+    load: &Load,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
     let jobs: Vec<JobText> = invocation.jobs.iter().map(written).collect();
     let global = with_values(&invocation.global_options);
     let mut host = Host::start(target)?;
     let sink = Sink::open(invocation.output.path.as_deref())?;
-    let live = live_line(invocation, &sink);
+    let live = live_line(&invocation.output, load, &sink);
     let mut results = Results {
         load,
         words: Words {
@@ -102,14 +107,14 @@ fn listen_to_signals(host: &Host) -> Result<Interrupt, Failure> {
 
 /// Progress is shown on standard output, as fio does it: never among results
 /// that a program reads from there.
-fn live_line<'a>(invocation: &'a Invocation, sink: &Sink) -> LiveLine<'a> {
+fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLine<'a> {
     let OutputOptions {
         formats,
         eta,
         eta_newline,
         eta_interval,
         ..
-    } = &invocation.output;
+    } = output;
     let apart = formats.normal || !sink.is_stdout();
     let wanted = match eta {
         Eta::Always => true,
@@ -118,7 +123,7 @@ fn live_line<'a>(invocation: &'a Invocation, sink: &Sink) -> LiveLine<'a> {
     };
     let duration = |nanos: Nanos| Duration::from_nanos(nanos.0);
     LiveLine::new(
-        &invocation.load,
+        load,
         apart && wanted,
         duration(*eta_interval),
         eta_newline.map(duration),

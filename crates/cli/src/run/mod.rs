@@ -33,7 +33,7 @@ use std::process::ExitCode;
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
     warn(&invocation.warnings, false)?;
-    let load = invocation.load;
+    let load = loads::at_its_word(invocation.load);
     let entries = entries(&load);
     if entries.is_empty() {
         return Err(Failure::usage(format!(

@@ -131,7 +131,10 @@ fn what_cannot_be_done_is_refused_before_anything_is() {
     let bed = Bed::new();
     let folder = bed.folder();
     for (words, expected) in [
-        (&["--name=a", "--size=1M", "--bss=4k"][..], "bs"),
+        (
+            &["--name=a", "--size=1M", "--blokcsize=4k"][..],
+            "blocksize",
+        ),
         (&["--name=a", "--size=1M", "--ioengine=rbd"], "rbd"),
         (&["no-such.fio"], "no-such.fio"),
         (&[], "job"),
