@@ -1,6 +1,6 @@
 //! `assay fio`: fio's words on assay's engine, with evidence on top.
 
-use crate::assay::{Bed, Ended, Running, text, until};
+use crate::assay::{Bed, Ended, Running, lives, text, until};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -162,6 +162,44 @@ fn ctrl_c_ends_a_load_with_its_results() {
     ended.assert_code(128);
     assert_eq!(job(&ended)["error"], 0);
     ended.assert_says(&["stopping"]);
+}
+
+#[test]
+fn a_killed_host_takes_its_load_with_it() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = "--name=a --size=1M --rw=write --time_based --runtime=1000";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let mut running = start(&folder, &words);
+    running.await_words("Laying out");
+    let agent = running.agent();
+    running.kill(false);
+    until("the agent ends", || !lives(agent));
+}
+
+#[test]
+fn a_report_can_be_asked_for_meanwhile() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = "--name=a --size=1M --time_based --runtime=1000 --output-format=json --output=out";
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let running = start(&folder, &words);
+    until("the load runs", || folder.join("a.0.0").exists());
+    let out = folder.join("out");
+    until("it reports", || {
+        running.signal(Signal::USR1);
+        fs::metadata(&out).is_ok_and(|meta| meta.len() > 0)
+    });
+    running.signal(Signal::INT);
+    running.end().assert_code(128);
+    let text = fs::read_to_string(&out).unwrap();
+    let reports: Vec<Value> = serde_json::Deserializer::from_str(&text)
+        .into_iter()
+        .map(|report| report.expect("JSON and nothing else"))
+        .collect();
+    assert!(reports.len() >= 2, "{}", reports.len());
+    let ios = |report: &Value| report["jobs"][0]["read"]["total_ios"].as_u64().unwrap();
+    assert!(ios(&reports[0]) <= ios(&reports[reports.len() - 1]));
 }
 
 #[test]
