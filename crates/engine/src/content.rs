@@ -1,5 +1,6 @@
 //! What the blocks of a load hold when they are written.
 
+mod mixture;
 pub(crate) mod pattern;
 mod repeats;
 #[cfg(test)]
@@ -9,6 +10,8 @@ use crate::buffer::fill_random;
 use assay_model::load::content::{Pattern, WriteContent};
 use assay_model::rng::SplitMix64;
 use repeats::Repeats;
+
+pub(crate) use mixture::Mixture;
 
 /// Blocks up to this size are changed in every byte for each write (80 ns for
 /// 4 KiB). Compressors of file systems look at up to 128 KiB together, in
@@ -151,10 +154,7 @@ fn combine(block: &mut [u8], base: &[u8], key: u64) {
 #[derive(Debug)]
 struct Fresh {
     repeats: Repeats,
-    compress_percent: u8,
-    compress_chunk: usize,
-    /// Stands in place of zeros where a block is to be compressible.
-    pattern: Pattern,
+    mixture: Mixture,
     /// Duplicates must not tell where they are.
     anywhere: bool,
 }
@@ -163,33 +163,13 @@ impl Fresh {
     fn new(content: &WriteContent, seed: u64) -> Self {
         Self {
             repeats: Repeats::new(content, seed),
-            compress_percent: content.compress_percent.unwrap_or(0).min(100),
-            compress_chunk: content.compress_chunk as usize,
-            pattern: content.pattern.clone(),
+            mixture: Mixture::new(content),
             anywhere: content.dedupe_percent > 0,
         }
     }
 
     fn fill(&mut self, block: &mut [u8], offset: u64) {
-        let mut numbers = SplitMix64::new(self.repeats.next_seed());
-        if self.compress_percent == 0 {
-            fill_random(block, &mut numbers);
-            return;
-        }
         let offset = if self.anywhere { 0 } else { offset };
-        let chunk = match self.compress_chunk {
-            0 => block.len().max(1),
-            chunk => chunk,
-        };
-        for piece in block.chunks_mut(chunk) {
-            let random = piece.len() * usize::from(100 - self.compress_percent) / 100;
-            let (random, rest) = piece.split_at_mut(random);
-            fill_random(random, &mut numbers);
-            if self.pattern.bytes.is_empty() {
-                rest.fill(0);
-            } else {
-                pattern::fill(rest, &self.pattern, offset);
-            }
-        }
+        self.mixture.fill(block, self.repeats.next_seed(), offset);
     }
 }

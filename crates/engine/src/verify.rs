@@ -19,11 +19,9 @@ pub(crate) use pool::{Check, CheckPool, Checked};
 #[expect(unused_imports, reason = "used as soon as loads are run")]
 pub(crate) use state::{InFlight, State};
 
-use crate::buffer::fill_random;
-use crate::content::pattern;
-use assay_model::load::content::Pattern;
+use crate::content::{Mixture, pattern};
+use assay_model::load::content::{Pattern, WriteContent};
 use assay_model::load::verify::{Verify, VerifyKind};
-use assay_model::rng::SplitMix64;
 use header::Header;
 use thiserror::Error;
 
@@ -34,7 +32,10 @@ pub(crate) struct Verifier {
     interval: usize,
     /// Where in the interval the header lies.
     place: usize,
+    /// What blocks are filled with, unless it is empty.
     pattern: Pattern,
+    /// What they are filled with otherwise.
+    mixture: Mixture,
     thread: u16,
 }
 
@@ -87,8 +88,16 @@ impl Verifier {
                 place => place.max(header),
             },
             pattern: spec.pattern.clone(),
+            mixture: Mixture::new(&WriteContent::default()),
             thread,
         }
+    }
+
+    /// Blocks are as compressible as `content` says. Nothing else of it holds
+    /// where blocks are to be checked.
+    pub(crate) fn with_content(mut self, content: &WriteContent) -> Self {
+        self.mixture = Mixture::new(content);
+        self
     }
 
     /// Size of a header with its checksum.
@@ -113,7 +122,7 @@ impl Verifier {
             return;
         }
         if self.pattern.bytes.is_empty() {
-            fill_random(block, &mut SplitMix64::new(mark.seed));
+            self.mixture.fill(block, mark.seed, mark.offset);
         } else {
             pattern::fill(block, &self.pattern, mark.offset);
         }
@@ -245,6 +254,21 @@ impl Verifier {
                 difference.expected
             )),
         }
+    }
+}
+
+/// Checks that a block, which was trimmed, reads as zeros.
+pub(crate) fn check_zero(block: &[u8], offset: u64) -> Result<(), Mismatch> {
+    match block.iter().position(|&byte| byte != 0) {
+        None => Ok(()),
+        Some(at) => Err(mismatch(
+            offset,
+            block.len(),
+            format!(
+                "byte {at} of the trimmed block is not zero: found {:02x}",
+                block[at]
+            ),
+        )),
     }
 }
 

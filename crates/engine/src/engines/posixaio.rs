@@ -131,7 +131,7 @@ impl Posixaio {
             self.list.push(self.controls[slot].0.as_ptr());
         }
         let time = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000).try_into().unwrap_or(libc::time_t::MAX),
+            tv_sec: (ns / 1_000_000_000).try_into().unwrap_or(i32::MAX.into()),
             tv_nsec: (ns % 1_000_000_000).try_into().unwrap_or(0),
         });
         let time = time

@@ -1,13 +1,21 @@
 //! Every engine on a real file.
 
+mod blocks;
+mod device;
+mod files;
+mod gathered;
+mod mapped;
+mod options;
+
 use super::*;
 use crate::buffer::IoBuf;
 use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
+use assay_testkit::skip;
 use std::fs::{self, File};
-use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use tempfile::TempDir;
 
 const BLOCK: u32 = 4096;
@@ -29,7 +37,7 @@ fn movers() -> impl Iterator<Item = Engine> {
     let works = |&kind: &EngineKind| match usable(kind) {
         Ok(()) => true,
         Err(why) => {
-            eprintln!("skipped: {why}");
+            skip(&why.to_string());
             false
         }
     };
@@ -176,284 +184,7 @@ fn writes_and_reads_back(engine: &Engine) {
     }
 }
 
-#[test]
-fn what_is_written_is_read_back() {
-    for engine in movers() {
-        writes_and_reads_back(&engine);
-    }
-}
-
 /// Bytes that a file takes on its storage.
 fn space(path: &Path) -> u64 {
     fs::metadata(path).unwrap().blocks() * 512
-}
-
-#[test]
-fn trims_free_the_block_and_keep_the_size() {
-    for engine in movers() {
-        let folder = tempfile::tempdir().unwrap();
-        let files = [file(&folder, "a", 0, 8 * BLOCK as usize)];
-        files[0].file.sync_all().unwrap();
-        let before = space(&files[0].path);
-        // A write that is still gathered must not undo the trim behind it.
-        let at = u64::from(BLOCK);
-        let units = vec![
-            unit(Ddir::Write, &files[0], at),
-            unit(Ddir::Trim, &files[0], at),
-        ];
-        let done = does(&engine, &files, units);
-        if done.iter().any(|c| c.result == Err(libc::EOPNOTSUPP)) {
-            eprintln!("skipped: no holes here");
-            return;
-        }
-        assert_eq!(results(&done), [Ok(BLOCK); 2], "{}", engine.kind);
-        let content = fs::read(&files[0].path).unwrap();
-        assert_eq!(content.len(), 8 * BLOCK as usize, "{}", engine.kind);
-        // An asynchronous write may come after the trim.
-        if !matches!(
-            engine.kind,
-            EngineKind::Libaio | EngineKind::IoUring | EngineKind::Posixaio
-        ) {
-            let block = &content[BLOCK as usize..2 * BLOCK as usize];
-            assert!(block.iter().all(|&byte| byte == 0), "{}", engine.kind);
-            assert!(space(&files[0].path) < before, "{}", engine.kind);
-        }
-    }
-}
-
-#[test]
-fn the_end_of_a_file_cuts_a_read_short() {
-    for engine in movers() {
-        let folder = tempfile::tempdir().unwrap();
-        // Neither a multiple of the block nor of the page.
-        let files = [file(&folder, "a", 0, 3 * BLOCK as usize + 1000)];
-        let units = offsets(5)
-            .map(|at| unit(Ddir::Read, &files[0], at))
-            .collect();
-        let done = does(&engine, &files, units);
-        let came: Vec<_> = done.iter().map(|c| (c.unit.moved, c.result)).collect();
-        let whole = (0, Ok(BLOCK));
-        let expected = [whole, whole, whole, (1000, Ok(0)), (0, Ok(0))];
-        assert_eq!(came, expected, "{}", engine.kind);
-    }
-}
-
-#[test]
-fn a_read_only_file_can_be_read_and_not_written() {
-    for engine in movers() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = file(&folder, "a", 0, 1000).path;
-        let read_only = OpenFile::new(File::open(&path).unwrap(), 0, &path, false).unwrap();
-        let files = [read_only];
-        let mut first = unit(Ddir::Read, &files[0], 0);
-        first.length = 1000;
-        let done = does(&engine, &files, vec![first]);
-        assert_eq!(results(&done), [Ok(1000)], "{}", engine.kind);
-        if engine.kind == EngineKind::Libaio {
-            // The kernel does not even take it, which ends the job.
-            continue;
-        }
-        let done = does(&engine, &files, vec![unit(Ddir::Write, &files[0], 0)]);
-        assert_eq!(results(&done), [Err(libc::EBADF)], "{}", engine.kind);
-        assert_eq!(fs::read(&path).unwrap(), [0xaa; 1000], "{}", engine.kind);
-    }
-}
-
-#[test]
-fn an_engine_dropped_with_io_under_way_leaves_memory_alone() {
-    struct Drops<'a>(&'a OpenFile);
-    impl WithEngine for Drops<'_> {
-        type Output = ();
-        fn run<E: IoEngine>(self, mut engine: E) {
-            engine.opened(self.0).unwrap();
-            for offset in offsets(4) {
-                let status = engine.queue(self.0, unit(Ddir::Read, self.0, offset));
-                assert!(!matches!(status, QueueStatus::Busy(_)));
-            }
-            engine.commit().unwrap();
-        }
-    }
-    for engine in movers() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = file(&folder, "a", 0, 4 * BLOCK as usize);
-        for _ in 0..50 {
-            with_engine(&engine, Drops(&file)).unwrap();
-        }
-    }
-}
-
-#[test]
-fn options_of_a_ring_move_the_same_bytes() {
-    if let Err(why) = usable(EngineKind::IoUring) {
-        eprintln!("skipped: {why}");
-        return;
-    }
-    let plain = engine(EngineKind::IoUring);
-    let registers = Engine {
-        register_files: true,
-        ..plain.clone()
-    };
-    let polled = Engine {
-        sq_thread_poll: true,
-        ..plain.clone()
-    };
-    let both = Engine {
-        sq_thread_poll: true,
-        ..registers.clone()
-    };
-    for engine in [plain, registers, polled, both] {
-        writes_and_reads_back(&engine);
-    }
-}
-
-/// Either the cache has it or the call says so, instead of waiting.
-#[test]
-fn nowait_reads_what_is_cached() {
-    for kind in [EngineKind::Pvsync2, EngineKind::IoUring, EngineKind::Libaio] {
-        if let Err(why) = usable(kind) {
-            eprintln!("skipped: {why}");
-            continue;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        let files = [file(&folder, "a", 0, 4 * BLOCK as usize)];
-        let nowait = Engine {
-            nowait: true,
-            ..engine(kind)
-        };
-        let units = offsets(4)
-            .map(|at| unit(Ddir::Read, &files[0], at))
-            .collect();
-        for read in does(&nowait, &files, units) {
-            match read.result {
-                Err(libc::EOPNOTSUPP) => eprintln!("skipped: {kind}: no RWF_NOWAIT here"),
-                result => assert_eq!(result, Ok(BLOCK), "{kind}"),
-            }
-        }
-    }
-}
-
-#[test]
-fn an_empty_file_cannot_be_mapped() {
-    struct Opens(OpenFile);
-    impl WithEngine for Opens {
-        type Output = Result<(), EngineError>;
-        fn run<E: IoEngine>(self, mut engine: E) -> Self::Output {
-            engine.opened(&self.0)
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let empty = Opens(file(&folder, "a", 0, 0));
-    let error = with_engine(&engine(EngineKind::Mmap), empty)
-        .unwrap()
-        .unwrap_err();
-    let text = error.to_string();
-    assert!(
-        text.contains("cannot map") && text.contains("empty"),
-        "{text}"
-    );
-}
-
-/// A mapped file that somebody made shorter: an error where its pages are
-/// missing, and as before when they are back.
-#[test]
-fn missing_pages_of_a_mapped_file_fail_the_io_alone() {
-    struct Shrinks(OpenFile);
-    impl WithEngine for Shrinks {
-        type Output = ();
-        fn run<E: IoEngine>(self, mut engine: E) {
-            let file = self.0;
-            engine.opened(&file).unwrap();
-            let mut io = |ddir, offset| match engine.queue(&file, unit(ddir, &file, offset)) {
-                QueueStatus::Completed(completion) => completion.result,
-                other => panic!("{other:?}"),
-            };
-            file.file.set_len(2 * u64::from(BLOCK)).unwrap();
-            let far = 6 * u64::from(BLOCK);
-            for _ in 0..2 {
-                assert_eq!(io(Ddir::Read, far), Err(libc::EIO));
-                assert_eq!(io(Ddir::Write, far), Err(libc::EIO));
-                assert_eq!(io(Ddir::Read, 0), Ok(BLOCK));
-            }
-            file.file.set_len(file.size).unwrap();
-            assert_eq!(io(Ddir::Write, far), Ok(BLOCK));
-            let mut byte = [0];
-            file.file.read_exact_at(&mut byte, far).unwrap();
-            assert_eq!(byte, [0x60 ^ 0x55], "it reached the file");
-        }
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let file = file(&folder, "a", 0, 8 * BLOCK as usize);
-    with_engine(&engine(EngineKind::Mmap), Shrinks(file)).unwrap();
-}
-
-/// A file that is not there, as engines know it that do not open files.
-fn unopened(path: PathBuf) -> OpenFile {
-    let nothing = File::open("/dev/null").unwrap();
-    OpenFile {
-        path,
-        ..OpenFile::new(nothing, 0, Path::new("/dev/null"), true).unwrap()
-    }
-}
-
-#[test]
-fn files_are_made_looked_at_and_removed() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("a");
-    let once = |kind| {
-        let files = [unopened(path.clone())];
-        let done = does(&engine(kind), &files, vec![unit(Ddir::Read, &files[0], 0)]);
-        (done[0].result, path.exists())
-    };
-    assert_eq!(once(EngineKind::FileStat), (Err(libc::ENOENT), false));
-    assert_eq!(once(EngineKind::FileDelete), (Err(libc::ENOENT), false));
-    assert_eq!(once(EngineKind::FileCreate), (Ok(BLOCK), true));
-    assert_eq!(once(EngineKind::FileStat), (Ok(BLOCK), true));
-    assert_eq!(once(EngineKind::FileDelete), (Ok(BLOCK), false));
-}
-
-#[test]
-fn ftruncate_ends_the_file_where_the_block_starts() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = [file(&folder, "a", 0, 0)];
-    let engine = engine(EngineKind::Ftruncate);
-    for block in [5, 2] {
-        let at = block * u64::from(BLOCK);
-        let done = does(&engine, &files, vec![unit(Ddir::Write, &files[0], at)]);
-        assert_eq!(results(&done), [Ok(BLOCK)]);
-        assert_eq!(fs::metadata(&files[0].path).unwrap().len(), at);
-    }
-    for ddir in [Ddir::Read, Ddir::Trim] {
-        let done = does(&engine, &files, vec![unit(ddir, &files[0], 0)]);
-        assert_eq!(results(&done), [Err(libc::EINVAL)]);
-    }
-}
-
-#[test]
-fn falloc_reserves_and_frees() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = [file(&folder, "a", 0, 0)];
-    let path = &files[0].path;
-    let once = |ddir, block: u64| {
-        let at = block * u64::from(BLOCK);
-        let done = does(
-            &engine(EngineKind::Falloc),
-            &files,
-            vec![unit(ddir, &files[0], at)],
-        );
-        (done[0].result, fs::metadata(path).unwrap().len())
-    };
-    let (first, size) = once(Ddir::Write, 3);
-    if first == Err(libc::EOPNOTSUPP) {
-        eprintln!("skipped: no fallocate here");
-        return;
-    }
-    let end = 4 * u64::from(BLOCK);
-    assert_eq!((first, size), (Ok(BLOCK), end));
-    let before = space(path);
-    assert_eq!(once(Ddir::Read, 7), (Ok(BLOCK), end));
-    let both = space(path);
-    assert!(both > before);
-    // (Some file systems free nothing behind the end.)
-    assert_eq!(once(Ddir::Trim, 3), (Ok(BLOCK), end));
-    assert!(space(path) < both);
 }

@@ -6,11 +6,11 @@
 use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, retry_on_intr};
+use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use std::fs::File;
-use std::os::fd::AsRawFd;
 
 /// `BLKDISCARD` of `<linux/fs.h>`: `_IO(0x12, 119)`.
-const BLKDISCARD: libc::Ioctl = rustix::ioctl::opcode::none(0x12, 119) as libc::Ioctl;
+const BLKDISCARD: Opcode = opcode::none(0x12, 119);
 
 /// Trims the block of `unit`.
 #[cold]
@@ -33,13 +33,6 @@ pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errn
 }
 
 fn discard(file: &File, offset: u64, length: u64) -> Result<(), Errno> {
-    let range = [offset, length];
-    // SAFETY: the call reads two 64-bit numbers from `range`, which lives for
-    // its duration.
-    let answer = unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD, range.as_ptr()) };
-    if answer == 0 {
-        return Ok(());
-    }
-    let error = std::io::Error::last_os_error();
-    Err(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    // SAFETY: the call reads two 64-bit numbers, its range, and nothing else.
+    unsafe { ioctl(file, Setter::<BLKDISCARD, _>::new([offset, length])) }
 }

@@ -180,16 +180,10 @@ fn changes(stream: &Stream) -> bool {
     stream.blocks.rw.write || stream.blocks.rw.trim
 }
 
-/// Whether the engine leaves the opening of files to nobody or does it itself
-/// by name.
+/// Whether nothing need be at a path before the engine uses it: it uses none,
+/// or makes the file itself. (Others without an open file want one to be there.)
 const fn needs_only_names(engine: EngineKind) -> bool {
     matches!(engine, EngineKind::Null | EngineKind::FileCreate)
-}
-
-/// Whether the engine works on a path instead of an open file. (The files of
-/// some must be there nevertheless.)
-const fn works_on_paths(engine: EngineKind) -> bool {
-    needs_only_names(engine) || matches!(engine, EngineKind::FileStat | EngineKind::FileDelete)
 }
 
 /// Something that does not fit in a stream.

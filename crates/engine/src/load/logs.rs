@@ -156,15 +156,7 @@ impl LogSet {
         lat_ns: u64,
     ) {
         self.tick(at_ns);
-        let sample = Sample {
-            at_ns,
-            offset,
-            slat_ns,
-            clat_ns,
-            lat_ns,
-            bytes,
-            ddir,
-        };
+        let sample = Sample::new(at_ns, ddir, bytes, offset, slat_ns, clat_ns, lat_ns);
         match &mut self.entries {
             Entries::Nothing => {}
             Entries::Every(samples) => samples.push(sample),

@@ -1,53 +1,283 @@
-//! When the next I/O may go.
-#![allow(unused, clippy::all)]
-use assay_model::load::Ddir;
-use assay_model::load::pace::{Flow, LatencyTarget, Pace};
-#[derive(Debug)]
-pub(crate) struct Pacing;
+//! When the next I/O may go: rates, pauses, least rates, and what streams owe
+//! each other. All times are on the stream's clock, in nanoseconds; nothing
+//! here looks at a clock or sleeps.
+
+mod depth;
+mod flow;
+mod least;
+mod limit;
+mod think;
+
+pub(crate) use depth::{DepthSearch, Finding};
+pub(crate) use flow::{FlowShare, FlowTable};
+pub(crate) use think::Pause;
+
+use assay_model::load::pace::Pace;
+use assay_model::load::{Ddir, PerDirection};
+use assay_model::rng::SplitMix64;
+use least::LeastRate;
+use limit::Limit;
+use think::Thinking;
+
+/// The limits on the pace of one stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Pacing {
+    limits: PerDirection<Option<Limit>>,
+    thinking: Option<Thinking>,
+    least: PerDirection<Option<LeastRate>>,
+    /// Thinking does not count against the rate.
+    ignore_think_time: bool,
+}
+
+/// Which direction goes next, and when.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Turn {
+    pub(crate) ddir: Ddir,
+    /// Time until then; 0: now.
+    pub(crate) delay_ns: u64,
+}
+
 impl Pacing {
+    /// As `pace` says, from `start_ns` on; `seed` names random arrivals.
+    /// `None`: there is nothing to keep, so the loop need not ask.
     pub(crate) fn new(pace: &Pace, start_ns: u64, seed: u64) -> Option<Self> {
-        None
+        let mut rng = SplitMix64::new(seed);
+        let pacing = Self {
+            limits: PerDirection::from_fn(|ddir| {
+                let poisson = pace.poisson.then(|| SplitMix64::new(rng.next_u64()));
+                Limit::new(pace.rate[ddir], pace.rate_iops[ddir], start_ns, poisson)
+            }),
+            thinking: pace
+                .think
+                .filter(|think| think.pause.0 > 0)
+                .map(|think| Thinking::new(think, start_ns)),
+            least: PerDirection::from_fn(|ddir| {
+                let (bytes, ios) = (pace.rate_min[ddir], pace.rate_iops_min[ddir]);
+                LeastRate::new(bytes, ios, pace.rate_cycle.0, start_ns)
+            }),
+            ignore_think_time: pace.ignore_think_time,
+        };
+        let nothing = Ddir::ALL
+            .iter()
+            .all(|&ddir| pacing.limits[ddir].is_none() && pacing.least[ddir].is_none());
+        (!nothing || pacing.thinking.is_some()).then_some(pacing)
     }
-    pub(crate) fn delay_ns(&mut self, ddir: Ddir, now_ns: u64) -> u64 {
-        0
+
+    /// How long until an I/O of that direction may go; 0: now.
+    #[inline]
+    pub(crate) fn delay_ns(&self, ddir: Ddir, now_ns: u64) -> u64 {
+        match &self.limits[ddir] {
+            Some(limit) => limit.delay_ns(now_ns),
+            None => 0,
+        }
     }
-    pub(crate) fn issued(&mut self, ddir: Ddir, bytes: u32, now_ns: u64) {}
-    pub(crate) fn completed(&mut self, bytes: u32, now_ns: u64) {}
+
+    /// Which direction goes next where `drawn` would: in a mix of reads and
+    /// writes, one that is held back lets the other go first (as in fio).
+    pub(crate) fn steer(&self, drawn: Ddir, is_mixed: bool, now_ns: u64) -> Turn {
+        let turn = |ddir| Turn {
+            ddir,
+            delay_ns: self.delay_ns(ddir, now_ns),
+        };
+        let other = match drawn {
+            Ddir::Read => Ddir::Write,
+            Ddir::Write => Ddir::Read,
+            Ddir::Trim => return turn(drawn),
+        };
+        let (drawn, other) = (turn(drawn), turn(other));
+        if is_mixed && other.delay_ns < drawn.delay_ns {
+            other
+        } else {
+            drawn
+        }
+    }
+
+    /// An I/O was handed over.
+    #[inline]
+    pub(crate) fn issued(&mut self, ddir: Ddir, bytes: u32, now_ns: u64) {
+        if let Some(limit) = &mut self.limits[ddir] {
+            limit.issued(bytes, now_ns);
+        }
+        if let Some(thinking) = &mut self.thinking {
+            thinking.issued();
+        }
+    }
+
+    /// An I/O came back, with that many bytes moved.
+    #[inline]
+    pub(crate) fn completed(&mut self, ddir: Ddir, bytes: u32) {
+        if let Some(thinking) = &mut self.thinking {
+            thinking.completed();
+        }
+        if let Some(least) = &mut self.least[ddir] {
+            least.completed(bytes);
+        }
+    }
+
+    /// The pause that is due, to be made when nothing is in flight any more;
+    /// then call [`paused`](Self::paused).
+    #[inline]
+    pub(crate) fn pause_due(&self, now_ns: u64) -> Option<Pause> {
+        self.thinking.as_ref()?.due(now_ns)
+    }
+
+    /// A pause was made, from `begin_ns` to `now_ns`.
+    pub(crate) fn paused(&mut self, begin_ns: u64, now_ns: u64) {
+        if let Some(thinking) = &mut self.thinking {
+            thinking.paused(now_ns);
+        }
+        if self.ignore_think_time {
+            for ddir in Ddir::ALL {
+                if let Some(limit) = &mut self.limits[ddir] {
+                    limit.postpone(now_ns.saturating_sub(begin_ns));
+                }
+            }
+        }
+    }
+
+    /// A least rate that was not kept, in words; asked after completions, but
+    /// not while ramping up.
     pub(crate) fn too_slow(&mut self, now_ns: u64) -> Option<String> {
-        None
+        Ddir::ALL.into_iter().find_map(|ddir| {
+            let problem = self.least[ddir].as_mut()?.not_kept(now_ns)?;
+            Some(format!("{}: {problem}", ddir.name()))
+        })
     }
-    pub(crate) fn restart(&mut self, now_ns: u64) {}
-}
-#[derive(Debug)]
-pub(crate) struct DepthSearch;
-impl DepthSearch {
-    pub(crate) fn new(target: &LatencyTarget, depth: u32) -> Self {
-        Self
-    }
-    pub(crate) fn depth(&self) -> u32 {
-        1
-    }
-    pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) {}
-    pub(crate) fn is_done(&self) -> bool {
-        false
-    }
-    pub(crate) fn found(&self) -> u32 {
-        1
+
+    /// The measured time begins: nothing from before is made up for or counted.
+    pub(crate) fn restart(&mut self, now_ns: u64) {
+        for ddir in Ddir::ALL {
+            if let Some(limit) = &mut self.limits[ddir] {
+                limit.restart(now_ns);
+            }
+            if let Some(least) = &mut self.least[ddir] {
+                least.restart(now_ns);
+            }
+        }
     }
 }
-#[derive(Debug, Default)]
-pub(crate) struct FlowTable;
-#[derive(Debug)]
-pub(crate) struct FlowShare;
-impl FlowShare {
-    pub(crate) fn join(table: &FlowTable, flow: &Flow) -> Self {
-        Self
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::load::pace::ThinkTime;
+    use assay_model::units::Nanos;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    /// A pace after a change.
+    fn pacing(change: impl FnOnce(&mut Pace)) -> Pacing {
+        let mut pace = Pace::default();
+        change(&mut pace);
+        Pacing::new(&pace, 0, 1).unwrap()
     }
-    pub(crate) fn may_go(&mut self) -> bool {
-        true
+
+    #[test]
+    fn no_limits_no_pacing() {
+        assert!(Pacing::new(&Pace::default(), 0, 1).is_none());
     }
-    pub(crate) fn sleep_ns(&self) -> u64 {
-        0
+
+    #[test]
+    fn each_direction_has_its_own_rate() {
+        let mut pacing = pacing(|pace| {
+            pace.rate.read = 4096 * 1000;
+            pace.rate_iops.write = 10;
+        });
+        for ddir in Ddir::ALL {
+            pacing.issued(ddir, 4096, 0);
+        }
+        assert_eq!(pacing.delay_ns(Ddir::Read, 0), SECOND / 1000);
+        assert_eq!(pacing.delay_ns(Ddir::Write, 0), SECOND / 10);
+        assert_eq!(pacing.delay_ns(Ddir::Trim, 0), 0);
     }
-    pub(crate) fn issued(&mut self) {}
+
+    #[test]
+    fn a_direction_held_back_lets_the_other_go() {
+        let mut pacing = pacing(|pace| {
+            pace.rate_iops.read = 1;
+            pace.rate_iops.write = 100;
+        });
+        let turn = |ddir, delay_ns| Turn { ddir, delay_ns };
+        pacing.issued(Ddir::Read, 4096, 0);
+        assert_eq!(pacing.steer(Ddir::Read, true, 0), turn(Ddir::Write, 0));
+        assert_eq!(pacing.steer(Ddir::Read, false, 0), turn(Ddir::Read, SECOND));
+        pacing.issued(Ddir::Write, 4096, 0);
+        let next = turn(Ddir::Write, SECOND / 100);
+        assert_eq!(pacing.steer(Ddir::Read, true, 0), next);
+        assert_eq!(pacing.steer(Ddir::Write, true, 0), next);
+        assert_eq!(pacing.steer(Ddir::Read, true, SECOND), turn(Ddir::Read, 0));
+    }
+
+    #[test]
+    fn both_rates_of_a_mix_are_kept_whatever_is_drawn() {
+        let mut pacing = pacing(|pace| {
+            pace.rate_iops.read = 300;
+            pace.rate_iops.write = 100;
+        });
+        let (mut now, mut counts, mut rng) = (0, [0_u32, 0], SplitMix64::new(1));
+        while now < 10 * SECOND {
+            let drawn = if rng.below(2) == 0 {
+                Ddir::Read
+            } else {
+                Ddir::Write
+            };
+            let turn = pacing.steer(drawn, true, now);
+            now += turn.delay_ns;
+            pacing.issued(turn.ddir, 4096, now);
+            counts[usize::from(turn.ddir == Ddir::Write)] += 1;
+        }
+        assert!(
+            counts[0].abs_diff(3000) <= 2 && counts[1].abs_diff(1000) <= 2,
+            "{counts:?}"
+        );
+    }
+
+    fn thinking(ignore: bool) -> Pacing {
+        pacing(|pace| {
+            pace.rate_iops.read = 10;
+            pace.ignore_think_time = ignore;
+            pace.think = Some(ThinkTime {
+                pause: Nanos(SECOND),
+                spin: Nanos(0),
+                blocks: 1,
+                count_issued: true,
+                io_time: Nanos(0),
+            });
+        })
+    }
+
+    #[test]
+    fn thinking_is_made_up_for_unless_it_is_to_be_ignored() {
+        for (ignore, delay) in [(false, 0), (true, SECOND / 10)] {
+            let mut pacing = thinking(ignore);
+            pacing.issued(Ddir::Read, 4096, 0);
+            assert!(pacing.pause_due(0).is_some());
+            pacing.paused(0, SECOND);
+            assert!(pacing.pause_due(SECOND).is_none());
+            assert_eq!(pacing.delay_ns(Ddir::Read, SECOND), delay);
+        }
+    }
+
+    #[test]
+    fn nothing_is_left_over_from_the_ramp() {
+        let mut pacing = pacing(|pace| {
+            pace.rate_iops.read = 10;
+            pace.rate_iops_min.read = 5;
+        });
+        for _ in 0..50 {
+            pacing.issued(Ddir::Read, 4096, 0);
+        }
+        pacing.restart(SECOND);
+        assert_eq!(pacing.delay_ns(Ddir::Read, SECOND), 0);
+        assert_eq!(pacing.too_slow(SECOND), None);
+    }
+
+    #[test]
+    fn a_least_rate_not_kept_names_its_direction() {
+        let mut pacing = pacing(|pace| pace.rate_iops_min.write = 100);
+        assert_eq!(pacing.too_slow(2 * SECOND), None);
+        pacing.completed(Ddir::Write, 4096);
+        let problem = pacing.too_slow(4 * SECOND).unwrap();
+        assert!(problem.starts_with("write: rate_iops_min=100"), "{problem}");
+    }
 }

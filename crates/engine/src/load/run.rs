@@ -1,6 +1,7 @@
 //! Running a load: first the files of all streams, then wave after wave.
 
 mod conductor;
+mod replay;
 mod steady;
 
 use super::files::{FilePlan, SharedFiles};
@@ -23,9 +24,11 @@ use std::sync::atomic::Ordering;
 /// The files of all streams are made before the first one starts, in their
 /// order; they stay when the load ends.
 pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) -> LoadReport {
+    let mut load = load.clone();
+    let unreadable = replay::adopt(&mut load);
     let mut reports = vec![StreamReport::default(); load.streams.len()];
-    let mut stage = Stage::new(load, controls);
-    stage.prepare(&mut reports, observer);
+    let mut stage = Stage::new(&load, controls);
+    stage.prepare(&unreadable, &mut reports, observer);
     Conductor::new(&stage, reports, observer).run()
 }
 
@@ -68,10 +71,19 @@ impl<'a> Stage<'a> {
     }
 
     /// Settles the files of all streams and makes them.
-    fn prepare(&mut self, reports: &mut [StreamReport], observer: &mut dyn LoadObserver) {
+    fn prepare(
+        &mut self,
+        unreadable: &[Option<EngineError>],
+        reports: &mut [StreamReport],
+        observer: &mut dyn LoadObserver,
+    ) {
         for (index, report) in reports.iter_mut().enumerate() {
             if self.is_stopped() {
                 return;
+            }
+            if let Some(error) = &unreadable[index] {
+                self.cannot_run(index, report, error, observer);
+                continue;
             }
             let stream = &self.load.streams[index];
             self.shared[index].set_state(StreamState::SettingUp);

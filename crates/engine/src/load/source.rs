@@ -1,5 +1,6 @@
 //! Where the I/Os of a stream come from: an order of blocks, or a trace.
 
+use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
 use super::trace::{TraceAction, TraceReader, TraceStep};
 use super::worker::Goal;
@@ -21,8 +22,8 @@ pub(super) enum Source {
 pub(super) enum Given {
     /// This block.
     Step(Step),
-    /// This block, but not before that time.
-    NotBefore(Step, u64),
+    /// Nothing before that time.
+    NotBefore(u64),
     /// A flush of this file.
     Flush(u32, FlushCall),
     /// Nothing.
@@ -34,6 +35,8 @@ pub(super) enum Given {
 /// A sequence, and the step of it that waits for its turn.
 pub(super) struct Order {
     sequence: Sequence,
+    /// Direction of the next block, when it must still wait.
+    drawn: Option<Ddir>,
     held: Option<Step>,
 }
 
@@ -52,6 +55,7 @@ impl Source {
     pub(super) fn order(sequence: Sequence) -> Self {
         Self::Order(Box::new(Order {
             sequence,
+            drawn: None,
             held: None,
         }))
     }
@@ -81,14 +85,9 @@ impl Source {
     }
 
     /// What comes next; it comes again until it is [taken](Source::taken).
-    pub(super) fn peek(&mut self, goal: &Goal, now_ns: u64) -> Given {
+    pub(super) fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
         match self {
-            Self::Order(order) => {
-                if order.held.is_none() && !goal.is_reached() {
-                    order.held = order.next(goal);
-                }
-                order.held.map_or(Given::Over, Given::Step)
-            }
+            Self::Order(order) => order.peek(goal, pacing, now_ns),
             Self::Replay(_) if goal.is_reached() => Given::Over,
             Self::Replay(replay) => replay.peek(now_ns),
         }
@@ -107,6 +106,7 @@ impl Source {
         match self {
             Self::Order(order) => {
                 order.held = None;
+                order.drawn = None;
                 order.sequence.begin_again();
             }
             Self::Replay(replay) => {
@@ -121,6 +121,35 @@ impl Source {
 }
 
 impl Order {
+    fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
+        if let Some(step) = self.held {
+            return Given::Step(step);
+        }
+        if goal.is_reached() {
+            return Given::Over;
+        }
+        let drawn = match self.drawn.take() {
+            Some(ddir) => ddir,
+            None => self.sequence.draw(),
+        };
+        let mut ddir = drawn;
+        if let Some(pacing) = pacing {
+            let turn = pacing.steer(drawn, self.sequence.is_mixed(), now_ns);
+            if turn.delay_ns > 0 {
+                self.drawn = Some(drawn);
+                return Given::NotBefore(now_ns.saturating_add(turn.delay_ns));
+            }
+            ddir = turn.ddir;
+        }
+        self.held = self.sequence.next_of(ddir);
+        if self.held.is_none() && goal.repeats() {
+            self.sequence.begin_again();
+            let ddir = self.sequence.draw();
+            self.held = self.sequence.next_of(ddir);
+        }
+        self.held.map_or(Given::Over, Given::Step)
+    }
+
     #[inline]
     fn next(&mut self, goal: &Goal) -> Option<Step> {
         if let Some(step) = self.sequence.next() {
@@ -171,7 +200,11 @@ impl Replay {
                 offset,
                 length,
             };
-            return Given::NotBefore(step, begun_ns.saturating_add(self.due_ns));
+            let due_ns = begun_ns.saturating_add(self.due_ns);
+            return match now_ns < due_ns {
+                true => Given::NotBefore(due_ns),
+                false => Given::Step(step),
+            };
         }
     }
 }

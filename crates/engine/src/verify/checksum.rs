@@ -241,8 +241,8 @@ mod tests {
         }
     }
 
-    /// The words behind fio's SHA-256 for data whose padding has the length
-    /// byte order of both ends: none but zero, so that is what can be compared.
+    /// The length of nothing is the same in both byte orders, so that fio's
+    /// result is the published one here.
     #[test]
     fn of_sha256_the_lowest_byte_of_each_word_is_stored() {
         // SHA-256 of nothing: e3b0c442 98fc1c14 9afbf4c8 996fb924 27ae41e4

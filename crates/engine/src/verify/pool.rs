@@ -40,7 +40,7 @@ pub(crate) struct CheckPool {
 
 #[derive(Debug, Default)]
 struct Shared {
-    state: Mutex<State>,
+    queues: Mutex<Queues>,
     /// There is work, or there will be none any more.
     work: Condvar,
     /// A block was checked.
@@ -48,7 +48,7 @@ struct Shared {
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct Queues {
     waiting: VecDeque<Check>,
     done: Vec<Checked>,
     /// Blocks taken in and not yet given back.
@@ -59,8 +59,8 @@ struct State {
 impl Shared {
     /// A thread that panicked left nothing half done: a block is either in the
     /// queue or not.
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn queues(&self) -> MutexGuard<'_, Queues> {
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -103,33 +103,33 @@ impl CheckPool {
     /// Takes a block in, or gives it back if the pool is full: then take out
     /// what is done first.
     pub(crate) fn submit(&self, check: Check) -> Result<(), Check> {
-        let mut state = self.shared.state();
-        if state.inside >= BLOCKS_PER_THREAD * self.threads.len() {
+        let mut queues = self.shared.queues();
+        if queues.inside >= BLOCKS_PER_THREAD * self.threads.len() {
             return Err(check);
         }
-        state.inside += 1;
-        state.waiting.push_back(check);
-        drop(state);
+        queues.inside += 1;
+        queues.waiting.push_back(check);
+        drop(queues);
         self.shared.work.notify_one();
         Ok(())
     }
 
     /// The blocks that are checked by now.
     pub(crate) fn take_done(&self) -> Vec<Checked> {
-        take_done(&mut self.shared.state())
+        take_done(&mut self.shared.queues())
     }
 
     /// Waits until a block is checked; empty if there is none in the pool.
     pub(crate) fn wait_done(&self) -> Vec<Checked> {
-        let idle = |state: &mut State| state.done.is_empty() && state.inside > 0;
-        let state = self.shared.done.wait_while(self.shared.state(), idle);
-        take_done(&mut state.unwrap_or_else(PoisonError::into_inner))
+        let idle = |queues: &mut Queues| queues.done.is_empty() && queues.inside > 0;
+        let queues = self.shared.done.wait_while(self.shared.queues(), idle);
+        take_done(&mut queues.unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Drop for CheckPool {
     fn drop(&mut self) {
-        self.shared.state().closed = true;
+        self.shared.queues().closed = true;
         self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
             // A panic was reported by the thread itself.
@@ -138,28 +138,28 @@ impl Drop for CheckPool {
     }
 }
 
-fn take_done(state: &mut State) -> Vec<Checked> {
-    let done = std::mem::take(&mut state.done);
-    state.inside -= done.len();
+fn take_done(queues: &mut Queues) -> Vec<Checked> {
+    let done = std::mem::take(&mut queues.done);
+    queues.inside -= done.len();
     done
 }
 
 /// Checks blocks until the pool is closed.
 fn check_all(shared: &Shared, verifier: &Verifier) {
-    let idle = |state: &mut State| state.waiting.is_empty() && !state.closed;
+    let idle = |queues: &mut Queues| queues.waiting.is_empty() && !queues.closed;
     loop {
-        let state = shared.work.wait_while(shared.state(), idle);
-        let mut state = state.unwrap_or_else(PoisonError::into_inner);
-        if state.closed {
+        let queues = shared.work.wait_while(shared.queues(), idle);
+        let mut queues = queues.unwrap_or_else(PoisonError::into_inner);
+        if queues.closed {
             return;
         }
-        let Some(mut check) = state.waiting.pop_front() else {
+        let Some(mut check) = queues.waiting.pop_front() else {
             continue;
         };
-        drop(state);
+        drop(queues);
         let block = &mut check.buf.block_mut()[..check.length as usize];
         let result = verifier.check(block, check.expected);
-        shared.state().done.push(Checked { check, result });
+        shared.queues().done.push(Checked { check, result });
         shared.done.notify_one();
     }
 }

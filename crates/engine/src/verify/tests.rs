@@ -249,6 +249,31 @@ fn a_checksum_covers_content_that_another_program_made() {
     assert_eq!(verifier.check(&mut block, EXPECTED), Ok(()));
 }
 
+#[test]
+fn blocks_to_be_checked_can_be_compressible() {
+    let half = WriteContent {
+        compress_percent: Some(50),
+        compress_chunk: 512,
+        ..WriteContent::default()
+    };
+    let verifier = Verifier::new(&spec(VerifyKind::Crc32c), 1).with_content(&half);
+    let mut block = stamped(&verifier, 4096);
+    assert_eq!(verifier.check(&mut block, EXPECTED), Ok(()));
+    assert!(block.chunks(512).all(|chunk| chunk[256..] == [0; 256]));
+    assert!(block.chunks(512).all(|chunk| chunk[..256] != [0; 256]));
+}
+
+#[test]
+fn a_trimmed_block_must_be_zero() {
+    let mut block = [0; 1024];
+    assert_eq!(check_zero(&block, 4096), Ok(()));
+    block[1023] = 0xab;
+    assert_eq!(
+        check_zero(&block, 4096).unwrap_err().to_string(),
+        "1024 bytes at offset 4096: byte 1023 of the trimmed block is not zero: found ab"
+    );
+}
+
 proptest! {
     #[test]
     fn what_was_stamped_is_found_to_be_right(

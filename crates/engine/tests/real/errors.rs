@@ -61,6 +61,7 @@ fn a_full_file_system_is_located() {
         };
         job.ioengine = engine;
         job.iodepth = depth;
+        drop(file);
         let measured = run(&job, &path);
         assert!(measured.write.bytes <= MIB, "{engine}");
         let first = &measured.errors.first[0];
@@ -68,7 +69,7 @@ fn a_full_file_system_is_located() {
         assert_eq!(first.direction, Some(Direction::Write));
         assert!(
             (MIB / 2..=MIB + 8 * BLOCK).contains(&first.offset),
-            "{}",
+            "{engine}: {}",
             first.offset
         );
         assert!(!first.message.is_empty());

@@ -165,7 +165,7 @@ impl<'a> Entry<'a> {
             total_errors: reports().map(|report| report.total_errors).sum(),
             errno: failed.map_or(0, |report| report.errno),
             problem: failed.and_then(|report| report.problem.as_deref()),
-            evidence: EntryEvidence::of(p.judgements, members),
+            evidence: EntryEvidence::of(p, members),
             traffic,
         })
     }
@@ -245,10 +245,13 @@ fn traffic(unified: Unified, members: &[Member<'_>]) -> Vec<(Way, Traffic)> {
 
 fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
     let mut sum = Traffic::default();
-    let begin = members.iter().map(|(_, _, r)| r.started_unix_ms).min();
+    // By the load's own clock: a board's clock may be set while it runs.
+    let start_ns = |r: &StreamReport| r.elapsed_ns.saturating_sub(r.runtime_ns);
+    let ran = members.iter().filter(|(_, _, r)| r.runtime_ns > 0);
+    let begin_ns = ran.map(|(_, _, r)| start_ns(r)).min().unwrap_or(0);
     let (mut submission, mut completion, mut total) = (Vec::new(), Vec::new(), Vec::new());
     for &(_, stream, report) in members {
-        let later_ms = report.started_unix_ms.saturating_sub(begin.unwrap_or(0));
+        let later_ns = start_ns(report).saturating_sub(begin_ns);
         for ddir in Ddir::ALL.into_iter().filter(|&ddir| way.covers(ddir)) {
             let part = &report.directions[ddir];
             sum.bytes += part.bytes;
@@ -259,8 +262,7 @@ fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
                 sum.runtime_ms = sum.runtime_ms.max(whole_ms(part.runtime_ns));
             }
             let samples = Samples::of(stream, report, ddir);
-            sum.samples
-                .add(&samples, later_ms.saturating_mul(1_000_000));
+            sum.samples.add(&samples, later_ns);
             submission.extend(stream.stats.slat.then_some(&part.submission));
             completion.extend(stream.stats.clat.then_some(&part.completion));
             let whole = part.total.as_ref().unwrap_or(&part.completion);

@@ -156,7 +156,7 @@ impl<'a> Eta<'a> {
     fn limits(&self) -> String {
         let running = || self.streams().filter(|(_, progress)| runs(progress.state));
         let sum = |get: fn(&Stream) -> &PerDirection<u64>| {
-            let limits = running().flat_map(|(stream, _)| get(stream).iter().map(|(_, n)| *n));
+            let limits = running().map(|(stream, _)| of_its_directions(stream, get(stream)));
             limits.fold(0, u64::saturating_add)
         };
         let (least, most) = (sum(|s| &s.pace.rate_min), sum(|s| &s.pace.rate));
@@ -274,7 +274,7 @@ fn left_ns(stream: &Stream, progress: &StreamProgress) -> u64 {
                 let ramp = length.ramp_time.0.saturating_sub(progress.elapsed_ns);
                 runtime.0.saturating_add(ramp)
             });
-            let rate: u64 = stream.pace.rate.iter().map(|(_, rate)| *rate).sum();
+            let rate = of_its_directions(stream, &stream.pace.rate);
             let paced = u128::from(progress.goal_bytes) * u128::from(SECOND_NS);
             let paced = paced.checked_div(u128::from(rate));
             let paced = paced.map(|ns| u64::try_from(ns).unwrap_or(u64::MAX));
@@ -282,6 +282,18 @@ fn left_ns(stream: &Stream, progress: &StreamProgress) -> u64 {
             time.into_iter().chain(paced).min().unwrap_or(0)
         }
     }
+}
+
+/// A limit is given for all directions, also those that a job does not have.
+fn of_its_directions(stream: &Stream, limits: &PerDirection<u64>) -> u64 {
+    let rw = &stream.blocks.rw;
+    let done = PerDirection {
+        read: rw.read,
+        write: rw.write,
+        trim: rw.trim,
+    };
+    let limits = limits.iter().filter(|(ddir, _)| done[*ddir]);
+    limits.fold(0, |sum, (_, limit)| sum.saturating_add(*limit))
 }
 
 /// `None` when it has nothing yet to judge by, or only time limits it.

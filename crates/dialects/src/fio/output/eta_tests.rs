@@ -85,7 +85,7 @@ fn limits_are_shown_as_fio_does() {
     let mut load = load(&["a", "b", "c"]);
     load.streams
         .iter_mut()
-        .for_each(|stream| stream.pace.rate.read = 10 << 20);
+        .for_each(|stream| stream.pace.rate = PerDirection::all(10 << 20));
     let mut eta = Eta::new(&load);
     eta.update(&at(1, &[StreamState::Running; 3]));
     assert_eq!(eta.line(None), "Jobs: 3 (f=3), 0B/s-30.0MiB/s");
@@ -107,4 +107,51 @@ fn durations_grow_to_days() {
     assert_eq!(duration(5), "00m:05s");
     assert_eq!(duration(3_665), "01h:01m:05s");
     assert_eq!(duration(180_000), "02d:02h:00m:00s");
+}
+
+/// The line of fio 3.33 for the same load.
+#[test]
+fn a_mixed_load_with_rates_of_ios() {
+    let mut load = load(&["a"]);
+    let stream = &mut load.streams[0];
+    stream.length.time_based = true;
+    stream.blocks.rw.write = true;
+    stream.blocks.rw.random = true;
+    stream.pace.rate_iops = PerDirection::all(1000);
+    let at = |seconds: u64| {
+        let mut progress = at(seconds, &[StreamState::Running]);
+        let stream = &mut progress.streams[0];
+        stream.goal_ns = 5 * SECOND_NS;
+        stream.ios = PerDirection::all(1000 * seconds);
+        stream.bytes = PerDirection::all(4_096_000 * seconds);
+        (stream.ios.trim, stream.bytes.trim) = (0, 0);
+        progress
+    };
+    let mut eta = Eta::new(&load);
+    eta.update(&at(2));
+    assert_eq!(eta.line(None), "Jobs: 1 (f=1), 0-2000 IOPS");
+    eta.update(&at(3));
+    assert_eq!(
+        eta.line(None),
+        "Jobs: 1 (f=1), 0-2000 IOPS: [m(1)][60.0%][r=4000KiB/s,w=4000KiB/s][r=1000,w=1000 IOPS][eta 00m:02s]"
+    );
+}
+
+#[test]
+fn a_ramp_has_no_share_yet() {
+    let load = load(&["a"]);
+    let mut eta = Eta::new(&load);
+    eta.update(&at(4, &[StreamState::Ramp]));
+    assert!(eta.line(None).starts_with("Jobs: 1 (f=1): [/(1)][-.-%]"));
+}
+
+#[test]
+fn progress_that_is_not_later_changes_nothing() {
+    let load = load(&["a"]);
+    let mut eta = Eta::new(&load);
+    eta.update(&at(4, &[StreamState::Running]));
+    let line = eta.line(None);
+    eta.update(&at(4, &[StreamState::Running]));
+    eta.update(&at(2, &[StreamState::Done]));
+    assert_eq!(eta.line(None), line);
 }

@@ -1,5 +1,6 @@
 //! What an entry's figures measured, in one line or one object.
 
+use super::Presentation;
 use super::entry::Member;
 use super::tree::{Map, Value};
 use assay_model::job::Direction;
@@ -35,8 +36,12 @@ struct Conclusion {
 }
 
 impl EntryEvidence {
-    pub(super) fn of(judgements: &[Option<Judgement>], members: &[Member<'_>]) -> Self {
-        let judged = |index: usize| judgements.get(index).and_then(Option::as_ref);
+    pub(super) fn of(p: &Presentation<'_>, members: &[Member<'_>]) -> Self {
+        let judged = |index: usize| p.judgements.get(index).and_then(Option::as_ref);
+        let without = match p.report.interim {
+            true => "the load is still running",
+            false => "no evidence was taken",
+        };
         let directions = [Direction::Read, Direction::Write]
             .into_iter()
             .filter_map(|direction| {
@@ -44,7 +49,7 @@ impl EntryEvidence {
                     .iter()
                     .filter_map(|&member| part(direction, member, judged(member.0)))
                     .collect();
-                (!parts.is_empty()).then(|| (direction, conclude(&parts)))
+                (!parts.is_empty()).then(|| (direction, conclude(&parts, without)))
             })
             .collect();
         let foreign = members
@@ -160,7 +165,7 @@ fn part<'a>(
 
 /// Streams that agree have their common label. Where they differ, one word
 /// would be true of none of them.
-fn conclude(parts: &[Part<'_>]) -> Conclusion {
+fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
     let judged: Vec<&DirectionEvidence> = parts
         .iter()
         .filter_map(|part| match part {
@@ -178,7 +183,7 @@ fn conclude(parts: &[Part<'_>]) -> Conclusion {
     let Some((first, others)) = judged.split_first() else {
         return Conclusion {
             label: "unknown".to_owned(),
-            because: "no evidence was taken".to_owned(),
+            because: without.to_owned(),
             job_bytes,
             ..Conclusion::default()
         };

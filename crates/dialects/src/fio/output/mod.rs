@@ -50,6 +50,7 @@ use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use entry::Entry;
 use group::Group;
+use std::collections::BTreeSet;
 
 /// A job's options as the user wrote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -90,8 +91,8 @@ struct Figures<'a> {
 impl<'a> Figures<'a> {
     fn of(p: &Presentation<'a>) -> Self {
         let entries = Entry::all(p);
-        let last = p.load.streams.iter().map(|stream| stream.group).max();
-        let groups = last.map_or(0..0, |last| 0..last + 1);
+        let numbers: BTreeSet<u32> = p.load.streams.iter().map(|s| s.group).collect();
+        let groups = numbers.into_iter();
         Self {
             groups: groups.map(|number| Group::of(number, &entries)).collect(),
             entries,

@@ -84,7 +84,9 @@ fn write_head(p: &Presentation<'_>, entry: &Entry<'_>, out: &mut dyn Write) -> i
     writeln!(
         out,
         "{name}: (groupid={group}, jobs={jobs}): err={:2}{problem}: pid={}: {}",
-        entry.errno, entry.first.tid, p.time_text
+        entry.errno,
+        entry.first.tid,
+        p.time_text.trim_end()
     )?;
     match &entry.stream.description {
         Some(text) => writeln!(out, "  Description  : [{text}]"),

@@ -37,7 +37,8 @@ impl Samples {
     pub(super) fn of(stream: &Stream, report: &StreamReport, ddir: Ddir) -> Self {
         let series = &report.series;
         let wanted = stream.stats.bandwidth && ddir != Ddir::Trim;
-        if !wanted || series.interval_ns == 0 || report.directions[ddir].ios == 0 {
+        let recorded = series.interval_ns > 0 && !series.points.is_empty();
+        if !wanted || !recorded || report.directions[ddir].ios == 0 {
             return Self::default();
         }
         let mut points: Vec<Point> = series

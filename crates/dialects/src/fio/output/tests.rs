@@ -15,6 +15,7 @@ use assay_model::units::Nanos;
 use assay_stats::histogram::Histogram;
 
 mod keys;
+mod recorded;
 mod texts;
 
 const VERSION: &str = "fio-3.36-assay-0.1.0";

@@ -1,6 +1,7 @@
 //! Opening one file as its stream wants it.
 
-use super::{FileKind, PlannedFile, changes, problem, works_on_paths};
+use super::{FileKind, PlannedFile, changes, problem};
+use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
@@ -24,7 +25,7 @@ pub(super) fn open(
     first: bool,
     note: &mut dyn FnMut(Note),
 ) -> Result<OpenFile, EngineError> {
-    if works_on_paths(stream.engine.kind) {
+    if !needs_open_file(stream.engine.kind) {
         let nowhere = Path::new("/dev/null");
         let file = File::open(nowhere).map_err(|e| EngineError::file("open", nowhere, e))?;
         return Ok(of(stream, planned, number, file));

@@ -2,7 +2,8 @@
 
 use super::open::open;
 use super::shared::{HeldLock, PathLock, SharedFiles};
-use super::{FileKind, FilePlan, PlannedFile, works_on_paths};
+use super::{FileKind, FilePlan, PlannedFile};
+use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
@@ -165,7 +166,7 @@ impl<'a> FileTable<'a> {
     /// # Errors
     /// As [`Self::open`]; [`EngineError::Stopped`] when `stop` was set.
     pub(crate) fn open_first(&mut self, stop: &AtomicBool) -> Result<(), EngineError> {
-        if self.stream.files.pre_read && !works_on_paths(self.stream.engine.kind) {
+        if self.stream.files.pre_read && needs_open_file(self.stream.engine.kind) {
             for file in &self.plan.files {
                 pre_read(file, stop)?;
             }

@@ -26,12 +26,14 @@ pub(super) struct Row {
 }
 
 impl Row {
-    /// The row of one I/O in a log; `None`: it has none there.
+    /// The row of one I/O in a log; `None`: it has none there. All of an I/O's
+    /// rows have the time of its completion. (fio's of the submission latency
+    /// have that of the submission.)
     pub(super) fn of(sample: &Sample, kind: LogKind, priority: u16) -> Option<Self> {
         let value = match kind {
             LogKind::Bandwidth => rate(sample),
             LogKind::Iops => 1,
-            LogKind::Submission => sample.slat_ns?,
+            LogKind::Submission => sample.slat_ns()?,
             LogKind::Completion => sample.clat_ns,
             LogKind::Total => sample.lat_ns,
             LogKind::Histogram => return None,

@@ -13,7 +13,8 @@ use std::thread::{self, JoinHandle};
 const PIECE: usize = 8192;
 /// Bytes of an entry when compressed.
 const PACKED_BYTES: usize = 48;
-/// No latency, packed.
+/// Stands for an I/O without a submission latency: an `Option` would make each
+/// entry longer by 8 bytes.
 const NO_LATENCY: u64 = u64::MAX;
 /// Fast: what it costs is taken from what is measured.
 const LEVEL: u8 = 1;
@@ -24,11 +25,40 @@ pub(super) struct Sample {
     /// When it was completed.
     pub(super) at_ns: u64,
     pub(super) offset: u64,
-    pub(super) slat_ns: Option<u64>,
+    slat_ns: u64,
     pub(super) clat_ns: u64,
     pub(super) lat_ns: u64,
     pub(super) bytes: u32,
     pub(super) ddir: Ddir,
+}
+
+impl Sample {
+    #[inline]
+    pub(super) fn new(
+        at_ns: u64,
+        ddir: Ddir,
+        bytes: u32,
+        offset: u64,
+        slat_ns: Option<u64>,
+        clat_ns: u64,
+        lat_ns: u64,
+    ) -> Self {
+        Self {
+            at_ns,
+            offset,
+            slat_ns: slat_ns.unwrap_or(NO_LATENCY),
+            clat_ns,
+            lat_ns,
+            bytes,
+            ddir,
+        }
+    }
+
+    /// Time in the submission call; `None` for synchronous engines.
+    #[inline]
+    pub(super) fn slat_ns(&self) -> Option<u64> {
+        (self.slat_ns != NO_LATENCY).then_some(self.slat_ns)
+    }
 }
 
 /// All I/Os so far.
@@ -142,7 +172,7 @@ fn pack(samples: &[Sample]) -> Vec<u8> {
         [
             sample.at_ns,
             sample.offset,
-            sample.slat_ns.unwrap_or(NO_LATENCY),
+            sample.slat_ns,
             sample.clat_ns,
             sample.lat_ns,
             u64::from(sample.ddir.number()) << 32 | u64::from(sample.bytes),
@@ -166,7 +196,7 @@ fn unpack(packed: &[u8]) -> io::Result<Vec<Sample>> {
         Sample {
             at_ns,
             offset,
-            slat_ns: (slat_ns != NO_LATENCY).then_some(slat_ns),
+            slat_ns,
             clat_ns,
             lat_ns,
             #[expect(clippy::cast_possible_truncation, reason = "the lower half")]

@@ -64,6 +64,12 @@ fn file(files: &[(String, Vec<u8>)], name: &str) -> String {
     String::from_utf8(content.clone()).unwrap()
 }
 
+/// What the documentation promises, and the size of compressed pieces assumes.
+#[test]
+fn an_entry_has_48_bytes() {
+    assert_eq!(size_of::<Sample>(), 48);
+}
+
 #[test]
 fn no_log_asked_for_is_none() {
     let (stats, process) = (StatsOptions::default(), Process::default());

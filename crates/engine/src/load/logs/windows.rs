@@ -83,7 +83,7 @@ impl Windows {
         let tally = &mut self.current[sample.ddir];
         tally.ios += 1;
         tally.bytes += u64::from(sample.bytes);
-        if let Some(slat_ns) = sample.slat_ns {
+        if let Some(slat_ns) = sample.slat_ns() {
             tally.slat.add(slat_ns);
         }
         tally.clat.add(sample.clat_ns);

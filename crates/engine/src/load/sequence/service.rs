@@ -107,7 +107,7 @@ impl Service {
 
     fn choose(&mut self, rng: &mut SplitMix64) {
         match &self.choice {
-            Choice::InTurn if self.served && !self.active.is_empty() => self.active.rotate_left(1),
+            Choice::InTurn if self.served && self.active.len() > 1 => self.active.rotate_left(1),
             Choice::InTurn | Choice::UntilDone => {}
             Choice::Random => self.at = index(rng.below(self.active.len() as u64)),
             Choice::Skewed(law) => {

@@ -199,9 +199,7 @@ impl<R: Read> BlktraceSource<R> {
         if record.bytes == 0 && !flush {
             return Ok(());
         }
-        let offset = record.sector.checked_mul(SECTOR);
-        let length = record.bytes.checked_next_multiple_of(self.align);
-        let (Some(offset), Some(length)) = (offset, length) else {
+        let Some((offset, length)) = self.place_of(record) else {
             return Err(self.bad(&format!(
                 "{} bytes at sector {} are no I/O",
                 record.bytes, record.sector
@@ -228,6 +226,14 @@ impl<R: Read> BlktraceSource<R> {
         self.waiting
             .extend(events.map(|action| Event { file, action, time }));
         Ok(())
+    }
+
+    /// Offset and length of an I/O; `None`: it ends behind all offsets.
+    fn place_of(&self, record: &Record) -> Option<(u64, u32)> {
+        let offset = record.sector.checked_mul(SECTOR)?;
+        let length = record.bytes.checked_next_multiple_of(self.align)?;
+        offset.checked_add(u64::from(length))?;
+        Some((offset, length))
     }
 
     /// Number of the file that stands for a device.

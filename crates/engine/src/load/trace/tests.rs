@@ -232,7 +232,7 @@ fn bad_lines_are_named_with_what_is_wrong() {
         ),
         (
             "fio version 2 iolog\n/a add\n/a read 18446744073709551615 2\n",
-            "ends behind all offsets",
+            "line 3: 2 bytes at 18446744073709551615 end behind",
         ),
     ] {
         let problem = problem(text, &Trace::default());
@@ -369,6 +369,40 @@ fn damaged_block_traces_are_refused_with_the_place() {
     assert!(problem(old, &redirected()).contains("version 6"));
 }
 
+#[test]
+fn fio_takes_the_same_records_for_a_block_trace() {
+    if let Some(why) = missing(&["fio"]) {
+        return skip(&why);
+    }
+    let trace = [
+        record(1_000, 0, 8192, 1 | 1 << 16, 8 << 20, 5),
+        record(2_000, 64, 4096, 1 | 2 << 16, 8 << 20, 0),
+        record(3_000, 0, 0, 1 | 4 << 16, 8 << 20, 0),
+    ]
+    .concat();
+    let scratch = Scratch::new().unwrap();
+    let (log, target) = (scratch.join("log"), scratch.join("target"));
+    fs::write(&log, &trace).unwrap();
+    fs::write(&target, vec![0; 65_536]).unwrap();
+    assert_eq!(
+        read_and_written(&log, Some(&target)),
+        ("8".into(), "4".into())
+    );
+    let summary = opened(&trace, &redirected()).unwrap().summary().clone();
+    assert_eq!((summary.bytes.read, summary.bytes.write), (8192, 4096));
+}
+
+/// KiB that fio reads and writes when it replays a trace.
+fn read_and_written(log: &Path, redirect: Option<&Path>) -> (String, String) {
+    let log = format!("--read_iolog={}", log.display());
+    let redirect = redirect.map(|path| format!("--replay_redirect={}", path.display()));
+    let mut words = vec!["fio", "--name=r", &log, "--output-format=terse"];
+    words.extend(redirect.as_deref());
+    let out = run(&words).unwrap();
+    let fields: Vec<&str> = out.trim().split(';').collect();
+    (fields[5].to_owned(), fields[46].to_owned())
+}
+
 /// The log of a stream with two files.
 fn written(path: &Path, files: [&Path; 2]) {
     let mut writer = TraceWriter::create(path, &files.map(Path::to_owned)).unwrap();
@@ -420,11 +454,7 @@ fn fio_replays_what_was_written() {
     fs::write(&a, vec![0; 65_536]).unwrap();
     fs::write(&b, vec![0; 65_536]).unwrap();
     written(&log, [&a, &b]);
-    let log = format!("--read_iolog={}", log.display());
-    let out = run(&["fio", "--name=r", &log, "--output-format=terse"]).unwrap();
-    let fields: Vec<&str> = out.trim().split(';').collect();
-    // KiB read and written.
-    assert_eq!((fields[5], fields[46]), ("8", "4"), "{out}");
+    assert_eq!(read_and_written(&log, None), ("8".into(), "4".into()));
 }
 
 #[test]

@@ -207,6 +207,9 @@ fn io_action(action: &[u8], offset: u64, length: u64) -> Result<TraceAction, Str
         }
     };
     let length = u32::try_from(length).map_err(|_| format!("length {length} is above 4 GiB"))?;
+    if offset.checked_add(u64::from(length)).is_none() {
+        return Err(format!("{length} bytes at {offset} end behind all offsets"));
+    }
     Ok(TraceAction::Io {
         ddir,
         offset,

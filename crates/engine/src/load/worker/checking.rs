@@ -216,7 +216,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// The pass is gone through without any I/O: what it would have written
     /// is to be checked.
     pub(super) fn pretend_to_write(&mut self) {
-        while let Given::Step(step) = self.source.peek(&self.goal, 0) {
+        while let Given::Step(step) = self.source.peek(&self.goal, None, 0) {
             self.source.taken();
             self.goal.take(step.length);
             let Some(checks) = &mut self.checks else {

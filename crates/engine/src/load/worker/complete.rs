@@ -5,6 +5,7 @@ use super::{Failure, Worker};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit};
+use crate::load::pace::Finding;
 use assay_model::job::Direction;
 use assay_model::load::Ddir;
 use assay_model::trial::IoErrorRecord;
@@ -84,20 +85,34 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             );
         }
         if let Some(pacing) = &mut self.pacing {
-            pacing.completed(unit.length, now_ns);
+            pacing.completed(unit.ddir, unit.length);
         }
         if let Some(search) = &mut self.search {
-            search.completed(completion_ns, now_ns);
-            self.depth = search.depth();
-            if search.is_done() {
-                self.goal.give_up();
-            }
+            let finding = search.completed(completion_ns, now_ns);
+            self.follow(finding, now_ns);
         }
         let limit = self.stream.pace.max_latency[unit.ddir].0;
         if limit > 0 && total_ns > limit {
             self.too_late(&unit, total_ns, limit);
         }
         self.attend_checked(unit, mark, now_ns);
+    }
+
+    /// What the search for a depth has led to.
+    fn follow(&mut self, finding: Finding, now_ns: u64) {
+        match finding {
+            Finding::GoOn => {}
+            Finding::Changed => self.changes_depth = true,
+            Finding::Found => self.begin_anew(now_ns),
+            Finding::Done => {
+                self.timed_out = true;
+                self.goal.give_up();
+            }
+            Finding::Missed => self.fail_stream(
+                libc::ETIMEDOUT,
+                "not even one I/O at a time keeps the latency_target".to_owned(),
+            ),
+        }
     }
 
     #[cold]

@@ -3,6 +3,7 @@
 use super::{Phase, Worker};
 use crate::clock::Clock;
 use crate::io::{IoEngine, IoUnit};
+use crate::load::pace::Pause;
 use crate::load::sequence::Step;
 use crate::load::source::{Given, Source};
 use assay_model::load::{Ddir, Length};
@@ -173,6 +174,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             || self.stream.trim.percent > 0
             || self.trace.is_some()
             || self.few_open
+            || self.search.is_some()
     }
 
     /// The next I/O to queue.
@@ -212,11 +214,13 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if self.stopping {
             return Next::Over;
         }
+        if let Some(wait) = self.standstill() {
+            return wait;
+        }
         let now_ns = self.clock.now();
-        let given = match self.source.peek(&self.goal, now_ns) {
+        let given = match self.source.peek(&self.goal, self.pacing.as_ref(), now_ns) {
             Given::Step(step) => step,
-            Given::NotBefore(_, due_ns) if now_ns < due_ns => return Next::NotBefore(due_ns),
-            Given::NotBefore(step, _) => step,
+            Given::NotBefore(due_ns) => return Next::NotBefore(due_ns),
             Given::Flush(file, call) => {
                 self.source.taken();
                 self.flush(file, call);
@@ -250,19 +254,51 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if orders_overlaps && self.tags.conflicts(step) {
             return Some(Next::Blocked);
         }
-        let now_ns = self.clock.now();
-        if let Some(pacing) = &mut self.pacing {
-            let delay_ns = pacing.delay_ns(step.ddir, now_ns);
-            if delay_ns > 0 {
-                return Some(Next::NotBefore(now_ns + delay_ns));
-            }
-        }
-        if let Some(flow) = &mut self.flow
+        if let Some(flow) = &self.flow
             && !flow.may_go()
         {
-            return Some(Next::NotBefore(now_ns + flow.sleep_ns()));
+            return Some(Next::NotBefore(self.clock.now() + flow.sleep_ns()));
         }
         None
+    }
+
+    /// Pauses, and changes of the depth: both need an empty queue.
+    fn standstill(&mut self) -> Option<Next> {
+        if self.changes_depth {
+            if self.in_flight > 0 {
+                return Some(Next::Blocked);
+            }
+            self.changes_depth = false;
+            let now_ns = self.clock.now();
+            if let Some(search) = &mut self.search {
+                search.restart(now_ns);
+                self.depth = search.depth();
+            }
+        }
+        let now_ns = self.clock.now();
+        let pause = self.pacing.as_ref()?.pause_due(now_ns)?;
+        if self.in_flight > 0 {
+            return Some(Next::Blocked);
+        }
+        self.pause(pause);
+        None
+    }
+
+    fn pause(&mut self, pause: Pause) {
+        let begin_ns = self.clock.now();
+        let mut now_ns = begin_ns;
+        while now_ns < begin_ns + pause.total_ns && !self.stopping && !self.goal.is_reached() {
+            if now_ns >= begin_ns + pause.spin_ns {
+                self.rest(begin_ns + pause.total_ns);
+            }
+            now_ns = self.clock.now();
+            if now_ns >= self.next_tick_ns {
+                self.tick(now_ns);
+            }
+        }
+        if let Some(pacing) = &mut self.pacing {
+            pacing.paused(begin_ns, now_ns);
+        }
     }
 
     fn count_issued(&mut self, step: &Step) {

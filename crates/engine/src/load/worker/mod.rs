@@ -119,6 +119,8 @@ pub(super) struct Worker<'a, E, C> {
     pacing: Option<Pacing>,
     flow: Option<FlowShare>,
     search: Option<DepthSearch>,
+    /// The depth changes as soon as nothing is in flight.
+    changes_depth: bool,
     logs: Option<LogSet>,
     trace: Option<TraceWriter>,
     recorder: Recorder,
@@ -154,8 +156,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let start_ns = parts.clock.now();
         let interval_ns = stream.stats.bw_interval.min(stream.stats.iops_interval).0;
         let depth = stream.engine.iodepth;
-        let search =
-            (stream.pace.latency_target.as_ref()).map(|target| DepthSearch::new(target, depth));
+        let search = (stream.pace.latency_target.as_ref())
+            .map(|target| DepthSearch::new(target, depth, start_ns));
         let mut worker = Self {
             engine,
             clock: parts.clock,
@@ -183,6 +185,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             pacing: parts.pacing,
             flow: parts.flow,
             search,
+            changes_depth: false,
             logs: parts.logs,
             trace: parts.trace,
             recorder: Recorder::new(start_ns, interval_ns, E::ASYNCHRONOUS, parts.gaps),
@@ -265,16 +268,16 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.started_unix_ms = unix_ms();
         let ramp_ns = self.stream.length.ramp_time.0;
         self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns + ramp_ns);
-        self.recorder.restart(start_ns);
-        self.times = RunTimes::new(start_ns);
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(start_ns);
+        }
+        if let Some(search) = &mut self.search {
+            search.restart(start_ns);
         }
         if let Some(logs) = &mut self.logs {
             logs.begin();
         }
-        self.cpu_before = sys::thread_cpu_use();
-        self.faults_before = sys::thread_faults();
+        self.begin_anew(start_ns);
         self.begin_measuring(start_ns);
     }
 
@@ -414,7 +417,11 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     fn rest(&mut self, due_ns: u64) {
         let now_ns = self.clock.now();
         let until_ns = due_ns.min(self.next_tick_ns);
-        self.clock.sleep(until_ns.saturating_sub(now_ns));
+        if until_ns > now_ns {
+            self.clock.sleep(until_ns - now_ns);
+        } else {
+            std::thread::yield_now();
+        }
         self.tick_if_due();
     }
 

@@ -84,7 +84,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             minor_faults: faults.minor.saturating_sub(self.faults_before.minor),
             depths: self.depths_used(),
             latency_target: self.search.as_ref().map(|search| LatencyTargetReached {
-                depth: search.found(),
+                depth: search.reached(),
             }),
             steady_state: None,
             files: self.plan.sizes(),

@@ -75,12 +75,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     fn end_ramp(&mut self, ramp_end_ns: u64, now_ns: u64) {
         self.begin_measuring(now_ns);
         self.ramp_end_ns = None;
-        let moved = self.recorder.bytes();
-        for ddir in Ddir::ALL {
-            self.moved_before[ddir] += moved[ddir];
-        }
-        self.recorder.restart(ramp_end_ns);
-        self.times = RunTimes::new(ramp_end_ns);
+        self.begin_anew(ramp_end_ns);
         if let Err(error) = self.source.begin_again() {
             self.fail_with(&error);
         }
@@ -90,9 +85,23 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(now_ns);
         }
+        if let Some(search) = &mut self.search {
+            search.restart(now_ns);
+        }
+        self.shared.set_state(StreamState::Running);
+    }
+
+    /// Forgets what was measured, but not what was moved.
+    pub(super) fn begin_anew(&mut self, start_ns: u64) {
+        let moved = self.recorder.bytes();
+        for ddir in Ddir::ALL {
+            self.moved_before[ddir] += moved[ddir];
+        }
+        self.start_ns = start_ns;
+        self.recorder.restart(start_ns);
+        self.times = RunTimes::new(start_ns);
         self.cpu_before = sys::thread_cpu_use();
         self.faults_before = sys::thread_faults();
-        self.shared.set_state(StreamState::Running);
     }
 
     fn tell_steady(&mut self, now_ns: u64) {

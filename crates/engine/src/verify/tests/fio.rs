@@ -184,3 +184,32 @@ fn fio_rejects_sha512_that_is_computed() {
     let said = run_fio(folder.path(), &cases, &["--rw=read"]).unwrap_err();
     assert!(said.contains("sha512: verify failed"), "{said}");
 }
+
+/// fio checks as far as a state saved here says, and no further.
+#[test]
+fn fio_goes_by_the_states_saved_here() {
+    needs!("fio");
+    let folder = tempfile::tempdir().unwrap();
+    let mut cases = cases();
+    cases.retain(|case| case.name == "crc32c-0-0");
+    write_file(folder.path(), &cases[0]);
+    damage_file(folder.path(), &cases[0]);
+    let state = State {
+        name: cases[0].name.clone(),
+        depth: 1,
+        files: 1,
+        issued: 5,
+        completed: vec![(0, 4 * BLOCK as u64)],
+        in_flight: Some(Vec::new()),
+        ..State::default()
+    };
+    let path = State::path(folder.path(), &state.name, 0);
+    state.save(&path).unwrap();
+    let how = ["--rw=read", "--verify_state_load=1"];
+    run_fio(folder.path(), &cases, &how).unwrap();
+
+    let beyond = State { issued: 8, ..state };
+    beyond.save(&path).unwrap();
+    let said = run_fio(folder.path(), &cases, &how).unwrap_err();
+    assert!(said.contains("verify failed"), "{said}");
+}

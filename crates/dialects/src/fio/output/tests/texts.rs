@@ -151,3 +151,106 @@ Starting 3 threads and 1 process
 ";
     assert_eq!(String::from_utf8(out).unwrap(), expected);
 }
+
+/// The board's clock says 1970 when the load starts and is set meanwhile; one
+/// stream never starts.
+#[test]
+fn samples_of_a_group_do_not_depend_on_the_clock_of_the_board() {
+    let none = DirectionReport::default;
+    let stream = Stream::new("s");
+    let mut first = report(1, direction(100, 100, false), none());
+    first.started_unix_ms = 5_000;
+    let second = report(2, direction(100, 100, false), none());
+    let case = Case::new(vec![
+        (stream.clone(), first),
+        (stream.clone(), second),
+        (stream, StreamReport::default()),
+    ]);
+    let read = &case.json(false)["jobs"][0]["read"];
+    assert_eq!(
+        (&read["bw_samples"], &read["iops_min"]),
+        (&2.into(), &200.into())
+    );
+}
+
+#[test]
+fn terse_2_has_the_description_in_a_line_of_its_own() {
+    let line = full().terse(TerseVersion::V2);
+    assert!(line.starts_with("2;full;0;0;5600;"));
+    assert!(line.ends_with(";0;0\n;hello \"world\"\n"), "{line}");
+    assert_eq!(TerseVersion::from_number(6), None);
+}
+
+#[test]
+fn bandwidth_stands_in_the_unit_beside_it() {
+    let mut case = plain();
+    let line = |case: &Case| {
+        let normal = case.normal();
+        let line = normal.lines().find(|line| line.starts_with("   bw ("));
+        line.unwrap().to_owned()
+    };
+    case.load.streams[0].stats.in_bits = true;
+    assert!(line(&case).starts_with("   bw (Kibit/s): min=32000, max=32000, per=100.00%"));
+    case.load.streams[0].stats.kb_base_1000 = true;
+    assert!(line(&case).starts_with("   bw ( kbit/s): min=32768, max=32768, "));
+    for point in &mut case.report.streams[0].series.points {
+        point.read_bytes <<= 10;
+    }
+    assert!(line(&case).starts_with("   bw ( Mbit/s): min=33554, max=33554, "));
+}
+
+#[test]
+fn a_stalled_device_has_a_minimum_of_zero() {
+    let mut case = plain();
+    case.report.streams[0].series.points[1] = Interval::default();
+    let json = case.json(false);
+    let job = &json["jobs"][0];
+    assert_eq!(
+        (&job["read"]["bw_min"], &job["read"]["bw_samples"]),
+        (&0.into(), &2.into())
+    );
+    assert_eq!(job["assay"]["empty_intervals"], 1);
+}
+
+#[test]
+fn what_runs_still_has_no_label_yet() {
+    let mut case = plain();
+    case.judgements = vec![None];
+    case.report.interim = true;
+    let json = case.json(false);
+    let read = &json["jobs"][0]["assay"]["read"];
+    assert_eq!(read["because"], "the load is still running");
+}
+
+#[test]
+fn text_from_outside_does_not_steer_a_terminal() {
+    let mut case = plain();
+    let read = case.judgements[0].as_mut().and_then(|j| j.read.as_mut());
+    "on \u{1b}[2Jdisk".clone_into(&mut read.unwrap().because);
+    assert!(case.normal().contains("read=page-cache (on ?[2Jdisk)\n"));
+}
+
+#[test]
+fn streams_that_agree_share_a_label_and_weigh_their_bytes() {
+    let none = DirectionReport::default;
+    let stream = Stream::new("s");
+    let ran = || report(1, direction(100, 100, false), none());
+    let mut case = Case::new(vec![(stream.clone(), ran()), (stream, ran())]);
+    let judged = |share: f64, bytes: u64| {
+        let mut read = evidence(Measured::Device, "came from vda", bytes);
+        read.device_share = Some(share);
+        let (read, write, foreign) = (Some(read), None, None);
+        Some(Judgement {
+            read,
+            write,
+            foreign,
+        })
+    };
+    case.judgements = vec![judged(1.0, 3000), judged(0.96, 1000)];
+    let read = &case.json(false)["jobs"][0]["assay"]["read"];
+    assert_eq!(
+        (&read["label"], &read["job_bytes"]),
+        (&"device".into(), &4000.into())
+    );
+    assert_eq!(read["device_share"], 0.99);
+}

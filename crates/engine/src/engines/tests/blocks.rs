@@ -1,0 +1,104 @@
+//! What every engine that moves data has in common.
+
+use super::*;
+
+#[test]
+fn what_is_written_is_read_back() {
+    for engine in movers() {
+        writes_and_reads_back(&engine);
+    }
+}
+
+#[test]
+fn trims_free_the_block_and_keep_the_size() {
+    for engine in movers() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [file(&folder, "a", 0, 8 * BLOCK as usize)];
+        files[0].file.sync_all().unwrap();
+        let before = space(&files[0].path);
+        // A write that is still gathered must not undo the trim behind it.
+        let at = u64::from(BLOCK);
+        let units = vec![
+            unit(Ddir::Write, &files[0], at),
+            unit(Ddir::Trim, &files[0], at),
+        ];
+        let done = does(&engine, &files, units);
+        if done.iter().any(|c| c.result == Err(libc::EOPNOTSUPP)) {
+            skip("no holes here");
+            return;
+        }
+        assert_eq!(results(&done), [Ok(BLOCK); 2], "{}", engine.kind);
+        let content = fs::read(&files[0].path).unwrap();
+        assert_eq!(content.len(), 8 * BLOCK as usize, "{}", engine.kind);
+        // An asynchronous write may come after the trim.
+        if !matches!(
+            engine.kind,
+            EngineKind::Libaio | EngineKind::IoUring | EngineKind::Posixaio
+        ) {
+            let block = &content[BLOCK as usize..2 * BLOCK as usize];
+            assert!(block.iter().all(|&byte| byte == 0), "{}", engine.kind);
+            assert!(space(&files[0].path) < before, "{}", engine.kind);
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_file_cuts_a_read_short() {
+    for engine in movers() {
+        let folder = tempfile::tempdir().unwrap();
+        // Neither a multiple of the block nor of the page.
+        let files = [file(&folder, "a", 0, 3 * BLOCK as usize + 1000)];
+        let units = offsets(5)
+            .map(|at| unit(Ddir::Read, &files[0], at))
+            .collect();
+        let done = does(&engine, &files, units);
+        let came: Vec<_> = done.iter().map(|c| (c.unit.moved, c.result)).collect();
+        let whole = (0, Ok(BLOCK));
+        let expected = [whole, whole, whole, (1000, Ok(0)), (0, Ok(0))];
+        assert_eq!(came, expected, "{}", engine.kind);
+    }
+}
+
+#[test]
+fn a_read_only_file_can_be_read_and_not_written() {
+    for engine in movers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = file(&folder, "a", 0, 1000).path;
+        let read_only = OpenFile::new(File::open(&path).unwrap(), 0, &path, false).unwrap();
+        let files = [read_only];
+        let mut first = unit(Ddir::Read, &files[0], 0);
+        first.length = 1000;
+        let done = does(&engine, &files, vec![first]);
+        assert_eq!(results(&done), [Ok(1000)], "{}", engine.kind);
+        if engine.kind == EngineKind::Libaio {
+            // The kernel does not even take it, which ends the job.
+            continue;
+        }
+        let done = does(&engine, &files, vec![unit(Ddir::Write, &files[0], 0)]);
+        assert_eq!(results(&done), [Err(libc::EBADF)], "{}", engine.kind);
+        assert_eq!(fs::read(&path).unwrap(), [0xaa; 1000], "{}", engine.kind);
+    }
+}
+
+#[test]
+fn an_engine_dropped_with_io_under_way_leaves_memory_alone() {
+    struct Drops<'a>(&'a OpenFile);
+    impl WithEngine for Drops<'_> {
+        type Output = ();
+        fn run<E: IoEngine>(self, mut engine: E) {
+            engine.opened(self.0).unwrap();
+            for offset in offsets(4) {
+                let status = engine.queue(self.0, unit(Ddir::Read, self.0, offset));
+                assert!(!matches!(status, QueueStatus::Busy(_)));
+            }
+            engine.commit().unwrap();
+        }
+    }
+    for engine in movers() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = file(&folder, "a", 0, 4 * BLOCK as usize);
+        for _ in 0..50 {
+            with_engine(&engine, Drops(&file)).unwrap();
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The largest depth that keeps a latency.
+
+use assay_model::load::pace::LatencyTarget;
+
+/// Good windows in a row next to a depth that once failed, after which that
+/// one is tried again: it may have failed by chance.
+const GOOD_WINDOWS: u32 = 3;
+
+/// What a look at the latencies led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// Nothing changes.
+    GoOn,
+    /// Another depth holds from now on. Before I/O goes on, nothing may be in
+    /// flight of what was queued at the old one.
+    Changed,
+    /// The depth is found: statistics begin anew, and run for a window.
+    Found,
+    /// That window is over: the stream is done.
+    Done,
+    /// Not even one I/O at a time keeps the latency: the stream is done.
+    Missed,
+}
+
+/// Doubles the depth as long as the latency is kept, then halves the way
+/// between the largest that kept it and the smallest that did not.
+#[derive(Clone, Debug)]
+pub(crate) struct DepthSearch {
+    target: LatencyTarget,
+    max: u32,
+    depth: u32,
+    /// Largest that kept the latency; 0: none yet.
+    good: u32,
+    /// Smallest that did not.
+    bad: Option<u32>,
+    /// Good windows since the depth could not be raised for `bad`.
+    stable: u32,
+    /// The last window, at the depth found.
+    last: bool,
+    since_ns: u64,
+    ios: u64,
+    slow: u64,
+}
+
+impl DepthSearch {
+    /// Looks for `target` at depths up to `max`, beginning with 1.
+    pub(crate) fn new(target: &LatencyTarget, max: u32, start_ns: u64) -> Self {
+        Self {
+            target: *target,
+            max: max.max(1),
+            depth: 1,
+            good: 0,
+            bad: None,
+            stable: 0,
+            last: false,
+            since_ns: start_ns,
+            ios: 0,
+            slow: 0,
+        }
+    }
+
+    /// I/Os to keep in flight now.
+    pub(crate) const fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// The largest depth that kept the latency; 0: none did.
+    pub(crate) const fn reached(&self) -> u32 {
+        self.good
+    }
+
+    /// An I/O came back after `latency_ns`. If all are to keep the latency, one
+    /// that does not ends the window at once.
+    pub(crate) fn completed(&mut self, latency_ns: u64, now_ns: u64) -> Finding {
+        self.ios += 1;
+        if latency_ns > self.target.target.0 {
+            self.slow += 1;
+            if self.target.percentile >= 100.0 {
+                return self.too_deep(now_ns);
+            }
+        }
+        if now_ns.saturating_sub(self.since_ns) < self.target.window.0 {
+            return Finding::GoOn;
+        }
+        let kept = (self.ios - self.slow) as f64 / self.ios as f64 * 100.0;
+        if kept >= self.target.percentile {
+            self.kept(now_ns)
+        } else {
+            self.too_deep(now_ns)
+        }
+    }
+
+    /// The measured time begins, or I/O goes on after a change: a new window.
+    pub(crate) const fn restart(&mut self, now_ns: u64) {
+        self.since_ns = now_ns;
+        self.ios = 0;
+        self.slow = 0;
+    }
+
+    fn kept(&mut self, now_ns: u64) -> Finding {
+        self.restart(now_ns);
+        self.good = self.depth;
+        if self.last {
+            return Finding::Done;
+        }
+        let next = match self.bad {
+            None => self.depth.saturating_mul(2).min(self.max),
+            Some(bad) => self.depth.midpoint(bad).max(self.depth),
+        };
+        if next != self.depth {
+            self.stable = 0;
+            self.depth = next;
+            return Finding::Changed;
+        }
+        if !self.target.run {
+            self.last = true;
+            return Finding::Found;
+        }
+        self.stable += 1;
+        if self.stable >= GOOD_WINDOWS {
+            self.stable = 0;
+            self.bad = self.bad.map(|bad| bad + 1).filter(|&bad| bad <= self.max);
+        }
+        Finding::GoOn
+    }
+
+    fn too_deep(&mut self, now_ns: u64) -> Finding {
+        self.restart(now_ns);
+        self.stable = 0;
+        self.last = false;
+        self.good = self.good.min(self.depth - 1);
+        if self.depth == 1 {
+            return if self.target.run {
+                Finding::GoOn
+            } else {
+                Finding::Missed
+            };
+        }
+        self.bad = Some(self.depth);
+        self.depth = self.good.midpoint(self.depth).clamp(1, self.depth - 1);
+        Finding::Changed
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::units::Nanos;
+
+    const WINDOW: u64 = 1_000_000;
+
+    fn target(percentile: f64, run: bool) -> LatencyTarget {
+        LatencyTarget {
+            target: Nanos(1000),
+            window: Nanos(WINDOW),
+            percentile,
+            run,
+        }
+    }
+
+    /// Runs a device of which the latency is `latency` of the depth and of the
+    /// I/O's number, for that many I/Os; the findings but `GoOn`.
+    fn run(search: &mut DepthSearch, ios: u64, latency: impl Fn(u32, u64) -> u64) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for number in 0..ios {
+            let latency_ns = latency(search.depth(), number);
+            let finding = search.completed(latency_ns, number * WINDOW / 100);
+            if finding != Finding::GoOn {
+                findings.push(finding);
+            }
+            if matches!(finding, Finding::Done | Finding::Missed) {
+                break;
+            }
+        }
+        findings
+    }
+
+    #[test]
+    fn the_largest_depth_that_keeps_the_latency_is_found() {
+        for limit in 1..=40 {
+            let mut search = DepthSearch::new(&target(100.0, false), 32, 0);
+            let findings = run(&mut search, 100_000, |depth, _| {
+                u64::from(depth) * 1000 / limit
+            });
+            assert_eq!(
+                search.reached(),
+                u32::try_from(limit).unwrap().min(32),
+                "{findings:?}"
+            );
+            assert_eq!(
+                findings[findings.len() - 2..],
+                [Finding::Found, Finding::Done]
+            );
+        }
+    }
+
+    #[test]
+    fn a_share_of_slow_ios_is_allowed() {
+        // One in a hundred is slow at any depth, one in ten from 9 on.
+        let latency = |depth, number: u64| {
+            let every = if depth >= 9 { 10 } else { 100 };
+            if number.is_multiple_of(every) {
+                5000
+            } else {
+                10
+            }
+        };
+        let mut search = DepthSearch::new(&target(95.0, false), 64, 0);
+        run(&mut search, 100_000, latency);
+        assert_eq!(search.reached(), 8);
+        let mut search = DepthSearch::new(&target(100.0, false), 64, 0);
+        assert_eq!(run(&mut search, 100_000, latency), [Finding::Missed]);
+        assert_eq!(search.reached(), 0);
+    }
+
+    #[test]
+    fn it_goes_on_and_follows_the_device_where_asked() {
+        let mut search = DepthSearch::new(&target(100.0, true), 64, 0);
+        let findings = run(&mut search, 10_000, |depth, _| u64::from(depth) * 100);
+        assert!((9..=11).contains(&search.depth()), "{}", search.depth());
+        assert!(findings.iter().all(|finding| *finding == Finding::Changed));
+        search.restart(0);
+        run(&mut search, 20_000, |depth, _| u64::from(depth) * 50);
+        assert!((19..=21).contains(&search.depth()), "{}", search.depth());
+        search.restart(0);
+        run(&mut search, 20_000, |depth, _| u64::from(depth) * 400);
+        assert!((2..=3).contains(&search.depth()), "{}", search.depth());
+    }
+}
