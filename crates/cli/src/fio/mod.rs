@@ -29,6 +29,12 @@ use std::time::Duration;
 /// Does what a command line of fio asks for; `words` are without the program's
 /// name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if let Some(word) = words.iter().find(|word| word.to_str().is_none()) {
+        return Err(Failure::usage(format!(
+            "{} is not UTF-8: use a path that leads there by another name",
+            word.display()
+        )));
+    }
     match fio::parse(words, &Machine).map_err(of_fio)? {
         Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
         Command::ParsedOnly { warnings } => warn(&warnings, false).map(|()| DONE),

@@ -12,6 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::loads::{self, Listener, in_words};
 use crate::owner;
 use crate::progress::{Voice, in_brief};
+use crate::qualify::place::can_be_stored;
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::stored::store_path;
 use assay_dialects::fio;
@@ -31,6 +32,7 @@ use std::process::ExitCode;
 
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    can_be_stored(&args.file)?;
     let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
     warn(&invocation.warnings, false)?;
     let load = loads::at_its_word(invocation.load);

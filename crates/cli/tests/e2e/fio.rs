@@ -4,7 +4,9 @@ use crate::assay::{Bed, Ended, Running, lives, text, until};
 use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
 use rustix::process::Signal;
 use serde_json::Value;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -122,6 +124,10 @@ fn a_link_named_fio_is_fio() {
     let ended = run(&words);
     ended.assert_code(0);
     assert_eq!(job(&ended)["read"]["total_ios"], 128);
+    // The same program under that name.
+    fs::remove_file(&link).unwrap();
+    fs::copy(PROGRAM, &link).unwrap();
+    assert_eq!(job(&run(&words))["read"]["total_ios"], 128);
     // Neither is read by the parser of assay's own commands.
     assert!(run(&["--help"]).out.contains("--output-format"));
 }
@@ -143,6 +149,26 @@ fn what_cannot_be_done_is_refused_before_anything_is() {
         assert!(line.contains(expected), "{line}");
     }
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+}
+
+#[test]
+fn names_that_are_no_text_are_refused_or_shown_as_well_as_can_be() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let strange = OsStr::from_bytes(b"f\xff");
+    let mut option = OsString::from("--filename=");
+    option.push(strange);
+    let mut command = Command::new(PROGRAM);
+    let words = ["fio", "--name=a", "--size=1M", "--rw=write"];
+    command.args(words).arg(option).current_dir(&folder);
+    let line = Running::start(&mut command).end().refusal();
+    assert!(line.contains("UTF-8"), "{line}");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
+
+    fs::create_dir(folder.join("many")).unwrap();
+    fs::write(folder.join("many").join(strange), vec![1; 8192]).unwrap();
+    let job = measured(&folder, &["--opendir=many", "--rw=read"]);
+    assert_eq!(job["read"]["io_bytes"], 8192);
 }
 
 #[test]
