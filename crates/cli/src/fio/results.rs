@@ -4,7 +4,7 @@ use super::live::LiveLine;
 use super::sink::Sink;
 use crate::exit::Failure;
 use crate::loads::{Listener, in_words};
-use crate::output::say;
+use crate::output::{say, talks_to_terminal};
 use crate::runs::unix_ms;
 use assay_dialects::fio::output::{
     JobText, Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
@@ -13,9 +13,9 @@ use assay_dialects::fio::{Formats, VERSION};
 use assay_model::label::judge_load;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
-use assay_model::wire::LoadNote;
+use assay_model::wire::{LoadNote, NoteWeight};
 use jiff::Zoned;
-use std::io;
+use std::io::{self, Write};
 
 /// What is written besides the results themselves.
 #[derive(Clone, Copy)]
@@ -104,11 +104,19 @@ impl Results<'_> {
 }
 
 impl Listener for Results<'_> {
-    /// Never into the results.
+    /// What is for information belongs to the normal output, as in fio, and else
+    /// to a person who waits: programs that run fio take words on standard error
+    /// for a failure. Nothing of it is ever in JSON.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         self.open()?;
         self.live.close();
-        say(&in_words(note));
+        match note.weight {
+            NoteWeight::Info if self.formats.normal => {
+                return self.write(|_, text| writeln!(text, "{}", note.text));
+            }
+            NoteWeight::Info if !talks_to_terminal() => {}
+            _ => say(&in_words(note)),
+        }
         Ok(())
     }
 
