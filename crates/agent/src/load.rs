@@ -13,6 +13,8 @@ use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use assay_model::wire::FromAgent;
 use assay_probe::roots::Roots;
+use std::borrow::Cow;
+use std::path::PathBuf;
 use watch::Watch;
 
 /// Runs a load and tells the host all about it, its refusal included. The files
@@ -23,21 +25,49 @@ pub(crate) fn run(
     load: &Load,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    // Held until the load is over, so that nobody mounts a device meanwhile.
-    let held = match admit::admit(roots, load) {
-        Ok(held) => held,
-        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
-    };
+    if let Err(refusal) = admit::admit(roots, load) {
+        return outbox.send(&FromAgent::Refused(refusal));
+    }
     let mut watch = Watch::new(roots, outbox, load);
     let report = assay_engine::load::run(load, controls, &mut watch);
-    drop(held);
     watch.close(report)
 }
 
 /// Sends a report, stream by stream.
 fn send_report(outbox: &Outbox, mut report: LoadReport) -> Result<(), FrameError> {
-    for stream in std::mem::take(&mut report.streams) {
+    for evidence in &mut report.evidence {
+        sayable(&mut evidence.evidence.storage.path);
+    }
+    for mut stream in std::mem::take(&mut report.streams) {
+        for (path, _) in &mut stream.files {
+            sayable(path);
+        }
         outbox.send(&FromAgent::LoadStream(Box::new(stream)))?;
     }
     outbox.send(&FromAgent::LoadReport(Box::new(report)))
+}
+
+/// Names are sent as text. One that is none (a directory may hold any) is
+/// shown as well as can be: the results of hours do not fail by a name.
+fn sayable(path: &mut PathBuf) {
+    if let Cow::Owned(shown) = path.to_string_lossy() {
+        *path = shown.into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+
+    #[test]
+    fn any_name_can_be_said() {
+        let mut path = PathBuf::from("/a/é");
+        sayable(&mut path);
+        assert_eq!(path, PathBuf::from("/a/é"));
+        let mut path = PathBuf::from(OsStr::from_bytes(b"/a/\xff"));
+        sayable(&mut path);
+        assert_eq!(path.to_str(), Some("/a/\u{fffd}"));
+    }
 }

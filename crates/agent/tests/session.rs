@@ -9,6 +9,8 @@
 
 use assay_agent::frame::{FrameError, receive, send};
 use assay_model::job::{FileState, Job, Rw};
+use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::{Extent, Load, Stream};
 use assay_model::plan::{Place, Plan, PlannedJob, interleave};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
@@ -78,6 +80,25 @@ impl Host {
         }
     }
 
+    /// Hears a whole report of a load; notes and progress are passed over.
+    fn report(&mut self) -> LoadReport {
+        let mut streams = Vec::new();
+        loop {
+            match self.hear().expect("the agent goes on") {
+                FromAgent::LoadStream(stream) => streams.push(*stream),
+                FromAgent::LoadReport(rest) => return LoadReport { streams, ..*rest },
+                FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
+                _ => {}
+            }
+        }
+    }
+
+    /// Hears until a load does I/O.
+    fn await_load(&mut self) {
+        let runs = |progress: &LoadProgress| progress.streams.iter().any(|s| s.ios.read > 0);
+        while !matches!(self.hear(), Some(FromAgent::LoadProgress(p)) if runs(&p)) {}
+    }
+
     fn close(mut self) -> Result<(), FrameError> {
         self.requests.shutdown(Shutdown::Both).unwrap();
         while let Ok(Some(_)) = receive::<FromAgent>(&mut self.answers) {}
@@ -118,6 +139,38 @@ fn run(plan: &Plan) -> ToAgent {
     }
 }
 
+/// Reads of a file of 1 MiB, and the same once more in a second wave.
+fn load(directory: &Path) -> Load {
+    let stream = |number: u32| {
+        let mut stream = Stream::new("reader");
+        stream.number = number;
+        stream.wave = number - 1;
+        stream.report = number - 1;
+        stream.files.paths = vec![directory.join("file")];
+        stream.region.size = Some(Extent::Bytes(1 << 20));
+        stream
+    };
+    Load {
+        streams: vec![stream(1), stream(2)],
+        ..Load::default()
+    }
+}
+
+fn endless_load(directory: &Path) -> Load {
+    let mut load = load(directory);
+    for stream in &mut load.streams {
+        stream.length.time_based = true;
+        stream.length.runtime = Some(Nanos::secs(3_600));
+    }
+    load
+}
+
+fn run_load(load: Load) -> ToAgent {
+    ToAgent::RunLoad {
+        load: Box::new(load),
+    }
+}
+
 fn is_empty(directory: &Path) -> bool {
     fs::read_dir(directory).unwrap().next().is_none()
 }
@@ -136,6 +189,63 @@ fn a_run_from_the_greeting_to_the_end() {
     assert_eq!(end, RunEnd::Finished);
     assert_eq!(outcomes, vec![Outcome::Completed; 3]);
     assert!(is_empty(folder.path()), "test files stayed");
+    host.close().unwrap();
+}
+
+#[test]
+fn a_load_is_reported_with_evidence_of_each_wave() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&run_load(load(folder.path())));
+    let report = host.report();
+    assert!(!report.interim);
+    assert_eq!(report.streams.len(), 2);
+    for stream in &report.streams {
+        assert_eq!(stream.problem, None);
+        assert_eq!(stream.directions.read.bytes, 1 << 20);
+    }
+    let waves = report.evidence.iter();
+    let seen: Vec<_> = waves
+        .map(|wave| (wave.wave, wave.streams.clone()))
+        .collect();
+    assert_eq!(seen, [(0, vec![0]), (1, vec![1])]);
+    for wave in &report.evidence {
+        assert!(wave.evidence.after.at_ns > wave.evidence.before.at_ns);
+    }
+    assert!(folder.path().join("file").exists(), "files of a load stay");
+    host.close().unwrap();
+}
+
+#[test]
+fn a_load_reports_when_asked_and_ends_when_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&run_load(endless_load(folder.path())));
+    host.await_load();
+    host.ask(&ToAgent::ReportNow);
+    let interim = host.report();
+    assert!(interim.interim);
+    assert!(interim.streams[0].directions.read.ios > 0);
+    assert_eq!(interim.evidence.len(), 1, "of the wave under way");
+    host.ask(&ToAgent::Cancel);
+    let last = host.report();
+    assert!(!last.interim);
+    assert!(last.streams[0].directions.read.ios >= interim.streams[0].directions.read.ios);
+    assert!(!last.streams[1].started, "no wave after the end");
+
+    // A report asked for too late is nobody's.
+    host.ask(&ToAgent::ReportNow);
+    host.ask(&run_load(load(folder.path())));
+    assert!(!host.report().interim);
+    host.close().unwrap();
+}
+
+#[test]
+fn the_end_of_the_stream_ends_a_load() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut host = Host::start();
+    host.ask(&run_load(endless_load(folder.path())));
+    host.await_load();
     host.close().unwrap();
 }
 

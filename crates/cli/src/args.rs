@@ -36,9 +36,6 @@ pub enum Command {
     Show(ShowArgs),
     /// Writes a stored run to a file: HTML, JSON or CSV by its name.
     Report(ReportArgs),
-    /// Serves a host on standard input and output.
-    #[command(hide = true)]
-    Agent,
 }
 
 /// Where runs are kept.

@@ -10,6 +10,10 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// The word that makes this program an agent, whatever its name is: no command
+/// of assay, no option and no job file of fio.
+pub const AGENT: &str = "--serve-as-assay-agent";
+
 /// A session with an agent.
 pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
@@ -43,7 +47,7 @@ impl Host {
         let program = std::env::current_exe()
             .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))?;
         let mut session = target
-            .spawn(&[program.into(), "agent".into()])
+            .spawn(&[program.into(), AGENT.into()])
             .map_err(|error| Failure::failed(error.to_string()))?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
         let mut host = Self { requests, session };

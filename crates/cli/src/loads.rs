@@ -4,16 +4,25 @@ use crate::exit::Failure;
 use crate::host::Host;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
-use assay_model::wire::{FromAgent, LoadNote};
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 
 /// Whoever follows a load.
 pub trait Listener {
     /// The load has something to tell.
-    fn note(&mut self, note: &LoadNote);
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure>;
     /// How far it is, a few times a second.
-    fn progress(&mut self, progress: &LoadProgress);
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure>;
     /// How it stands; more follows.
     fn interim(&mut self, report: &LoadReport) -> Result<(), Failure>;
+}
+
+/// The load of a job file. That it names a device is its user's word that the
+/// data on it may go, as in fio; one that is in use is refused nevertheless.
+pub fn at_its_word(load: Load) -> Load {
+    Load {
+        destroy_data: true,
+        ..load
+    }
 }
 
 /// Runs a load; its last report.
@@ -26,8 +35,8 @@ pub fn execute(
     let mut streams = Vec::new();
     loop {
         match host.hear()? {
-            FromAgent::LoadNote(note) => listener.note(&note),
-            FromAgent::LoadProgress(progress) => listener.progress(&progress),
+            FromAgent::LoadNote(note) => listener.note(&note)?,
+            FromAgent::LoadProgress(progress) => listener.progress(&progress)?,
             FromAgent::LoadStream(stream) => streams.push(*stream),
             FromAgent::LoadReport(rest) => {
                 let report = LoadReport {
@@ -50,4 +59,14 @@ pub fn execute(
             | FromAgent::Refused(_) => {}
         }
     }
+}
+
+/// A note as a line of talk.
+pub fn in_words(note: &LoadNote) -> String {
+    let weight = match note.weight {
+        NoteWeight::Info => "",
+        NoteWeight::Warning => "warning: ",
+        NoteWeight::Error => "error: ",
+    };
+    format!("assay: {weight}{}", note.text)
 }

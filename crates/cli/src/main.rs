@@ -18,6 +18,7 @@ mod usage;
 use args::Command;
 use assay_target::Local;
 use exit::Failure;
+use host::AGENT;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
@@ -31,6 +32,9 @@ fn main() -> ExitCode {
 
 fn run() -> Result<ExitCode, Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1).is_some_and(|word| word == AGENT) {
+        return serve_host();
+    }
     if let Some(words) = words_of_fio(&words) {
         return fio::run(words, &mut Local);
     }
@@ -44,7 +48,6 @@ fn run() -> Result<ExitCode, Failure> {
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
-        Command::Agent => serve_host(),
     }
 }
 
@@ -59,7 +62,7 @@ fn words_of_fio(words: &[OsString]) -> Option<&[OsString]> {
     (command == "fio").then_some(rest)
 }
 
-/// The hidden command that the local target starts.
+/// What the local target starts.
 fn serve_host() -> Result<ExitCode, Failure> {
     assay_agent::serve(std::io::stdin(), std::io::stdout())
         .map(|()| exit::DONE)

@@ -38,6 +38,11 @@ pub fn print_columns() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
+/// Whether [`say`] speaks to a terminal.
+pub fn talks_to_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
 /// Whether standard output is a terminal.
 pub fn prints_to_terminal() -> bool {
     io::stdout().is_terminal()

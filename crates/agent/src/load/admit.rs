@@ -6,18 +6,18 @@ use assay_model::load::{Load, Stream};
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
 use assay_probe::stack;
-use rustix::fs::{Mode, OFlags};
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-/// The devices that a load writes, held exclusively.
+/// Looks at everything that a load would write, before it writes anything. The
+/// engine then holds each device for as long as the load runs.
 ///
 /// # Errors
-/// When the load would write one that is in use, or anything although it must
-/// not: nothing was written.
-pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<File>, Refusal> {
+/// When it would write a device that is in use, or anything although it must
+/// not.
+pub(super) fn admit(roots: &Roots, load: &Load) -> Result<(), Refusal> {
     let mut nodes = BTreeSet::new();
     for stream in &load.streams {
         if load.readonly && changes(stream) {
@@ -30,7 +30,7 @@ pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<File>, Refusal> {
             nodes.extend(written(stream).iter().filter_map(|path| device(path)));
         }
     }
-    nodes.iter().map(|node| hold(roots, node)).collect()
+    nodes.iter().try_for_each(|node| is_free(roots, node))
 }
 
 /// Whether a stream changes what is on its files by itself.
@@ -55,24 +55,21 @@ fn device(path: &Path) -> Option<PathBuf> {
     meta.file_type().is_block_device().then_some(node)
 }
 
-/// Claims a device that nobody uses.
-fn hold(roots: &Roots, node: &Path) -> Result<File, Refusal> {
+/// Fails when somebody uses a device.
+fn is_free(roots: &Roots, node: &Path) -> Result<(), Refusal> {
     let storage = stack::resolve(roots, node).map_err(|error| refuse(error.to_string()))?;
     let reasons = match storage.top() {
         Some(top) => uses(roots, node, &top.name),
         None => vec!["what it is cannot be told".to_owned()],
     };
-    if !reasons.is_empty() {
-        return Err(refuse(format!(
-            "{} is in use and is left alone: {}",
-            node.display(),
-            reasons.join("; ")
-        )));
+    if reasons.is_empty() {
+        return Ok(());
     }
-    let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
-    rustix::fs::open(node, flags, Mode::empty())
-        .map(File::from)
-        .map_err(|error| refuse(format!("cannot write {}: {error}", node.display())))
+    Err(refuse(format!(
+        "{} is in use and is left alone: {}",
+        node.display(),
+        reasons.join("; ")
+    )))
 }
 
 fn refuse(message: String) -> Refusal {
@@ -103,10 +100,11 @@ mod tests {
     #[test]
     fn regular_files_need_no_leave() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let held = admit(&Roots::default(), &load(writer(file.path()))).unwrap();
-        assert!(held.is_empty());
+        let there = load(writer(file.path()));
         let missing = load(writer(&file.path().join("missing")));
-        assert!(admit(&Roots::default(), &missing).unwrap().is_empty());
+        for load in [there, missing] {
+            assert_eq!(admit(&Roots::default(), &load), Ok(()));
+        }
     }
 
     #[test]

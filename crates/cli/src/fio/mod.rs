@@ -14,6 +14,7 @@ use crate::loads;
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::output::{JobText, TerseVersion};
 use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
+use assay_model::load::Load;
 use assay_model::units::Nanos;
 use assay_model::wire::ToAgent;
 use assay_target::Target;
@@ -28,12 +29,19 @@ use std::time::Duration;
 /// Does what a command line of fio asks for; `words` are without the program's
 /// name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if let Some(word) = words.iter().find(|word| word.to_str().is_none()) {
+        return Err(Failure::usage(format!(
+            "{} is not UTF-8: use a path that leads there by another name",
+            word.display()
+        )));
+    }
     match fio::parse(words, &Machine).map_err(of_fio)? {
         Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
         Command::ParsedOnly { warnings } => warn(&warnings, false).map(|()| DONE),
         Command::Run(invocation) => {
             warn(&invocation.warnings, invocation.warnings_fatal)?;
-            run_jobs(&invocation, target)
+            let load = loads::at_its_word(invocation.load.clone());
+            run_jobs(&invocation, &load, target)
         }
     }
 }
@@ -58,13 +66,16 @@ pub fn warn(warnings: &[String], fatal: bool) -> Result<(), Failure> {
     Ok(())
 }
 
-fn run_jobs(invocation: &Invocation, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let load = &invocation.load;
+fn run_jobs(
+    invocation: &Invocation,
+    load: &Load,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
     let jobs: Vec<JobText> = invocation.jobs.iter().map(written).collect();
     let global = with_values(&invocation.global_options);
     let mut host = Host::start(target)?;
     let sink = Sink::open(invocation.output.path.as_deref())?;
-    let live = live_line(invocation, &sink);
+    let live = live_line(&invocation.output, load, &sink);
     let mut results = Results {
         load,
         words: Words {
@@ -75,9 +86,9 @@ fn run_jobs(invocation: &Invocation, target: &mut dyn Target) -> Result<ExitCode
         terse: terse(&invocation.output)?,
         sink,
         live,
+        opened: false,
     };
     let interrupt = listen_to_signals(&host)?;
-    results.open()?;
     let report = loads::execute(&mut host, load, &mut results)?;
     results.present(&report)?;
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
@@ -102,14 +113,14 @@ fn listen_to_signals(host: &Host) -> Result<Interrupt, Failure> {
 
 /// Progress is shown on standard output, as fio does it: never among results
 /// that a program reads from there.
-fn live_line<'a>(invocation: &'a Invocation, sink: &Sink) -> LiveLine<'a> {
+fn live_line<'a>(output: &OutputOptions, load: &'a Load, sink: &Sink) -> LiveLine<'a> {
     let OutputOptions {
         formats,
         eta,
         eta_newline,
         eta_interval,
         ..
-    } = &invocation.output;
+    } = output;
     let apart = formats.normal || !sink.is_stdout();
     let wanted = match eta {
         Eta::Always => true,
@@ -118,7 +129,7 @@ fn live_line<'a>(invocation: &'a Invocation, sink: &Sink) -> LiveLine<'a> {
     };
     let duration = |nanos: Nanos| Duration::from_nanos(nanos.0);
     LiveLine::new(
-        &invocation.load,
+        load,
         apart && wanted,
         duration(*eta_interval),
         eta_newline.map(duration),

@@ -3,8 +3,8 @@
 use super::live::LiveLine;
 use super::sink::Sink;
 use crate::exit::Failure;
-use crate::loads::Listener;
-use crate::output::say;
+use crate::loads::{Listener, in_words};
+use crate::output::{say, talks_to_terminal};
 use crate::runs::unix_ms;
 use assay_dialects::fio::output::{
     JobText, Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
@@ -15,7 +15,7 @@ use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::wire::{LoadNote, NoteWeight};
 use jiff::Zoned;
-use std::io;
+use std::io::{self, Write};
 
 /// What is written besides the results themselves.
 #[derive(Clone, Copy)]
@@ -40,12 +40,15 @@ pub struct Results<'a> {
     pub sink: Sink,
     /// What is shown meanwhile.
     pub live: LiveLine<'a>,
+    /// The first lines are written.
+    pub opened: bool,
 }
 
 impl Results<'_> {
-    /// What the normal output begins with.
-    pub fn open(&mut self) -> Result<(), Failure> {
-        if !self.formats.normal {
+    /// What the normal output begins with, once it is known that the load runs:
+    /// of one that is refused nothing is written.
+    fn open(&mut self) -> Result<(), Failure> {
+        if std::mem::replace(&mut self.opened, true) || !self.formats.normal {
             return Ok(());
         }
         self.write(|this, text| opening(this.load, VERSION, text))
@@ -53,6 +56,7 @@ impl Results<'_> {
 
     /// The results, in fio's order of formats.
     pub fn present(&mut self, report: &LoadReport) -> Result<(), Failure> {
+        self.open()?;
         self.live.close();
         let judgements = judge_load(self.load, report);
         let now = Zoned::now();
@@ -100,19 +104,26 @@ impl Results<'_> {
 }
 
 impl Listener for Results<'_> {
-    /// Never into the results.
-    fn note(&mut self, note: &LoadNote) {
+    /// What is for information belongs to the normal output, as in fio, and else
+    /// to a person who waits: programs that run fio take words on standard error
+    /// for a failure. Nothing of it is ever in JSON.
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.open()?;
         self.live.close();
-        let weight = match note.weight {
-            NoteWeight::Info => "",
-            NoteWeight::Warning => "warning: ",
-            NoteWeight::Error => "error: ",
-        };
-        say(&format!("assay: {weight}{}", note.text));
+        match note.weight {
+            NoteWeight::Info if self.formats.normal => {
+                return self.write(|_, text| writeln!(text, "{}", note.text));
+            }
+            NoteWeight::Info if !talks_to_terminal() => {}
+            _ => say(&in_words(note)),
+        }
+        Ok(())
     }
 
-    fn progress(&mut self, progress: &LoadProgress) {
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
+        self.open()?;
         self.live.update(progress);
+        Ok(())
     }
 
     fn interim(&mut self, report: &LoadReport) -> Result<(), Failure> {

@@ -3,7 +3,7 @@
 
 mod announce;
 mod leftovers;
-mod place;
+pub mod place;
 mod suite;
 
 use crate::args::QualifyArgs;

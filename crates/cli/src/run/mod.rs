@@ -9,10 +9,10 @@ use crate::fio::machine::Machine;
 use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
-use crate::loads::{self, Listener};
-use crate::output::say;
+use crate::loads::{self, Listener, in_words};
 use crate::owner;
 use crate::progress::{Voice, in_brief};
+use crate::qualify::place::can_be_stored;
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::stored::store_path;
 use assay_dialects::fio;
@@ -23,7 +23,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{LoadNote, NoteWeight, PathKind, ToAgent};
+use assay_model::wire::{LoadNote, PathKind, ToAgent};
 use assay_store::Store;
 use assay_target::Target;
 use records::{Entry, Repetition, entries};
@@ -32,9 +32,10 @@ use std::process::ExitCode;
 
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    can_be_stored(&args.file)?;
     let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
     warn(&invocation.warnings, false)?;
-    let load = invocation.load;
+    let load = loads::at_its_word(invocation.load);
     let entries = entries(&load);
     if entries.is_empty() {
         return Err(Failure::usage(format!(
@@ -240,21 +241,18 @@ struct Follower {
 }
 
 impl Listener for Follower {
-    fn note(&mut self, note: &LoadNote) {
-        let weight = match note.weight {
-            NoteWeight::Info => "",
-            NoteWeight::Warning => "warning: ",
-            NoteWeight::Error => "error: ",
-        };
-        self.voice.say(&format!("assay: {weight}{}", note.text));
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.voice.say(&in_words(note));
+        Ok(())
     }
 
-    fn progress(&mut self, progress: &LoadProgress) {
+    fn progress(&mut self, progress: &LoadProgress) -> Result<(), Failure> {
         let sum = |ddir| progress.streams.iter().map(|s| s.bytes[ddir]).sum::<u64>();
         let moved = Bytes(sum(Ddir::Read) + sum(Ddir::Write));
         let seconds = Nanos(progress.elapsed_ns).as_secs_f64();
         let text = format!("repetition {}: {seconds:.0} s, {moved} moved", self.number);
         self.voice.show(self.done, self.of, &text);
+        Ok(())
     }
 
     fn interim(&mut self, _report: &LoadReport) -> Result<(), Failure> {

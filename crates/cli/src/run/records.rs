@@ -345,3 +345,106 @@ fn common_gap(streams: &[&StreamReport]) -> Option<Gap> {
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::trial::Interval;
+
+    fn load(names: &[(&str, u32)]) -> Load {
+        let streams = names.iter().zip(1..).map(|((name, report), number)| {
+            let mut stream = Stream::new(name);
+            stream.number = number;
+            stream.report = *report;
+            stream
+        });
+        Load {
+            streams: streams.collect(),
+            ..Load::default()
+        }
+    }
+
+    fn report(started_unix_ms: u64, reads: &[u64]) -> StreamReport {
+        let point = |&read_ios| Interval {
+            read_ios,
+            ..Interval::default()
+        };
+        StreamReport {
+            started: true,
+            started_unix_ms,
+            runtime_ns: 500_000_000,
+            series: Series {
+                interval_ns: 100_000_000,
+                points: reads.iter().map(point).collect(),
+            },
+            longest_gap: Some(Gap::default()),
+            ..StreamReport::default()
+        }
+    }
+
+    #[test]
+    fn copies_are_one_job_and_names_stay_apart() {
+        let entries = entries(&load(&[("a", 0), ("a", 0), ("b", 1), ("b", 2)]));
+        let jobs: Vec<_> = entries
+            .iter()
+            .map(|entry| (entry.job.name.as_str(), entry.job.numjobs))
+            .collect();
+        assert_eq!(jobs, [("a", 2), ("b.3", 1), ("b.4", 1)]);
+        assert_eq!(entries[0].streams, [0, 1]);
+    }
+
+    #[test]
+    fn a_job_that_only_trims_is_no_trial() {
+        let mut load = load(&[("t", 0), ("r", 1)]);
+        load.streams[0].blocks.rw.read = false;
+        load.streams[0].blocks.rw.trim = true;
+        let entries = entries(&load);
+        assert_eq!(entries.len(), 1);
+        assert_eq!(entries[0].streams, [1]);
+    }
+
+    #[test]
+    fn series_are_added_where_they_were_at_the_same_time() {
+        let (first, later) = (report(1000, &[1, 2, 3]), report(1150, &[10, 20, 30]));
+        let sum = series(&[&first, &later]);
+        let reads: Vec<u64> = sum.points.iter().map(|point| point.read_ios).collect();
+        assert_eq!(reads, [1, 12, 23, 30]);
+        let mut other = later.clone();
+        other.series.interval_ns *= 2;
+        assert_eq!(series(&[&first, &other]), Series::default());
+    }
+
+    #[test]
+    fn a_common_gap_is_not_guessed() {
+        let one = report(0, &[]);
+        assert!(measurement(&[&one]).longest_gap.is_some());
+        assert_eq!(measurement(&[&one, &one]).longest_gap, None);
+    }
+
+    #[test]
+    fn a_trial_knows_its_wave_and_its_place_in_it() {
+        let mut load = load(&[("w0", 0), ("a", 1), ("b", 2)]);
+        load.streams[1].wave = 1;
+        load.streams[2].wave = 1;
+        let mut came = LoadReport::default();
+        came.streams = vec![report(0, &[1]), report(0, &[2]), report(0, &[3])];
+        came.streams[2].errno = 5;
+        let repetition = |stopped| Repetition {
+            load: &load,
+            report: &came,
+            stopped,
+            number: 1,
+            started_unix_ms: 9,
+        };
+        let entries = entries(&load);
+        let trial = repetition(false).trial(&entries[2], 2);
+        let wave = trial.wave.expect("a wave");
+        assert_eq!(wave.members, [1]);
+        assert_eq!(wave.load.streams.len(), 2);
+        assert!(wave.report.streams[1].series.points.is_empty());
+        assert!(matches!(trial.outcome, Outcome::Failed { .. }));
+        let outcome = |entry, stopped| repetition(stopped).trial(entry, 0).outcome;
+        assert_eq!(outcome(&entries[1], false), Outcome::Completed);
+        assert_eq!(outcome(&entries[1], true), Outcome::Interrupted);
+    }
+}

@@ -33,7 +33,12 @@ impl Bed {
 
     /// A new folder to work in.
     pub fn folder(&self) -> PathBuf {
-        let folder = self.scratch.join("work");
+        self.folder_named("work")
+    }
+
+    /// The same under another name.
+    pub fn folder_named(&self, name: &str) -> PathBuf {
+        let folder = self.scratch.join(name);
         fs::create_dir(&folder).expect("a folder");
         folder
     }

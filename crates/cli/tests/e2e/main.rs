@@ -7,6 +7,7 @@ mod device;
 mod evidence;
 mod failures;
 mod file_systems;
+mod fio;
 mod kill;
 mod ladder;
 mod outputs;

@@ -81,9 +81,7 @@ pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
 }
 
 /// Several streams in one direction; what they say only when it is the same.
-fn as_one<'a>(
-    mut parts: impl Iterator<Item = &'a DirectionEvidence>,
-) -> Option<DirectionEvidence> {
+fn as_one<'a>(mut parts: impl Iterator<Item = &'a DirectionEvidence>) -> Option<DirectionEvidence> {
     let mut one = parts.next()?.clone();
     for part in parts {
         one.job_bytes = one.job_bytes.saturating_add(part.job_bytes);

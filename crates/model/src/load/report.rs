@@ -1,8 +1,8 @@
 //! What came of a load: raw counters of every stream, and evidence of every
 //! wave.
 
-use super::{Load, PerDirection};
 use super::stats::SteadyCriterion;
+use super::{Load, PerDirection};
 use crate::evidence::Evidence;
 use crate::latency::LatencyRecord;
 use crate::trial::{CpuUse, Gap, IoErrors, Series};

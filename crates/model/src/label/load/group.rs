@@ -64,13 +64,12 @@ impl<'a> Group<'a> {
 
     /// The members' places in the load, each with its judgement.
     pub(super) fn judge(&self) -> Vec<(usize, Option<Judgement>)> {
-        let shares = [Direction::Read, Direction::Write].map(|direction| self.share(direction));
+        let [reads, writes] = [Direction::Read, Direction::Write].map(|way| self.traffic(way));
         let foreign = self.foreign();
         let judged = self.members.iter().map(|member| {
-            let [read, write] = &shares;
             let judgement = Judgement {
-                read: self.judge_member(member, Direction::Read, read),
-                write: self.judge_member(member, Direction::Write, write),
+                read: self.judge_member(member, &reads),
+                write: self.judge_member(member, &writes),
                 foreign: foreign.clone(),
             };
             let moved = judgement.read.is_some() || judgement.write.is_some();
@@ -79,18 +78,39 @@ impl<'a> Group<'a> {
         judged.collect()
     }
 
+    /// What all did in a direction.
+    fn traffic(&self, direction: Direction) -> Traffic {
+        let mut names = self.active(direction).map(|member| &member.stream.name);
+        let first = names.next();
+        Traffic {
+            direction,
+            bytes: self.active(direction).map(|m| m.moved(direction)).sum(),
+            copies: names.all(|name| Some(name) == first),
+            in_time: self.share(direction, seen_in_time(&self.members, &self.evidence)),
+            at_end: self.share(direction, window_ns(&self.evidence)),
+        }
+    }
+
     fn active(&self, direction: Direction) -> impl Iterator<Item = &Member<'a>> {
         let members = self.members.iter();
         members.filter(move |member| member.moved(direction) > 0)
     }
 
-    /// The device's share of what all moved in a direction.
-    fn share(&self, direction: Direction) -> Result<Share, String> {
+    /// The device's share of what all moved in a direction, by counters that
+    /// speak for that much of the time between them.
+    fn share(&self, direction: Direction, elapsed_ns: u64) -> Result<Share, String> {
         if self.spread {
             return Err(SPREAD.to_owned());
         }
         let job = self.job_of_all(direction);
-        let case = self.case(&job, self.active(direction).all(Member::completed));
+        let measured = Measurement {
+            elapsed_ns,
+            ..self.measured.clone()
+        };
+        let case = Case {
+            measured: &measured,
+            ..self.case(&job, self.active(direction).all(Member::completed))
+        };
         match direction {
             Direction::Read => case.read_share(),
             Direction::Write => case.write_share(),
@@ -156,45 +176,57 @@ impl<'a> Group<'a> {
         case.foreign()
     }
 
-    fn judge_member(
-        &self,
-        member: &Member<'_>,
-        direction: Direction,
-        share: &Result<Share, String>,
-    ) -> Option<DirectionEvidence> {
-        let bytes = member.came.directions[ddir(direction)].bytes;
+    fn judge_member(&self, member: &Member<'_>, all: &Traffic) -> Option<DirectionEvidence> {
+        let bytes = member.came.directions[ddir(all.direction)].bytes;
         if bytes == 0 {
             return None;
         }
         let mut job = member.job();
         job.numjobs = self.under_way_together();
-        let own = share
-            .clone()
-            .map(|all| self.of_member(all, member, direction));
-        let blurred = match (share, &own) {
-            (Ok(all), Ok(own)) => own.place() == Place::Unclear && all.place() != Place::Unclear,
-            _ => false,
+        let leaves_pages = all.direction == Direction::Write && member.leaves_pages();
+        let share = if leaves_pages {
+            &all.in_time
+        } else {
+            &all.at_end
         };
+        let own = share.clone().map(|share| all.of_member(share, member));
+        let blurred = !all.copies && matches!(&own, Ok(own) if own.place() == Place::Unclear);
         let case = self.case(&job, member.completed());
-        let mut judged = match direction {
+        let too_late = leaves_pages && case.looked_too_late();
+        let mut judged = match all.direction {
             Direction::Read => case.judge_read(own),
             Direction::Write => case.judge_write(own),
         };
-        if blurred {
+        if blurred && !too_late {
             judged.measured = Measured::unknown(OF_OTHERS);
             judged.because = OF_OTHERS.to_owned();
         }
         judged.job_bytes = bytes;
         Some(judged)
     }
+}
 
-    /// What the share of all says about one of them.
-    fn of_member(&self, all: Share, member: &Member<'_>, direction: Direction) -> Share {
-        if self.are_copies(direction) {
+/// What the members did in a direction.
+struct Traffic {
+    direction: Direction,
+    bytes: u64,
+    /// All of them are copies of one job.
+    copies: bool,
+    /// The device's share when the members ended.
+    in_time: Result<Share, String>,
+    /// The share when the counters were read: the same for members that leave
+    /// nothing in the page cache.
+    at_end: Result<Share, String>,
+}
+
+impl Traffic {
+    /// What the share of all says about one of them: what is missing may all be
+    /// its own, or all of others.
+    fn of_member(&self, all: Share, member: &Member<'_>) -> Share {
+        let own = ratio(member.moved(self.direction), self.bytes);
+        if self.copies {
             return all;
         }
-        let total: u64 = self.active(direction).map(|m| m.moved(direction)).sum();
-        let own = ratio(member.moved(direction), total);
         if own <= 0.0 {
             return Share {
                 least: 0.0,
@@ -205,13 +237,6 @@ impl<'a> Group<'a> {
             least: (1.0 - (1.0 - all.least) / own).max(0.0),
             most: (all.most / own).min(1.0),
         }
-    }
-
-    /// All that are active in a direction are copies of one job.
-    fn are_copies(&self, direction: Direction) -> bool {
-        let mut names = self.active(direction).map(|member| &member.stream.name);
-        let first = names.next();
-        names.all(|name| Some(name) == first)
     }
 }
 
@@ -241,14 +266,12 @@ fn together(members: &[Member<'_>], evidence: &Evidence) -> Measurement {
 /// when it ended, be it until the last of its wave has ended or until the
 /// counters are read. The stream for which that is worst decides.
 fn seen_in_time(members: &[Member<'_>], evidence: &Evidence) -> u64 {
-    let window = evidence.after.at_ns.saturating_sub(evidence.before.at_ns);
+    let window = window_ns(evidence);
     let spans = || members.iter().map(Member::span_ns);
     let begin = spans().map(|(begin, _)| begin).min().unwrap_or(0);
     let end = spans().map(|(_, end)| end).max().unwrap_or(0);
     let around = window.saturating_sub(end.saturating_sub(begin));
-    let in_memory = members.iter().filter(|member| {
-        member.moved(Direction::Write) > 0 && !member.is_direct() && !member.is_durable()
-    });
+    let in_memory = members.iter().filter(|member| member.leaves_pages());
     let worst = in_memory.map(|member| {
         let (began, ended) = member.span_ns();
         let ran = u128::from(ended.saturating_sub(began));
@@ -259,4 +282,9 @@ fn seen_in_time(members: &[Member<'_>], evidence: &Evidence) -> u64 {
         u64::try_from(seen).unwrap_or(window)
     });
     worst.min().unwrap_or(window)
+}
+
+/// Time between the counters.
+fn window_ns(evidence: &Evidence) -> u64 {
+    evidence.after.at_ns.saturating_sub(evidence.before.at_ns)
 }

@@ -268,6 +268,23 @@ fn a_write_that_ended_early_is_not_vouched_for_by_later_counters() {
     assert_eq!(wave.labels(Ddir::Write), ["device", "none"]);
 }
 
+/// The same beside a direct stream: what is late concerns the other only.
+#[test]
+fn a_direct_stream_is_not_blurred_by_pages_that_others_left() {
+    let mut wave = Wave::new();
+    wave.stream("short", Ddir::Write, MOVED);
+    wave.last(|_, came| {
+        came.runtime_ns = SECOND;
+        came.elapsed_ns = SECOND;
+    });
+    wave.stream("direct", Ddir::Write, MOVED).direct();
+    wave.wrote(2 * MOVED, 2 * MOVED);
+    assert_eq!(wave.labels(Ddir::Write), ["unknown", "device-unflushed"]);
+    // Nothing of the short one was written back yet: the rest may be either's.
+    wave.wrote(2 * MOVED, MOVED);
+    assert_eq!(wave.labels(Ddir::Write), ["unknown", "unknown"]);
+}
+
 #[test]
 fn an_interim_report_has_flushed_nothing_for_good() {
     let mut wave = Wave::new();

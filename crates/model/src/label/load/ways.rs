@@ -54,6 +54,11 @@ impl Member<'_> {
         job.sync != OpenSync::None || (self.completed() && job.ends_durable())
     }
 
+    /// What it wrote may still be in the page cache when it ends.
+    pub(super) fn leaves_pages(&self) -> bool {
+        self.moved(Direction::Write) > 0 && !self.is_direct() && !self.is_durable()
+    }
+
     /// Flush calls, and writes that return when they are durable.
     pub(super) fn flush_calls(&self) -> u64 {
         let synced = match self.stream.durability.sync {
