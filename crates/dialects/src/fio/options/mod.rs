@@ -18,9 +18,9 @@ mod stats;
 mod trace;
 mod verify;
 
-pub(super) use define::{Kind, Reader};
 #[cfg(test)]
 pub(super) use define::Set;
+pub(super) use define::{Kind, Reader};
 pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
 

@@ -14,7 +14,10 @@ fn the_document_is_what_the_table_says() {
         std::fs::write(&path, &table).expect("docs/compat/fio.md can be written");
     }
     let document = std::fs::read_to_string(&path).expect("docs/compat/fio.md is there");
-    assert!(document == table, "docs/compat/fio.md is old: see this test's comment");
+    assert!(
+        document == table,
+        "docs/compat/fio.md is old: see this test's comment"
+    );
 }
 
 /// First words of the lines of `fio` with this argument, if fio is there.
