@@ -4,6 +4,7 @@
 use super::options::Support;
 
 /// A flag of the command line.
+#[derive(Clone, Copy)]
 pub(super) struct Flag {
     /// Its name.
     pub(super) name: &'static str,

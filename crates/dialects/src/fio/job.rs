@@ -74,8 +74,10 @@ pub(super) struct Job {
 impl Job {
     /// A job with fio's defaults.
     pub(super) fn new() -> Self {
+        let mut stream = Stream::new("");
+        stream.trim.verify_zero = true;
         Self {
-            stream: Stream::new(""),
+            stream,
             section: String::new(),
             engine: "psync".to_owned(),
             copies: 1,

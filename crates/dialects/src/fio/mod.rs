@@ -103,8 +103,7 @@ pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, 
         files: vec![path.to_owned()],
         ..Arguments::default()
     };
-    let dry = arguments.parse_only;
-    let builder = read_all(&arguments, env, dry)?;
+    let builder = read_all(&arguments, env)?;
     invocation(builder, arguments, env)
 }
 
@@ -112,7 +111,7 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
     if arguments.show_command {
         return show::command_lines(&arguments, env).map(Command::Print);
     }
-    let builder = read_all(&arguments, env, arguments.parse_only)?;
+    let builder = read_all(&arguments, env)?;
     if arguments.parse_only {
         let mut warnings = arguments.notes;
         warnings.extend(builder.warnings);
@@ -122,13 +121,9 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
 }
 
 /// Jobs of the command line come first, then those of the files.
-fn read_all<'a>(
-    arguments: &Arguments,
-    env: &'a dyn Environment,
-    dry: bool,
-) -> Result<Builder<'a>, FioError> {
+fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Builder<'a>, FioError> {
     let most = arguments.most_jobs.unwrap_or(MOST_JOBS);
-    let mut builder = Builder::new(env, most, arguments.readonly, dry);
+    let mut builder = Builder::new(env, most, arguments.readonly, arguments.parse_only);
     let written = arguments.sections.iter();
     for section in written.filter(|section| arguments.wants(&section.name)) {
         let place = Place::command_line();
@@ -151,9 +146,10 @@ fn invocation(
     env: &dyn Environment,
 ) -> Result<Invocation, FioError> {
     if builder.streams.is_empty() {
-        return Err(FioError::usage(
-            "there is no job: give a job file, or begin one with --name=…",
-        ));
+        return Err(FioError::usage(match arguments.wanted.is_empty() {
+            true => "there is no job: give a job file, or begin one with --name=…",
+            false => "there is no job of the names that --section asks for",
+        }));
     }
     let mut warnings = arguments.notes;
     warnings.extend(builder.warnings);

@@ -157,6 +157,11 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) {
     if job.stream.blocks.no_map && !fixed {
         notes.push("with norandommap and several block sizes, blocks that were overwritten are not checked".to_owned());
     }
+    let engine = &job.stream.engine;
+    let several = engine.iodepth > 1 && (engine.kind.is_asynchronous() || engine.offload);
+    if rw.write && job.stream.blocks.no_map && several && !engine.serialize_overlap {
+        notes.push("with norandommap and a depth above 1, writes that overlap may not verify; use serialize_overlap=1".to_owned());
+    }
     let checks = rw.write && job.verify.read_back;
     if checks && job.copies > 1 && !job.names.named.is_empty() {
         notes.push("several copies write the same files: they may overwrite each other's blocks, which then do not verify".to_owned());
@@ -351,6 +356,8 @@ fn length(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
     if job.stream.trace.read.is_some() && job.stream.trace.write.take().is_some() {
         notes.push("write_iolog does nothing beside read_iolog".to_owned());
     }
+    // What is read has to be there before.
+    job.stream.files.overwrite |= job.stream.blocks.rw.read;
     if job.stream.files.pre_read {
         job.stream.files.invalidate = false;
     }

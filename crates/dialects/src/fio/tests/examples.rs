@@ -34,10 +34,6 @@ impl Environment for RealFiles {
         1
     }
 
-    fn hostname(&self) -> String {
-        "host".to_owned()
-    }
-
     fn is_special(&self, path: &Path) -> bool {
         path.starts_with("/dev")
     }
@@ -54,7 +50,6 @@ fn outcome(path: &Path) -> Result<(), String> {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "the list is what one wants to see")]
 fn examples_run_or_are_refused_for_a_named_reason() {
     let Some(source) = std::env::var_os("FIO_SOURCE") else {
         eprintln!("skipped: FIO_SOURCE does not say where fio's source is");

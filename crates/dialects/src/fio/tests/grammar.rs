@@ -230,6 +230,7 @@ fn splits_share_what_is_left() {
         [(4096, 50), (8192, 25), (16384, 25)]
     );
     assert_eq!(split("4k/100,8k/100").1, [(8192, 100)]);
+    assert_eq!(split("4k/60:8k/30").0, [(4096, 70), (8192, 30)]);
     assert!(refusal("[a]\nbssplit=4k/60:8k/60\n").contains("add up to 120"));
 }
 
