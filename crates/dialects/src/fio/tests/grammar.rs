@@ -151,7 +151,7 @@ fn errors_say_where_what_and_what_to_do() {
         ),
         (
             "[a]\nnrfiles=4000000000\n",
-            "job.fio:1: [a] more than 1048576 files; use fewer (nrfiles, numjobs)",
+            "job.fio:1: [a] names and values of the jobs take more than 64 MiB of memory; use fewer files (nrfiles) or copies (numjobs)",
         ),
         (
             "[a]\ndirect=yes\n",
