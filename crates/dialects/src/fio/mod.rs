@@ -33,7 +33,7 @@ use assay_model::load::Load;
 use build::Builder;
 use command_line::Arguments;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What `--version` prints and the JSON carries: a version of fio, because
 /// programs made for fio look at it, with assay's own behind it.
@@ -49,6 +49,8 @@ pub enum Command {
     Run(Box<Invocation>),
     /// Text to print: help, version, a command line.
     Print(String),
+    /// A compressed log to print in plain (`--inflate-log`).
+    InflateLog(PathBuf),
     /// The jobs were to be checked only, and are right.
     ParsedOnly {
         /// What the user should know.

@@ -2,6 +2,7 @@
 //! settles between options that depend on each other.
 
 use super::job::Job;
+use assay_model::job::EngineKind;
 use assay_model::load::Extent;
 use assay_model::load::PerDirection;
 use assay_model::load::blocks::{BlockSizes, Distribution};
@@ -107,7 +108,9 @@ fn offsets(job: &mut Job, notes: &mut Vec<String>) {
 fn engine(job: &mut Job, notes: &mut Vec<String>) {
     let engine = &job.stream.engine;
     let depth = engine.iodepth;
-    if depth > 1 && !engine.kind.is_asynchronous() && !engine.offload && job.is_given("iodepth") {
+    // The null engine keeps any depth in fio, and measures no storage.
+    let waits = engine.kind != EngineKind::Null && !engine.kind.is_asynchronous();
+    if depth > 1 && waits && !engine.offload && job.is_given("iodepth") {
         notes.push(format!(
             "iodepth={depth} does nothing with the synchronous engine {}, whose I/Os are done one by one; use libaio or io_uring",
             engine.kind

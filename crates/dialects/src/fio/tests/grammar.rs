@@ -487,3 +487,12 @@ fn a_hundred_thousand_sections_are_read() {
     let invocation = run("--max-jobs=100000 job.fio", &env);
     assert_eq!(invocation.load.streams.len(), 100_000);
 }
+
+/// As fio's `t/strided.py` writes it.
+#[test]
+fn a_parenthesis_too_many_is_left_out() {
+    let invocation = run("--name=a --filesize=1048576)", &TestEnvironment::default());
+    let size = invocation.load.streams[0].files.file_size;
+    assert_eq!(size.map(|size| size.min), Some(1 << 20));
+    assert!(!invocation.warnings.is_empty());
+}
