@@ -13,8 +13,8 @@ use assay_model::load::Stream;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Files of all streams together; each costs memory before anything runs.
-const MOST_FILES: u64 = 1 << 20;
+/// What names of files and values of options may take, copied for all streams.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// What a load is made of, while sections are read.
 pub(super) struct Builder<'a> {
@@ -37,7 +37,8 @@ pub(super) struct Builder<'a> {
     noted: BTreeSet<&'static str>,
     /// How many sections have a name; `wait_for` needs one only.
     sections: HashMap<String, u32>,
-    files: u64,
+    /// What the names and values of the streams so far take.
+    bytes: u64,
     wave: u32,
     group: u32,
     report: Option<(u32, u32)>,
@@ -59,7 +60,7 @@ impl<'a> Builder<'a> {
             warnings: Vec::new(),
             noted: BTreeSet::new(),
             sections: HashMap::new(),
-            files: 0,
+            bytes: 0,
             wave: 0,
             group: 0,
             report: None,
@@ -101,12 +102,14 @@ impl<'a> Builder<'a> {
         if super::ini::is_global(name) {
             let mut global = std::mem::replace(&mut self.global, Job::new());
             let result = self.apply_all(&mut global, entries, name);
+            global.engine_options.clear();
             self.global = global;
             return result.map_err(within);
         }
+        // The texts of global sections may be many, and no job needs them.
+        let texts = std::mem::take(&mut self.global.texts);
         let mut job = self.global.clone();
-        job.texts.clear();
-        job.engine_options.clear();
+        self.global.texts = texts;
         name.clone_into(&mut job.section);
         self.apply_all(&mut job, entries, name).map_err(within)?;
         self.job(job, place).map_err(within)
@@ -163,6 +166,7 @@ impl<'a> Builder<'a> {
         if !job.is_given(option.name) {
             job.given.push(option.name);
         }
+        job.value_bytes += value.as_ref().map_or(0, String::len);
         job.texts.push((option.name.to_owned(), value));
         Ok(())
     }
@@ -215,31 +219,41 @@ impl<'a> Builder<'a> {
                 "more than {most} jobs; --max-jobs=N allows more"
             )));
         }
-        self.check_files(&job).map_err(fail)?;
+        self.check_memory(&job).map_err(fail)?;
         let special = job.names.named.is_empty()
             && job.names.count == 1
             && self.env.is_special(Path::new(&job.section));
         // fio makes the copies from the last to the first.
         for clone in std::iter::once(0).chain((1..job.copies).rev()) {
-            self.stream(&job, clone, special);
+            self.stream(&job, clone, special).map_err(fail)?;
         }
         *self.sections.entry(label).or_default() += 1;
         Ok(())
     }
 
-    fn check_files(&mut self, job: &Job) -> Result<(), String> {
-        let each = match job.names.named.len() as u64 {
-            0 => job.names.count,
-            named => named,
+    /// Refuses what would take too much memory before anything runs.
+    fn check_memory(&mut self, job: &Job) -> Result<(), String> {
+        const NEEDLESS: &str = "use fewer files (nrfiles) or copies (numjobs)";
+        let size = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+        let path = size(size_of::<PathBuf>());
+        let names = match job.names.named.len() {
+            0 => {
+                let directory = job.names.directories.iter().map(String::len).max();
+                let name = names::made_up(job, 0, 0)?.len() + directory.unwrap_or(0);
+                job.names.count.saturating_mul(path + size(name))
+            }
+            named => size(named).saturating_mul(path),
         };
-        let files = each.saturating_mul(job.copies).saturating_add(self.files);
-        if files > MOST_FILES {
-            return Err(format!(
-                "more than {MOST_FILES} files; use fewer (nrfiles, numjobs)"
-            ));
+        let values = 2 * size(job.value_bytes);
+        let bytes = names.saturating_add(values).saturating_mul(job.copies);
+        self.bytes = self.bytes.saturating_add(bytes);
+        match self.bytes <= MOST_BYTES {
+            true => Ok(()),
+            false => Err(format!(
+                "names and values of the jobs take more than {} MiB of memory; {NEEDLESS}",
+                MOST_BYTES >> 20
+            )),
         }
-        self.files = files;
-        Ok(())
     }
 
     fn check_wait_for(&self, job: &Job) -> Result<(), String> {
@@ -285,7 +299,7 @@ impl<'a> Builder<'a> {
         report
     }
 
-    fn stream(&mut self, job: &Job, clone: u64, special: bool) {
+    fn stream(&mut self, job: &Job, clone: u64, special: bool) -> Result<(), String> {
         let mut stream = job.stream.clone();
         stream.number = u32::try_from(self.texts.len() + 1).unwrap_or(u32::MAX);
         stream.clone = u32::try_from(clone).unwrap_or(u32::MAX);
@@ -295,7 +309,7 @@ impl<'a> Builder<'a> {
         stream.files.named = !job.names.named.is_empty() || special;
         let no_names = stream.trace.read.is_some() || stream.files.opendir.is_some();
         if stream.files.named || !no_names {
-            stream.files.paths = names::paths(job, clone, special);
+            stream.files.paths = names::paths(job, clone, special)?;
         }
         let files = u64::try_from(stream.files.paths.len()).unwrap_or(u64::MAX);
         let open = if job.names.open < files {
@@ -313,6 +327,7 @@ impl<'a> Builder<'a> {
         self.texts.push(JobText {
             options: job.texts.clone(),
         });
+        Ok(())
     }
 
     /// What one `exitall` says holds for all jobs, as in fio.

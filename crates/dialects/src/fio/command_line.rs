@@ -220,6 +220,10 @@ impl Arguments {
             "version" => format!("{}\n", super::VERSION),
             "cmdhelp" => help::option(value)?,
             "enghelp" => help::engine(value)?,
+            "inflate-log" => {
+                let path = value.ok_or("it needs a value")?;
+                return Ok(Some(Command::InflateLog(PathBuf::from(path))));
+            }
             name => return self.setting(name, value).map(|()| None),
         };
         Ok(Some(Command::Print(answer)))

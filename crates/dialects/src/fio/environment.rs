@@ -23,8 +23,6 @@ pub trait Environment {
     fn page_bytes(&self) -> u32;
     /// A number that differs from run to run.
     fn entropy(&self) -> u64;
-    /// Name of this machine: part of the names of verify states.
-    fn hostname(&self) -> String;
     /// Something lies at this path that is not a regular file, such as a
     /// device: a job of that name works on it.
     fn is_special(&self, path: &Path) -> bool;

@@ -4,6 +4,7 @@
 use super::options::Support;
 
 /// A flag of the command line.
+#[derive(Clone, Copy)]
 pub(super) struct Flag {
     /// Its name.
     pub(super) name: &'static str,
@@ -195,13 +196,7 @@ pub(super) static FLAGS: &[Flag] = &[
         "Report how idle processors are",
         "it runs a load of its own on all processors",
     ),
-    refused(
-        "inflate-log",
-        'X',
-        Value,
-        "Show a compressed log",
-        "use pigz -dz or zlib-flate on the file",
-    ),
+    works("inflate-log", 'X', Value, "Show a compressed log"),
     refused(
         "trigger-file",
         'W',

@@ -41,8 +41,8 @@ pub(super) fn is_global(name: &str) -> bool {
 
 /// Files included by files.
 const DEEPEST: usize = 16;
-/// Included files of a job file, all together.
-const MOST_INCLUDES: usize = 1024;
+/// Included files of a section, all together.
+const MOST_INCLUDES: usize = 256;
 
 /// Reads a job file; calls `each` with its sections, one after another.
 /// Sections that `wanted` does not want are skipped, whatever they hold.
@@ -69,6 +69,7 @@ pub(super) fn read(
             let name = header.strip_suffix(']').ok_or_else(|| {
                 FioError::at(place.clone(), format!("'[{header}' has no closing ']'"))
             })?;
+            file.includes = 0;
             skipping = !wanted(name);
             current = (!skipping).then(|| Section {
                 name: name.to_owned(),

@@ -67,6 +67,9 @@ pub(super) struct Job {
     pub(super) given: Vec<&'static str>,
     /// Options of engines that this section itself gave, and where.
     pub(super) engine_options: Vec<(&'static str, Place)>,
+    /// Length of all values that were given, here and globally: what a copy of
+    /// this takes beside its fixed size.
+    pub(super) value_bytes: usize,
     /// Options as written, for the JSON's "job options".
     pub(super) texts: Vec<(String, Option<String>)>,
 }
@@ -74,8 +77,10 @@ pub(super) struct Job {
 impl Job {
     /// A job with fio's defaults.
     pub(super) fn new() -> Self {
+        let mut stream = Stream::new("");
+        stream.trim.verify_zero = true;
         Self {
-            stream: Stream::new(""),
+            stream,
             section: String::new(),
             engine: "psync".to_owned(),
             copies: 1,
@@ -118,6 +123,7 @@ impl Job {
             alternate_epoch: false,
             given: Vec::new(),
             engine_options: Vec::new(),
+            value_bytes: 0,
             texts: Vec::new(),
         }
     }

@@ -33,7 +33,7 @@ use assay_model::load::Load;
 use build::Builder;
 use command_line::Arguments;
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What `--version` prints and the JSON carries: a version of fio, because
 /// programs made for fio look at it, with assay's own behind it.
@@ -49,6 +49,8 @@ pub enum Command {
     Run(Box<Invocation>),
     /// Text to print: help, version, a command line.
     Print(String),
+    /// A compressed log to print in plain (`--inflate-log`).
+    InflateLog(PathBuf),
     /// The jobs were to be checked only, and are right.
     ParsedOnly {
         /// What the user should know.
@@ -103,8 +105,7 @@ pub fn parse_job_file(path: &Path, env: &dyn Environment) -> Result<Invocation, 
         files: vec![path.to_owned()],
         ..Arguments::default()
     };
-    let dry = arguments.parse_only;
-    let builder = read_all(&arguments, env, dry)?;
+    let builder = read_all(&arguments, env)?;
     invocation(builder, arguments, env)
 }
 
@@ -112,7 +113,7 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
     if arguments.show_command {
         return show::command_lines(&arguments, env).map(Command::Print);
     }
-    let builder = read_all(&arguments, env, arguments.parse_only)?;
+    let builder = read_all(&arguments, env)?;
     if arguments.parse_only {
         let mut warnings = arguments.notes;
         warnings.extend(builder.warnings);
@@ -122,13 +123,9 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
 }
 
 /// Jobs of the command line come first, then those of the files.
-fn read_all<'a>(
-    arguments: &Arguments,
-    env: &'a dyn Environment,
-    dry: bool,
-) -> Result<Builder<'a>, FioError> {
+fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Builder<'a>, FioError> {
     let most = arguments.most_jobs.unwrap_or(MOST_JOBS);
-    let mut builder = Builder::new(env, most, arguments.readonly, dry);
+    let mut builder = Builder::new(env, most, arguments.readonly, arguments.parse_only);
     let written = arguments.sections.iter();
     for section in written.filter(|section| arguments.wants(&section.name)) {
         let place = Place::command_line();
@@ -151,9 +148,10 @@ fn invocation(
     env: &dyn Environment,
 ) -> Result<Invocation, FioError> {
     if builder.streams.is_empty() {
-        return Err(FioError::usage(
-            "there is no job: give a job file, or begin one with --name=…",
-        ));
+        return Err(FioError::usage(match arguments.wanted.is_empty() {
+            true => "there is no job: give a job file, or begin one with --name=…",
+            false => "there is no job of the names that --section asks for",
+        }));
     }
     let mut warnings = arguments.notes;
     warnings.extend(builder.warnings);

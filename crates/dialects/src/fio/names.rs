@@ -26,20 +26,27 @@ pub(super) fn split_list(text: &str) -> Vec<String> {
 
 /// The files of a copy of a job. `special`: the job's own name is that of a
 /// device, which it then works on.
-pub(super) fn paths(job: &Job, copy: u64, special: bool) -> Vec<PathBuf> {
+///
+/// # Errors
+///
+/// If a name is too long.
+pub(super) fn paths(job: &Job, copy: u64, special: bool) -> Result<Vec<PathBuf>, String> {
     let named = &job.names.named;
     if !named.is_empty() {
         let directory = job.names.directories.first();
-        return named.iter().map(|name| below(directory, name)).collect();
+        return Ok(named.iter().map(|name| below(directory, name)).collect());
     }
     let directory = in_turn(&job.names.directories, copy);
     if special {
-        return vec![below(directory, &job.section)];
+        return Ok(vec![below(directory, &job.section)]);
     }
     (0..job.names.count)
-        .map(|number| below(directory, &made_up(job, copy, number)))
+        .map(|number| Ok(below(directory, &made_up(job, copy, number)?)))
         .collect()
 }
+
+/// Longest path that Linux takes.
+const LONGEST: usize = 4096;
 
 /// Copies take the entries of a list in turn.
 pub(super) fn in_turn(list: &[String], copy: u64) -> Option<&String> {
@@ -57,7 +64,7 @@ fn below(directory: Option<&String>, name: &str) -> PathBuf {
 }
 
 /// `filename_format` with its words replaced.
-fn made_up(job: &Job, copy: u64, number: u64) -> String {
+pub(super) fn made_up(job: &Job, copy: u64, number: u64) -> Result<String, String> {
     let copy = copy.to_string();
     let number = number.to_string();
     let words = [
@@ -70,23 +77,25 @@ fn made_up(job: &Job, copy: u64, number: u64) -> String {
     let mut rest = job.names.format.as_str();
     while let Some(dollar) = rest.find('$') {
         let (before, at) = rest.split_at(dollar);
-        name.push_str(before);
         let word = words.iter().find(|(word, _)| {
             at.get(..word.len())
                 .is_some_and(|start| start.eq_ignore_ascii_case(word))
         });
-        rest = match word {
-            Some((word, value)) => {
-                name.push_str(value);
-                &at[word.len()..]
-            }
-            None => {
-                name.push('$');
-                &at[1..]
-            }
-        };
+        let (value, length) = word.map_or(("$", 1), |(word, value)| (*value, word.len()));
+        name.push_str(before);
+        name.push_str(value);
+        rest = &at[length..];
+        if name.len() > LONGEST {
+            break;
+        }
     }
-    name + rest
+    name.push_str(rest);
+    match name.len() <= LONGEST {
+        true => Ok(name),
+        false => Err(format!(
+            "the names of its files are longer than {LONGEST} bytes"
+        )),
+    }
 }
 
 #[cfg(test)]
@@ -118,20 +127,31 @@ mod tests {
     fn names_are_made_from_job_copy_and_number() {
         let mut job = job();
         job.names.count = 2;
-        assert_eq!(shown(&paths(&job, 3, false)), ["a.3.0", "a.3.1"]);
+        assert_eq!(
+            shown(&paths(&job, 3, false).expect("names")),
+            ["a.3.0", "a.3.1"]
+        );
         job.names.format = "x$filenum/$JOBNAME-$other".to_owned();
         assert_eq!(
-            shown(&paths(&job, 0, false)),
+            shown(&paths(&job, 0, false).expect("names")),
             ["x0/a-$other", "x1/a-$other"]
         );
+    }
+
+    #[test]
+    fn names_do_not_grow_without_end() {
+        let mut job = job();
+        job.section = "a".repeat(100_000);
+        job.names.format = "$jobname".repeat(100_000);
+        assert!(paths(&job, 0, false).is_err());
     }
 
     #[test]
     fn copies_take_directories_in_turn_and_named_files_the_first() {
         let mut job = job();
         job.names.directories = vec!["/d0".to_owned(), "/d1".to_owned()];
-        assert_eq!(shown(&paths(&job, 1, false)), ["/d1/a.1.0"]);
+        assert_eq!(shown(&paths(&job, 1, false).expect("names")), ["/d1/a.1.0"]);
         job.names.named = vec!["f".to_owned()];
-        assert_eq!(shown(&paths(&job, 1, false)), ["/d0/f"]);
+        assert_eq!(shown(&paths(&job, 1, false).expect("names")), ["/d0/f"]);
     }
 }

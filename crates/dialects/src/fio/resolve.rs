@@ -2,6 +2,7 @@
 //! settles between options that depend on each other.
 
 use super::job::Job;
+use assay_model::job::EngineKind;
 use assay_model::load::Extent;
 use assay_model::load::PerDirection;
 use assay_model::load::blocks::{BlockSizes, Distribution};
@@ -107,7 +108,9 @@ fn offsets(job: &mut Job, notes: &mut Vec<String>) {
 fn engine(job: &mut Job, notes: &mut Vec<String>) {
     let engine = &job.stream.engine;
     let depth = engine.iodepth;
-    if depth > 1 && !engine.kind.is_asynchronous() && !engine.offload && job.is_given("iodepth") {
+    // The null engine keeps any depth in fio, and measures no storage.
+    let waits = engine.kind != EngineKind::Null && !engine.kind.is_asynchronous();
+    if depth > 1 && waits && !engine.offload && job.is_given("iodepth") {
         notes.push(format!(
             "iodepth={depth} does nothing with the synchronous engine {}, whose I/Os are done one by one; use libaio or io_uring",
             engine.kind
@@ -156,6 +159,11 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) {
     }
     if job.stream.blocks.no_map && !fixed {
         notes.push("with norandommap and several block sizes, blocks that were overwritten are not checked".to_owned());
+    }
+    let engine = &job.stream.engine;
+    let several = engine.iodepth > 1 && (engine.kind.is_asynchronous() || engine.offload);
+    if rw.write && job.stream.blocks.no_map && several && !engine.serialize_overlap {
+        notes.push("with norandommap and a depth above 1, writes that overlap may not verify; use serialize_overlap=1".to_owned());
     }
     let checks = rw.write && job.verify.read_back;
     if checks && job.copies > 1 && !job.names.named.is_empty() {
@@ -351,6 +359,8 @@ fn length(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
     if job.stream.trace.read.is_some() && job.stream.trace.write.take().is_some() {
         notes.push("write_iolog does nothing beside read_iolog".to_owned());
     }
+    // What is read has to be there before.
+    job.stream.files.overwrite |= job.stream.blocks.rw.read;
     if job.stream.files.pre_read {
         job.stream.files.invalidate = false;
     }

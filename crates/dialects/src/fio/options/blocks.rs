@@ -263,8 +263,16 @@ fn split_shares(reader: &mut Reader<'_>, list: &str) -> Result<Option<Vec<(u64, 
         .sum();
     let open = u32::try_from(shares.iter().filter(|(_, share)| share.is_none()).count())
         .map_err(|_| "too many entries")?;
-    if said > 100 || (open == 0 && said < 100) {
-        return Err(format!("the shares add up to {said}, not to 100 percent"));
+    if said > 100 {
+        return Err(format!("the shares add up to {said} percent"));
+    }
+    if open == 0 && said < 100 {
+        reader.notes.push(format!(
+            "the shares add up to {said} percent only: the largest gets the rest, as in fio"
+        ));
+        if let Some((_, Some(share))) = shares.iter_mut().max_by_key(|(_, share)| *share) {
+            *share += u8::try_from(100 - said).unwrap_or(0);
+        }
     }
     let (each, mut extra) = match open {
         0 => (0, 0),
@@ -298,7 +306,7 @@ fn distribution(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(
     *into = match kind {
         "random" => PerDirection::all(Distribution::Uniform),
         "zoned" | "zoned_abs" => zones(reader, rest, kind == "zoned_abs")?,
-        "zipf" | "pareto" | "normal" | "gauss" => PerDirection::all(shape(reader, kind, rest)?),
+        "zipf" | "pareto" | "normal" => PerDirection::all(shape(reader, kind, rest)?),
         _ => {
             let known = ["random", "zipf", "pareto", "normal", "zoned", "zoned_abs"];
             return Err(not_one_of(kind, known.into_iter()));

@@ -107,7 +107,17 @@ pub(in crate::fio) struct Reader<'a> {
 
 impl Reader<'_> {
     /// A whole number, with or without a suffix.
+    ///
+    /// A closing parenthesis that nothing opened is left out: fio's own test
+    /// programs write some.
     pub(in crate::fio) fn signed(&mut self, text: &str) -> Result<i64, String> {
+        let text = match text.strip_suffix(')') {
+            Some(number) if !number.contains('(') => {
+                self.notes.push(format!("the ')' of '{text}' is left out"));
+                number
+            }
+            _ => text,
+        };
         let amount = number::amount(text, self.base_1000)?;
         if amount.percent {
             return Err(format!("'{text}': percent is not understood here"));
@@ -459,7 +469,7 @@ impl Reader<'_> {
     }
 }
 
-/// `value` is none of `names`: which is the nearest?
+/// That `value` is none of `names`.
 pub(in crate::fio) fn not_one_of<'a>(
     value: &str,
     names: impl Iterator<Item = &'a str> + Clone,

@@ -97,6 +97,11 @@ pub(in crate::fio) static ENGINES: &[EngineDef] = &[
     not("dirdelete", "directories are not removed"),
     not("guasi", "it was dropped by its own authors"),
     not("syslet-rw", "no kernel has it"),
+    not("libiscsi", NETWORK),
+    not(
+        "cpp_null",
+        "it is an example of how to write an engine; use null",
+    ),
     not("solarisaio", FOREIGN),
     not("windowsaio", FOREIGN),
     not("external", "engines cannot be loaded from files"),

@@ -37,11 +37,11 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     .differs("io_size and number_ios count from the end of the ramp"),
     count(
         "loops",
-        (1, u64::MAX),
+        (0, u64::MAX),
         "1",
-        "How often the whole is done",
+        "How often the whole is done; 0 is once",
         |job, n| {
-            job.stream.length.loops = n;
+            job.stream.length.loops = n.max(1);
         },
     ),
     extent(
@@ -118,7 +118,7 @@ pub(super) static ENGINE: &[OptionDef] = &[
     count("iodepth_batch_complete_max", (0, 1 << 16), "", "Most completions to take at once", |job, n| {
         job.stream.engine.batch_complete_max = Some(small(n));
     }),
-    count("iodepth_low", (0, 1 << 16), "", "When full, drain to this depth; 0: do not drain", |job, n| {
+    count("iodepth_low", (0, 1 << 16), "", "When full, drain to this depth; 0: iodepth", |job, n| {
         job.stream.engine.iodepth_low = small(n);
     }),
     flag("serialize_overlap", "0", "I/Os that overlap are not in flight together", |job, on| {

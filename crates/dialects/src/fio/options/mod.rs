@@ -11,6 +11,7 @@ mod engines;
 mod files;
 mod length;
 mod logs;
+mod newer;
 mod other;
 mod pace;
 mod schedule;
@@ -18,9 +19,9 @@ mod stats;
 mod trace;
 mod verify;
 
-pub(super) use define::{Kind, Reader};
 #[cfg(test)]
 pub(super) use define::Set;
+pub(super) use define::{Kind, Reader};
 pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
 
@@ -84,6 +85,10 @@ pub static GROUPS: &[Group] = &[
     Group {
         title: "Processes, processors and zoned devices",
         options: other::OPTIONS,
+    },
+    Group {
+        title: "Options of newer versions",
+        options: newer::OPTIONS,
     },
     Group {
         title: "Options of single engines",

@@ -140,6 +140,12 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "fio's profiles (act, tiobench) are programs within fio; write their jobs down",
     ),
     no_effect(
+        "threads",
+        "number",
+        "Number of threads of fio's tiobench profile",
+        "fio too ignores it without that profile; did you mean thread?",
+    ),
+    no_effect(
         "create_serialize",
         "0 or 1",
         "Lay out the files of one job after the other",

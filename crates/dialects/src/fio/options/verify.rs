@@ -47,11 +47,19 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         job.verify.only = on;
     }),
     text("verify_interval", "bytes", "", "A header every so many bytes", |job, reader, value| {
-        job.verify.interval = header_number(reader.count(value)?)?;
+        let bytes = header_number(reader.count(value)?)?;
+            if bytes < 2 * HEADER_BYTES {
+                return Err(format!("use at least {} bytes: two headers", 2 * HEADER_BYTES));
+            }
+            job.verify.interval = bytes;
         Ok(())
     }),
     text("verify_offset", "bytes", "", "Where in the interval the header lies", |job, reader, value| {
-        job.verify.offset = header_number(reader.count(value)?)?;
+        let bytes = header_number(reader.count(value)?)?;
+            if (1..HEADER_BYTES).contains(&bytes) {
+                return Err(format!("use at least {HEADER_BYTES} bytes: a header"));
+            }
+            job.verify.offset = bytes;
         Ok(())
     }),
     text("verify_pattern", "bytes as 0xdeadbeef, \"text\", 42, %o, 'file', one after another", "", "Fill blocks with this and check it", |job, reader, value| {
@@ -97,6 +105,9 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         job.stream.trim.backlog_batch = n;
     }),
 ];
+
+/// Size of fio's header before each checked block.
+const HEADER_BYTES: u32 = 40;
 
 fn header_number(bytes: u64) -> Result<u32, String> {
     u32::try_from(bytes).map_err(|_| format!("{bytes} is too large"))

@@ -53,10 +53,6 @@ impl Environment for TestEnvironment {
         7
     }
 
-    fn hostname(&self) -> String {
-        "board".to_owned()
-    }
-
     fn is_special(&self, path: &Path) -> bool {
         path == Path::new("/dev/special")
     }

@@ -2,6 +2,8 @@
 
 mod compat;
 mod environment;
+mod examples;
+mod fuzz;
 mod grammar;
 
 pub(super) use environment::TestEnvironment;
