@@ -17,8 +17,11 @@ use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::snapshot;
 use assay_probe::stack;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use std::fs::File;
 use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Processes named in the evidence.
@@ -276,10 +279,12 @@ fn pages(files: &[PathBuf]) -> Option<FileCache> {
         dirty_bytes: Some(0),
         writeback_bytes: Some(0),
     };
-    for path in files {
-        let file = match File::open(path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+    // One that has become a pipe since it was looked at does not block.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    for path in files.iter().filter(|path| may_be_cached(path)) {
+        let file = match open(path, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => continue,
             Err(_) => return None,
         };
         let pages = page_cache::look(&file)?;
@@ -294,9 +299,19 @@ fn pages(files: &[PathBuf]) -> Option<FileCache> {
     Some(sum)
 }
 
+/// Whether a path has pages in the page cache, or hides whether it has.
+/// Directories, pipes and character devices have none.
+fn may_be_cached(path: &Path) -> bool {
+    match std::fs::metadata(path) {
+        Ok(meta) => meta.is_file() || meta.file_type().is_block_device(),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use rustix::fs::{CWD, mkfifoat};
     use std::fs;
 
     #[test]
@@ -314,6 +329,10 @@ mod tests {
         assert!(first > 0 && second > 0);
         assert_eq!(cached(&[one, two, missing]), Some(first + second));
         assert_eq!(cached(&[folder.path().join("none")]), Some(0));
+        let pipe = folder.path().join("pipe");
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let rest = [pipe, folder.path().to_owned(), PathBuf::from("/dev/null")];
+        assert_eq!(cached(&rest), Some(0));
     }
 
     #[test]
