@@ -1,6 +1,7 @@
 //! `assay fio ARGS`, or any name of the program that is `fio`: fio's job files,
 //! command line and outputs on assay's engine.
 
+mod inflate;
 mod live;
 pub mod machine;
 mod results;
@@ -37,9 +38,16 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
     match fio::parse(words, &Machine).map_err(of_fio)? {
         Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
-        Command::ParsedOnly { warnings } => warn(&warnings, false).map(|()| DONE),
+        Command::InflateLog(path) => inflate::run(&path).map(|()| DONE),
+        Command::ParsedOnly { warnings } => {
+            warn(&warnings, say);
+            Ok(DONE)
+        }
         Command::Run(invocation) => {
-            warn(&invocation.warnings, invocation.warnings_fatal)?;
+            warn(&invocation.warnings, talk(&invocation.output));
+            if invocation.warnings_fatal && !invocation.warnings.is_empty() {
+                return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
+            }
             let load = loads::at_its_word(invocation.load.clone());
             run_jobs(&invocation, &load, target)
         }
@@ -55,15 +63,25 @@ pub fn of_fio(error: FioError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// Says warnings on standard error, where no reader of results sees them.
-pub fn warn(warnings: &[String], fatal: bool) -> Result<(), Failure> {
+/// How something is said that is no result.
+pub type Talk = fn(&str);
+
+/// Says what the user should know of a job file.
+pub fn warn(warnings: &[String], talk: Talk) {
     for warning in warnings {
-        say(&format!("assay: warning: {warning}"));
+        talk(&format!("assay: warning: {warning}"));
     }
-    if fatal && !warnings.is_empty() {
-        return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
+}
+
+/// What is no failure is said on standard output when the results go to a file,
+/// as fio does it: programs that run fio take words on standard error for one.
+/// Where results are on standard output, nothing else is.
+fn talk(output: &OutputOptions) -> Talk {
+    match output.path {
+        // Nobody listening is no reason to stop.
+        Some(_) => |line| drop(print(|out| writeln!(out, "{line}"))),
+        None => say,
     }
-    Ok(())
 }
 
 fn run_jobs(
@@ -87,6 +105,7 @@ fn run_jobs(
         sink,
         live,
         opened: false,
+        talk: talk(&invocation.output),
     };
     let interrupt = listen_to_signals(&host)?;
     let report = loads::execute(&mut host, load, &mut results)?;

@@ -1,5 +1,6 @@
 //! Writes what came of a load, in every format that was asked for.
 
+use super::Talk;
 use super::live::LiveLine;
 use super::sink::Sink;
 use crate::exit::Failure;
@@ -42,6 +43,8 @@ pub struct Results<'a> {
     pub live: LiveLine<'a>,
     /// The first lines are written.
     pub opened: bool,
+    /// How it is said what is neither a result nor a failure.
+    pub talk: Talk,
 }
 
 impl Results<'_> {
@@ -104,18 +107,20 @@ impl Results<'_> {
 }
 
 impl Listener for Results<'_> {
-    /// What is for information belongs to the normal output, as in fio, and else
-    /// to a person who waits: programs that run fio take words on standard error
-    /// for a failure. Nothing of it is ever in JSON.
+    /// What is for information belongs to the normal output, as in fio. Beside
+    /// JSON on standard output it is said only to a person who waits. Nothing is
+    /// ever in the JSON.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         self.open()?;
         self.live.close();
+        let line = in_words(note);
         match note.weight {
             NoteWeight::Info if self.formats.normal => {
                 return self.write(|_, text| writeln!(text, "{}", note.text));
             }
-            NoteWeight::Info if !talks_to_terminal() => {}
-            _ => say(&in_words(note)),
+            NoteWeight::Info if self.sink.is_stdout() && !talks_to_terminal() => {}
+            NoteWeight::Info | NoteWeight::Warning => (self.talk)(&line),
+            NoteWeight::Error => say(&line),
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::loads::{self, Listener, in_words};
+use crate::output::say;
 use crate::owner;
 use crate::progress::{Voice, in_brief};
 use crate::qualify::place::can_be_stored;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.file)?;
     let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
-    warn(&invocation.warnings, false)?;
+    warn(&invocation.warnings, say);
     let load = loads::at_its_word(invocation.load);
     let entries = entries(&load);
     if entries.is_empty() {
