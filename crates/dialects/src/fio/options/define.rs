@@ -235,6 +235,12 @@ impl OptionDef {
         self
     }
 
+    /// It may be given without a value.
+    pub(super) const fn switch(mut self) -> Self {
+        self.kind = Kind::Switch;
+        self
+    }
+
     /// It works, but not quite as in fio.
     pub(super) const fn differs(mut self, how: &'static str) -> Self {
         self.support = Support::Differs(how);
@@ -380,7 +386,7 @@ pub(super) const fn no_effect(
     help: &'static str,
     why: &'static str,
 ) -> OptionDef {
-    let option = OptionDef::new(name, Kind::OptionalText(form), "", help, Set::Nothing);
+    let option = OptionDef::new(name, Kind::Text(form), "", help, Set::Nothing);
     OptionDef {
         support: Support::NoEffect(why),
         ..option
@@ -395,7 +401,7 @@ pub(super) const fn refused(
     help: &'static str,
     why: &'static str,
 ) -> OptionDef {
-    let option = OptionDef::new(name, Kind::OptionalText(form), default, help, Set::Nothing);
+    let option = OptionDef::new(name, Kind::Text(form), default, help, Set::Nothing);
     OptionDef {
         support: Support::Refused(why),
         ..option

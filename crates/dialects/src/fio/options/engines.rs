@@ -239,6 +239,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Take completions without a system call",
         "completions are taken by io_getevents",
     )
+    .switch()
     .of(&["libaio"]),
     refused(
         "stat_type",
@@ -306,6 +307,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Wait for connections",
         NOT_THERE,
     )
+    .switch()
     .of(NET),
     refused(
         "pingpong",
@@ -314,6 +316,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Answer each packet",
         NOT_THERE,
     )
+    .switch()
     .of(NET),
     refused(
         "interface",

@@ -48,8 +48,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         |job, time| {
             job.stream.logs.average = time;
         },
-    )
-    .differs("intervals without any I/O are logged too, as zero"),
+    ),
     flag(
         "log_max_value",
         "0",

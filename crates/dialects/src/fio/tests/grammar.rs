@@ -426,7 +426,7 @@ fn what_has_no_effect_is_noted_once() {
         &TestEnvironment::default(),
     );
     assert_eq!(
-        invocation.warnings,
+        invocation.notes,
         [
             "--alloc-size has no effect: assay has no such pool",
             "command line: iomem_align has no effect: buffers always begin at a page"
@@ -495,4 +495,34 @@ fn a_parenthesis_too_many_is_left_out() {
     let size = invocation.load.streams[0].files.file_size;
     assert_eq!(size.map(|size| size.min), Some(1 << 20));
     assert!(!invocation.warnings.is_empty());
+}
+
+#[test]
+fn warnings_can_be_errors() {
+    let env = TestEnvironment::default();
+    let error = command("--warnings-fatal --alloc-size=1 --name=a --iodepth=4", &env)
+        .expect_err("a depth without effect")
+        .to_string();
+    assert!(
+        error.contains("--warnings-fatal: command line: [a] iodepth=4"),
+        "{error}"
+    );
+    run("--warnings-fatal --alloc-size=1 --name=a", &env);
+}
+
+#[test]
+fn a_shown_command_line_means_the_same() {
+    let text = "[global]\nioengine=libaio\nfilename=/a:/b\\:c\nbs=4k,8k\ntime_based\nruntime=2m\n\
+        [one]\nrw=randrw:8\nbssplit=4k/20:8k/80\nnumjobs=3\nrate=1m,2m\nverify=crc32c\n\
+        [two]\nstonewall\nbs=16k\nwrite_bw_log\nrandom_distribution=zoned:60/10:40/90\n";
+    let env = TestEnvironment::default().with_file("job.fio", text);
+    let Ok(Command::Print(shown)) = command("--showcmd job.fio", &env) else {
+        panic!("no command line");
+    };
+    let line = shown
+        .trim()
+        .strip_prefix("fio ")
+        .expect("fio first")
+        .replace('\'', "");
+    assert_eq!(run(&line, &env).load, run("job.fio", &env).load);
 }
