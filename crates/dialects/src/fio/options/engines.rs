@@ -1,6 +1,7 @@
 //! Engines and their options.
 
-use super::define::{OptionDef, flag, no_effect, refused, switch};
+use super::define::OptionDef;
+use super::make::{flag, no_effect, refused, switch};
 use assay_model::job::EngineKind;
 
 /// An engine of fio.

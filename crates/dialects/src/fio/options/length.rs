@@ -1,10 +1,9 @@
 //! How much and how long; engine, depth, caches and flushes.
 
-use super::define::{
-    OptionDef, Reader, TimeUnit, choice, count, extent, flag, no_effect, refused, switch, text,
-    time,
-};
+use super::define::{OptionDef, TimeUnit};
 use super::engines::engine;
+use super::make::{choice, count, extent, flag, no_effect, refused, switch, text, time};
+use super::reader::Reader;
 use crate::fio::job::Job;
 use assay_model::job::OpenSync;
 use assay_model::load::{Extent, SyncFileRange};
@@ -277,7 +276,7 @@ fn sync_file_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Resul
             "wait_after" => range.wait_after = true,
             other => {
                 let known = ["wait_before", "write", "wait_after"];
-                return Err(super::define::not_one_of(other, known.into_iter()));
+                return Err(super::reader::not_one_of(other, known.into_iter()));
             }
         }
     }
