@@ -31,7 +31,7 @@ pub use output_options::{Eta, Formats, OutputOptions};
 
 use assay_model::load::Load;
 use build::Builder;
-use command_line::Arguments;
+use command_line::{Arguments, Parsed};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -93,8 +93,8 @@ pub struct JobText {
 /// contradict each other, a job file cannot be read, or there is no job.
 pub fn parse(args: &[OsString], env: &dyn Environment) -> Result<Command, FioError> {
     match command_line::parse(args)? {
-        Ok(arguments) => run(arguments, env),
-        Err(command) => Ok(command),
+        Parsed::Jobs(arguments) => run(*arguments, env),
+        Parsed::Answer(command) => Ok(command),
     }
 }
 

@@ -88,6 +88,16 @@ fn unambiguous_beginnings_are_enough() {
 }
 
 #[test]
+fn flags_too_may_be_ambiguous() {
+    let env = TestEnvironment::default();
+    let error = command("--trig=x", &env).expect_err("several").to_string();
+    assert_eq!(
+        error,
+        "command line: '--trig' may be one of --trigger-file, --trigger-timeout, --trigger, --trigger-remote"
+    );
+}
+
+#[test]
 fn some_flags_are_answered_at_once() {
     let env = TestEnvironment::default().with_file(
         "job.fio",

@@ -331,3 +331,18 @@ fn options_that_depend_on_each_other_are_settled() {
         Some(1 << 20)
     );
 }
+
+#[test]
+fn only_comments_may_be_unreadable() {
+    let with = |bytes: &[u8]| TestEnvironment::default().with_file("job.fio", bytes);
+    run("job.fio", &with(b"[a] ; f\xfcr\nrw=read\n"));
+    let error = command("job.fio", &with(b"[a]\nfilename=f\xfcr\n")).expect_err("a name");
+    assert!(error.to_string().ends_with("is not UTF-8"), "{error}");
+}
+
+/// Errors travel between threads, as those of other crates do.
+#[test]
+fn errors_are_send_and_sync() {
+    fn check<T: std::error::Error + Send + Sync + 'static>() {}
+    check::<FioError>();
+}
