@@ -57,11 +57,6 @@ impl Environment for Machine {
         random()
     }
 
-    fn hostname(&self) -> String {
-        let system = rustix::system::uname();
-        system.nodename().to_string_lossy().into_owned()
-    }
-
     fn is_special(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
     }
@@ -76,7 +71,6 @@ mod tests {
         assert!(Machine.cpus() >= 1);
         assert!(Machine.memory_mib() >= 16);
         assert!(Machine.page_bytes().is_power_of_two());
-        assert!(!Machine.hostname().is_empty());
         assert_ne!(Machine.entropy(), Machine.entropy());
     }
 

@@ -1,6 +1,7 @@
 //! `assay fio ARGS`, or any name of the program that is `fio`: fio's job files,
 //! command line and outputs on assay's engine.
 
+mod inflate;
 mod live;
 pub mod machine;
 mod results;
@@ -37,6 +38,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     }
     match fio::parse(words, &Machine).map_err(of_fio)? {
         Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
+        Command::InflateLog(path) => inflate::inflate(&path).map(|()| DONE),
         Command::ParsedOnly { warnings } => warn(&warnings, false).map(|()| DONE),
         Command::Run(invocation) => {
             warn(&invocation.warnings, invocation.warnings_fatal)?;
