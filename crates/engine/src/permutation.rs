@@ -49,16 +49,40 @@ impl Permutation {
     #[must_use]
     pub(crate) fn at(&self, index: u64) -> u64 {
         debug_assert!(index < self.len);
-        let mut x = index;
-        loop {
-            for (factor, addend) in self.factors.iter().zip(&self.addends) {
-                x = x.wrapping_mul(*factor).wrapping_add(*addend) & self.mask;
-                x ^= x >> self.shift;
-            }
-            if x < self.len {
-                return x;
-            }
+        let mut x = self.mix(index);
+        while x >= self.len {
+            x = self.mix(x);
         }
+        x
+    }
+
+    /// The same for all of `numbers` in place. Those that fall outside are
+    /// gathered without a branch (which the processor could not foresee) and
+    /// fed back together.
+    #[inline]
+    fn all_at(&self, numbers: &mut [u64; Ahead::BATCH], count: usize) {
+        let mut outside: [usize; Ahead::BATCH] = std::array::from_fn(|place| place);
+        let mut left = count;
+        while left > 0 {
+            let mut still = 0;
+            for at in 0..left {
+                let place = outside[at];
+                let x = self.mix(numbers[place]);
+                numbers[place] = x;
+                outside[still] = place;
+                still += usize::from(x >= self.len);
+            }
+            left = still;
+        }
+    }
+
+    #[inline]
+    fn mix(&self, mut x: u64) -> u64 {
+        for (factor, addend) in self.factors.iter().zip(&self.addends) {
+            x = x.wrapping_mul(*factor).wrapping_add(*addend) & self.mask;
+            x ^= x >> self.shift;
+        }
+        x
     }
 }
 
@@ -75,7 +99,7 @@ pub(crate) struct Ahead {
 }
 
 impl Ahead {
-    const BATCH: usize = 32;
+    const BATCH: usize = 64;
 
     /// The numbers of `order`, from its beginning.
     #[must_use]
@@ -101,16 +125,14 @@ impl Ahead {
 
     #[inline(never)]
     fn compute(&mut self) {
-        let left = self.order.len() - self.computed;
-        let batch = left.min(Self::BATCH as u64);
-        for (number, place) in self
-            .numbers
-            .iter_mut()
-            .zip(self.computed..self.computed + batch)
-        {
-            *number = self.order.at(place);
+        let places = self.computed..self.order.len();
+        let mut batch = 0;
+        for (number, place) in self.numbers.iter_mut().zip(places) {
+            *number = place;
+            batch += 1;
         }
-        self.computed += batch;
+        self.order.all_at(&mut self.numbers, batch);
+        self.computed += batch as u64;
         self.next = 0;
     }
 }
@@ -130,6 +152,15 @@ mod tests {
                 let slot = &mut seen[usize::try_from(order.at(i)).unwrap()];
                 prop_assert!(!*slot);
                 *slot = true;
+            }
+        }
+
+        #[test]
+        fn batches_give_the_same_numbers(len in 1u64..5000, seed: u64) {
+            let order = Permutation::new(len, seed);
+            let mut ahead = Ahead::new(order);
+            for i in 0..len {
+                prop_assert_eq!(ahead.next(), order.at(i));
             }
         }
 

@@ -426,8 +426,10 @@ mod tests {
         let mut load = load(&[("w0", 0), ("a", 1), ("b", 2)]);
         load.streams[1].wave = 1;
         load.streams[2].wave = 1;
-        let mut came = LoadReport::default();
-        came.streams = vec![report(0, &[1]), report(0, &[2]), report(0, &[3])];
+        let mut came = LoadReport {
+            streams: vec![report(0, &[1]), report(0, &[2]), report(0, &[3])],
+            ..LoadReport::default()
+        };
         came.streams[2].errno = 5;
         let repetition = |stopped| Repetition {
             load: &load,

@@ -107,6 +107,30 @@ fn results_go_to_the_file_of_output_in_all_formats() {
 }
 
 #[test]
+fn warnings_are_said_but_never_among_results() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = "--name=a --size=1M --iodepth=4 --output-format=json";
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    let ended = fio(&folder, &words);
+    ended.assert_code(0);
+    ended.assert_says(&["warning", "iodepth=4"]);
+    assert_eq!(job(&ended)["error"], 0);
+    // With the results in a file, standard error is left to failures.
+    words.push("--output=out");
+    let ended = fio(&folder, &words);
+    ended.assert_code(0);
+    assert!(ended.err.is_empty(), "{:#?}", ended.err);
+    assert!(ended.out.contains("iodepth=4"), "{}", ended.out);
+    let out = fs::read_to_string(folder.join("out")).unwrap();
+    serde_json::from_str::<Value>(&out).expect("JSON and nothing else");
+    words.push("--warnings-fatal");
+    let ended = fio(&folder, &words);
+    ended.assert_code(2);
+    ended.assert_says(&["--warnings-fatal"]);
+}
+
+#[test]
 fn a_link_named_fio_is_fio() {
     let bed = Bed::new();
     let folder = bed.folder();

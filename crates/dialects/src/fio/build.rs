@@ -31,8 +31,10 @@ pub(super) struct Builder<'a> {
     pub(super) streams: Vec<Stream>,
     /// The options of each of them, as written.
     pub(super) texts: Vec<JobText>,
-    /// What the user should know, in order.
+    /// What is probably not meant, in order.
     pub(super) warnings: Vec<String>,
+    /// What has no effect, in order.
+    pub(super) notes: Vec<String>,
     /// Options without effect that were noted.
     noted: BTreeSet<&'static str>,
     /// How many sections have a name; `wait_for` needs one only.
@@ -58,6 +60,7 @@ impl<'a> Builder<'a> {
             streams: Vec::new(),
             texts: Vec::new(),
             warnings: Vec::new(),
+            notes: Vec::new(),
             noted: BTreeSet::new(),
             sections: HashMap::new(),
             bytes: 0,
@@ -183,7 +186,7 @@ impl<'a> Builder<'a> {
             Support::NoEffect(why) => {
                 if self.noted.insert(option.name) {
                     let name = option.name;
-                    self.warnings
+                    self.notes
                         .push(format!("{place}: {name} has no effect: {why}"));
                 }
                 Ok(())

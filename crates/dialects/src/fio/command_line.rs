@@ -56,29 +56,36 @@ enum Known {
     Option(&'static str, bool),
 }
 
-/// Takes a command line apart. An answer that needs no jobs, such as the
-/// version, comes as a command at once.
-pub(super) fn parse(args: &[OsString]) -> Result<Result<Arguments, Command>, FioError> {
+/// What a command line holds.
+pub(super) enum Parsed {
+    /// Jobs and how to run them.
+    Jobs(Box<Arguments>),
+    /// What needs no jobs, such as the version.
+    Answer(Command),
+}
+
+/// Takes a command line apart.
+pub(super) fn parse(args: &[OsString]) -> Result<Parsed, FioError> {
     let mut arguments = Arguments::default();
     let mut rest = args.iter();
     while let Some(arg) = rest.next() {
-        let text = arg.to_string_lossy();
-        if text == "--" {
+        if arg == "--" {
             arguments.files.extend(rest.map(PathBuf::from));
             break;
         }
-        if !text.starts_with('-') || text == "-" {
+        if !arg.as_encoded_bytes().starts_with(b"-") || arg == "-" {
             arguments.files.push(PathBuf::from(arg));
             continue;
         }
+        let text = utf8(arg)?;
         let (name, inline) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
-            None => (text.as_ref(), None),
+            None => (text, None),
         };
         let known = recognise(name)?;
         let value = match inline {
             Some(value) => Some(value),
-            None => following(known, &mut rest),
+            None => following(known, &mut rest)?,
         };
         match known {
             Known::Option(option, _) => arguments.option(option, value),
@@ -87,36 +94,45 @@ pub(super) fn parse(args: &[OsString]) -> Result<Result<Arguments, Command>, Fio
                     arguments
                         .flag(flag, value.as_deref())
                         .map_err(|problem| FioError {
-                            option: Some(text.clone().into_owned()),
+                            option: Some(text.to_owned()),
                             ..FioError::usage(problem)
                         })?;
                 if let Some(command) = command {
-                    return Ok(Err(command));
+                    return Ok(Parsed::Answer(command));
                 }
             }
         }
     }
-    Ok(Ok(arguments))
+    Ok(Parsed::Jobs(Box::new(arguments)))
 }
 
 /// The value in the next argument, if this one takes one.
 fn following<'a>(
     known: Known,
     rest: &mut (impl Iterator<Item = &'a OsString> + Clone),
-) -> Option<String> {
+) -> Result<Option<String>, FioError> {
     let takes = match known {
         Known::Flag(flag) => flag.value == Takes::Value,
         Known::Option(_, takes) => takes,
     };
-    let next = rest.clone().next()?.to_string_lossy().into_owned();
+    let Some(next) = rest.clone().next().filter(|_| takes) else {
+        return Ok(None);
+    };
     // Where a value may be left out, what looks like a flag is one.
     let optional = matches!(known, Known::Option(name, _)
         if options::find(name).is_some_and(|option| matches!(option.kind, Kind::OptionalText(_))));
-    if !takes || (optional && next.starts_with('-')) {
-        return None;
+    let next = utf8(next)?;
+    if optional && next.starts_with('-') {
+        return Ok(None);
     }
     rest.next();
-    Some(next)
+    Ok(Some(next.to_owned()))
+}
+
+/// A name changed to be readable would be that of another file.
+fn utf8(arg: &OsString) -> Result<&str, FioError> {
+    arg.to_str()
+        .ok_or_else(|| FioError::usage(format!("'{}' is not UTF-8", arg.to_string_lossy())))
 }
 
 /// What `--name` or `-name` is. As with fio's getopt, an unambiguous beginning
@@ -136,7 +152,7 @@ fn recognise(dashed: &str) -> Result<Known, FioError> {
     let mut meant: Vec<&str> = everything()
         .filter(|known| !name.is_empty() && known.starts_with(name))
         .collect();
-    meant.dedup_by_key(|name| options::find(name).map(|option| option.name));
+    meant.dedup_by_key(|name| options::find(name).map_or(*name, |option| option.name));
     match meant[..] {
         [one] => exact(one).ok_or_else(|| unknown(dashed, None)),
         [] => Err(unknown(dashed, options::nearest(name, everything()))),

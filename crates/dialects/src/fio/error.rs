@@ -1,14 +1,14 @@
 //! What is wrong with a job file or a command line, and where.
 
 use std::fmt;
-use std::rc::Rc;
+use std::sync::Arc;
 use thiserror::Error;
 
 /// Where an option was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The job file; `None`: the command line.
-    pub file: Option<Rc<str>>,
+    pub file: Option<Arc<str>>,
     /// Its line, from 1; 0 on the command line.
     pub line: u32,
 }

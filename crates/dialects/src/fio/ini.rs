@@ -3,7 +3,7 @@
 use super::environment::Environment;
 use super::error::{FioError, Place};
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
+use std::sync::Arc;
 
 /// An option as written.
 #[derive(Clone, Debug)]
@@ -62,6 +62,7 @@ pub(super) fn read(
     let mut current: Option<Section> = None;
     let mut skipping = false;
     for (line, place) in file.lines(&text) {
+        readable(line, &place)?;
         if let Some(header) = line.strip_prefix('[') {
             if let Some(section) = current.take() {
                 each(section)?;
@@ -94,11 +95,11 @@ pub(super) fn read(
 struct File<'a> {
     env: &'a dyn Environment,
     path: PathBuf,
-    label: Rc<str>,
+    label: Arc<str>,
     includes: usize,
 }
 
-fn label(path: &Path) -> Rc<str> {
+fn label(path: &Path) -> Arc<str> {
     match path.to_str() {
         Some("-") => "standard input".into(),
         _ => path.display().to_string().into(),
@@ -109,12 +110,12 @@ impl File<'_> {
     /// Lines that say something, without comments and blanks, and where they
     /// are.
     fn lines<'t>(&self, text: &'t str) -> impl Iterator<Item = (&'t str, Place)> + use<'t> {
-        let label = Rc::clone(&self.label);
+        let label = Arc::clone(&self.label);
         text.lines().zip(1_u32..).filter_map(move |(line, number)| {
             let line = line.split([';', '#']).next().unwrap_or("");
             let line = line.trim_matches(|c: char| c.is_whitespace() || c.is_control());
             (!line.is_empty()).then(|| {
-                let file = Some(Rc::clone(&label));
+                let file = Some(Arc::clone(&label));
                 (line, Place { file, line: number })
             })
         })
@@ -192,6 +193,7 @@ impl File<'_> {
         into: &mut Vec<Entry>,
     ) -> Result<(), FioError> {
         for (line, place) in self.lines(text) {
+            readable(line, &place)?;
             if line.starts_with('[') {
                 return Err(FioError::at(
                     place,
@@ -204,6 +206,18 @@ impl File<'_> {
     }
 }
 
+/// A name changed to be readable would be that of another file.
+fn readable(line: &str, place: &Place) -> Result<(), FioError> {
+    match line.contains(char::REPLACEMENT_CHARACTER) {
+        false => Ok(()),
+        true => Err(FioError::at(
+            place.clone(),
+            format!("'{line}' is not UTF-8"),
+        )),
+    }
+}
+
+/// The text of a file. Bytes that are not UTF-8 do no harm in comments.
 fn contents(path: &Path, env: &dyn Environment, place: &Place) -> Result<String, FioError> {
     let bytes = env.read(path).map_err(|error| {
         FioError::at(

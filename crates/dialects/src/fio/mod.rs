@@ -31,7 +31,7 @@ pub use output_options::{Eta, Formats, OutputOptions};
 
 use assay_model::load::Load;
 use build::Builder;
-use command_line::Arguments;
+use command_line::{Arguments, Parsed};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -53,7 +53,7 @@ pub enum Command {
     InflateLog(PathBuf),
     /// The jobs were to be checked only, and are right.
     ParsedOnly {
-        /// What the user should know.
+        /// What is probably not meant, and what has no effect.
         warnings: Vec<String>,
     },
 }
@@ -69,9 +69,12 @@ pub struct Invocation {
     pub global_options: Vec<(String, Option<String>)>,
     /// How and where results are written.
     pub output: OutputOptions,
-    /// What the user should know.
+    /// What is probably not meant.
     pub warnings: Vec<String>,
-    /// Warnings are errors (`--warnings-fatal`).
+    /// What has no effect.
+    pub notes: Vec<String>,
+    /// Warnings are errors (`--warnings-fatal`): further ones, since with it
+    /// there are none yet.
     pub warnings_fatal: bool,
 }
 
@@ -90,8 +93,8 @@ pub struct JobText {
 /// contradict each other, a job file cannot be read, or there is no job.
 pub fn parse(args: &[OsString], env: &dyn Environment) -> Result<Command, FioError> {
     match command_line::parse(args)? {
-        Ok(arguments) => run(arguments, env),
-        Err(command) => Ok(command),
+        Parsed::Jobs(arguments) => run(*arguments, env),
+        Parsed::Answer(command) => Ok(command),
     }
 }
 
@@ -114,9 +117,19 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
         return show::command_lines(&arguments, env).map(Command::Print);
     }
     let builder = read_all(&arguments, env)?;
+    if let Some(first) = builder
+        .warnings
+        .first()
+        .filter(|_| arguments.warnings_fatal)
+    {
+        return Err(FioError::usage(format!(
+            "a warning, with --warnings-fatal: {first}"
+        )));
+    }
     if arguments.parse_only {
-        let mut warnings = arguments.notes;
-        warnings.extend(builder.warnings);
+        let mut warnings = builder.warnings;
+        warnings.extend(arguments.notes);
+        warnings.extend(builder.notes);
         return Ok(Command::ParsedOnly { warnings });
     }
     invocation(builder, arguments, env).map(|invocation| Command::Run(Box::new(invocation)))
@@ -153,8 +166,8 @@ fn invocation(
             false => "there is no job of the names that --section asks for",
         }));
     }
-    let mut warnings = arguments.notes;
-    warnings.extend(builder.warnings);
+    let mut notes = arguments.notes;
+    notes.extend(builder.notes);
     Ok(Invocation {
         load: Load {
             streams: builder.streams,
@@ -167,7 +180,8 @@ fn invocation(
         jobs: builder.texts,
         global_options: builder.global.texts,
         output: arguments.output,
-        warnings,
+        warnings: builder.warnings,
+        notes,
         warnings_fatal: arguments.warnings_fatal,
     })
 }

@@ -95,7 +95,10 @@ impl Sequence {
     #[inline]
     pub(crate) fn next(&mut self) -> Option<Step> {
         match &mut self.kind {
-            Kind::Plain(plain) => plain.next(),
+            Kind::Plain(plain) => {
+                let ddir = plain.draw();
+                plain.next_of(ddir)
+            }
             Kind::Mixed(mixed) => {
                 let ddir = mixed.draw();
                 mixed.next_of(ddir)
@@ -108,7 +111,7 @@ impl Sequence {
     /// [`next_of`](Self::next_of).
     pub(crate) fn draw(&mut self) -> Ddir {
         match &mut self.kind {
-            Kind::Plain(plain) => plain.ddir(),
+            Kind::Plain(plain) => plain.draw(),
             Kind::Mixed(mixed) => mixed.draw(),
         }
     }
@@ -117,7 +120,7 @@ impl Sequence {
     /// the one that was drawn.
     pub(crate) fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
         match &mut self.kind {
-            Kind::Plain(plain) => plain.next(),
+            Kind::Plain(plain) => plain.next_of(ddir),
             Kind::Mixed(mixed) => mixed.next_of(ddir),
         }
     }
@@ -125,7 +128,7 @@ impl Sequence {
     /// Reads and writes are mixed: a direction that was drawn may be changed.
     pub(crate) const fn is_mixed(&self) -> bool {
         match &self.kind {
-            Kind::Plain(_) => false,
+            Kind::Plain(plain) => plain.is_mixed(),
             Kind::Mixed(mixed) => mixed.is_mixed(),
         }
     }

@@ -1,9 +1,10 @@
 //! Pattern, sizes and offsets.
 
-use super::define::{
-    OptionDef, Reader, bytes, choice, count, each_bytes, extent, flag, no_effect, not_one_of,
-    refused, switch, text,
+use super::define::OptionDef;
+use super::make::{
+    bytes, choice, count, each_bytes, extent, flag, no_effect, refused, switch, text,
 };
+use super::reader::{Reader, not_one_of};
 use crate::fio::job::{Each, Job};
 use crate::fio::value::number;
 use assay_model::load::PerDirection;

@@ -1,6 +1,7 @@
 //! Buffers.
 
-use super::define::{OptionDef, bytes, choice, count, flag, no_effect, refused, switch, text};
+use super::define::OptionDef;
+use super::make::{bytes, choice, count, flag, no_effect, refused, switch, text};
 use crate::fio::value::pattern::pattern;
 use assay_model::load::content::DedupeMode;
 
@@ -100,7 +101,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
             "cudamalloc" => {
                 Err("'cudamalloc' is not supported: it needs a GPU's library".to_owned())
             }
-            other => Err(super::define::not_one_of(
+            other => Err(super::reader::not_one_of(
                 other,
                 ["malloc", "shm", "mmap", "mmapshared"].into_iter(),
             )),

@@ -1,12 +1,9 @@
 //! What a line of the table consists of.
 
-use crate::fio::environment::Environment;
+use super::reader::Reader;
 use crate::fio::job::{Each, Job};
-use crate::fio::value::number;
 pub(in crate::fio) use crate::fio::value::time::TimeUnit;
-use crate::fio::value::time::duration;
 use assay_model::load::Extent;
-use assay_model::load::pace::Range;
 use assay_model::units::Nanos;
 
 /// An option of fio.
@@ -95,116 +92,13 @@ pub(in crate::fio) enum Set {
     OptionalText(fn(&mut Job, Option<&str>)),
 }
 
-/// Reads values under the rules that are in force for a job.
-pub(in crate::fio) struct Reader<'a> {
-    /// `kb_base=1000`.
-    pub(in crate::fio) base_1000: bool,
-    /// The machine.
-    pub(in crate::fio) env: &'a dyn Environment,
-    /// What surprised while reading.
-    pub(in crate::fio) notes: Vec<String>,
-}
-
-impl Reader<'_> {
-    /// A whole number, with or without a suffix.
-    ///
-    /// A closing parenthesis that nothing opened is left out: fio's own test
-    /// programs write some.
-    pub(in crate::fio) fn signed(&mut self, text: &str) -> Result<i64, String> {
-        let text = match text.strip_suffix(')') {
-            Some(number) if !number.contains('(') => {
-                self.notes.push(format!("the ')' of '{text}' is left out"));
-                number
-            }
-            _ => text,
-        };
-        let amount = number::amount(text, self.base_1000)?;
-        if amount.percent {
-            return Err(format!("'{text}': percent is not understood here"));
-        }
-        self.note(text, amount.surprising, amount.value);
-        i64::try_from(amount.value).map_err(|_| format!("'{text}' is too large"))
-    }
-
-    /// A whole number that is not negative.
-    pub(in crate::fio) fn count(&mut self, text: &str) -> Result<u64, String> {
-        u64::try_from(self.signed(text)?).map_err(|_| format!("'{text}' may not be negative"))
-    }
-
-    /// Bytes or percent.
-    pub(in crate::fio) fn extent(&mut self, text: &str) -> Result<Extent, String> {
-        let amount = number::amount(text, self.base_1000)?;
-        if !amount.percent {
-            return self.count(text).map(Extent::Bytes);
-        }
-        match u8::try_from(amount.value) {
-            Ok(percent) if percent <= 100 => Ok(Extent::Percent(f64::from(percent))),
-            _ => Err(format!("'{text}' is not within 0% and 100%")),
-        }
-    }
-
-    /// `4k` or `4k-8k`; `4k:8k` too.
-    pub(in crate::fio) fn range(&mut self, text: &str) -> Result<Range, String> {
-        let (low, high) = text.split_once(['-', ':', ',']).unwrap_or((text, text));
-        let (low, high) = (self.count(low)?, self.count(high)?);
-        Ok(Range {
-            min: low.min(high),
-            max: low.max(high),
-        })
-    }
-
-    /// `4k`, `4k,8k` or `4k,8k,16k`: reads, writes, trims. What is empty is not
-    /// said; a single value holds for all, two leave trims the writes'.
-    pub(in crate::fio) fn each<T: Copy>(
-        &mut self,
-        text: &str,
-        read: impl Fn(&mut Self, &str) -> Result<T, String>,
-    ) -> Result<Each<T>, String> {
-        let parts: Vec<&str> = text.split(',').collect();
-        if parts.len() > 3 || parts.iter().all(|part| part.trim().is_empty()) {
-            return Err(format!(
-                "'{text}': write one to three values, for reads, writes and trims"
-            ));
-        }
-        let mut values = [None; 3];
-        for (value, part) in values.iter_mut().zip(&parts) {
-            if !part.trim().is_empty() {
-                *value = Some(read(self, part)?);
-            }
-        }
-        match parts.len() {
-            1 => values = [values[0]; 3],
-            2 => values[2] = values[1],
-            _ => {}
-        }
-        Ok(values)
-    }
-
-    /// A number with a fraction.
-    pub(in crate::fio) fn float(&mut self, text: &str) -> Result<f64, String> {
-        text.trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|value| value.is_finite())
-            .ok_or_else(|| format!("'{text}' is not a number"))
-    }
-
-    fn note(&mut self, text: &str, surprising: bool, value: i128) {
-        if surprising {
-            self.notes.push(format!(
-                "'{text}' is {value} by fio's rule: with kb_base=1024, KiB, MiB … are powers of 1000 and k, m … are powers of 1024"
-            ));
-        }
-    }
-}
-
 impl OptionDef {
     /// Its name and aliases.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    const fn new(
+    pub(super) const fn new(
         name: &'static str,
         kind: Kind,
         default: &'static str,
@@ -235,258 +129,15 @@ impl OptionDef {
         self
     }
 
+    /// It may be given without a value.
+    pub(super) const fn switch(mut self) -> Self {
+        self.kind = Kind::Switch;
+        self
+    }
+
     /// It works, but not quite as in fio.
     pub(super) const fn differs(mut self, how: &'static str) -> Self {
         self.support = Support::Differs(how);
         self
-    }
-}
-
-/// Takes 0 or 1.
-pub(super) const fn flag(
-    name: &'static str,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, bool),
-) -> OptionDef {
-    OptionDef::new(name, Kind::Flag, default, help, Set::Flag(set))
-}
-
-/// Takes nothing, 0 or 1.
-pub(super) const fn switch(
-    name: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, bool),
-) -> OptionDef {
-    OptionDef::new(name, Kind::Switch, "0", help, Set::Flag(set))
-}
-
-/// Takes a number within `range`.
-pub(super) const fn count(
-    name: &'static str,
-    range: (u64, u64),
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, u64),
-) -> OptionDef {
-    #[expect(
-        clippy::cast_possible_wrap,
-        reason = "least values are small constants"
-    )]
-    let kind = Kind::Number(range.0 as i64, range.1);
-    OptionDef::new(name, kind, default, help, Set::Count(set))
-}
-
-/// Takes a number within `range` that may be negative.
-pub(super) const fn signed(
-    name: &'static str,
-    range: (i64, u64),
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, i64),
-) -> OptionDef {
-    OptionDef::new(
-        name,
-        Kind::Number(range.0, range.1),
-        default,
-        help,
-        Set::Signed(set),
-    )
-}
-
-/// Takes bytes.
-pub(super) const fn bytes(
-    name: &'static str,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, u64),
-) -> OptionDef {
-    OptionDef::new(name, Kind::Bytes, default, help, Set::Bytes(set))
-}
-
-/// Takes bytes for reads, writes and trims.
-pub(super) const fn each_bytes(
-    name: &'static str,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, Each<u64>),
-) -> OptionDef {
-    OptionDef::new(name, Kind::EachBytes, default, help, Set::EachBytes(set))
-}
-
-/// Takes bytes or percent.
-pub(super) const fn extent(
-    name: &'static str,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, Extent),
-) -> OptionDef {
-    OptionDef::new(name, Kind::Extent, default, help, Set::Extent(set))
-}
-
-/// Takes a time.
-pub(super) const fn time(
-    name: &'static str,
-    unit: TimeUnit,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, Nanos),
-) -> OptionDef {
-    OptionDef::new(name, Kind::Time(unit), default, help, Set::Time(set))
-}
-
-/// Takes one of several words.
-pub(super) const fn choice(
-    name: &'static str,
-    choices: &'static [(&'static str, &'static str)],
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, &str),
-) -> OptionDef {
-    OptionDef::new(name, Kind::Choice(choices), default, help, Set::Choice(set))
-}
-
-/// Takes text in a `form` of its own.
-pub(super) const fn text(
-    name: &'static str,
-    form: &'static str,
-    default: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, &mut Reader<'_>, &str) -> Result<(), String>,
-) -> OptionDef {
-    OptionDef::new(name, Kind::Text(form), default, help, Set::Text(set))
-}
-
-/// Takes text or nothing.
-pub(super) const fn optional_text(
-    name: &'static str,
-    form: &'static str,
-    help: &'static str,
-    set: fn(&mut Job, Option<&str>),
-) -> OptionDef {
-    OptionDef::new(
-        name,
-        Kind::OptionalText(form),
-        "",
-        help,
-        Set::OptionalText(set),
-    )
-}
-
-/// Is accepted and does nothing.
-pub(super) const fn no_effect(
-    name: &'static str,
-    form: &'static str,
-    help: &'static str,
-    why: &'static str,
-) -> OptionDef {
-    let option = OptionDef::new(name, Kind::OptionalText(form), "", help, Set::Nothing);
-    OptionDef {
-        support: Support::NoEffect(why),
-        ..option
-    }
-}
-
-/// Is an error, unless it asks for its `default`, which is nothing.
-pub(super) const fn refused(
-    name: &'static str,
-    form: &'static str,
-    default: &'static str,
-    help: &'static str,
-    why: &'static str,
-) -> OptionDef {
-    let option = OptionDef::new(name, Kind::OptionalText(form), default, help, Set::Nothing);
-    OptionDef {
-        support: Support::Refused(why),
-        ..option
-    }
-}
-
-impl Reader<'_> {
-    /// Gives the option's value to what it sets.
-    pub(in crate::fio) fn apply(
-        &mut self,
-        option: &OptionDef,
-        value: Option<&str>,
-        job: &mut Job,
-    ) -> Result<(), String> {
-        let value = value.map(str::trim);
-        match option.set {
-            Set::Nothing => {}
-            Set::Flag(set) => set(job, self.boolean(option.kind, value)?),
-            Set::OptionalText(set) => set(job, value.filter(|value| !value.is_empty())),
-            Set::Count(set) => {
-                let number = self.within(option.kind, needed(value)?)?;
-                set(
-                    job,
-                    u64::try_from(number).map_err(|_| "may not be negative")?,
-                );
-            }
-            Set::Signed(set) => {
-                let number = self.within(option.kind, needed(value)?)?;
-                set(job, i64::try_from(number).map_err(|_| "is too large")?);
-            }
-            Set::Bytes(set) => set(job, self.count(needed(value)?)?),
-            Set::EachBytes(set) => set(job, self.each(needed(value)?, Reader::count)?),
-            Set::Extent(set) => set(job, self.extent(needed(value)?)?),
-            Set::Time(set) => set(job, time_of(option.kind, needed(value)?)?),
-            Set::Choice(set) => {
-                let value = needed(value)?;
-                let Kind::Choice(choices) = option.kind else {
-                    return Err("has no choices".to_owned());
-                };
-                if !choices.iter().any(|(name, _)| *name == value) {
-                    return Err(not_one_of(value, choices.iter().map(|(name, _)| *name)));
-                }
-                set(job, value);
-            }
-            Set::Text(set) => {
-                let value = needed(value)?;
-                set(job, self, value)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn boolean(&mut self, kind: Kind, value: Option<&str>) -> Result<bool, String> {
-        match value {
-            None if kind == Kind::Switch => Ok(true),
-            Some("1") => Ok(true),
-            Some("0") => Ok(false),
-            Some(text) if kind == Kind::Switch && text.parse::<u32>().is_ok() => Ok(true),
-            _ => Err("write 0 or 1".to_owned()),
-        }
-    }
-
-    fn within(&mut self, kind: Kind, text: &str) -> Result<i128, String> {
-        let number = i128::from(self.signed(text)?);
-        match kind {
-            Kind::Number(min, max) if number < i128::from(min) || number > i128::from(max) => {
-                Err(format!("'{text}' is not within {min} and {max}"))
-            }
-            _ => Ok(number),
-        }
-    }
-}
-
-/// That `value` is none of `names`.
-pub(in crate::fio) fn not_one_of<'a>(
-    value: &str,
-    names: impl Iterator<Item = &'a str> + Clone,
-) -> String {
-    let all: Vec<&str> = names.collect();
-    format!("'{value}' is not known; use one of {}", all.join(", "))
-}
-
-fn needed(value: Option<&str>) -> Result<&str, String> {
-    value
-        .filter(|value| !value.is_empty())
-        .ok_or_else(|| "needs a value".to_owned())
-}
-
-fn time_of(kind: Kind, text: &str) -> Result<Nanos, String> {
-    match kind {
-        Kind::Time(unit) => duration(text, unit),
-        _ => Err("is no time".to_owned()),
     }
 }

@@ -1,6 +1,7 @@
 //! Engines and their options.
 
-use super::define::{OptionDef, flag, no_effect, refused, switch};
+use super::define::OptionDef;
+use super::make::{flag, no_effect, refused, switch};
 use assay_model::job::EngineKind;
 
 /// An engine of fio.
@@ -239,6 +240,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Take completions without a system call",
         "completions are taken by io_getevents",
     )
+    .switch()
     .of(&["libaio"]),
     refused(
         "stat_type",
@@ -306,6 +308,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Wait for connections",
         NOT_THERE,
     )
+    .switch()
     .of(NET),
     refused(
         "pingpong",
@@ -314,6 +317,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Answer each packet",
         NOT_THERE,
     )
+    .switch()
     .of(NET),
     refused(
         "interface",

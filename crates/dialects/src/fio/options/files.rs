@@ -1,6 +1,8 @@
 //! Files.
 
-use super::define::{OptionDef, Reader, choice, count, flag, no_effect, refused, text};
+use super::define::OptionDef;
+use super::make::{choice, count, flag, no_effect, refused, text};
+use super::reader::Reader;
 use crate::fio::job::Job;
 use crate::fio::names::split_list;
 use assay_model::load::files::{Advice, Fallocate, FileLock, FileService};
@@ -168,7 +170,7 @@ fn file_service(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Result<(
                 "pareto",
                 "normal",
             ];
-            return Err(super::define::not_one_of(kind, known.into_iter()));
+            return Err(super::reader::not_one_of(kind, known.into_iter()));
         }
     };
     job.stream.files.service = service;

@@ -1,10 +1,9 @@
 //! How much and how long; engine, depth, caches and flushes.
 
-use super::define::{
-    OptionDef, Reader, TimeUnit, choice, count, extent, flag, no_effect, refused, switch, text,
-    time,
-};
+use super::define::{OptionDef, TimeUnit};
 use super::engines::engine;
+use super::make::{choice, count, extent, flag, no_effect, refused, switch, text, time};
+use super::reader::Reader;
 use crate::fio::job::Job;
 use assay_model::job::OpenSync;
 use assay_model::load::{Extent, SyncFileRange};
@@ -33,8 +32,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         |job, time| {
             job.stream.length.ramp_time = time;
         },
-    )
-    .differs("io_size and number_ios count from the end of the ramp"),
+    ),
     count(
         "loops",
         (0, u64::MAX),
@@ -92,8 +90,12 @@ pub(super) static OPTIONS: &[OptionDef] = &[
 ];
 
 pub(super) static ENGINE: &[OptionDef] = &[
-    text("ioengine", "name of an engine", "psync", "How I/O is handed to the kernel", |job, _, name| {
-        match engine(name).map(|engine| engine.kind) {
+    text(
+        "ioengine",
+        "name of an engine",
+        "psync",
+        "How I/O is handed to the kernel",
+        |job, _, name| match engine(name).map(|engine| engine.kind) {
             Some(Ok(kind)) => {
                 job.stream.engine.kind = kind;
                 kind.name().clone_into(&mut job.engine);
@@ -101,29 +103,64 @@ pub(super) static ENGINE: &[OptionDef] = &[
             }
             Some(Err(why)) => Err(format!("fio's engine '{name}' is not supported: {why}")),
             None => Err(super::engines::unknown(name)),
-        }
-    }),
-    count("iodepth", (1, 1 << 16), "1", "I/Os kept in flight", |job, n| {
-        job.stream.engine.iodepth = small(n);
-    })
+        },
+    ),
+    count(
+        "iodepth",
+        (1, 1 << 16),
+        "1",
+        "I/Os kept in flight",
+        |job, n| {
+            job.stream.engine.iodepth = small(n);
+        },
+    )
     .differs("above 1 with a synchronous engine is warned about"),
-    count("iodepth_batch", (0, 1 << 16), "1", "I/Os handed over together; 0: iodepth", |job, n| {
-        job.stream.engine.batch = small(n);
-    })
+    count(
+        "iodepth_batch",
+        (0, 1 << 16),
+        "1",
+        "I/Os handed over together; 0: iodepth",
+        |job, n| {
+            job.stream.engine.batch = small(n);
+        },
+    )
     .alias(&["iodepth_batch_submit"]),
-    count("iodepth_batch_complete_min", (0, 1 << 16), "1", "Completions to wait for; 0: only look", |job, n| {
-        job.stream.engine.batch_complete_min = small(n);
-    })
+    count(
+        "iodepth_batch_complete_min",
+        (0, 1 << 16),
+        "1",
+        "Completions to wait for; 0: only look",
+        |job, n| {
+            job.stream.engine.batch_complete_min = small(n);
+        },
+    )
     .alias(&["iodepth_batch_complete"]),
-    count("iodepth_batch_complete_max", (0, 1 << 16), "", "Most completions to take at once", |job, n| {
-        job.stream.engine.batch_complete_max = Some(small(n));
-    }),
-    count("iodepth_low", (0, 1 << 16), "", "When full, drain to this depth; 0: iodepth", |job, n| {
-        job.stream.engine.iodepth_low = small(n);
-    }),
-    flag("serialize_overlap", "0", "I/Os that overlap are not in flight together", |job, on| {
-        job.stream.engine.serialize_overlap = on;
-    }),
+    count(
+        "iodepth_batch_complete_max",
+        (0, 1 << 16),
+        "",
+        "Most completions to take at once",
+        |job, n| {
+            job.stream.engine.batch_complete_max = Some(small(n));
+        },
+    ),
+    count(
+        "iodepth_low",
+        (0, 1 << 16),
+        "",
+        "When full, drain to this depth; 0: iodepth",
+        |job, n| {
+            job.stream.engine.iodepth_low = small(n);
+        },
+    ),
+    flag(
+        "serialize_overlap",
+        "0",
+        "I/Os that overlap are not in flight together",
+        |job, on| {
+            job.stream.engine.serialize_overlap = on;
+        },
+    ),
     choice(
         "io_submit_mode",
         &[
@@ -134,9 +171,19 @@ pub(super) static ENGINE: &[OptionDef] = &[
         "Who submits I/O",
         |job, how| job.stream.engine.offload = how == "offload",
     ),
-    flag("direct", "0", "Use O_DIRECT", |job, on| job.stream.durability.direct = on),
-    flag("buffered", "1", "Do not use O_DIRECT", |job, on| job.stream.durability.direct = !on),
-    refused("atomic", "0 or 1", "0", "Use atomic writes", "kernels never had the flag that fio 3 sets"),
+    flag("direct", "0", "Use O_DIRECT", |job, on| {
+        job.stream.durability.direct = on
+    }),
+    flag("buffered", "1", "Do not use O_DIRECT", |job, on| {
+        job.stream.durability.direct = !on
+    }),
+    refused(
+        "atomic",
+        "0 or 1",
+        "0",
+        "Use atomic writes",
+        "kernels never had the flag that fio 3 sets",
+    ),
     choice(
         "sync",
         &[
@@ -156,24 +203,57 @@ pub(super) static ENGINE: &[OptionDef] = &[
             };
         },
     ),
-    count("fsync", (0, u32::MAX as u64), "0", "fsync after that many writes", |job, n| {
-        job.stream.durability.fsync = small(n);
-    }),
-    count("fdatasync", (0, u32::MAX as u64), "0", "fdatasync after that many writes", |job, n| {
-        job.stream.durability.fdatasync = small(n);
-    }),
-    text("sync_file_range", "wait_before, write, wait_after, with , between, and :number", "", "sync_file_range(2) after that many writes", sync_file_range),
+    count(
+        "fsync",
+        (0, u32::MAX as u64),
+        "0",
+        "fsync after that many writes",
+        |job, n| {
+            job.stream.durability.fsync = small(n);
+        },
+    ),
+    count(
+        "fdatasync",
+        (0, u32::MAX as u64),
+        "0",
+        "fdatasync after that many writes",
+        |job, n| {
+            job.stream.durability.fdatasync = small(n);
+        },
+    ),
+    text(
+        "sync_file_range",
+        "wait_before, write, wait_after, with , between, and :number",
+        "",
+        "sync_file_range(2) after that many writes",
+        sync_file_range,
+    ),
     flag("end_fsync", "0", "fsync after the last write", |job, on| {
         job.stream.durability.end_fsync = on;
     }),
-    flag("fsync_on_close", "0", "fsync before each close", |job, on| {
-        job.stream.durability.fsync_on_close = on;
-    }),
-    refused("write_barrier", "number", "0", "Make each so manieth write a barrier", "kernels have no barriers any more; use fsync or fdatasync"),
-    flag("invalidate", "1", "Drop the files' pages from the cache first", |job, on| {
-        job.stream.files.invalidate = on;
-    })
-    .differs("a cache that could not be emptied shows in the evidence, and the time it takes does not count"),
+    flag(
+        "fsync_on_close",
+        "0",
+        "fsync before each close",
+        |job, on| {
+            job.stream.durability.fsync_on_close = on;
+        },
+    ),
+    refused(
+        "write_barrier",
+        "number",
+        "0",
+        "Make each so manieth write a barrier",
+        "kernels have no barriers any more; use fsync or fdatasync",
+    ),
+    flag(
+        "invalidate",
+        "1",
+        "Drop the files' pages from the cache first",
+        |job, on| {
+            job.stream.files.invalidate = on;
+        },
+    ),
 ];
 
 /// A number that its range keeps within 32 bits.
@@ -196,7 +276,7 @@ fn sync_file_range(job: &mut Job, reader: &mut Reader<'_>, value: &str) -> Resul
             "wait_after" => range.wait_after = true,
             other => {
                 let known = ["wait_before", "write", "wait_after"];
-                return Err(super::define::not_one_of(other, known.into_iter()));
+                return Err(super::reader::not_one_of(other, known.into_iter()));
             }
         }
     }

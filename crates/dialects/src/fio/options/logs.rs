@@ -1,8 +1,7 @@
 //! Logs.
 
-use super::define::{
-    OptionDef, TimeUnit, count, flag, no_effect, optional_text, signed, text, time,
-};
+use super::define::{OptionDef, TimeUnit};
+use super::make::{count, flag, no_effect, optional_text, signed, text, time};
 
 pub(super) static OPTIONS: &[OptionDef] = &[
     optional_text(
@@ -48,8 +47,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         |job, time| {
             job.stream.logs.average = time;
         },
-    )
-    .differs("intervals without any I/O are logged too, as zero"),
+    ),
     flag(
         "log_max_value",
         "0",

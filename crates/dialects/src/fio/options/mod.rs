@@ -11,19 +11,22 @@ mod engines;
 mod files;
 mod length;
 mod logs;
+mod make;
 mod newer;
 mod other;
 mod pace;
+mod reader;
 mod schedule;
 mod stats;
 mod trace;
 mod verify;
 
+pub(super) use define::Kind;
 #[cfg(test)]
 pub(super) use define::Set;
-pub(super) use define::{Kind, Reader};
 pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
+pub(super) use reader::Reader;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -1,6 +1,7 @@
 //! Options that came with versions of fio after 3.33.
 
-use super::define::{OptionDef, choice, refused};
+use super::define::OptionDef;
+use super::make::{choice, refused};
 
 const NEWER: &str = "it came after fio 3.33";
 

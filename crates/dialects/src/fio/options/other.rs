@@ -1,6 +1,8 @@
 //! Processes, processors and zoned devices.
 
-use super::define::{OptionDef, Reader, bytes, choice, count, not_one_of, refused, signed, text};
+use super::define::OptionDef;
+use super::make::{bytes, choice, count, refused, signed, text};
+use super::reader::{Reader, not_one_of};
 use std::collections::BTreeSet;
 
 const ZONED: &str = "zoned devices are not supported";

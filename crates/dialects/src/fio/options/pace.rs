@@ -1,8 +1,8 @@
 //! Pace.
 
-use super::define::{
-    OptionDef, Reader, TimeUnit, choice, count, each_bytes, flag, no_effect, signed, text, time,
-};
+use super::define::{OptionDef, TimeUnit};
+use super::make::{choice, count, each_bytes, flag, no_effect, signed, text, time};
+use super::reader::Reader;
 use crate::fio::job::Each;
 use crate::fio::value::time::duration;
 use assay_model::load::PerDirection;

@@ -1,6 +1,7 @@
 //! Jobs and their order.
 
-use super::define::{OptionDef, TimeUnit, choice, count, no_effect, refused, switch, text};
+use super::define::{OptionDef, TimeUnit};
+use super::make::{choice, count, no_effect, refused, switch, text};
 use crate::fio::value::time::duration;
 use assay_model::load::pace::Range;
 use assay_model::load::schedule::ExitWhat;

@@ -1,8 +1,8 @@
 //! Statistics and errors.
 
-use super::define::{
-    OptionDef, Reader, TimeUnit, choice, count, flag, not_one_of, refused, text, time,
-};
+use super::define::{OptionDef, TimeUnit};
+use super::make::{choice, count, flag, refused, text, time};
+use super::reader::{Reader, not_one_of};
 use crate::fio::job::Job;
 use assay_model::load::stats::{SteadyCriterion, Unified};
 

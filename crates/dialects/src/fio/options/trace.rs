@@ -1,6 +1,8 @@
 //! Recording and replaying.
 
-use super::define::{OptionDef, count, flag, not_one_of, refused, text};
+use super::define::OptionDef;
+use super::make::{count, flag, refused, text};
+use super::reader::not_one_of;
 use std::path::PathBuf;
 
 pub(super) static OPTIONS: &[OptionDef] = &[

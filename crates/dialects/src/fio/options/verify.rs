@@ -1,7 +1,9 @@
 //! Verification and trims.
 
-use super::define::{OptionDef, count, flag, no_effect, not_one_of, switch, text};
+use super::define::OptionDef;
+use super::make::{count, flag, no_effect, switch, text};
 use super::other::processors;
+use super::reader::not_one_of;
 use crate::fio::value::pattern::pattern;
 use assay_model::load::verify::VerifyKind;
 

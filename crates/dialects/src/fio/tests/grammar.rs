@@ -1,13 +1,12 @@
-//! The grammar of job files and command lines.
+//! The grammar of job files.
 
 use super::TestEnvironment;
 use crate::fio::{Command, FioError, Invocation, parse};
-use assay_model::job::EngineKind;
 use assay_model::load::Extent;
 use assay_model::units::Nanos;
 use std::ffi::OsString;
 
-fn command(line: &str, env: &TestEnvironment) -> Result<Command, FioError> {
+pub(super) fn command(line: &str, env: &TestEnvironment) -> Result<Command, FioError> {
     let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
     parse(&args, env)
 }
@@ -53,21 +52,6 @@ fn the_board_tests_file_means_what_it_says() {
     assert_eq!(read.files.file_size.map(|size| size.max), Some(1 << 30));
     assert_eq!(read.files.paths, [std::path::Path::new("/dev/mmcblk0")]);
     assert!(read.files.named);
-}
-
-#[test]
-fn single_dashes_are_understood() {
-    let invocation = run(
-        "-filename=DEV -direct=1 -numjobs=1 -thread -group_reporting -ioengine=psync -iodepth=1 -size=1G -name=mytest -bs=8k -rw=randread",
-        &TestEnvironment::default(),
-    );
-    let stream = &invocation.load.streams[0];
-    assert_eq!(stream.name, "mytest");
-    assert!(stream.blocks.rw.read && stream.blocks.rw.random);
-    assert!(stream.durability.direct && stream.stats.group_reporting);
-    assert_eq!(stream.region.size, Some(Extent::Bytes(1 << 30)));
-    assert_eq!(stream.blocks.sizes.read.min, 8192);
-    assert_eq!(stream.engine.kind, EngineKind::Psync);
 }
 
 #[test]
@@ -316,125 +300,6 @@ fn files_are_included_where_they_are_named() {
 }
 
 #[test]
-fn jobs_of_the_command_line_and_of_files_come_one_after_another() {
-    let env = TestEnvironment::default()
-        .with_file("x.fio", "[x]\n[y]\n")
-        .with_file("z.fio", "[z]\n");
-    let invocation = run(
-        "--bs=8k --name=first --rw randwrite --name second --output-format=normal,json+ x.fio z.fio --eta=never",
-        &env,
-    );
-    let seen: Vec<_> = invocation
-        .load
-        .streams
-        .iter()
-        .map(|s| (s.name.as_str(), s.blocks.sizes.read.min, s.wave))
-        .collect();
-    assert_eq!(
-        seen,
-        [
-            ("first", 8192, 0),
-            ("second", 8192, 0),
-            ("x", 8192, 0),
-            ("y", 8192, 0),
-            ("z", 4096, 1)
-        ]
-    );
-    assert!(
-        invocation.load.streams[0].blocks.rw.write && !invocation.load.streams[1].blocks.rw.write
-    );
-    let formats = invocation.output.formats;
-    assert!(formats.normal && formats.json && formats.json_plus && !formats.terse);
-    let first = &invocation.jobs[0].options;
-    assert_eq!(first[0], ("name".to_owned(), Some("first".to_owned())));
-    assert_eq!(first[1], ("rw".to_owned(), Some("randwrite".to_owned())));
-}
-
-#[test]
-fn sections_are_chosen() {
-    let env = TestEnvironment::default()
-        .with_file("x.fio", "[global]\nbs=8k\n[x]\n[nonsense]\nqqq=1\n[y]\n");
-    let load = run("--section=x --section y x.fio", &env).load;
-    assert_eq!(load.streams.len(), 2);
-    assert_eq!(load.streams[1].blocks.sizes.read.min, 8192);
-    let load = run("--section=b --name=a --bs=16k --name=b --rw=write", &env).load;
-    assert_eq!(load.streams.len(), 1);
-    assert_eq!(load.streams[0].blocks.sizes.read.min, 4096);
-}
-
-#[test]
-fn unambiguous_beginnings_are_enough() {
-    let env = TestEnvironment::default();
-    assert!(
-        run("--name=a --rwmixr=40 --time_b --runt=5", &env)
-            .load
-            .streams[0]
-            .length
-            .time_based
-    );
-    let error = command("--name=a --verify_b=4", &env)
-        .expect_err("two are meant")
-        .to_string();
-    assert_eq!(
-        error,
-        "command line: '--verify_b' may be one of --verify_backlog, --verify_backlog_batch"
-    );
-}
-
-#[test]
-fn some_flags_are_answered_at_once() {
-    let env = TestEnvironment::default().with_file(
-        "job.fio",
-        "[global]\nbs=8k\n[a]\ntime_based\ndescription=a b\n",
-    );
-    let text = |line: &str| match command(line, &env) {
-        Ok(Command::Print(text)) => text,
-        other => panic!("{line}: {other:?}"),
-    };
-    assert_eq!(text("--version"), format!("{}\n", crate::fio::VERSION));
-    assert_eq!(text("-v"), text("--version"));
-    assert!(text("--cmdhelp=rw").contains("readwrite"));
-    assert!(text("--cmdhelp").lines().count() > 200);
-    assert!(text("--enghelp").contains("\tio_uring\n"));
-    assert!(text("--enghelp=libaio").contains("nowait"));
-    assert!(text("--enghelp=pvsync2,hipri").contains("engines"));
-    assert!(text("--help").contains("--output-format"));
-    assert_eq!(
-        text("--showcmd job.fio"),
-        "fio --bs=8k --name=a --time_based --description='a b'\n"
-    );
-    assert!(matches!(
-        command("--parse-only job.fio", &env),
-        Ok(Command::ParsedOnly { .. })
-    ));
-    for line in [
-        "--server",
-        "--client=x",
-        "--crctest",
-        "--trigger=x",
-        "--profile=act",
-    ] {
-        let error = command(line, &env).expect_err(line).to_string();
-        assert!(error.contains("not supported"), "{error}");
-    }
-}
-
-#[test]
-fn what_has_no_effect_is_noted_once() {
-    let invocation = run(
-        "--alloc-size=64 --iomem_align=4k --name=a --name=b --iomem_align=8k",
-        &TestEnvironment::default(),
-    );
-    assert_eq!(
-        invocation.warnings,
-        [
-            "--alloc-size has no effect: assay has no such pool",
-            "command line: iomem_align has no effect: buffers always begin at a page"
-        ]
-    );
-}
-
-#[test]
 fn options_that_depend_on_each_other_are_settled() {
     let invocation = file(
         "[a]\niodepth=16\n[b]\nioengine=libaio\niodepth=16\niodepth_batch=0\n[c]\nverify=crc32c\nrw=write\nbsrange=4k-12k\n[d]\nverify_pattern=0xab\n[e]\nrandseed=5\n[f]\nzonesize=1m\n",
@@ -468,31 +333,16 @@ fn options_that_depend_on_each_other_are_settled() {
 }
 
 #[test]
-fn readonly_refuses_writers() {
-    let env = TestEnvironment::default();
-    let error = command("--readonly --name=a --rw=randrw", &env).expect_err("a writer");
-    assert_eq!(
-        error.to_string(),
-        "command line: [a] it writes or trims, which --readonly forbids"
-    );
-    assert!(run("--readonly --name=a --rw=read", &env).load.readonly);
+fn only_comments_may_be_unreadable() {
+    let with = |bytes: &[u8]| TestEnvironment::default().with_file("job.fio", bytes);
+    run("job.fio", &with(b"[a] ; f\xfcr\nrw=read\n"));
+    let error = command("job.fio", &with(b"[a]\nfilename=f\xfcr\n")).expect_err("a name");
+    assert!(error.to_string().ends_with("is not UTF-8"), "{error}");
 }
 
+/// Errors travel between threads, as those of other crates do.
 #[test]
-fn a_hundred_thousand_sections_are_read() {
-    let text: String = (0..100_000)
-        .map(|n| format!("[j{n}]\nbs=4k\nrw=randread\n"))
-        .collect();
-    let env = TestEnvironment::default().with_file("job.fio", text);
-    let invocation = run("--max-jobs=100000 job.fio", &env);
-    assert_eq!(invocation.load.streams.len(), 100_000);
-}
-
-/// As fio's `t/strided.py` writes it.
-#[test]
-fn a_parenthesis_too_many_is_left_out() {
-    let invocation = run("--name=a --filesize=1048576)", &TestEnvironment::default());
-    let size = invocation.load.streams[0].files.file_size;
-    assert_eq!(size.map(|size| size.min), Some(1 << 20));
-    assert!(!invocation.warnings.is_empty());
+fn errors_are_send_and_sync() {
+    fn check<T: std::error::Error + Send + Sync + 'static>() {}
+    check::<FioError>();
 }

@@ -1,5 +1,6 @@
 //! Whole job files and command lines.
 
+mod command_line;
 mod compat;
 mod environment;
 mod examples;

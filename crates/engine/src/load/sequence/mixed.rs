@@ -76,7 +76,7 @@ impl Mixed {
     }
 
     pub(super) const fn is_mixed(&self) -> bool {
-        matches!(self.rules.directions, Directions::Mixed(_))
+        self.rules.directions.is_mixed()
     }
 
     /// The next block of direction `ddir`, unless a pair is to be completed.

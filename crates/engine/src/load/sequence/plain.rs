@@ -1,5 +1,6 @@
-//! The plain cases: blocks of one size, one direction, one file. They are what
-//! is measured most, and have no more steps than they need.
+//! The plain cases: blocks of one size in one file, in one direction or (where
+//! their order is random) in a mix of two. They are what is measured most, and
+//! have no more steps than they need.
 
 use super::rules::{Directions, OrderKind, Rules};
 use super::{Span, Step};
@@ -8,10 +9,10 @@ use assay_model::load::Ddir;
 use assay_model::load::blocks::Distribution;
 use assay_model::rng::SplitMix64;
 
-/// Blocks of one size, direction and file.
+/// Blocks of one size and file.
 #[derive(Clone, Debug)]
 pub(super) struct Plain {
-    ddir: Ddir,
+    directions: Directions,
     length: u32,
     first: u64,
     /// Blocks of a pass, and how many are left of this one.
@@ -37,29 +38,31 @@ enum Order {
 impl Plain {
     /// `None`: the case is not that plain.
     pub(super) fn new(rules: &Rules, spans: &[Span], seed: u64) -> Option<Self> {
-        let (&[span], Directions::Only(ddir)) = (spans, rules.directions) else {
+        let &[span] = spans else {
             return None;
         };
-        let lengths = if rules.random {
-            &rules.jump_lengths
-        } else {
-            &rules.follow_lengths
+        let mixes = match rules.directions {
+            Directions::Only(_) => true,
+            Directions::Mixed(_) => rules.random,
+            Directions::TrimThenWrite => false,
         };
-        let length = lengths[ddir].fixed()?;
-        let aligned = !rules.random || lengths[ddir].align() == length;
-        if rules.zones.is_some() || rules.every > 1 || rules.skip != 0 || !aligned {
+        let length = one_length(rules)?;
+        if !mixes || rules.zones.is_some() || rules.every > 1 || rules.skip != 0 {
             return None;
         }
+        let all = |holds: &dyn Fn(Ddir) -> bool| rules.choosing().iter().all(|&ddir| holds(ddir));
+        let uniform = all(&|ddir| rules.distribution[ddir] == Distribution::Uniform);
+        let jumps = all(&|ddir| rules.percentage_random[ddir] >= 100);
         let order = match rules.order {
             _ if !rules.random => Order::Straight,
-            _ if rules.percentage_random[ddir] < 100 => return None,
+            _ if !jumps || !uniform => return None,
             OrderKind::Once => Order::Once(Ahead::new(Permutation::new(0, 0))),
-            OrderKind::Draws if rules.distribution[ddir] == Distribution::Uniform => Order::Any,
-            OrderKind::Draws | OrderKind::Map => return None,
+            OrderKind::Draws => Order::Any,
+            OrderKind::Map => return None,
         };
         let blocks = span.length / u64::from(length);
         let mut plain = Self {
-            ddir,
+            directions: rules.directions,
             length,
             first: span.offset,
             blocks,
@@ -86,12 +89,17 @@ impl Plain {
         }
     }
 
-    pub(super) const fn ddir(&self) -> Ddir {
-        self.ddir
+    #[inline]
+    pub(super) fn draw(&mut self) -> Ddir {
+        self.directions.draw(&mut self.rng)
+    }
+
+    pub(super) const fn is_mixed(&self) -> bool {
+        self.directions.is_mixed()
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> Option<Step> {
+    pub(super) fn next_of(&mut self, ddir: Ddir) -> Option<Step> {
         if self.left == 0 {
             if !self.endless {
                 return None;
@@ -105,10 +113,26 @@ impl Plain {
         };
         self.left -= 1;
         Some(Step {
-            ddir: self.ddir,
+            ddir,
             file: 0,
             offset: self.first + place * u64::from(self.length),
             length: self.length,
         })
     }
+}
+
+/// The length of all blocks; `None`: they differ, or do not start at multiples
+/// of it.
+fn one_length(rules: &Rules) -> Option<u32> {
+    let lengths = if rules.random {
+        &rules.jump_lengths
+    } else {
+        &rules.follow_lengths
+    };
+    let first = lengths[rules.choosing()[0]].fixed()?;
+    let same = rules.choosing().iter().all(|&ddir| {
+        let lengths = &lengths[ddir];
+        lengths.fixed() == Some(first) && (!rules.random || lengths.align() == first)
+    });
+    same.then_some(first)
 }

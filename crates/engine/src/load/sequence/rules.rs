@@ -62,7 +62,13 @@ impl Directions {
         }
     }
 
+    /// Reads and writes are mixed.
+    pub(super) const fn is_mixed(self) -> bool {
+        matches!(self, Self::Mixed(_))
+    }
+
     /// The direction of the next new block.
+    #[inline]
     pub(super) fn draw(self, rng: &mut SplitMix64) -> Ddir {
         match self {
             Self::Only(ddir) => ddir,

@@ -1,0 +1,167 @@
+//! One function for each kind of line of the table.
+
+use super::define::{Kind, OptionDef, Set, Support, TimeUnit};
+use super::reader::Reader;
+use crate::fio::job::{Each, Job};
+use assay_model::load::Extent;
+use assay_model::units::Nanos;
+
+/// Takes 0 or 1.
+pub(super) const fn flag(
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, bool),
+) -> OptionDef {
+    OptionDef::new(name, Kind::Flag, default, help, Set::Flag(set))
+}
+
+/// Takes nothing, 0 or 1.
+pub(super) const fn switch(
+    name: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, bool),
+) -> OptionDef {
+    OptionDef::new(name, Kind::Switch, "0", help, Set::Flag(set))
+}
+
+/// Takes a number within `range`.
+pub(super) const fn count(
+    name: &'static str,
+    range: (u64, u64),
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, u64),
+) -> OptionDef {
+    #[expect(
+        clippy::cast_possible_wrap,
+        reason = "least values are small constants"
+    )]
+    let kind = Kind::Number(range.0 as i64, range.1);
+    OptionDef::new(name, kind, default, help, Set::Count(set))
+}
+
+/// Takes a number within `range` that may be negative.
+pub(super) const fn signed(
+    name: &'static str,
+    range: (i64, u64),
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, i64),
+) -> OptionDef {
+    OptionDef::new(
+        name,
+        Kind::Number(range.0, range.1),
+        default,
+        help,
+        Set::Signed(set),
+    )
+}
+
+/// Takes bytes.
+pub(super) const fn bytes(
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, u64),
+) -> OptionDef {
+    OptionDef::new(name, Kind::Bytes, default, help, Set::Bytes(set))
+}
+
+/// Takes bytes for reads, writes and trims.
+pub(super) const fn each_bytes(
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, Each<u64>),
+) -> OptionDef {
+    OptionDef::new(name, Kind::EachBytes, default, help, Set::EachBytes(set))
+}
+
+/// Takes bytes or percent.
+pub(super) const fn extent(
+    name: &'static str,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, Extent),
+) -> OptionDef {
+    OptionDef::new(name, Kind::Extent, default, help, Set::Extent(set))
+}
+
+/// Takes a time.
+pub(super) const fn time(
+    name: &'static str,
+    unit: TimeUnit,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, Nanos),
+) -> OptionDef {
+    OptionDef::new(name, Kind::Time(unit), default, help, Set::Time(set))
+}
+
+/// Takes one of several words.
+pub(super) const fn choice(
+    name: &'static str,
+    choices: &'static [(&'static str, &'static str)],
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, &str),
+) -> OptionDef {
+    OptionDef::new(name, Kind::Choice(choices), default, help, Set::Choice(set))
+}
+
+/// Takes text in a `form` of its own.
+pub(super) const fn text(
+    name: &'static str,
+    form: &'static str,
+    default: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, &mut Reader<'_>, &str) -> Result<(), String>,
+) -> OptionDef {
+    OptionDef::new(name, Kind::Text(form), default, help, Set::Text(set))
+}
+
+/// Takes text or nothing.
+pub(super) const fn optional_text(
+    name: &'static str,
+    form: &'static str,
+    help: &'static str,
+    set: fn(&mut Job, Option<&str>),
+) -> OptionDef {
+    OptionDef::new(
+        name,
+        Kind::OptionalText(form),
+        "",
+        help,
+        Set::OptionalText(set),
+    )
+}
+
+/// Is accepted and does nothing.
+pub(super) const fn no_effect(
+    name: &'static str,
+    form: &'static str,
+    help: &'static str,
+    why: &'static str,
+) -> OptionDef {
+    let option = OptionDef::new(name, Kind::Text(form), "", help, Set::Nothing);
+    OptionDef {
+        support: Support::NoEffect(why),
+        ..option
+    }
+}
+
+/// Is an error, unless it asks for its `default`, which is nothing.
+pub(super) const fn refused(
+    name: &'static str,
+    form: &'static str,
+    default: &'static str,
+    help: &'static str,
+    why: &'static str,
+) -> OptionDef {
+    let option = OptionDef::new(name, Kind::Text(form), default, help, Set::Nothing);
+    OptionDef {
+        support: Support::Refused(why),
+        ..option
+    }
+}
