@@ -86,9 +86,11 @@ impl Source {
 
     /// What comes next; it comes again until it is [taken](Source::taken).
     pub(super) fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
+        if goal.is_reached() {
+            return Given::Over;
+        }
         match self {
             Self::Order(order) => order.peek(goal, pacing, now_ns),
-            Self::Replay(_) if goal.is_reached() => Given::Over,
             Self::Replay(replay) => replay.peek(now_ns),
         }
     }
@@ -124,9 +126,6 @@ impl Order {
     fn peek(&mut self, goal: &Goal, pacing: Option<&Pacing>, now_ns: u64) -> Given {
         if let Some(step) = self.held {
             return Given::Step(step);
-        }
-        if goal.is_reached() {
-            return Given::Over;
         }
         let drawn = match self.drawn.take() {
             Some(ddir) => ddir,

@@ -58,7 +58,7 @@ impl Goal {
     #[inline]
     pub(super) const fn take(&mut self, bytes: u32) {
         self.bytes_left = self.bytes_left.saturating_sub(bytes as u64);
-        self.ios_left -= 1;
+        self.ios_left = self.ios_left.saturating_sub(1);
     }
 }
 
@@ -211,11 +211,11 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return Next::Over;
         }
         self.flush_if_due();
-        if self.stopping {
-            return Next::Over;
-        }
         if let Some(wait) = self.standstill() {
             return wait;
+        }
+        if self.stopping {
+            return Next::Over;
         }
         let now_ns = self.clock.now();
         let given = match self.source.peek(&self.goal, self.pacing.as_ref(), now_ns) {
