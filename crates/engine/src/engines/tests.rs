@@ -78,8 +78,7 @@ fn unit(ddir: Ddir, file: &OpenFile, offset: u64) -> IoUnit {
         moved: 0,
         buf,
         submitted_ns: 0,
-        issued_ns: 0,
-        tag: offset,
+        tag: u32::try_from(offset).unwrap_or(u32::MAX),
     }
 }
 

@@ -12,7 +12,7 @@ use super::{Controls, Note};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
-use crate::engines::{WithEngine, with_engine};
+use crate::engines::{WithEngine, may_own_file_table, with_engine};
 use crate::error::EngineError;
 use crate::gaps::WorkerGaps;
 use crate::io::IoEngine;
@@ -63,8 +63,7 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The life of the thread.
     pub(super) fn serve(self) {
-        // The threads of POSIX AIO belong to the process and know its table.
-        if self.stream.engine.kind != EngineKind::Posixaio {
+        if may_own_file_table(self.stream.engine.kind) {
             sys::own_file_table();
         }
         self.shared.set_state(StreamState::SettingUp);
@@ -235,7 +234,7 @@ impl Post<'_> {
             source,
             pass_bytes: self.pass_bytes(),
             buffers: self.buffers(largest),
-            filler: Filler::new(&stream.content, largest, seeds.next_u64()),
+            filler: self.filler(largest, seeds.next_u64()),
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
             flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
@@ -267,6 +266,18 @@ impl Post<'_> {
             size.max.max(size.min).max(split.unwrap_or(0))
         });
         Ok((Source::order(sequence), largest.max().unwrap_or(1)))
+    }
+
+    fn filler(&self, largest: u32, seed: u64) -> Filler {
+        let stream = self.stream;
+        let blocks = self.plan.total_bytes / u64::from(stream.blocks.sizes.write.min.max(1));
+        let all = match stream.content.dedupe_global {
+            true => (self.load.streams.iter())
+                .map(|other| u64::from(other.number))
+                .collect(),
+            false => Vec::new(),
+        };
+        Filler::new(&stream.content, largest, seed).with_working_set(blocks, &all)
     }
 
     fn pass_bytes(&self) -> u64 {

@@ -14,7 +14,7 @@ mod report;
 mod ticks;
 
 use super::Note;
-use super::files::{FilePlan, FileTable, SharedFiles};
+use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
 use super::shared::Shared;
@@ -96,6 +96,8 @@ pub(super) struct Worker<'a, E, C> {
     files: FileTable<'a>,
     /// Not all files are open at the same time.
     few_open: bool,
+    /// Of the file of the next I/O.
+    next_lock: Option<HeldLock>,
     source: Source,
     pass_bytes: u64,
     phase: Phase,
@@ -167,6 +169,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             shared: parts.shared,
             few_open: parts.files.is_limited(),
             files: parts.files,
+            next_lock: None,
             source: parts.source,
             pass_bytes: parts.pass_bytes,
             phase: Phase::Work,
