@@ -6,6 +6,7 @@ use crate::io::{IoEngine, IoUnit};
 use crate::load::pace::Pause;
 use crate::load::sequence::Step;
 use crate::load::source::{Given, Source};
+use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, Length};
 
 /// What comes next.
@@ -352,6 +353,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             moved: 0,
             buf,
             submitted_ns: 0,
+            priority: match &mut self.priorities {
+                Some(priorities) => priorities.draw(step.ddir, step.length),
+                None => IoPriority::NONE,
+            },
             tag,
         })
     }
