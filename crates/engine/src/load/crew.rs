@@ -3,6 +3,7 @@
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
+use super::priorities::Priorities;
 use super::sequence::Sequence;
 use super::shared::Shared;
 use super::source::{Source, longest};
@@ -237,6 +238,7 @@ impl Post<'_> {
             filler: self.filler(largest, seeds.next_u64()),
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
+            priorities: Priorities::new(stream, seeds.next_u64()),
             flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
             logs: LogSet::open(
                 &stream.logs,

@@ -8,6 +8,7 @@ use crate::load::pace::Pause;
 use crate::load::sequence::Step;
 use crate::load::source::{Given, Source};
 use assay_model::load::files::FileLock;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, Length};
 
 /// Between two looks at a lock that somebody else has.
@@ -380,6 +381,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             moved: 0,
             buf,
             submitted_ns: 0,
+            priority: match &mut self.priorities {
+                Some(priorities) => priorities.draw(step.ddir, step.length),
+                None => IoPriority::NONE,
+            },
             tag,
         })
     }

@@ -17,6 +17,7 @@ use super::Note;
 use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
+use super::priorities::Priorities;
 use super::shared::Shared;
 use super::source::Source;
 use super::tally::{Depths, RunTimes};
@@ -57,6 +58,7 @@ pub(super) struct Parts<'a, C> {
     pub(super) checks: Option<Checks>,
     pub(super) pacing: Option<Pacing>,
     pub(super) flow: Option<FlowShare>,
+    pub(super) priorities: Option<Priorities>,
     pub(super) logs: Option<LogSet>,
     pub(super) trace: Option<TraceWriter>,
     pub(super) gaps: WorkerGaps,
@@ -120,6 +122,7 @@ pub(super) struct Worker<'a, E, C> {
     flushes: Flushes,
     pacing: Option<Pacing>,
     flow: Option<FlowShare>,
+    priorities: Option<Priorities>,
     search: Option<DepthSearch>,
     /// The depth changes as soon as nothing is in flight.
     changes_depth: bool,
@@ -187,6 +190,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             flushes: Flushes::new(&stream.durability),
             pacing: parts.pacing,
             flow: parts.flow,
+            priorities: parts.priorities,
             search,
             changes_depth: false,
             logs: parts.logs,
