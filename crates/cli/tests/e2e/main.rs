@@ -8,6 +8,7 @@ mod evidence;
 mod failures;
 mod file_systems;
 mod fio;
+mod fio_parity;
 mod kill;
 mod ladder;
 mod outputs;
