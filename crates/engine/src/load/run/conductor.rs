@@ -1,7 +1,7 @@
 //! Wave after wave: threads are started, let go together, and waited for.
 
-use super::Stage;
 use super::steady::SteadyGroups;
+use super::{Outcome, Stage};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::load::crew::{Event, Post};
@@ -10,7 +10,8 @@ use crate::load::shared::Shared;
 use crate::load::worker::Finished;
 use crate::load::{LoadObserver, Note};
 use crate::start::StartLine;
-use assay_model::load::report::{LoadProgress, LoadReport, StreamReport, StreamState};
+use assay_model::load::Stream;
+use assay_model::load::report::{LoadProgress, LoadReport, StreamState};
 use assay_model::load::schedule::ExitWhat;
 use assay_model::trial::Gap;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// How soon after the start the gaps of streams are looked at for the first
+/// time; then after twice that, and so on up to [`LOOK_EVERY`].
+const FIRST_LOOK: Duration = Duration::from_millis(4);
 /// Between two looks at what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Between two words on the progress.
@@ -30,9 +34,11 @@ const INTERIM_PATIENCE_NS: u64 = 500_000_000;
 pub(super) struct Conductor<'a> {
     stage: &'a Stage<'a>,
     observer: &'a mut dyn LoadObserver,
-    reports: Vec<StreamReport>,
+    outcome: Outcome,
     /// Streams that have nothing more to do.
     ended: Vec<bool>,
+    /// When their measured times began.
+    starts_ns: Vec<u64>,
     logs: Vec<LogSet>,
     steady: SteadyGroups,
     begun_ns: u64,
@@ -44,28 +50,34 @@ pub(super) struct Conductor<'a> {
 
 /// A wave under way.
 struct Wave<'a> {
+    number: u32,
     members: &'a [usize],
     gates: &'a [StartLine],
     running: usize,
     /// Places in `members` of those that wait for others.
     held_back: Vec<usize>,
+    /// When all ramps of those that were started are over, if there are any.
+    ramps_end_ns: Option<u64>,
+    /// Until the next look around.
+    patience: Duration,
 }
 
 impl<'a> Conductor<'a> {
     pub(super) fn new(
         stage: &'a Stage<'a>,
-        reports: Vec<StreamReport>,
+        outcome: Outcome,
         observer: &'a mut dyn LoadObserver,
     ) -> Self {
         let begun_ns = MonotonicClock.now();
         Self {
             ended: stage.plans.iter().map(Option::is_none).collect(),
+            starts_ns: vec![begun_ns; stage.plans.len()],
             steady: SteadyGroups::new(stage.load),
             next_interim_ns: (stage.load.status_interval)
                 .map_or(u64::MAX, |every| begun_ns + every.0.max(1)),
             stage,
             observer,
-            reports,
+            outcome,
             logs: Vec::new(),
             begun_ns,
             next_progress_ns: begun_ns,
@@ -73,7 +85,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> LoadReport {
+    pub(super) fn run(mut self) -> Outcome {
         let mut waves: Vec<u32> = (self.stage.load.streams.iter())
             .map(|stream| stream.wave)
             .collect();
@@ -86,7 +98,8 @@ impl<'a> Conductor<'a> {
         }
         self.write_logs();
         self.tell_progress();
-        self.report(false)
+        self.outcome.report = self.report(false);
+        self.outcome
     }
 
     fn run_wave(&mut self, number: u32) {
@@ -102,20 +115,24 @@ impl<'a> Conductor<'a> {
             let started = self.start_threads(scope, &members, &gates, &sender);
             drop(sender);
             let mut wave = Wave {
+                number,
                 members: &members,
                 gates: &gates,
                 running: started,
                 held_back: Vec::new(),
+                ramps_end_ns: None,
+                patience: FIRST_LOOK,
             };
             self.await_ready(&mut wave, &events);
-            if wave.running == 0 {
-                return;
+            if self.stage.is_stopped() {
+                self.follow(&mut wave, &events);
+            } else if wave.running > 0 {
+                self.observer.wave_starts(number, &self.paths(&members));
+                wave.held_back = (0..members.len()).collect();
+                self.let_go(&mut wave);
+                self.follow(&mut wave, &events);
+                self.observer.wave_ended(number);
             }
-            self.observer.wave_starts(number, &self.paths(&members));
-            wave.held_back = (0..members.len()).collect();
-            self.let_go(&mut wave);
-            self.follow(&mut wave, &events);
-            self.observer.wave_ended(number);
         });
         self.fill_in_gaps(&members);
     }
@@ -144,7 +161,7 @@ impl<'a> Conductor<'a> {
                 files: &stage.files,
                 flows: &stage.flows,
                 shared: &stage.shared[index],
-                controls: stage.controls,
+                stop: stage.signals.stop,
                 start,
                 gaps,
                 seed: stage.seed_of(index),
@@ -159,7 +176,7 @@ impl<'a> Conductor<'a> {
                 Err(source) => {
                     let number = u32::try_from(members.len()).unwrap_or(u32::MAX);
                     let error = EngineError::Threads { number, source };
-                    self.not_started(index, Some(&error));
+                    self.not_started(index, Some(error));
                 }
             }
         }
@@ -178,7 +195,11 @@ impl<'a> Conductor<'a> {
                 Event::NotStarted(error) => {
                     waiting -= 1;
                     wave.running -= 1;
-                    self.not_started(index, error.as_ref());
+                    self.not_started(index, error);
+                }
+                Event::Panicked => {
+                    waiting -= 1;
+                    self.heard(index, event, wave);
                 }
                 event => self.heard(index, event, wave),
             }
@@ -188,17 +209,35 @@ impl<'a> Conductor<'a> {
     /// Until all streams of the wave have ended.
     fn follow(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         while wave.running > 0 {
-            match events.recv_timeout(LOOK_EVERY) {
-                Ok((index, event)) => self.heard(index, event, wave),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
             if self.stage.is_stopped() {
                 self.stop(|_| true);
                 wave.gates.iter().for_each(StartLine::cancel);
             }
+            match events.recv_timeout(self.next_look(wave)) {
+                Ok((index, event)) => self.heard(index, event, wave),
+                Err(RecvTimeoutError::Timeout) => {
+                    wave.patience = (wave.patience * 2).min(LOOK_EVERY);
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
             self.look_around(wave);
         }
+    }
+
+    /// How long nothing is due, unless something is told; says when the ramps
+    /// are over.
+    fn next_look(&mut self, wave: &mut Wave<'_>) -> Duration {
+        let Some(ramps_end_ns) = wave.ramps_end_ns.filter(|_| wave.held_back.is_empty()) else {
+            return wave.patience;
+        };
+        let left_ns = ramps_end_ns.saturating_sub(MonotonicClock.now());
+        if left_ns > 0 {
+            return wave.patience.min(Duration::from_nanos(left_ns));
+        }
+        wave.ramps_end_ns = None;
+        wave.patience = FIRST_LOOK;
+        self.observer.ramp_ended(wave.number);
+        wave.patience
     }
 
     fn heard(&mut self, index: usize, event: Event, wave: &mut Wave<'_>) {
@@ -207,8 +246,13 @@ impl<'a> Conductor<'a> {
             Event::Note(note) => self.observer.note(&note),
             Event::NotStarted(error) => {
                 wave.running -= 1;
-                self.not_started(index, error.as_ref());
+                self.not_started(index, error);
                 self.let_go(wave);
+            }
+            Event::Panicked => {
+                wave.running -= 1;
+                self.ended[index] = true;
+                self.stage.halt();
             }
             Event::Finished(finished) => {
                 wave.running -= 1;
@@ -218,12 +262,12 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn not_started(&mut self, index: usize, error: Option<&EngineError>) {
+    fn not_started(&mut self, index: usize, error: Option<EngineError>) {
         self.ended[index] = true;
         match error {
             Some(error) => {
-                let report = &mut self.reports[index];
-                self.stage.cannot_run(index, report, error, self.observer);
+                let outcome = &mut self.outcome;
+                self.stage.cannot_run(index, outcome, error, self.observer);
             }
             None => self.stage.shared[index].set_state(StreamState::Done),
         }
@@ -237,21 +281,24 @@ impl<'a> Conductor<'a> {
         let mut report = finished.report;
         report.elapsed_ns = MonotonicClock.now().saturating_sub(self.begun_ns);
         let failed = report.errno != 0;
-        self.reports[index] = report;
+        self.outcome.report.streams[index] = report;
+        self.outcome.errors.extend(finished.error);
+        self.outcome.over_in_ramp |= finished.still_ramping;
+        self.starts_ns[index] = finished.start_ns;
         self.logs.extend(finished.logs);
         let stream = &self.stage.load.streams[index];
         if failed && stream.schedule.exit_all_on_error {
-            self.stage.controls.stop.store(true, Ordering::Relaxed);
+            self.stage.halt();
         }
         match stream.schedule.exit_all {
             None => {}
-            Some(ExitWhat::All) => self.stage.controls.stop.store(true, Ordering::Relaxed),
+            Some(ExitWhat::All) => self.stage.halt(),
             Some(ExitWhat::Group) => self.stop(|other| other.group == stream.group),
             Some(ExitWhat::Stonewall) => self.stop(|other| other.wave == stream.wave),
         }
     }
 
-    fn stop(&self, concerned: impl Fn(&assay_model::load::Stream) -> bool) {
+    fn stop(&self, concerned: impl Fn(&Stream) -> bool) {
         for (stream, shared) in self.stage.load.streams.iter().zip(&self.stage.shared) {
             if concerned(stream) {
                 shared.stop();
@@ -262,6 +309,7 @@ impl<'a> Conductor<'a> {
     /// Starts whom nothing keeps any longer.
     fn let_go(&self, wave: &mut Wave<'_>) {
         let start_ns = MonotonicClock.now();
+        let mut ramps_end_ns = wave.ramps_end_ns;
         wave.held_back.retain(|&place| {
             let stream = &self.stage.load.streams[wave.members[place]];
             let waits = stream.schedule.wait_for.as_ref().is_some_and(|name| {
@@ -272,9 +320,11 @@ impl<'a> Conductor<'a> {
             });
             if !waits {
                 wave.gates[place].open(start_ns);
+                ramps_end_ns = ramps_end_ns.max(ramp_end_ns(stream, start_ns));
             }
             waits
         });
+        wave.ramps_end_ns = ramps_end_ns;
     }
 
     /// Whatever is due.
@@ -289,11 +339,7 @@ impl<'a> Conductor<'a> {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
             self.tell_progress();
         }
-        let asked = self
-            .stage
-            .controls
-            .report_now
-            .swap(false, Ordering::Relaxed);
+        let asked = self.stage.signals.report_now.swap(false, Ordering::Relaxed);
         if (asked || now_ns >= self.next_interim_ns) && self.interim_until_ns.is_none() {
             if let Some(every) = self.stage.load.status_interval {
                 self.next_interim_ns = now_ns + every.0.max(1);
@@ -354,8 +400,9 @@ impl<'a> Conductor<'a> {
         for &index in members {
             let report = self.stage.load.streams[index].report;
             let longest = self.stage.gaps.get(&report).and_then(|gaps| gaps.longest());
-            self.reports[index].longest_gap = longest.map(|gap| Gap {
-                start_ns: gap.from_ns.saturating_sub(self.begun_ns),
+            let start_ns = self.starts_ns[index];
+            self.outcome.report.streams[index].longest_gap = longest.map(|gap| Gap {
+                start_ns: gap.from_ns.saturating_sub(start_ns),
                 length_ns: gap.length_ns(),
             });
         }
@@ -363,7 +410,7 @@ impl<'a> Conductor<'a> {
 
     /// Everything so far.
     fn report(&self, interim: bool) -> LoadReport {
-        let mut streams = self.reports.clone();
+        let mut streams = self.outcome.report.streams.clone();
         self.steady.fill_in(self.stage.load, &mut streams);
         LoadReport {
             streams,
@@ -378,13 +425,21 @@ impl<'a> Conductor<'a> {
         let logs = std::mem::take(&mut self.logs);
         if let Err(error) = write_logs(logs, folder) {
             self.observer.note(&Note::Error(error.to_string()));
-            if let Some(report) = self.reports.first_mut() {
+            if let Some(report) = self.outcome.report.streams.first_mut() {
                 report.total_errors += 1;
                 report.errno = error.errno().unwrap_or(libc::EIO);
                 report.problem = Some(error.to_string());
             }
         }
     }
+}
+
+/// When the ramp of a stream that was let go at `start_ns` is over, if it has
+/// one: at the latest, where its delay is drawn.
+fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
+    let ramp_ns = Some(stream.length.ramp_time.0).filter(|&ramp_ns| ramp_ns > 0)?;
+    let delay_ns = stream.schedule.start_delay.map_or(0, |delay| delay.max);
+    Some(start_ns.saturating_add(delay_ns).saturating_add(ramp_ns))
 }
 
 /// However the conductor ends, also by a panic: no stream waits for it any

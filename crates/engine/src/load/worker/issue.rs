@@ -221,6 +221,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if self.phase == Phase::Check {
             return Next::Over;
         }
+        if self.must_drain() {
+            return Next::Blocked;
+        }
         self.flush_if_due();
         if let Some(wait) = self.standstill() {
             return wait;
@@ -239,7 +242,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             }
             Given::Over => return Next::Over,
             Given::Failed(error) => {
-                self.fail_with(&error);
+                self.fail_with(error);
                 return Next::Over;
             }
         };
@@ -365,6 +368,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.tags.locks[tag as usize] = Some(lock);
         }
         if step.ddir == Ddir::Write {
+            buf.next_window();
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
                 Some(checks) => {

@@ -67,6 +67,12 @@ pub(super) struct Parts<'a, C> {
 /// What a worker leaves behind.
 pub(super) struct Finished {
     pub(super) report: StreamReport,
+    /// When its measured time began.
+    pub(super) start_ns: u64,
+    /// It was over before its ramp was: nothing was measured.
+    pub(super) still_ramping: bool,
+    /// What ended it, where that was no failed I/O.
+    pub(super) error: Option<EngineError>,
     pub(super) logs: Option<LogSet>,
     pub(super) notes: Vec<Note>,
 }
@@ -143,6 +149,7 @@ pub(super) struct Worker<'a, E, C> {
     /// `runtime` ended the work.
     timed_out: bool,
     failure: Option<Failure>,
+    error: Option<EngineError>,
     total_errors: u64,
     mismatches: u64,
     dropped: PerDirection<u64>,
@@ -206,6 +213,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             stopping: false,
             timed_out: false,
             failure: None,
+            error: None,
             total_errors: 0,
             mismatches: 0,
             dropped: PerDirection::default(),
@@ -220,15 +228,15 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         worker
     }
 
-    /// Does the job.
-    pub(super) fn run(mut self) -> Finished {
+    /// Does the job; its clock starts at `start_ns`, which has just been.
+    pub(super) fn run(mut self, start_ns: u64) -> Finished {
         if self.pacing.is_some() || self.flow.is_some() || self.source.is_replay() {
             sys::exact_timers();
         }
-        self.start_clock();
+        self.start_clock(start_ns);
         let outcome = self.loops();
         if let Err(error) = outcome {
-            self.fail_with(&error);
+            self.fail_with(error);
         }
         self.conclude()
     }
@@ -240,10 +248,10 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             if number > 0 {
                 self.reopen_files()?;
             }
-            self.work()?;
-            self.check()?;
             number += 1;
             let more = self.stream.length.time_based || number < self.stream.length.loops;
+            self.work(more)?;
+            self.check()?;
             if !more || self.stopping || self.timed_out {
                 return Ok(());
             }
@@ -251,8 +259,9 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// One pass of the I/O that was asked for, and the flush at its end.
-    fn work(&mut self) -> Result<(), EngineError> {
+    /// One pass of the I/O that was asked for, and the flush at its end. `more`
+    /// may follow.
+    fn work(&mut self, more: bool) -> Result<(), EngineError> {
         self.phase = Phase::Work;
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
         if self.checks.as_ref().is_some_and(Checks::only) {
@@ -265,14 +274,24 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             StreamState::Running
         });
         self.drive()?;
+        if (!more || self.timed_out) && self.checks.is_none() {
+            self.end_series();
+        }
         self.flush_at_end();
         self.leave();
         Ok(())
     }
 
-    fn start_clock(&mut self) {
-        let start_ns = self.clock.now();
-        self.started_unix_ms = unix_ms();
+    /// The last I/O is done. The time of what follows, a flush, is in its
+    /// latency and in the run time: it is not a stall.
+    fn end_series(&mut self) {
+        self.recorder.end_series(self.clock.now());
+        self.next_tick_ns = u64::MAX;
+    }
+
+    fn start_clock(&mut self, start_ns: u64) {
+        let since_ms = self.clock.now().saturating_sub(start_ns) / 1_000_000;
+        self.started_unix_ms = unix_ms().saturating_sub(since_ms);
         let ramp_ns = self.stream.length.ramp_time.0;
         self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns + ramp_ns);
         if let Some(pacing) = &mut self.pacing {
@@ -456,3 +475,6 @@ fn unix_ms() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }
+
+#[cfg(test)]
+mod tests;
