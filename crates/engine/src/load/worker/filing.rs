@@ -41,7 +41,19 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 notes.push(note);
             })?;
         }
-        self.open_files(&AtomicBool::new(false))
+        self.open_files(&AtomicBool::new(false))?;
+        self.trace_open_files();
+        Ok(())
+    }
+
+    /// Notes in the trace that all files that are open now have been opened.
+    pub(super) fn trace_open_files(&mut self) {
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = &mut self.trace {
+            for number in self.files.open_numbers() {
+                trace.opened(at_ns, number);
+            }
+        }
     }
 
     /// Sees to it that the file of the next I/O is open; what is in the way.
@@ -63,6 +75,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.fail_with(&error);
             return Some(Next::Over);
         }
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = &mut self.trace {
+            trace.opened(at_ns, number);
+        }
         None
     }
 
@@ -71,8 +87,16 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if wrote && self.stream.durability.fsync_on_close {
             self.flush(number, FlushCall::Fsync);
         }
+        self.let_go_of(number);
+    }
+
+    fn let_go_of(&mut self, number: u32) {
         if let Some(Closed { file, .. }) = self.files.close(number) {
             self.engine.closes(&file);
+        }
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = &mut self.trace {
+            trace.closed(at_ns, number);
         }
     }
 
@@ -80,9 +104,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     pub(super) fn close_files(&mut self) {
         let numbers: Vec<u32> = self.files.open_numbers().collect();
         for number in numbers {
-            if let Some(Closed { file, .. }) = self.files.close(number) {
-                self.engine.closes(&file);
-            }
+            self.let_go_of(number);
         }
     }
 }

@@ -337,11 +337,13 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if self.few_open {
             self.files.began(step.file);
         }
-        if step.ddir == Ddir::Write {
+        if step.ddir == Ddir::Write
+            && let Some(filler) = &mut self.filler
+        {
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
                 Some(checks) => checks.stamp(block, step, self.tags.mark(tag)),
-                None => self.filler.fill(block, step.offset),
+                None => filler.fill(block, step.offset),
             }
         }
         Next::Unit(IoUnit {
