@@ -9,7 +9,6 @@ use std::path::Path;
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
 /// Where the two may differ, and how.
-#[derive(Default)]
 pub struct Allowed<'a> {
     /// Jobs in which a random choice decides how the bytes are shared among
     /// requests and directions; their sum is given.
@@ -22,6 +21,8 @@ pub struct Allowed<'a> {
     /// Jobs are reported as groups: fio then shows the options of the last job
     /// of a group under the name of the first.
     pub groups: bool,
+    /// Beginnings of lines of the normal output that only one of them has.
+    pub lines: &'a [&'a str],
     /// Endings of names of files that differ.
     pub files: &'a [&'a str],
 }
@@ -44,7 +45,8 @@ pub fn differences(both: &[Outcome; 2], allowed: &Allowed<'_>) -> Vec<String> {
         found.extend(of_job.into_iter().map(|line| format!("{name}: {line}")));
     }
     list("terse fields", &terse(fio), &terse(assay), &mut found);
-    list("line", &skeleton(fio), &skeleton(assay), &mut found);
+    let [theirs, ours] = [fio, assay].map(|outcome| skeleton(outcome, allowed.lines));
+    list("line", &theirs, &ours, &mut found);
     found.extend(file_differences(both, allowed.files, false));
     found
 }
@@ -220,7 +222,7 @@ fn list(what: &str, fio: &[String], assay: &[String], found: &mut Vec<String>) {
 /// The lines of the normal output without their figures. Not those that come
 /// and go with the figures (which latencies there were, samples in time), nor
 /// those that assay adds.
-fn skeleton(outcome: &Outcome) -> Vec<String> {
+fn skeleton(outcome: &Outcome, ignored: &[&str]) -> Vec<String> {
     let comes_and_goes = |line: &str| {
         let starts = [
             "     |",
@@ -231,7 +233,8 @@ fn skeleton(outcome: &Outcome) -> Vec<String> {
             "opendir: ",
             "  evidence ",
         ];
-        starts.iter().any(|start| line.starts_with(start))
+        let mut starts = starts.iter().chain(ignored);
+        starts.any(|start| line.starts_with(start))
     };
     let lines = outcome.normal.iter();
     lines
