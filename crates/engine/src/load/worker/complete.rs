@@ -161,7 +161,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.record_error(&unit, errno, now_ns);
             self.total_errors += 1;
             let text = self.describe(&unit, errno);
-            if !go_on && !self.passes_bad_spot(number) {
+            if !go_on && !self.passes_bad_spot(errno) {
                 self.fail_stream(number, text);
             }
         }
@@ -171,8 +171,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
     /// Whether only that spot of the medium is bad, and there are not too many
     /// of them.
-    fn passes_bad_spot(&self, errno: i32) -> bool {
-        matches!(errno, libc::EIO | libc::EILSEQ | libc::ENODATA)
+    fn passes_bad_spot(&self, errno: Option<i32>) -> bool {
+        matches!(errno, Some(libc::EIO | libc::EILSEQ | libc::ENODATA))
             && self.recorder.errors().count <= u64::from(self.stream.errors.bad_spots)
     }
 

@@ -215,7 +215,7 @@ impl<'s> Play<'s> {
             source: Source::order(Sequence::new(stream, &plan.spans(), 1).unwrap()),
             pass_bytes: plan.total_bytes,
             buffers: (0..depth).map(|_| IoBuf::zeroed(4096)).collect(),
-            filler: Filler::new(&stream.content, 4096, 1),
+            filler: Some(Filler::new(&stream.content, 4096, 1)),
             checks: None,
             pacing: Pacing::new(&stream.pace, START, 1),
             flow: None,
