@@ -111,8 +111,11 @@ fn nothing_of_the_ramp_is_counted_and_it_consumes_nothing() {
 
     // Neither do those in flight when it ends come on top.
     job.iodepth = 8;
-    let played = Play::new(job.clone(), &script).asynchronous();
+    let slow = |n| after(if n < 40 { 210 * MS } else { MS });
+    let played = Play::new(job.clone(), &slow).asynchronous();
     assert_eq!(played.measured.write.ios, 50);
+    assert_eq!(played.log.attempts.len(), 32 + 50);
+    assert!(!played.still_ramping);
     job.iodepth = 1;
 
     // The measured time is as long as asked for.
