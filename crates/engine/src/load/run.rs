@@ -3,6 +3,7 @@
 mod conductor;
 mod replay;
 mod steady;
+mod telling;
 
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;

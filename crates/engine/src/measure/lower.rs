@@ -170,3 +170,76 @@ fn pace(job: &Job) -> Pace {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::Rw;
+    use assay_model::units::Bytes;
+
+    fn job(rw: Rw, read_percent: u8) -> Job {
+        Job {
+            read_percent,
+            ..Job::new("t", rw, Bytes(4096), Bytes(1 << 20))
+        }
+    }
+
+    fn first(job: &Job) -> Stream {
+        load_of(job, Path::new("data"), 1).streams.remove(0)
+    }
+
+    #[test]
+    fn a_rate_of_a_mix_is_that_of_reads_and_writes_together() {
+        let limits = |rw, read_percent| {
+            let mut job = job(rw, read_percent);
+            job.rate = Some(RateLimit::Iops(1000));
+            let limits = first(&job).pace.rate_iops;
+            (limits.read, limits.write)
+        };
+        assert_eq!(limits(Rw::RandRw, 70), (700, 300));
+        assert_eq!(limits(Rw::RandRead, 70).0, 1000);
+        assert_eq!(limits(Rw::Write, 70).1, 1000);
+        let mut slow = job(Rw::Rw, 99);
+        slow.rate = Some(RateLimit::Iops(1));
+        assert_eq!(first(&slow).pace.rate_iops.write, 1, "0 would be none");
+    }
+
+    #[test]
+    fn a_mix_of_one_direction_has_only_that() {
+        for (read_percent, directions) in [(0, (false, true)), (100, (true, false))] {
+            let rw = first(&job(Rw::RandRw, read_percent)).blocks.rw;
+            assert_eq!((rw.read, rw.write), directions);
+        }
+    }
+
+    #[test]
+    fn flushes_are_by_the_call_that_the_job_names() {
+        let mut job = job(Rw::Write, 0);
+        job.flush.every = Some((8, FlushCall::Fdatasync));
+        job.flush.at_end = Some(FlushCall::Fdatasync);
+        let durability = first(&job).durability;
+        assert_eq!((durability.fsync, durability.fdatasync), (0, 8));
+        assert_eq!(durability.at_end, Some(FlushCall::Fdatasync));
+        assert!(durability.drained);
+    }
+
+    #[test]
+    fn whole_blocks_of_io_size_end_a_job_that_repeats() {
+        let mut job = job(Rw::RandRead, 0);
+        job.time_based = true;
+        job.io_size = Some(Bytes(3 * 4096 + 1));
+        let length = first(&job).length;
+        assert_eq!(length.io_size, Some(Extent::Bytes(3 * 4096)));
+        assert!(!length.time_based);
+    }
+
+    #[test]
+    fn workers_are_copies_that_report_as_one() {
+        let mut job = job(Rw::RandRead, 0);
+        job.numjobs = 3;
+        let load = load_of(&job, Path::new("data"), 1);
+        let numbers: Vec<u32> = load.streams.iter().map(|stream| stream.number).collect();
+        assert_eq!(numbers, [1, 2, 3], "each has its own order");
+        assert!(load.streams.iter().all(|s| (s.wave, s.report) == (0, 0)));
+    }
+}

@@ -5,20 +5,19 @@ use super::{Outcome, Stage};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::load::crew::{Event, Post};
-use crate::load::logs::{LogSet, write_logs};
+use crate::load::logs::LogSet;
 use crate::load::shared::Shared;
 use crate::load::worker::Finished;
-use crate::load::{LoadObserver, Note};
+use crate::load::LoadObserver;
 use crate::start::StartLine;
 use assay_model::load::Stream;
-use assay_model::load::report::{LoadProgress, LoadReport, StreamState};
+use assay_model::load::report::StreamState;
 use assay_model::load::schedule::ExitWhat;
-use assay_model::trial::Gap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// How soon after the start the gaps of streams are looked at for the first
 /// time; then after twice that, and so on up to [`LOOK_EVERY`].
@@ -32,26 +31,26 @@ const INTERIM_PATIENCE_NS: u64 = 500_000_000;
 
 /// The thread that conducts a load.
 pub(super) struct Conductor<'a> {
-    stage: &'a Stage<'a>,
-    observer: &'a mut dyn LoadObserver,
-    outcome: Outcome,
+    pub(super) stage: &'a Stage<'a>,
+    pub(super) observer: &'a mut dyn LoadObserver,
+    pub(super) outcome: Outcome,
     /// Streams that have nothing more to do.
-    ended: Vec<bool>,
+    pub(super) ended: Vec<bool>,
     /// When their measured times began.
-    starts_ns: Vec<u64>,
-    logs: Vec<LogSet>,
-    steady: SteadyGroups,
-    begun_ns: u64,
+    pub(super) starts_ns: Vec<u64>,
+    pub(super) logs: Vec<LogSet>,
+    pub(super) steady: SteadyGroups,
+    pub(super) begun_ns: u64,
     next_progress_ns: u64,
     next_interim_ns: u64,
     /// Until when the interim reports of the streams are waited for.
-    interim_until_ns: Option<u64>,
+    pub(super) interim_until_ns: Option<u64>,
 }
 
 /// A wave under way.
-struct Wave<'a> {
+pub(super) struct Wave<'a> {
     number: u32,
-    members: &'a [usize],
+    pub(super) members: &'a [usize],
     gates: &'a [StartLine],
     running: usize,
     /// Places in `members` of those that wait for others.
@@ -352,85 +351,12 @@ impl<'a> Conductor<'a> {
         self.tell_interim(wave, now_ns);
     }
 
-    /// Once all streams have handed in theirs, or have been waited for long
-    /// enough.
-    fn tell_interim(&mut self, wave: &Wave<'_>, now_ns: u64) {
-        let Some(until_ns) = self.interim_until_ns else {
-            return;
-        };
-        let missing = wave
-            .members
-            .iter()
-            .any(|&index| !self.ended[index] && self.stage.shared[index].is_report_wanted());
-        if missing && now_ns < until_ns {
-            return;
-        }
-        self.interim_until_ns = None;
-        let mut report = self.report(true);
-        for (index, stream) in report.streams.iter_mut().enumerate() {
-            if !self.ended[index]
-                && let Some(interim) = self.stage.shared[index].interim()
-            {
-                *stream = interim;
-                stream.elapsed_ns = now_ns.saturating_sub(self.begun_ns);
-            }
-        }
-        self.observer.interim(report);
-    }
-
-    fn tell_progress(&mut self) {
-        let progress = LoadProgress {
-            elapsed_ns: MonotonicClock.now().saturating_sub(self.begun_ns),
-            streams: self.stage.shared.iter().map(Shared::progress).collect(),
-        };
-        self.observer.progress(&progress);
-    }
-
     fn paths(&self, members: &[usize]) -> Vec<(u32, Vec<PathBuf>)> {
         let paths = |&index: &usize| {
             let plan = self.stage.plans[index].as_ref()?;
             Some((u32::try_from(index).ok()?, plan.paths()))
         };
         members.iter().filter_map(paths).collect()
-    }
-
-    /// The longest gap of the streams that report as one, known when all of
-    /// them have ended.
-    fn fill_in_gaps(&mut self, members: &[usize]) {
-        for &index in members {
-            let report = self.stage.load.streams[index].report;
-            let longest = self.stage.gaps.get(&report).and_then(|gaps| gaps.longest());
-            let start_ns = self.starts_ns[index];
-            self.outcome.report.streams[index].longest_gap = longest.map(|gap| Gap {
-                start_ns: gap.from_ns.saturating_sub(start_ns),
-                length_ns: gap.length_ns(),
-            });
-        }
-    }
-
-    /// Everything so far.
-    fn report(&self, interim: bool) -> LoadReport {
-        let mut streams = self.outcome.report.streams.clone();
-        self.steady.fill_in(self.stage.load, &mut streams);
-        LoadReport {
-            streams,
-            at_unix_ms: unix_ms(),
-            interim,
-            ..LoadReport::default()
-        }
-    }
-
-    fn write_logs(&mut self) {
-        let folder = self.stage.load.aux_path.as_deref().unwrap_or(Path::new(""));
-        let logs = std::mem::take(&mut self.logs);
-        if let Err(error) = write_logs(logs, folder) {
-            self.observer.note(&Note::Error(error.to_string()));
-            if let Some(report) = self.outcome.report.streams.first_mut() {
-                report.total_errors += 1;
-                report.errno = error.errno().unwrap_or(libc::EIO);
-                report.problem = Some(error.to_string());
-            }
-        }
     }
 }
 
@@ -453,9 +379,4 @@ impl Drop for LetGo<'_> {
             self.1.iter().for_each(Shared::stop);
         }
     }
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

@@ -4,7 +4,7 @@
 use super::super::*;
 use super::START;
 use crate::gaps::SharedGaps;
-use crate::io::OpenFile;
+use crate::io::{Completion, OpenFile, QueueStatus};
 use crate::load::sequence::Sequence;
 use crate::measure::load_of;
 use assay_model::job::{FlushCall, Job};
