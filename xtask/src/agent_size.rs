@@ -1,12 +1,11 @@
 //! `cargo xtask agent-size`: the agent goes onto boards, so it is small, needs
 //! nothing there but a kernel, and is made of few crates.
 
-use crate::run::{cargo, output, run};
+use crate::run::{build_folder, cargo, output, run};
 use anyhow::{Context, Result, bail};
 use object::Endianness;
 use object::elf::{FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
-use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -114,17 +113,6 @@ fn build(target: &str) -> Result<PathBuf> {
         .env(format!("CARGO_TARGET_{variable}_LINKER"), "rust-lld");
     run(&mut build)?;
     Ok(build_folder()?.join(target).join("agent/assay-agent"))
-}
-
-/// Where cargo puts what it builds.
-fn build_folder() -> Result<PathBuf> {
-    let mut metadata = cargo();
-    metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
-    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
-    let folder = metadata["target_directory"].as_str();
-    folder
-        .map(PathBuf::from)
-        .context("cargo metadata names no target_directory")
 }
 
 /// Installs the standard library of a target where it is missing.

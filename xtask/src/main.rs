@@ -7,6 +7,7 @@
 
 mod agent_size;
 mod bench;
+mod fio_tests;
 mod prerequisites;
 mod run;
 mod test;
@@ -19,6 +20,7 @@ cargo xtask COMMAND
 
   test                 install or name what the tests need, then run them all
   bench overhead       cost per I/O against a bare pread loop and against fio
+  fio-tests SOURCE     fio's own test programs against assay; see its --help
   agent-size           build the static agent and check its size and its crates
   help                 this text";
 
@@ -39,6 +41,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "measure", job, path] => bench::measure_child(job, path),
+        ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

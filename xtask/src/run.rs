@@ -1,8 +1,9 @@
 //! Running other programs.
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The cargo that started this program.
@@ -43,6 +44,17 @@ pub fn output(command: &mut Command) -> Result<String> {
         );
     }
     String::from_utf8(out.stdout).context("the output is not UTF-8")
+}
+
+/// Where cargo puts what it builds.
+pub fn build_folder() -> Result<PathBuf> {
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--no-deps", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_str(&output(&mut metadata)?)?;
+    let folder = metadata["target_directory"].as_str();
+    folder
+        .map(PathBuf::from)
+        .context("cargo metadata names no target_directory")
 }
 
 fn words(command: &Command) -> String {

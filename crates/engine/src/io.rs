@@ -4,6 +4,7 @@ use crate::buffer::IoBuf;
 use crate::error::EngineError;
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
+use assay_model::load::priority::IoPriority;
 use rustix::fs::{fdatasync, fsync};
 use rustix::io::Errno;
 use std::fs::File;
@@ -75,6 +76,8 @@ pub(crate) struct IoUnit {
     pub(crate) buf: IoBuf,
     /// When it was handed to the engine, on the worker's clock.
     pub(crate) submitted_ns: u64,
+    /// Its own, where the engine can hand it over.
+    pub(crate) priority: IoPriority,
     /// The worker's own mark.
     pub(crate) tag: u32,
 }

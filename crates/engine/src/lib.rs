@@ -15,7 +15,6 @@
 
 mod buffer;
 mod clock;
-#[cfg_attr(not(test), expect(dead_code, reason = "used as soon as loads are run"))]
 mod content;
 mod engines;
 mod error;
@@ -31,7 +30,6 @@ mod permutation;
 mod recorder;
 mod start;
 mod sys;
-#[cfg_attr(not(test), expect(dead_code, reason = "used as soon as loads are run"))]
 mod verify;
 mod worker;
 

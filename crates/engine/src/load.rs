@@ -4,6 +4,7 @@ mod crew;
 mod files;
 mod logs;
 mod pace;
+mod priorities;
 mod run;
 mod sequence;
 mod shared;

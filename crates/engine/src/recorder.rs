@@ -8,6 +8,7 @@ pub(crate) use merge::merge;
 
 use crate::gaps::{Span, WorkerGaps};
 use assay_model::latency::LatencyRecord;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, PerDirection};
 use assay_model::trial::{DirectionTotals, Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
@@ -30,6 +31,8 @@ pub(crate) struct DirectionRecorder {
     submission: Option<Histogram>,
     /// Of a load on an asynchronous engine: both together.
     total: Option<Histogram>,
+    /// Of each priority, where single I/Os have some.
+    priorities: Vec<(IoPriority, Histogram)>,
 }
 
 impl DirectionRecorder {
@@ -41,6 +44,7 @@ impl DirectionRecorder {
             latency: Histogram::new(),
             submission: asynchronous.then(Histogram::new),
             total: None,
+            priorities: Vec::new(),
         }
     }
 
@@ -74,6 +78,17 @@ impl DirectionRecorder {
     /// Both together, where they are told apart.
     pub(crate) fn total(&self) -> Option<LatencyRecord> {
         self.total.as_ref().map(Histogram::to_record)
+    }
+
+    /// Latencies of each priority, in the priorities' order.
+    pub(crate) fn priorities(&self) -> Vec<(IoPriority, LatencyRecord)> {
+        let mut records: Vec<_> = self
+            .priorities
+            .iter()
+            .map(|(priority, latencies)| (*priority, latencies.to_record()))
+            .collect();
+        records.sort_by_key(|(priority, _)| *priority);
+        records
     }
 
     fn totals(&self) -> DirectionTotals {
@@ -221,6 +236,19 @@ impl Recorder {
             .total
             .get_or_insert_with(Histogram::new)
             .record(total_ns);
+    }
+
+    /// A completed I/O had this priority, and a latency that counts for it.
+    pub(crate) fn prioritized(&mut self, ddir: Ddir, priority: IoPriority, latency_ns: u64) {
+        let all = &mut self.directions[ddir].priorities;
+        match all.iter_mut().find(|(of, _)| *of == priority) {
+            Some((_, latencies)) => latencies.record(latency_ns),
+            None => {
+                let mut latencies = Histogram::new();
+                latencies.record(latency_ns);
+                all.push((priority, latencies));
+            }
+        }
     }
 
     /// The kernel moved only a part of a block; the rest follows.

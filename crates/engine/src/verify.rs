@@ -14,7 +14,6 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-#[expect(unused_imports, reason = "used as soon as loads are run")]
 pub(crate) use pool::{Check, CheckPool, Checked};
 #[expect(unused_imports, reason = "used as soon as loads are run")]
 pub(crate) use state::{InFlight, State};

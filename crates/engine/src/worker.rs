@@ -17,6 +17,7 @@ use crate::recorder::Recorder;
 use crate::sys;
 use assay_model::job::{Content, Direction, Flush, FlushCall, Job};
 use assay_model::load::Ddir;
+use assay_model::load::priority::IoPriority;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::{CpuUse, IoErrorRecord};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -252,6 +253,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             moved: 0,
             buf,
             submitted_ns: 0,
+            priority: IoPriority::NONE,
             tag: 0,
         })
     }

@@ -1,4 +1,4 @@
-//! Running fio for comparison.
+//! Running fio for comparison, and assay in fio's words.
 
 use crate::run::output;
 use anyhow::{Context, Result};
@@ -22,7 +22,11 @@ pub fn available() -> bool {
 
 /// Runs the same job with fio's defaults.
 pub fn run(job: &Job, path: &Path) -> Result<FioResult> {
-    let mut command = Command::new("fio");
+    run_with(Command::new("fio"), job, path, &[])
+}
+
+/// Runs the same job with a program that takes fio's words, and `more` of them.
+pub fn run_with(mut command: Command, job: &Job, path: &Path, more: &[&str]) -> Result<FioResult> {
     command
         .arg("--name=bench")
         .arg(format!("--filename={}", path.display()))
@@ -32,7 +36,8 @@ pub fn run(job: &Job, path: &Path) -> Result<FioResult> {
         .arg(format!("--ioengine={}", job.ioengine))
         .arg(format!("--iodepth={}", job.iodepth))
         .arg(format!("--direct={}", u8::from(job.direct)))
-        .args(["--invalidate=0", "--output-format=json"]);
+        .args(["--invalidate=0", "--output-format=json"])
+        .args(more);
     if let Some(limit) = job.io_size {
         command.arg(format!("--io_size={}", limit.0));
     }

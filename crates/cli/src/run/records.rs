@@ -250,6 +250,7 @@ fn bare(report: &StreamReport) -> StreamReport {
         submission: LatencyRecord::default(),
         completion: LatencyRecord::default(),
         total: None,
+        priorities: Vec::new(),
         ..direction.clone()
     };
     StreamReport {

@@ -159,6 +159,7 @@ pub(super) fn form(kind: Kind) -> String {
 #[must_use]
 pub fn compat_table() -> String {
     let mut text = include_str!("compat_head.md").to_owned();
+    text.push_str(include_str!("compat_tests.md"));
     text.push_str(
         "\n## Flags of the program\n\n| flag | what it is for | support |\n|---|---|---|\n",
     );

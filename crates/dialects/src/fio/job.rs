@@ -11,6 +11,7 @@ use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::units::Nanos;
 
 use super::error::Place;
+use super::options::CommandPriorities;
 
 /// One value for reads, writes and trims; `None`: not said.
 pub(super) type Each<T> = [Option<T>; 3];
@@ -45,6 +46,8 @@ pub(super) struct Job {
     pub(super) latency: LatencyTarget,
     /// Unused while the weight is 0.
     pub(super) flow: Flow,
+    /// Priorities of single I/Os.
+    pub(super) priorities: CommandPriorities,
     /// The steady state's criterion, limit and whether that is in percent.
     pub(super) steady: Option<(SteadyCriterion, f64, bool)>,
     /// Its window.
@@ -108,6 +111,7 @@ impl Job {
                 weight: 0,
                 sleep: Nanos(0),
             },
+            priorities: CommandPriorities::default(),
             steady: None,
             steady_duration: Nanos(0),
             steady_ramp: Nanos(0),

@@ -23,6 +23,7 @@ pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, Stri
     sizes(job)?;
     offsets(job, &mut notes);
     engine(job, &mut notes);
+    job.stream.engine.priorities = job.priorities.shares(job.stream.engine.kind)?;
     verify(job, &mut notes);
     content(job)?;
     zones(job)?;

@@ -6,6 +6,7 @@ use super::trim;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::EngineKind;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, Engine};
 use std::io;
 use std::os::fd::AsRawFd;
@@ -13,6 +14,8 @@ use std::os::fd::AsRawFd;
 const KIND: EngineKind = EngineKind::Libaio;
 const IOCB_CMD_PREAD: u16 = 0;
 const IOCB_CMD_PWRITE: u16 = 1;
+/// `priority` is given (Linux 4.18).
+const IOCB_FLAG_IOPRIO: u32 = 1 << 1;
 
 /// `struct iocb`.
 #[repr(C)]
@@ -139,18 +142,24 @@ impl Libaio {
     #[expect(
         clippy::cast_possible_wrap,
         clippy::cast_sign_loss,
-        reason = "file offsets are below 2^63 and descriptors are not negative"
+        reason = "file offsets are below 2^63, descriptors are not negative, and a priority is 16 bits"
     )]
     fn describe(&self, file: &OpenFile, slot: usize, unit: &mut IoUnit) -> Iocb {
         let command = match unit.ddir {
             Ddir::Write => IOCB_CMD_PWRITE,
             Ddir::Read | Ddir::Trim => IOCB_CMD_PREAD,
         };
+        let unit_priority = unit.priority;
         let (offset, bytes) = unit.remainder();
         Iocb {
             data: slot as u64,
             key_and_flags: self.key_and_flags,
             command,
+            priority: unit_priority.0 as i16,
+            flags: match unit_priority {
+                IoPriority::NONE => 0,
+                _ => IOCB_FLAG_IOPRIO,
+            },
             fd: file.file.as_raw_fd() as u32,
             address: bytes.as_mut_ptr() as u64,
             length: bytes.len() as u64,

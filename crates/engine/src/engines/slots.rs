@@ -66,6 +66,7 @@ mod tests {
     use super::*;
     use crate::buffer::IoBuf;
     use assay_model::load::Ddir;
+    use assay_model::load::priority::IoPriority;
 
     fn unit(offset: u64) -> IoUnit {
         IoUnit {
@@ -76,6 +77,7 @@ mod tests {
             moved: 0,
             buf: IoBuf::zeroed(512),
             submitted_ns: 0,
+            priority: IoPriority::NONE,
             tag: 0,
         }
     }

@@ -12,6 +12,7 @@ use crate::buffer::IoBuf;
 use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
+use assay_model::load::priority::IoPriority;
 use assay_testkit::skip;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
@@ -78,8 +79,8 @@ fn unit(ddir: Ddir, file: &OpenFile, offset: u64) -> IoUnit {
         moved: 0,
         buf,
         submitted_ns: 0,
-        issued_ns: 0,
-        tag: offset,
+        priority: IoPriority::NONE,
+        tag: u32::try_from(offset).unwrap_or(u32::MAX),
     }
 }
 

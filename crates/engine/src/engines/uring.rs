@@ -140,13 +140,20 @@ impl Uring {
     fn entry(&self, file: &OpenFile, slot: usize, unit: &mut IoUnit) -> squeue::Entry {
         let writes = unit.ddir == Ddir::Write;
         let length = unit.left();
+        let priority = unit.priority.0;
         let (offset, bytes) = unit.remainder();
         let address = bytes.as_mut_ptr();
         let fd = Fd(file.file.as_raw_fd());
         let fixed = self.registered.get(file.number as usize) == Some(&true);
         let fixed = fixed.then_some(Fixed(file.number));
-        let read = |entry: opcode::Read| entry.offset(offset).rw_flags(self.rw_flags).build();
-        let write = |entry: opcode::Write| entry.offset(offset).rw_flags(self.rw_flags).build();
+        let read = |entry: opcode::Read| {
+            let entry = entry.offset(offset).rw_flags(self.rw_flags);
+            entry.ioprio(priority).build()
+        };
+        let write = |entry: opcode::Write| {
+            let entry = entry.offset(offset).rw_flags(self.rw_flags);
+            entry.ioprio(priority).build()
+        };
         let entry = match (writes, fixed) {
             (false, Some(fixed)) => read(opcode::Read::new(fixed, address, length)),
             (false, None) => read(opcode::Read::new(fd, address, length)),
@@ -376,6 +383,7 @@ mod tests {
             moved: 0,
             buf: IoBuf::zeroed(512),
             submitted_ns: 0,
+            priority: IoPriority::NONE,
             tag: 0,
         };
         assert!(matches!(engine.queue(&file, unit), QueueStatus::Queued));

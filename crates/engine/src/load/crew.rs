@@ -3,6 +3,7 @@
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
+use super::priorities::Priorities;
 use super::sequence::Sequence;
 use super::shared::Shared;
 use super::source::{Source, longest};
@@ -12,7 +13,7 @@ use super::{Controls, Note};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
-use crate::engines::{WithEngine, with_engine};
+use crate::engines::{WithEngine, may_own_file_table, with_engine};
 use crate::error::EngineError;
 use crate::gaps::WorkerGaps;
 use crate::io::IoEngine;
@@ -63,8 +64,7 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The life of the thread.
     pub(super) fn serve(self) {
-        // The threads of POSIX AIO belong to the process and know its table.
-        if self.stream.engine.kind != EngineKind::Posixaio {
+        if may_own_file_table(self.stream.engine.kind) {
             sys::own_file_table();
         }
         self.shared.set_state(StreamState::SettingUp);
@@ -225,8 +225,6 @@ impl Post<'_> {
             }
             None => None,
         };
-        let fill_seed = seeds.next_u64();
-        let filler = has_buffers(stream).then(|| Filler::new(&stream.content, largest, fill_seed));
         Ok(Parts {
             clock: MonotonicClock,
             stream,
@@ -237,9 +235,10 @@ impl Post<'_> {
             source,
             pass_bytes: self.pass_bytes(),
             buffers: self.buffers(largest),
-            filler,
+            filler: self.filler(largest, seeds.next_u64()),
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
+            priorities: Priorities::new(stream, seeds.next_u64()),
             flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
             logs: LogSet::open(
                 &stream.logs,
@@ -269,6 +268,22 @@ impl Post<'_> {
             size.max.max(size.min).max(split.unwrap_or(0))
         });
         Ok((Source::order(sequence), largest.max().unwrap_or(1)))
+    }
+
+    fn filler(&self, largest: u32, seed: u64) -> Option<Filler> {
+        let stream = self.stream;
+        if !has_buffers(stream) {
+            return None;
+        }
+        let blocks = self.plan.total_bytes / u64::from(stream.blocks.sizes.write.min.max(1));
+        let all = match stream.content.dedupe_global {
+            true => (self.load.streams.iter())
+                .map(|other| u64::from(other.number))
+                .collect(),
+            false => Vec::new(),
+        };
+        let filler = Filler::new(&stream.content, largest, seed);
+        Some(filler.with_working_set(blocks, &all))
     }
 
     fn pass_bytes(&self) -> u64 {

@@ -17,7 +17,7 @@ mod table;
 mod tests;
 
 pub(crate) use shared::{HeldLock, SharedFiles};
-pub(crate) use table::{Closed, FileTable, Room};
+pub(crate) use table::{FileTable, LockBusy, Room};
 
 use super::sequence;
 use crate::error::EngineError;

@@ -17,6 +17,7 @@ pub(crate) use files::write_logs;
 use crate::error::EngineError;
 use assay_model::load::Ddir;
 use assay_model::load::logs::Logs;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::schedule::Process;
 use assay_model::load::stats::StatsOptions;
 use bins::BinLog;
@@ -67,8 +68,8 @@ struct Setup {
     wanted: Vec<(LogKind, String)>,
     /// Of the stream, from 1.
     number: u32,
-    /// As the kernel has it: class and level.
-    priority: u16,
+    /// Of the I/Os without one of their own.
+    priority: IoPriority,
     clock: Option<ClockId>,
     /// What that clock said when the stream's started; added to all times.
     epoch_ms: u64,
@@ -115,7 +116,7 @@ impl LogSet {
                 options: options.clone(),
                 wanted,
                 number,
-                priority: priority(process),
+                priority: process.priority(),
                 clock: clock(options, job_name)?,
                 epoch_ms: 0,
             },
@@ -151,12 +152,14 @@ impl LogSet {
         ddir: Ddir,
         bytes: u32,
         offset: u64,
+        priority: IoPriority,
         slat_ns: Option<u64>,
         clat_ns: u64,
         lat_ns: u64,
     ) {
         self.tick(at_ns);
-        let sample = Sample::new(at_ns, ddir, bytes, offset, slat_ns, clat_ns, lat_ns);
+        let mut sample = Sample::new(at_ns, ddir, bytes, offset, slat_ns, clat_ns, lat_ns);
+        sample.priority = priority;
         match &mut self.entries {
             Entries::Nothing => {}
             Entries::Every(samples) => samples.push(sample),
@@ -234,15 +237,4 @@ fn clock(options: &Logs, job_name: &str) -> Result<Option<ClockId>, EngineError>
             });
     }
     Ok(options.unix_epoch.then_some(ClockId::Realtime))
-}
-
-/// The kernel's number of an I/O priority (`linux/ioprio.h`): the class above
-/// 13 bits of level. A level without a class is best effort.
-fn priority(process: &Process) -> u16 {
-    const BEST_EFFORT: u8 = 2;
-    let class = match (process.io_class, process.io_priority) {
-        (None, None) => return 0,
-        (class, _) => class.unwrap_or(BEST_EFFORT),
-    };
-    u16::from(class & 7) << 13 | u16::from(process.io_priority.unwrap_or(0))
 }

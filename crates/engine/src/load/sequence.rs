@@ -69,11 +69,14 @@ impl Sequence {
     pub(crate) fn new(stream: &Stream, spans: &[Span], seed: u64) -> Result<Self, EngineError> {
         let rules = Rules::new(stream);
         let longest = spans.iter().map(|span| span.length).max().unwrap_or(0);
-        if longest < rules.smallest() {
+        let room = rules
+            .zones
+            .map_or(longest, |zones| zones.range.min(longest));
+        if room < rules.smallest() {
             return Err(EngineError::Job {
                 job: stream.name.clone(),
                 problem: format!(
-                    "its smallest block ({} bytes) does not fit into the region of any file (at most {longest} bytes): lower bs or raise size",
+                    "its smallest block ({} bytes) does not fit into the region or zone of any file (at most {room} bytes): lower bs or raise size",
                     rules.smallest()
                 ),
             });

@@ -6,6 +6,7 @@ mod cache;
 mod content;
 mod durability;
 mod errors;
+mod loads;
 mod threads;
 
 use assay_engine::{EngineError, Observer, Progress, Start, measure, usable};

@@ -14,6 +14,7 @@ pub mod content;
 pub mod files;
 pub mod logs;
 pub mod pace;
+pub mod priority;
 pub mod report;
 pub mod schedule;
 pub mod stats;
@@ -27,6 +28,7 @@ use content::WriteContent;
 use files::Files;
 use logs::Logs;
 use pace::Pace;
+use priority::PriorityShare;
 use schedule::{Process, Schedule};
 use serde::{Deserialize, Serialize};
 use stats::{ErrorPolicy, StatsOptions, SteadyState};
@@ -318,6 +320,9 @@ pub struct Engine {
     pub sq_thread_poll: bool,
     /// `RWF_NOWAIT`.
     pub nowait: bool,
+    /// Priorities of single I/Os (libaio, io_uring).
+    #[serde(default)]
+    pub priorities: PerDirection<Vec<PriorityShare>>,
 }
 
 impl Default for Engine {
@@ -336,6 +341,7 @@ impl Default for Engine {
             register_files: false,
             sq_thread_poll: false,
             nowait: false,
+            priorities: PerDirection::default(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What came of a load: raw counters of every stream, and evidence of every
 //! wave.
 
+use super::priority::IoPriority;
 use super::stats::SteadyCriterion;
 use super::{Load, PerDirection};
 use crate::evidence::Evidence;
@@ -119,6 +120,11 @@ pub struct DirectionReport {
     pub completion: LatencyRecord,
     /// Both together; `None`: the same as `completion`.
     pub total: Option<LatencyRecord>,
+    /// Where single I/Os have priorities: the latencies of each. Those are the
+    /// total ones where percentiles of these are asked for (`lat_percentiles`),
+    /// else those of completion.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub priorities: Vec<(IoPriority, LatencyRecord)>,
 }
 
 /// How deep the queue was, counted at each submission and completion in fio's

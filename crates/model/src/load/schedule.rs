@@ -1,6 +1,7 @@
 //! When a stream starts, whom its end concerns, and how its thread runs.
 
 use super::pace::Range;
+use super::priority::IoPriority;
 use serde::{Deserialize, Serialize};
 
 /// When a stream starts, and whom its end concerns.
@@ -48,4 +49,16 @@ pub struct Process {
     /// A process of its own was asked for (no `thread`). Streams always are
     /// threads; this is kept for the record.
     pub forked: bool,
+}
+
+impl Process {
+    /// The I/O priority of the stream; a level without a class is best effort.
+    #[must_use]
+    pub fn priority(&self) -> IoPriority {
+        const BEST_EFFORT: u8 = 2;
+        match (self.io_class, self.io_priority) {
+            (None, None) => IoPriority::NONE,
+            (class, level) => IoPriority::new(class.unwrap_or(BEST_EFFORT), level.unwrap_or(0)),
+        }
+    }
 }

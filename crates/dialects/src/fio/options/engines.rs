@@ -1,7 +1,8 @@
 //! Engines and their options.
 
 use super::define::OptionDef;
-use super::make::{flag, no_effect, refused, switch};
+use super::make::{flag, no_effect, refused, switch, text};
+use super::priorities;
 use assay_model::job::EngineKind;
 
 /// An engine of fio.
@@ -125,7 +126,6 @@ pub(super) fn unknown(name: &str) -> String {
 const AIO: &[&str] = &["libaio", "io_uring", "io_uring_cmd"];
 const URING: &[&str] = &["io_uring", "io_uring_cmd"];
 const NET: &[&str] = &["net", "netsplice"];
-const PRIORITIES: &str = "priorities of single I/Os are not supported; use prio and prioclass";
 const NOT_THERE: &str = "its engine is not supported";
 
 pub(super) static OPTIONS: &[OptionDef] = &[
@@ -213,22 +213,36 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         NOT_THERE,
     )
     .of(&["io_uring_cmd", "io_uring"]),
-    refused(
+    text(
         "cmdprio_percentage",
-        "percent",
-        "",
-        "Share of I/Os with a higher priority",
-        PRIORITIES,
+        "percent, of reads and writes",
+        "0",
+        "Share of I/Os with a priority of their own",
+        priorities::percentage,
     )
     .of(AIO),
-    refused("cmdprio_class", "number", "", "Class of those", PRIORITIES).of(AIO),
-    refused("cmdprio", "number", "", "Priority of those", PRIORITIES).of(AIO),
-    refused(
+    text(
+        "cmdprio_class",
+        "1 to 3, of reads and writes",
+        "1",
+        "Class of that priority",
+        priorities::class,
+    )
+    .of(AIO),
+    text(
+        "cmdprio",
+        "0 to 7, of reads and writes",
+        "0",
+        "Level of that priority, 0 is the highest",
+        priorities::level,
+    )
+    .of(AIO),
+    text(
         "cmdprio_bssplit",
-        "size/percent, with : between",
+        "size/percent or size/percent/class/level, with : between, of reads and writes",
         "",
-        "Shares by block size",
-        PRIORITIES,
+        "Shares and priorities by block size",
+        priorities::by_size,
     )
     .of(AIO),
     no_effect(

@@ -15,6 +15,7 @@ mod make;
 mod newer;
 mod other;
 mod pace;
+mod priorities;
 mod reader;
 mod schedule;
 mod stats;
@@ -26,6 +27,7 @@ pub(super) use define::Kind;
 pub(super) use define::Set;
 pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
+pub(super) use priorities::CommandPriorities;
 pub(super) use reader::Reader;
 
 use std::collections::HashMap;

@@ -6,11 +6,13 @@ use super::latency::Classes;
 use super::samples::Samples;
 use super::{JobText, Presentation};
 use assay_model::latency::LatencyRecord;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::report::{DepthUse, StreamReport};
 use assay_model::load::stats::{StatsOptions, Unified};
 use assay_model::load::{Ddir, Stream};
 use assay_model::trial::CpuUse;
 use assay_stats::latency::pooled;
+use std::collections::BTreeMap;
 
 /// What figures are of: a direction, or all of them as one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +55,8 @@ pub(super) struct Traffic {
     pub submission: LatencyRecord,
     pub completion: LatencyRecord,
     pub total: LatencyRecord,
+    /// Of each priority that single I/Os had; none if all had the same.
+    pub priorities: Vec<(IoPriority, LatencyRecord)>,
     pub samples: Samples,
 }
 
@@ -272,5 +276,25 @@ fn traffic_of(way: Way, members: &[Member<'_>]) -> Traffic {
     sum.submission = pooled(submission);
     sum.completion = pooled(completion);
     sum.total = pooled(total);
+    sum.priorities = by_priority(way, members);
     sum
+}
+
+/// Latencies of each priority, if there are several.
+fn by_priority(way: Way, members: &[Member<'_>]) -> Vec<(IoPriority, LatencyRecord)> {
+    let mut apart: BTreeMap<IoPriority, Vec<&LatencyRecord>> = BTreeMap::new();
+    for (_, _, report) in members {
+        for ddir in Ddir::ALL.into_iter().filter(|&ddir| way.covers(ddir)) {
+            for (priority, record) in &report.directions[ddir].priorities {
+                apart.entry(*priority).or_default().push(record);
+            }
+        }
+    }
+    if apart.len() < 2 {
+        return Vec::new();
+    }
+    let pooled = apart
+        .into_iter()
+        .map(|(priority, records)| (priority, pooled(records)));
+    pooled.collect()
 }

@@ -149,8 +149,31 @@ impl Job<'_> {
             "lat_ns",
             self.latency(&traffic.total, stats.lat_percentiles),
         );
+        if !traffic.priorities.is_empty() {
+            map.add("prios", self.priorities(traffic));
+        }
         self.add_samples(way, traffic, &mut map);
         map
+    }
+
+    /// Which latency is told apart by priority: the total one if percentiles
+    /// of it are asked for.
+    fn priorities(&self, traffic: &Traffic) -> Vec<Value> {
+        let stats = self.entry.stats();
+        let name = if stats.lat_percentiles {
+            "lat_ns"
+        } else {
+            "clat_ns"
+        };
+        let with_percentiles = stats.clat_percentiles || stats.lat_percentiles;
+        let objects = traffic.priorities.iter().map(|(priority, record)| {
+            let mut map = Map::new();
+            map.add("prioclass", u64::from(priority.class()));
+            map.add("prio", u64::from(priority.level()));
+            map.add(name, self.latency(record, with_percentiles));
+            Value::from(map)
+        });
+        objects.collect()
     }
 
     fn add_samples(&self, way: Way, traffic: &Traffic, map: &mut Map) {

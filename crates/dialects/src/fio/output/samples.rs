@@ -34,13 +34,11 @@ pub(super) struct Spread {
 }
 
 impl Samples {
-    /// The intervals of a direction. None for trims, whose series is not
-    /// recorded, and none where the job switched them off.
+    /// The intervals of a direction; none where the job switched them off.
     pub(super) fn of(stream: &Stream, report: &StreamReport, ddir: Ddir) -> Self {
         let series = &report.series;
-        let wanted = stream.stats.bandwidth && ddir != Ddir::Trim;
         let recorded = series.interval_ns > 0 && !series.points.is_empty();
-        if !wanted || !recorded || report.directions[ddir].ios == 0 {
+        if !stream.stats.bandwidth || !recorded || report.directions[ddir].ios == 0 {
             return Self::default();
         }
         let mut points: Vec<Point> = series
@@ -51,9 +49,13 @@ impl Samples {
                     bytes: point.read_bytes,
                     ios: point.read_ios,
                 },
-                _ => Point {
+                Ddir::Write => Point {
                     bytes: point.write_bytes,
                     ios: point.write_ios,
+                },
+                Ddir::Trim => Point {
+                    bytes: point.trim_bytes,
+                    ios: point.trim_ios,
                 },
             })
             .collect();

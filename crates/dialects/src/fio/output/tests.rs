@@ -53,7 +53,7 @@ fn report(tid: u32, read: DirectionReport, write: DirectionReport) -> StreamRepo
         read_ios: read.ios / 2,
         write_bytes: write.bytes / 2,
         write_ios: write.ios / 2,
-        max_latency_ns: 0,
+        ..Interval::default()
     };
     let ios = read.ios + write.ios;
     StreamReport {

@@ -10,7 +10,7 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What the streams of a load know of each other's files. One for each load;
 /// devices are held until it is dropped.
@@ -103,7 +103,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Debug, Default)]
 pub(crate) struct PathLock {
     holders: Mutex<Holders>,
-    freed: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -121,22 +120,6 @@ impl PathLock {
             lock: Arc::clone(self),
             shared,
         })
-    }
-
-    /// Waits until it is free.
-    pub(super) fn hold(self: &Arc<Self>, mode: FileLock, ddir: Ddir) -> HeldLock {
-        let shared = is_shared(mode, ddir);
-        let mut holders = locked(&self.holders);
-        while !holders.take(shared) {
-            holders = self
-                .freed
-                .wait(holders)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        HeldLock {
-            lock: Arc::clone(self),
-            shared,
-        }
     }
 }
 
@@ -173,7 +156,5 @@ impl Drop for HeldLock {
         } else {
             holders.writer = false;
         }
-        drop(holders);
-        self.lock.freed.notify_all();
     }
 }

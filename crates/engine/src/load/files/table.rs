@@ -58,14 +58,6 @@ pub(crate) enum Room {
     Busy,
 }
 
-/// A file taken from the table. It is closed when dropped.
-#[derive(Debug)]
-pub(crate) struct Closed {
-    pub(crate) file: OpenFile,
-    /// Flush it first (`fsync_on_close`).
-    pub(crate) flush: bool,
-}
-
 impl<'a> FileTable<'a> {
     /// A table with no file open.
     pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &SharedFiles) -> Self {
@@ -183,12 +175,11 @@ impl<'a> FileTable<'a> {
     }
 
     /// Takes an open file out of the table. No I/O to it may be in flight.
-    pub(crate) fn close(&mut self, number: u32) -> Option<Closed> {
+    pub(crate) fn close(&mut self, number: u32) -> Option<OpenFile> {
         debug_assert_eq!(self.uses[number as usize].in_flight, 0);
         let file = self.open[number as usize].take()?;
         self.number_open -= 1;
-        let flush = self.stream.durability.fsync_on_close && self.stream.blocks.rw.write;
-        Some(Closed { file, flush })
+        Some(file)
     }
 
     /// The lock of a file for an I/O, if one is wanted and free; held until it
@@ -202,13 +193,6 @@ impl<'a> FileTable<'a> {
                 held => Ok(held),
             },
         }
-    }
-
-    /// The same, but waits for it. Only with no I/O of this stream in flight,
-    /// or it may wait for itself.
-    pub(crate) fn lock(&self, number: u32, ddir: Ddir) -> Option<HeldLock> {
-        let lock = self.locks.get(number as usize)?;
-        Some(lock.hold(self.stream.files.lock, ddir))
     }
 
     /// Removes the stream's regular files. Devices are never removed.

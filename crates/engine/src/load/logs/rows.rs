@@ -4,6 +4,7 @@ use super::LogKind;
 use super::samples::Sample;
 use assay_model::load::Ddir;
 use assay_model::load::logs::Logs;
+use assay_model::load::priority::IoPriority;
 use std::io::{self, Write};
 
 /// Set in the binary form if the offset follows.
@@ -22,14 +23,15 @@ pub(super) struct Row {
     pub(super) ddir: Ddir,
     pub(super) bytes: u32,
     pub(super) offset: u64,
-    pub(super) priority: u16,
+    pub(super) priority: IoPriority,
 }
 
 impl Row {
     /// The row of one I/O in a log; `None`: it has none there. All of an I/O's
     /// rows have the time of its completion. (fio's of the submission latency
-    /// have that of the submission.)
-    pub(super) fn of(sample: &Sample, kind: LogKind, priority: u16) -> Option<Self> {
+    /// have that of the submission.) `priority` is that of I/Os without one of
+    /// their own.
+    pub(super) fn of(sample: &Sample, kind: LogKind, priority: IoPriority) -> Option<Self> {
         let value = match kind {
             LogKind::Bandwidth => rate(sample),
             LogKind::Iops => 1,
@@ -44,7 +46,10 @@ impl Row {
             ddir: sample.ddir,
             bytes: sample.bytes,
             offset: sample.offset,
-            priority,
+            priority: match sample.priority {
+                IoPriority::NONE => priority,
+                own => own,
+            },
         })
     }
 
@@ -72,9 +77,9 @@ impl Row {
             write!(out, "{}, ", self.offset)?;
         }
         if options.priority {
-            writeln!(out, "0x{:04x}", self.priority)
+            writeln!(out, "0x{:04x}", self.priority.0)
         } else {
-            writeln!(out, "{}", u8::from(self.priority >> 13 == REAL_TIME))
+            writeln!(out, "{}", u8::from(self.priority.class() == REAL_TIME))
         }
     }
 
@@ -93,7 +98,7 @@ impl Row {
         out.write_all(&self.at_ms(epoch_ms).to_ne_bytes())?;
         out.write_all(&self.value.to_ne_bytes())?;
         out.write_all(&ddir.to_ne_bytes())?;
-        out.write_all(&self.priority.to_ne_bytes())?;
+        out.write_all(&self.priority.0.to_ne_bytes())?;
         out.write_all(&[0, 0])?;
         out.write_all(&u64::from(self.bytes).to_ne_bytes())?;
         if options.offset {

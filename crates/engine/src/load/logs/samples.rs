@@ -2,6 +2,7 @@
 
 use crate::error::EngineError;
 use assay_model::load::Ddir;
+use assay_model::load::priority::IoPriority;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use miniz_oxide::inflate::decompress_to_vec_zlib;
 use std::fmt;
@@ -30,6 +31,8 @@ pub(super) struct Sample {
     pub(super) lat_ns: u64,
     pub(super) bytes: u32,
     pub(super) ddir: Ddir,
+    /// Its own.
+    pub(super) priority: IoPriority,
 }
 
 impl Sample {
@@ -51,6 +54,7 @@ impl Sample {
             lat_ns,
             bytes,
             ddir,
+            priority: IoPriority::NONE,
         }
     }
 
@@ -175,7 +179,9 @@ fn pack(samples: &[Sample]) -> Vec<u8> {
             sample.slat_ns,
             sample.clat_ns,
             sample.lat_ns,
-            u64::from(sample.ddir.number()) << 32 | u64::from(sample.bytes),
+            u64::from(sample.priority.0) << 48
+                | u64::from(sample.ddir.number()) << 32
+                | u64::from(sample.bytes),
         ]
     });
     let bytes: Vec<u8> = fields.flat_map(u64::to_le_bytes).collect();
@@ -201,7 +207,9 @@ fn unpack(packed: &[u8]) -> io::Result<Vec<Sample>> {
             lat_ns,
             #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
             bytes: last as u32,
-            ddir: match last >> 32 {
+            #[expect(clippy::cast_possible_truncation, reason = "16 bits are left")]
+            priority: IoPriority((last >> 48) as u16),
+            ddir: match last >> 32 & 0xffff {
                 0 => Ddir::Read,
                 1 => Ddir::Write,
                 _ => Ddir::Trim,

@@ -34,6 +34,7 @@ fn io(set: &mut LogSet, at_ms: u64, ddir: Ddir, block: u64, clat_us: u64) {
         ddir,
         4096,
         block * 4096,
+        IoPriority::NONE,
         Some(300),
         clat_ns,
         lat_ns,

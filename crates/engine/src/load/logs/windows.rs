@@ -7,6 +7,7 @@
 use super::LogKind;
 use super::rows::Row;
 use super::samples::Sample;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, PerDirection};
 
 /// The windows of a stream.
@@ -171,7 +172,7 @@ impl Windows {
             ddir,
             bytes: 0,
             offset: 0,
-            priority: 0,
+            priority: IoPriority::NONE,
         }
     }
 

@@ -99,7 +99,8 @@ impl<'a> Conductor<'a> {
         let (sender, events) = channel();
         std::thread::scope(|scope| {
             let _let_go = LetGo(&gates, &self.stage.shared);
-            let started = self.start_threads(scope, &members, &gates, sender);
+            let started = self.start_threads(scope, &members, &gates, &sender);
+            drop(sender);
             let mut wave = Wave {
                 members: &members,
                 gates: &gates,
@@ -125,7 +126,7 @@ impl<'a> Conductor<'a> {
         scope: &'scope Scope<'scope, '_>,
         members: &[usize],
         gates: &'scope [StartLine],
-        events: Sender<(usize, Event)>,
+        events: &Sender<(usize, Event)>,
     ) -> usize
     where
         'a: 'scope,

@@ -1,6 +1,7 @@
 //! What a pass of each kind consists of.
 
 mod against_fio;
+mod anything;
 mod random;
 mod straight;
 mod zones;

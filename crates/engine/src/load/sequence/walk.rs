@@ -88,7 +88,6 @@ impl Walk {
     /// Back to the beginning, random offsets in a new order.
     pub(super) fn begin_again(&mut self, rules: &Rules, rng: &mut SplitMix64) {
         self.zone_bytes = 0;
-        self.last = PerDirection::default();
         self.open_window(self.span.offset, rules.zones);
         self.shuffle(rules, rng);
     }
@@ -255,6 +254,7 @@ impl Walk {
         self.start = start;
         self.end = zones.map_or(end, |zones| start.saturating_add(zones.range).min(end));
         self.next = PerDirection::all(start);
+        self.last = PerDirection::default();
     }
 
     /// All of the window is to be done (again), in a new order.

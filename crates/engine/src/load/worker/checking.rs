@@ -6,6 +6,7 @@ mod state;
 use super::issue::{Mark, Next, Role};
 use super::{Phase, Worker};
 use crate::clock::Clock;
+use crate::content::Filler;
 use crate::error::EngineError;
 use crate::io::{IoEngine, IoUnit};
 use crate::load::Note;
@@ -13,7 +14,7 @@ use crate::load::sequence::Step;
 use crate::load::source::Given;
 use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier};
 use assay_model::load::report::StreamState;
-use assay_model::load::verify::Verify;
+use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::IoErrorRecord;
@@ -58,7 +59,11 @@ impl Checks {
         seed: u64,
     ) -> Result<Self, EngineError> {
         let thread = u16::try_from(stream.number).unwrap_or(u16::MAX);
-        let verifier = Arc::new(Verifier::new(spec, thread));
+        let spec = &Verify {
+            interval: interval(spec, stream),
+            ..spec.clone()
+        };
+        let verifier = Arc::new(Verifier::new(spec, thread).with_content(&stream.content));
         refuse_small_blocks(spec, stream, &verifier)?;
         let pool = match spec.threads {
             0 => None,
@@ -90,9 +95,19 @@ impl Checks {
     }
 
     /// Fills a block that will be written.
-    pub(super) fn stamp(&mut self, block: &mut [u8], step: &Step, mark: &mut Mark) {
+    pub(super) fn stamp(
+        &mut self,
+        block: &mut [u8],
+        step: &Step,
+        mark: &mut Mark,
+        filler: &mut Filler,
+    ) {
         mark.number = self.number;
         self.number += 1;
+        if self.spec.kind == VerifyKind::Null {
+            filler.fill(block, step.offset);
+            return;
+        }
         let mark = verify::Mark {
             offset: step.offset,
             seed: self.rng.next_u64(),
@@ -155,6 +170,25 @@ fn step_of(unit: &IoUnit) -> Step {
         offset: unit.offset,
         length: unit.length,
     }
+}
+
+/// Blocks of several sizes have headers at a distance that divides all of them,
+/// as in fio: then a part of a block can be checked, too.
+fn interval(spec: &Verify, stream: &Stream) -> u32 {
+    let sizes = &stream.blocks.sizes;
+    let lengths = [&sizes.read, &sizes.write].into_iter().flat_map(|size| {
+        let split = size.split.iter().map(|(length, _)| *length);
+        split.chain([size.min, size.max])
+    });
+    let smallest = lengths.clone().min().unwrap_or(0);
+    match spec.interval {
+        0 if lengths.clone().any(|length| length != smallest) => lengths.fold(0, gcd),
+        interval => interval,
+    }
+}
+
+fn gcd(a: u32, b: u32) -> u32 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A block must have room for a header and something to check.
@@ -276,12 +310,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 .trimmed(&step_of(&unit), mark.role == Role::Check),
             Ddir::Read if mark.trimmed => {
                 let block = &unit.buf.block_mut()[..unit.length as usize];
-                if let Some(at) = block.iter().position(|&byte| byte != 0) {
-                    let mismatch = Mismatch {
-                        offset: unit.offset,
-                        length: unit.length,
-                        what: format!("was trimmed, but byte {at} of it is not zero"),
-                    };
+                if let Err(mismatch) = verify::check_zero(block, unit.offset) {
                     self.mismatch(unit.file, &mismatch, now_ns);
                 }
             }

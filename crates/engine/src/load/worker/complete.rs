@@ -18,6 +18,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             || self.logs.is_some()
             || self.pacing.is_some()
             || self.search.is_some()
+            || self.priorities.is_some()
             || self.stream.trim.percent > 0
             || limits.iter().any(|(_, limit)| limit.0 > 0)
     }
@@ -79,10 +80,19 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 unit.ddir,
                 unit.length,
                 unit.offset,
+                unit.priority,
                 slat_ns,
                 completion_ns,
                 total_ns,
             );
+        }
+        if let Some(priorities) = &self.priorities {
+            let latency_ns = match self.stream.stats.lat_percentiles {
+                true => total_ns,
+                false => completion_ns,
+            };
+            let priority = priorities.in_force(unit.priority);
+            self.recorder.prioritized(unit.ddir, priority, latency_ns);
         }
         if let Some(pacing) = &mut self.pacing {
             pacing.completed(unit.ddir, unit.length);

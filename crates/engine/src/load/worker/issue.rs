@@ -3,10 +3,16 @@
 use super::{Phase, Worker};
 use crate::clock::Clock;
 use crate::io::{IoEngine, IoUnit};
+use crate::load::files::{HeldLock, LockBusy};
 use crate::load::pace::Pause;
 use crate::load::sequence::Step;
 use crate::load::source::{Given, Source};
+use assay_model::load::files::FileLock;
+use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, Length};
+
+/// Between two looks at a lock that somebody else has.
+const LOOK_AT_LOCK_EVERY_NS: u64 = 20_000;
 
 /// What comes next.
 pub(super) enum Next {
@@ -76,6 +82,8 @@ pub(super) enum Role {
 #[derive(Debug)]
 pub(super) struct Tags {
     marks: Vec<Mark>,
+    /// Locks of the files that the units work on.
+    locks: Vec<Option<HeldLock>>,
     free: Vec<u32>,
 }
 
@@ -101,6 +109,7 @@ impl Tags {
         let depth = u32::try_from(depth).unwrap_or(u32::MAX);
         Self {
             marks: vec![Mark::default(); depth as usize],
+            locks: (0..depth).map(|_| None).collect(),
             free: (0..depth).rev().collect(),
         }
     }
@@ -125,6 +134,7 @@ impl Tags {
     #[inline]
     pub(super) fn give_back(&mut self, tag: u32) -> Mark {
         self.free.push(tag);
+        self.locks[tag as usize] = None;
         let mark = &mut self.marks[tag as usize];
         mark.in_use = false;
         *mark
@@ -175,6 +185,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             || self.trace.is_some()
             || self.few_open
             || self.search.is_some()
+            || self.stream.files.lock != FileLock::None
     }
 
     /// The next I/O to queue.
@@ -259,7 +270,20 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             return Some(Next::NotBefore(self.clock.now() + flow.sleep_ns()));
         }
-        None
+        self.lock_file(step)
+    }
+
+    /// Takes the lock of the step's file, where files are locked.
+    fn lock_file(&mut self, step: &Step) -> Option<Next> {
+        match self.files.try_lock(step.file, step.ddir) {
+            Ok(lock) => {
+                self.next_lock = lock;
+                None
+            }
+            // Whoever has it may be this stream itself.
+            Err(LockBusy) if self.in_flight > 0 => Some(Next::Blocked),
+            Err(LockBusy) => Some(Next::NotBefore(self.clock.now() + LOOK_AT_LOCK_EVERY_NS)),
+        }
     }
 
     /// Pauses, and changes of the depth: both need an empty queue.
@@ -337,12 +361,17 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if self.few_open {
             self.files.began(step.file);
         }
+        if let Some(lock) = self.next_lock.take() {
+            self.tags.locks[tag as usize] = Some(lock);
+        }
         if step.ddir == Ddir::Write
             && let Some(filler) = &mut self.filler
         {
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
-                Some(checks) => checks.stamp(block, step, self.tags.mark(tag)),
+                Some(checks) => {
+                    checks.stamp(block, step, self.tags.mark(tag), filler);
+                }
                 None => filler.fill(block, step.offset),
             }
         }
@@ -354,6 +383,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             moved: 0,
             buf,
             submitted_ns: 0,
+            priority: match &mut self.priorities {
+                Some(priorities) => priorities.draw(step.ddir, step.length),
+                None => IoPriority::NONE,
+            },
             tag,
         })
     }

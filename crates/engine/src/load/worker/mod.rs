@@ -14,9 +14,10 @@ mod report;
 mod ticks;
 
 use super::Note;
-use super::files::{FilePlan, FileTable, SharedFiles};
+use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
+use super::priorities::Priorities;
 use super::shared::Shared;
 use super::source::Source;
 use super::tally::{Depths, RunTimes};
@@ -58,6 +59,7 @@ pub(super) struct Parts<'a, C> {
     pub(super) checks: Option<Checks>,
     pub(super) pacing: Option<Pacing>,
     pub(super) flow: Option<FlowShare>,
+    pub(super) priorities: Option<Priorities>,
     pub(super) logs: Option<LogSet>,
     pub(super) trace: Option<TraceWriter>,
     pub(super) gaps: WorkerGaps,
@@ -97,6 +99,8 @@ pub(super) struct Worker<'a, E, C> {
     files: FileTable<'a>,
     /// Not all files are open at the same time.
     few_open: bool,
+    /// Of the file of the next I/O.
+    next_lock: Option<HeldLock>,
     source: Source,
     pass_bytes: u64,
     phase: Phase,
@@ -119,6 +123,7 @@ pub(super) struct Worker<'a, E, C> {
     flushes: Flushes,
     pacing: Option<Pacing>,
     flow: Option<FlowShare>,
+    priorities: Option<Priorities>,
     search: Option<DepthSearch>,
     /// The depth changes as soon as nothing is in flight.
     changes_depth: bool,
@@ -168,6 +173,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             shared: parts.shared,
             few_open: parts.files.is_limited(),
             files: parts.files,
+            next_lock: None,
             source: parts.source,
             pass_bytes: parts.pass_bytes,
             phase: Phase::Work,
@@ -185,6 +191,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             flushes: Flushes::new(&stream.durability),
             pacing: parts.pacing,
             flow: parts.flow,
+            priorities: parts.priorities,
             search,
             changes_depth: false,
             logs: parts.logs,
@@ -220,7 +227,6 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             sys::exact_timers();
         }
         self.start_clock();
-        self.trace_open_files();
         let outcome = self.loops();
         if let Err(error) = outcome {
             self.fail_with(&error);

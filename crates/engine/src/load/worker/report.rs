@@ -105,6 +105,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 submission: recorded.submission(),
                 completion: recorded.completion(),
                 total: recorded.total(),
+                priorities: recorded.priorities(),
             }
         })
     }

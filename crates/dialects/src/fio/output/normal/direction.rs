@@ -46,8 +46,22 @@ pub(super) fn write(
     for (name, record, _) in latencies {
         write_moments(name, record, out)?;
     }
+    let kind = if stats.lat_percentiles { "lat" } else { "clat" };
+    for (priority, record) in &traffic.priorities {
+        let name = format!("{kind} prio {}/{}", priority.class(), priority.level());
+        write_moments(&name, record, out)?;
+    }
     for (name, record, _) in latencies.into_iter().filter(|(_, _, shown)| *shown) {
         write_percentiles(name.trim_start(), record, stats, out)?;
+    }
+    if stats.clat_percentiles || stats.lat_percentiles {
+        let ios: u64 = traffic.priorities.iter().map(|(_, r)| r.count).sum();
+        for (priority, record) in &traffic.priorities {
+            let (class, level) = (priority.class(), priority.level());
+            let percent = 100.0 * record.count as f64 / ios as f64;
+            let name = format!("{kind} prio {class}/{level} ({percent:.2}% of IOs)");
+            write_percentiles(&name, record, stats, out)?;
+        }
     }
     write_bandwidth(&traffic.samples, stats, group_bytes_per_s, out)?;
     match traffic.samples.iops() {

@@ -11,8 +11,6 @@ use assay_testkit::{LoopDevice, Scratch, Volume, needs, or_skip};
 use rustix::fs::{OFlags, fcntl_getfl};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
-use std::sync::mpsc::channel;
 
 fn no_stop() -> AtomicBool {
     AtomicBool::new(false)
@@ -48,7 +46,7 @@ fn the_least_recently_used_idle_file_makes_room() {
     table.ended(1);
     assert_eq!(table.room(), Room::Close(1));
     let closed = table.close(1).unwrap();
-    assert_eq!((closed.file.number, closed.flush), (1, false));
+    assert_eq!(closed.number, 1);
     assert_eq!(table.room(), Room::Free);
     assert_eq!(table.open(3).unwrap().path, plan.files[3].path);
     assert_eq!(table.room(), Room::Close(0));
@@ -210,22 +208,6 @@ fn holes_are_told_to_who_reads_them() {
 }
 
 #[test]
-fn files_are_flushed_before_closing_when_wanted() {
-    let folder = TempDir::new().unwrap();
-    let path = file(&folder, "a", 8192);
-    let shared = SharedFiles::default();
-    let flush = |mut stream: Stream| {
-        stream.durability.fsync_on_close = true;
-        let (plan, _) = made(&stream, &shared);
-        let mut table = FileTable::new(&stream, &plan, &shared);
-        table.open(0).unwrap();
-        table.close(0).unwrap().flush
-    };
-    assert!(flush(writer([&path])));
-    assert!(!flush(stream([&path])), "there is nothing to flush");
-}
-
-#[test]
 fn regular_files_are_removed_and_nothing_else() {
     let folder = TempDir::new().unwrap();
     let (a, b) = (file(&folder, "a", 8192), file(&folder, "b", 8192));
@@ -274,22 +256,4 @@ fn locks_hold_between_streams() {
     let only = FileTable::new(&exclusive, &plan, &shared);
     let _held = only.try_lock(0, Ddir::Read).unwrap();
     assert_eq!(only.try_lock(0, Ddir::Read).unwrap_err(), LockBusy);
-}
-
-#[test]
-fn who_waits_for_a_lock_gets_it() {
-    let shared = SharedFiles::default();
-    let lock = shared.lock_of("x".as_ref());
-    let held = lock.hold(FileLock::Exclusive, Ddir::Write);
-    let (tell, told) = channel();
-    std::thread::scope(|scope| {
-        let other = Arc::clone(&lock);
-        scope.spawn(move || {
-            let _mine = other.hold(FileLock::Exclusive, Ddir::Write);
-            tell.send(()).unwrap();
-        });
-        assert!(told.try_recv().is_err());
-        drop(held);
-        told.recv().unwrap();
-    });
 }

@@ -68,7 +68,7 @@ fn engines() -> Vec<EngineKind> {
         .filter(|&kind| match assay_engine::usable(kind) {
             Ok(()) => true,
             Err(why) => {
-                eprintln!("skipped: {why}");
+                assay_testkit::skip(&why.to_string());
                 false
             }
         })

@@ -1,0 +1,166 @@
+//! Priorities of single I/Os: the `cmdprio` options, and what they are together.
+
+use super::reader::Reader;
+use crate::fio::job::{Each, Job};
+use assay_model::job::EngineKind;
+use assay_model::load::PerDirection;
+use assay_model::load::priority::{IoPriority, PriorityShare};
+use std::collections::BTreeMap;
+
+/// Most entries of a list.
+const MOST_ENTRIES: usize = 256;
+const REAL_TIME: u8 = 1;
+
+/// The options as written.
+#[derive(Clone, Debug, Default)]
+pub(in crate::fio) struct CommandPriorities {
+    /// `cmdprio_percentage`.
+    percent: Each<u8>,
+    /// `cmdprio_class`.
+    class: Each<u8>,
+    /// `cmdprio`.
+    level: Each<u8>,
+    /// `cmdprio_bssplit`, of reads and writes.
+    by_size: [Vec<SizeShare>; 2],
+}
+
+/// An entry of `cmdprio_bssplit`.
+#[derive(Clone, Copy, Debug)]
+struct SizeShare {
+    size: u32,
+    percent: u8,
+    /// `None`: as `cmdprio_class` and `cmdprio` say.
+    priority: Option<IoPriority>,
+}
+
+pub(super) fn percentage(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    job.priorities.percent = r.each(value, |r, text| up_to(r, text, 100))?;
+    Ok(())
+}
+
+pub(super) fn class(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    job.priorities.class = r.each(value, |r, text| up_to(r, text, 3))?;
+    Ok(())
+}
+
+pub(super) fn level(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    job.priorities.level = r.each(value, |r, text| up_to(r, text, 7))?;
+    Ok(())
+}
+
+/// `4k/25/1/0:64k/10`, for reads and writes. (fio reads a list for trims, and
+/// does not use it.)
+pub(super) fn by_size(job: &mut Job, r: &mut Reader<'_>, value: &str) -> Result<(), String> {
+    let lists: Vec<&str> = value.split(',').collect();
+    if lists.len() > 3 {
+        return Err(format!(
+            "'{value}': write one or two lists, for reads and writes"
+        ));
+    }
+    for direction in 0..2 {
+        let list = lists[direction.min(lists.len() - 1)];
+        let entries = list.split(':').take_while(|entry| !entry.trim().is_empty());
+        let shares = entries
+            .map(|entry| size_share(r, entry))
+            .collect::<Result<Vec<_>, _>>()?;
+        if shares.len() > MOST_ENTRIES {
+            return Err(format!("more than {MOST_ENTRIES} entries"));
+        }
+        check_sums(&shares)?;
+        job.priorities.by_size[direction] = shares;
+    }
+    Ok(())
+}
+
+/// `size`, `size/percent` or `size/percent/class/level`.
+fn size_share(reader: &mut Reader<'_>, entry: &str) -> Result<SizeShare, String> {
+    let parts: Vec<&str> = entry.split('/').map(str::trim).collect();
+    let (size, percent, priority) = match parts.as_slice() {
+        [size] | [size, ""] => (size, 0, None),
+        [size, percent] => (size, up_to(reader, percent, 100)?, None),
+        [size, percent, class, level] => {
+            let class = up_to(reader, class, 3)?;
+            let priority = IoPriority::new(class, up_to(reader, level, 7)?);
+            (size, up_to(reader, percent, 100)?, Some(priority))
+        }
+        _ => {
+            return Err(format!(
+                "'{entry}': write size/percent or size/percent/class/level"
+            ));
+        }
+    };
+    let size = reader.count(size)?;
+    Ok(SizeShare {
+        size: u32::try_from(size).map_err(|_| format!("'{size}' is too large"))?,
+        percent,
+        priority,
+    })
+}
+
+fn check_sums(shares: &[SizeShare]) -> Result<(), String> {
+    let mut sums: BTreeMap<u32, u32> = BTreeMap::new();
+    for share in shares {
+        *sums.entry(share.size).or_default() += u32::from(share.percent);
+    }
+    match sums.into_iter().find(|(_, sum)| *sum > 100) {
+        Some((size, sum)) => Err(format!(
+            "the shares of {size} bytes add up to {sum} percent"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn up_to(reader: &mut Reader<'_>, text: &str, most: u8) -> Result<u8, String> {
+    let number = u8::try_from(reader.count(text)?).ok();
+    number
+        .filter(|number| *number <= most)
+        .ok_or_else(|| format!("'{text}' is not within 0 and {most}"))
+}
+
+impl CommandPriorities {
+    /// What I/Os of `engine` get; nothing where it cannot hand priorities over.
+    ///
+    /// # Errors
+    /// If both ways to choose I/Os are used.
+    pub(in crate::fio) fn shares(
+        &self,
+        engine: EngineKind,
+    ) -> Result<PerDirection<Vec<PriorityShare>>, String> {
+        let mut shares = PerDirection::default();
+        if !matches!(engine, EngineKind::Libaio | EngineKind::IoUring) {
+            return Ok(shares);
+        }
+        (shares.read, shares.write) = (self.of(0)?, self.of(1)?);
+        Ok(shares)
+    }
+
+    fn of(&self, direction: usize) -> Result<Vec<PriorityShare>, String> {
+        // Without a class it is the highest one, as in fio.
+        let class = self.class[direction].filter(|class| *class > 0);
+        let level = self.level[direction].unwrap_or(0);
+        let priority = IoPriority::new(class.unwrap_or(REAL_TIME), level);
+        let mut shares: Vec<PriorityShare> = self.by_size[direction]
+            .iter()
+            .map(|share| PriorityShare {
+                size: Some(share.size),
+                percent: share.percent,
+                priority: share.priority.unwrap_or(priority),
+            })
+            .collect();
+        if let Some(percent) = self.percent[direction].filter(|percent| *percent > 0) {
+            if !shares.is_empty() {
+                return Err(
+                    "cmdprio_percentage and cmdprio_bssplit exclude each other: leave one out"
+                        .to_owned(),
+                );
+            }
+            shares.push(PriorityShare {
+                size: None,
+                percent,
+                priority,
+            });
+        }
+        shares.retain(|share| share.percent > 0);
+        Ok(shares)
+    }
+}

@@ -1,0 +1,58 @@
+//! I/O priorities of single I/Os.
+
+use serde::{Deserialize, Serialize};
+
+/// An I/O priority as the kernel numbers it (`linux/ioprio.h`): the class above
+/// 13 bits of level. 0 is none: that of the thread holds.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+pub struct IoPriority(pub u16);
+
+impl IoPriority {
+    /// That of the thread.
+    pub const NONE: Self = Self(0);
+
+    /// Class 1 (real time), 2 (best effort) or 3 (idle); level 0 (highest)
+    /// to 7. Larger numbers lose their upper bits.
+    #[must_use]
+    pub const fn new(class: u8, level: u8) -> Self {
+        Self((class as u16 & 7) << 13 | level as u16 & 7)
+    }
+
+    /// Its class; 0: none.
+    #[must_use]
+    pub const fn class(self) -> u16 {
+        self.0 >> 13
+    }
+
+    /// Its level within the class.
+    #[must_use]
+    pub const fn level(self) -> u16 {
+        self.0 & 7
+    }
+}
+
+/// A share of the I/Os of a direction that gets a priority of its own (fio's
+/// `cmdprio` options).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriorityShare {
+    /// Of the blocks of this size; `None`: of all.
+    pub size: Option<u32>,
+    /// How many of those, in percent.
+    pub percent: u8,
+    /// What they get.
+    pub priority: IoPriority,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_is_numbered_as_in_the_kernel() {
+        let real_time = IoPriority::new(1, 3);
+        assert_eq!(real_time.0, 0x2003);
+        assert_eq!((real_time.class(), real_time.level()), (1, 3));
+    }
+}

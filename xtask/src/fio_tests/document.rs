@@ -1,0 +1,131 @@
+//! The results as text, and where the documentation has them.
+
+use super::examples::Example;
+use super::programs::{Outcome, Verdict};
+use crate::run::{cargo, run};
+use anyhow::{Context, Result};
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+/// What `docs/compat/fio.md` takes the results from.
+const FILE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../crates/dialects/src/fio/compat_tests.md"
+);
+
+/// Counts and a table of the test programs.
+pub(super) fn programs(outcomes: &[Outcome]) -> String {
+    let count = |verdict: fn(&Verdict) -> bool| {
+        let of_kind = outcomes.iter().filter(|outcome| verdict(&outcome.verdict));
+        of_kind.count()
+    };
+    let passed = count(|verdict| matches!(verdict, Verdict::Passed));
+    let failed = count(|verdict| matches!(verdict, Verdict::Failed(_)));
+    let left_out = outcomes.len() - passed - failed;
+    let mut text = format!(
+        "{passed} of {} test programs pass, {failed} fail; {left_out} are left out.\n\n\
+         | number | program | result |\n|---|---|---|\n",
+        passed + failed
+    );
+    for Outcome {
+        number,
+        name,
+        verdict,
+    } in outcomes
+    {
+        let result = match verdict {
+            Verdict::Passed => "passes".to_owned(),
+            Verdict::Failed(why) => format!("fails: {}", cell(why)),
+            Verdict::LeftOut(why) => format!("left out: {}", cell(why)),
+        };
+        let _ = writeln!(text, "| {number} | `{name}` | {result} |");
+    }
+    text
+}
+
+/// Counts of the example jobs, and a table of those that are refused.
+pub(super) fn examples(examples: &[Example]) -> String {
+    let refused = || {
+        examples
+            .iter()
+            .filter_map(|example| Some((&example.name, example.refusal.as_ref()?)))
+    };
+    let parsed = examples.len() - refused().count();
+    let mut text = format!(
+        "{parsed} of {} example jobs are read, {} are refused.\n\n\
+         | refused | reason |\n|---|---|\n",
+        examples.len(),
+        refused().count()
+    );
+    for (name, reason) in refused() {
+        let _ = writeln!(text, "| `{name}` | {} |", cell(reason));
+    }
+    text
+}
+
+/// The version of a source tree, as in `fio-3.33`.
+pub(super) fn version(source: &Path) -> Result<String> {
+    let path = source.join("FIO-VERSION-GEN");
+    let text =
+        fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("DEF_VER="));
+    line.map(str::to_owned)
+        .with_context(|| format!("{} names no version", path.display()))
+}
+
+/// Keeps the results in the documentation.
+pub(super) fn write(version: &str, outcomes: &[Outcome], of_examples: &[Example]) -> Result<()> {
+    let text = format!(
+        "\n## Results of fio's own test programs\n\n\
+         Of `t/run-fio-tests.py` and `examples/` of {version}, by\n\
+         `cargo xtask fio-tests SOURCE --write`.\n\n{}\n{}",
+        programs(outcomes),
+        examples(of_examples)
+    );
+    fs::write(FILE, text).with_context(|| format!("cannot write {FILE}"))?;
+    let mut update = cargo();
+    update.args(["test", "--quiet", "--package", "assay-dialects"]);
+    update.arg("the_document_is_what_the_table_says");
+    run(update.env("UPDATE_COMPAT", "1"))
+}
+
+/// Text within a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_failed_is_counted_and_told() {
+        let outcome = |number, verdict| Outcome {
+            number,
+            name: "t.fio".to_owned(),
+            verdict,
+        };
+        let text = programs(&[
+            outcome(1, Verdict::Passed),
+            outcome(2, Verdict::Failed("a | b".to_owned())),
+            outcome(3, Verdict::LeftOut("no".to_owned())),
+        ]);
+        assert!(text.starts_with("1 of 2 test programs pass, 1 fail; 1 are left out."));
+        assert!(text.contains("| 2 | `t.fio` | fails: a \\| b |"), "{text}");
+    }
+
+    #[test]
+    fn only_refused_examples_are_listed() {
+        let example = |name: &str, refusal: Option<&str>| Example {
+            name: name.to_owned(),
+            refusal: refusal.map(str::to_owned),
+        };
+        let text = examples(&[example("a.fio", None), example("b.fio", Some("no"))]);
+        assert!(text.starts_with("1 of 2 example jobs are read, 1 are refused."));
+        assert!(
+            text.contains("| `b.fio` | no |") && !text.contains("a.fio"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,142 @@
+//! `cargo xtask fio-tests`: fio's own test programs and example jobs, with assay
+//! in fio's place.
+
+mod document;
+mod examples;
+mod programs;
+mod python;
+
+use crate::run::{build_folder, cargo, run as run_command};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+const HELP: &str = "\
+cargo xtask fio-tests SOURCE [--only N,N...] [--write]
+
+Runs the test programs of fio's source tree and reads its example jobs, with
+assay under the name of fio.
+
+  SOURCE    the tree: `apt-get source fio` gives one
+  --only    only these numbers of t/run-fio-tests.py, and no examples
+  --write   update the results in docs/compat/fio.md
+
+As root, all parts of the programs run. What fails leaves its output in the
+folder fio-tests beside the build.";
+
+/// What was asked for.
+#[derive(Debug, PartialEq, Eq)]
+struct Request {
+    source: PathBuf,
+    only: Vec<u32>,
+    write: bool,
+}
+
+/// Runs the programs and the examples; an error when a program failed.
+pub fn run(words: &[&str]) -> Result<()> {
+    if words.iter().any(|word| ["--help", "-h"].contains(word)) {
+        println!("{HELP}");
+        return Ok(());
+    }
+    let request = request(words)?;
+    let scratch = scratch()?;
+    let fio = fio(&scratch)?;
+    let results = programs::run(&request, &fio, &scratch)?;
+    println!("\n{}", document::programs(&results));
+    if request.only.is_empty() {
+        let examples = examples::run(&request.source, &fio, &scratch)?;
+        println!("{}", document::examples(&examples));
+        if request.write {
+            let version = document::version(&request.source)?;
+            document::write(&version, &results, &examples)?;
+        }
+    }
+    let failed = results.iter().filter(|result| result.failed()).count();
+    if failed > 0 {
+        bail!("{failed} failed; see {}", scratch.display());
+    }
+    Ok(())
+}
+
+fn request(words: &[&str]) -> Result<Request> {
+    let (mut source, mut only, mut write) = (None, Vec::new(), false);
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        match word {
+            "--write" => write = true,
+            "--only" => only = numbers(words.next().copied())?,
+            word if word.starts_with('-') => bail!("no such option: {word}\n\n{HELP}"),
+            word => source = Some(PathBuf::from(word)),
+        }
+    }
+    let source = source.with_context(|| format!("fio's source tree is not named\n\n{HELP}"))?;
+    if write && !only.is_empty() {
+        bail!("--write needs the results of all programs: leave out --only");
+    }
+    let source = source
+        .canonicalize()
+        .with_context(|| format!("{} is not there", source.display()))?;
+    Ok(Request {
+        source,
+        only,
+        write,
+    })
+}
+
+fn numbers(list: Option<&str>) -> Result<Vec<u32>> {
+    let list = list.context("--only needs numbers, as in --only 1,1010")?;
+    list.split(',')
+        .map(|number| {
+            number
+                .trim()
+                .parse()
+                .with_context(|| format!("--only: '{number}' is not a number"))
+        })
+        .collect()
+}
+
+/// An empty folder beside the build, on a real disk: some programs use direct
+/// I/O, which a file system in memory may not know.
+fn scratch() -> Result<PathBuf> {
+    let folder = build_folder()?.join("fio-tests");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)
+            .with_context(|| format!("cannot empty {}", folder.display()))?;
+    }
+    fs::create_dir_all(&folder).with_context(|| format!("cannot make {}", folder.display()))?;
+    Ok(folder)
+}
+
+/// assay, built as it is released, under the name of fio.
+fn fio(scratch: &Path) -> Result<PathBuf> {
+    run_command(cargo().args(["build", "--release", "--package", "assay-cli"]))?;
+    let link = scratch.join("fio");
+    symlink(build_folder()?.join("release/assay"), &link)
+        .with_context(|| format!("cannot make {}", link.display()))?;
+    Ok(link)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_in_any_order() {
+        let expected = Request {
+            source: "/".into(),
+            only: vec![1, 1010],
+            write: false,
+        };
+        assert_eq!(request(&["/", "--only", "1,1010"]).unwrap(), expected);
+        assert_eq!(request(&["--only", "1,1010", "/"]).unwrap(), expected);
+        for wrong in [
+            &["--only", "1"][..],
+            &["/", "--only", "x"],
+            &["/", "--write", "--only", "1"],
+            &["/", "--rite"],
+        ] {
+            assert!(request(wrong).is_err(), "{wrong:?}");
+        }
+    }
+}

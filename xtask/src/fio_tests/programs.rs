@@ -1,0 +1,190 @@
+//! The numbered test programs of `t/run-fio-tests.py`.
+
+use super::{Request, python};
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Those that use fio as a user does.
+const BLACK_BOX: [u32; 32] = [
+    1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
+    1003, 1004, 1006, 1010, 1011, 1012,
+];
+/// The one that needs SciPy.
+const STEADY_STATE: u32 = 1004;
+
+/// Those that look into fio, or at what assay refuses, and why they are left out.
+const INTERNAL: [(u32, &str, &str); 7] = [
+    (1000, "t/axmap", "a unit test of fio's own bitmap"),
+    (1001, "t/ieee754", "a unit test of fio's own float format"),
+    (1002, "t/lfsr-test", "a unit test of fio's own generator"),
+    (1005, "t/stest", "a unit test of fio's own allocator"),
+    (
+        1007,
+        "t/zbd/run-tests-against-nullb",
+        "zonemode=zbd is not supported",
+    ),
+    (
+        1008,
+        "t/zbd/run-tests-against-nullb",
+        "zonemode=zbd is not supported",
+    ),
+    (1009, "unittests/unittest", "unit tests of fio's own code"),
+];
+
+/// What became of a program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Outcome {
+    pub(super) number: u32,
+    /// The job file or the program.
+    pub(super) name: String,
+    pub(super) verdict: Verdict,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Passed,
+    Failed(String),
+    LeftOut(String),
+}
+
+impl Outcome {
+    pub(super) fn failed(&self) -> bool {
+        matches!(self.verdict, Verdict::Failed(_))
+    }
+
+    fn left_out(number: u32, name: &str, why: &str) -> Self {
+        Self {
+            number,
+            name: name.to_owned(),
+            verdict: Verdict::LeftOut(why.to_owned()),
+        }
+    }
+}
+
+/// That all numbers asked for are those of programs.
+fn check_numbers(only: &[u32]) -> Result<()> {
+    let internal = INTERNAL.map(|(number, ..)| number);
+    let unknown = |number: &&u32| !BLACK_BOX.contains(number) && !internal.contains(number);
+    match only.iter().find(unknown) {
+        Some(number) => bail!("--only: there is no program {number}"),
+        None => Ok(()),
+    }
+}
+
+/// Runs what is asked for, in the order of the numbers.
+pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<Outcome>> {
+    check_numbers(&request.only)?;
+    let wanted = |number: &u32| request.only.is_empty() || request.only.contains(number);
+    let mut numbers: Vec<u32> = BLACK_BOX.into_iter().filter(wanted).collect();
+    let mut outcomes: Vec<Outcome> = INTERNAL
+        .iter()
+        .filter(|(number, ..)| wanted(number))
+        .map(|(number, name, why)| Outcome::left_out(*number, name, why))
+        .collect();
+    let python = if numbers.contains(&STEADY_STATE) {
+        python::with_scipy()
+    } else {
+        Ok(None)
+    };
+    let python = python.unwrap_or_else(|error| {
+        numbers.retain(|number| *number != STEADY_STATE);
+        let why = format!("SciPy cannot be installed: {error:#}");
+        outcomes.push(Outcome::left_out(
+            STEADY_STATE,
+            "t/steadystate_tests.py",
+            &why,
+        ));
+        None
+    });
+    if !numbers.is_empty() {
+        let mut suite = suite(request, fio, &numbers)?;
+        suite.current_dir(scratch);
+        if let Some(path) = python {
+            suite.env("PATH", path);
+        }
+        outcomes.extend(outcomes_of(&mut suite)?);
+    }
+    outcomes.sort_by_key(|outcome| outcome.number);
+    let seen = |number: &&u32| outcomes.iter().any(|outcome| outcome.number == **number);
+    if let Some(missing) = numbers.iter().find(|number| !seen(number)) {
+        bail!("run-fio-tests.py said nothing of program {missing}");
+    }
+    Ok(outcomes)
+}
+
+/// `-k`: what it asks a build of fio for, assay has.
+fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Result<Command> {
+    let program = request.source.join("t/run-fio-tests.py");
+    if !program.is_file() {
+        bail!(
+            "{} is not there: is this fio's source tree? `apt-get source fio` gives one",
+            program.display()
+        );
+    }
+    let mut command = Command::new("python3");
+    command.arg("-u").arg(program).arg("-k");
+    command.arg("--fio").arg(fio);
+    command.arg("--fio-root").arg(&request.source);
+    command.args(["--artifact-root", "results", "--run-only"]);
+    command.args(numbers.iter().map(u32::to_string));
+    Ok(command)
+}
+
+fn outcomes_of(suite: &mut Command) -> Result<Vec<Outcome>> {
+    let mut child = suite
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("cannot start python3")?;
+    let mut outcomes = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).lines() {
+            let line = line.context("run-fio-tests.py's output cannot be read")?;
+            if let Some(outcome) = outcome(&line) {
+                println!("{line}");
+                outcomes.push(outcome);
+            }
+        }
+    }
+    child.wait().context("cannot wait for python3")?;
+    Ok(outcomes)
+}
+
+/// `Test 8 FAILED:  bytes written mismatch, t0008-32eae1c5.fio`; what is not
+/// asked for is skipped and has no name.
+fn outcome(line: &str) -> Option<Outcome> {
+    let (number, rest) = line.strip_prefix("Test ")?.split_once(' ')?;
+    let number = number.parse().ok()?;
+    let (what, name) = rest.trim_end().rsplit_once(' ')?;
+    let verdict = if what == "PASSED" {
+        Verdict::Passed
+    } else {
+        let why = what.strip_prefix("FAILED:")?;
+        Verdict::Failed(why.trim().trim_end_matches(',').to_owned())
+    };
+    Some(Outcome {
+        number,
+        name: name.to_owned(),
+        verdict,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_suite_are_read() {
+        let passed = outcome("Test 1003 PASSED t/readonly.py").unwrap();
+        assert_eq!(passed.verdict, Verdict::Passed);
+        assert_eq!((passed.number, &*passed.name), (1003, "t/readonly.py"));
+        let failed = outcome("Test 8 FAILED:  bytes written mismatch, t0008.fio").unwrap();
+        assert_eq!(
+            failed.verdict,
+            Verdict::Failed("bytes written mismatch".to_owned())
+        );
+        assert_eq!(outcome("Test 7 SKIPPED (User request)"), None);
+        assert_eq!(outcome("31 test(s) passed, 0 failed, 8 skipped"), None);
+    }
+}

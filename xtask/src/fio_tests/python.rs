@@ -1,0 +1,31 @@
+//! A Python with SciPy, kept beside the build.
+
+use crate::run::{build_folder, run};
+use anyhow::{Context, Result};
+use std::env;
+use std::ffi::OsString;
+use std::process::{Command, Stdio};
+
+/// The search path with a Python that has SciPy in front; `None`: the system's
+/// has it.
+pub(super) fn with_scipy() -> Result<Option<OsString>> {
+    let has_scipy = |python: &mut Command| {
+        python.args(["-c", "import scipy"]).stderr(Stdio::null());
+        python.status().is_ok_and(|status| status.success())
+    };
+    if has_scipy(&mut Command::new("python3")) {
+        return Ok(None);
+    }
+    let folder = build_folder()?.join("fio-tests-python");
+    let programs = folder.join("bin");
+    if !has_scipy(&mut Command::new(programs.join("python3"))) {
+        run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
+        let mut install = Command::new(programs.join("pip"));
+        run(install.args(["install", "--quiet", "scipy"]))?;
+    }
+    let path = env::var_os("PATH").unwrap_or_default();
+    let all = [programs].into_iter().chain(env::split_paths(&path));
+    env::join_paths(all)
+        .map(Some)
+        .context("the build's folder cannot be part of PATH")
+}
