@@ -225,6 +225,8 @@ impl Post<'_> {
             }
             None => None,
         };
+        let fill_seed = seeds.next_u64();
+        let filler = has_buffers(stream).then(|| self.filler(largest, fill_seed));
         Ok(Parts {
             clock: MonotonicClock,
             stream,
@@ -235,7 +237,7 @@ impl Post<'_> {
             source,
             pass_bytes: self.pass_bytes(),
             buffers: self.buffers(largest),
-            filler: self.filler(largest, seeds.next_u64()),
+            filler,
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
             priorities: Priorities::new(stream, seeds.next_u64()),
@@ -270,11 +272,8 @@ impl Post<'_> {
         Ok((Source::order(sequence), largest.max().unwrap_or(1)))
     }
 
-    fn filler(&self, largest: u32, seed: u64) -> Option<Filler> {
+    fn filler(&self, largest: u32, seed: u64) -> Filler {
         let stream = self.stream;
-        if !has_buffers(stream) {
-            return None;
-        }
         let blocks = self.plan.total_bytes / u64::from(stream.blocks.sizes.write.min.max(1));
         let all = match stream.content.dedupe_global {
             true => (self.load.streams.iter())
@@ -282,8 +281,7 @@ impl Post<'_> {
                 .collect(),
             false => Vec::new(),
         };
-        let filler = Filler::new(&stream.content, largest, seed);
-        Some(filler.with_working_set(blocks, &all))
+        Filler::new(&stream.content, largest, seed).with_working_set(blocks, &all)
     }
 
     fn pass_bytes(&self) -> u64 {

@@ -369,9 +369,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
-                Some(checks) => {
-                    checks.stamp(block, step, self.tags.mark(tag), filler);
-                }
+                Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),
                 None => filler.fill(block, step.offset),
             }
         }

@@ -227,6 +227,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             sys::exact_timers();
         }
         self.start_clock();
+        self.trace_open_files();
         let outcome = self.loops();
         if let Err(error) = outcome {
             self.fail_with(&error);
