@@ -252,6 +252,18 @@ fn a_report_can_be_asked_for_meanwhile() {
 }
 
 #[test]
+fn engines_that_move_no_data_write_as_well() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    for engine in ["null", "filecreate", "ftruncate", "falloc"] {
+        let words = format!("--ioengine={engine} --rw=write --size=64k --filename={engine}");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let job = measured(&folder, &words);
+        assert!(job["write"]["total_ios"].as_u64() >= Some(1), "{job}");
+    }
+}
+
+#[test]
 fn a_job_that_fails_is_counted_in_the_exit_code() {
     let bed = Bed::new();
     let words = "--filename=/proc/version --size=1M --rw=write --name=a --name=b";
