@@ -26,6 +26,8 @@ pub(super) struct Arguments {
     pub(super) parse_only: bool,
     /// `--showcmd`.
     pub(super) show_command: bool,
+    /// `--debug=parse`: options are shown as they are read.
+    pub(super) show_parsing: bool,
     /// `--readonly`.
     pub(super) readonly: bool,
     /// `--warnings-fatal`.
@@ -265,6 +267,7 @@ impl Arguments {
 
     fn value(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
+            "debug" => self.show_parsing |= value.split(',').any(|part| part == "parse"),
             "output" => self.output.path = Some(PathBuf::from(value)),
             "output-format" => self.output.formats = Formats::parse(value)?,
             "terse-version" => {

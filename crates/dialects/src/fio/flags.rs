@@ -128,7 +128,9 @@ pub(super) static FLAGS: &[Flag] = &[
     ),
     with(
         works("debug", 'd', Value, "Show what fio does inside"),
-        Support::NoEffect("assay has other insides"),
+        Support::Differs(
+            "parse shows each option as it is read; the rest of fio's insides is not here",
+        ),
     ),
     refused(
         "bandwidth-log",

@@ -141,27 +141,24 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "it is all or none: use hipri",
     )
     .of(&["pvsync2"]),
-    flag(
+    switch(
         "fixedbufs",
-        "0",
         "Register buffers with the kernel",
         |job, on| {
             job.stream.engine.fixed_buffers = on;
         },
     )
     .of(URING),
-    flag(
+    switch(
         "registerfiles",
-        "0",
         "Register files with the kernel",
         |job, on| {
             job.stream.engine.register_files = on;
         },
     )
     .of(URING),
-    flag(
+    switch(
         "sqthread_poll",
-        "0",
         "A thread of the kernel submits",
         |job, on| {
             job.stream.engine.sq_thread_poll = on;
