@@ -131,6 +131,21 @@ fn warnings_are_said_but_never_among_results() {
 }
 
 #[test]
+fn what_has_no_effect_is_said_and_is_no_failure() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let mut words = vec!["--alloc-size=1000", "--name=a", "--size=1M"];
+    let ended = fio(&folder, &words);
+    ended.assert_code(0);
+    assert!(ended.out.contains("alloc-size"), "{}", ended.out);
+    assert!(ended.err.is_empty(), "{:#?}", ended.err);
+    words.push("--output-format=json");
+    let ended = fio(&folder, &words);
+    ended.json();
+    assert!(ended.err.is_empty(), "{:#?}", ended.err);
+}
+
+#[test]
 fn a_link_named_fio_is_fio() {
     let bed = Bed::new();
     let folder = bed.folder();
