@@ -109,6 +109,7 @@ fn run_jobs(
         words: Words {
             jobs: &jobs,
             global: &global,
+            remarks: &invocation.notes,
         },
         formats: invocation.output.formats,
         terse: terse(&invocation.output)?,

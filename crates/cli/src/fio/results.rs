@@ -25,6 +25,8 @@ pub struct Words<'a> {
     pub jobs: &'a [JobText],
     /// Options of the global sections.
     pub global: &'a [(String, String)],
+    /// What of the command line and the job files has no effect.
+    pub remarks: &'a [String],
 }
 
 /// Writes results as they come.
@@ -51,10 +53,27 @@ impl Results<'_> {
     /// What the normal output begins with, once it is known that the load runs:
     /// of one that is refused nothing is written.
     fn open(&mut self) -> Result<(), Failure> {
-        if std::mem::replace(&mut self.opened, true) || !self.formats.normal {
+        if std::mem::replace(&mut self.opened, true) {
             return Ok(());
         }
-        self.write(|this, text| opening(this.load, VERSION, text))
+        if self.formats.normal {
+            self.write(|this, text| opening(this.load, VERSION, text))?;
+        }
+        let remarks = self.words.remarks.iter();
+        remarks.map(|remark| self.remark(remark)).collect()
+    }
+
+    /// What is for information belongs to the normal output, as in fio. Beside
+    /// JSON on standard output it is said only to a person who waits. Nothing is
+    /// ever in the JSON.
+    fn remark(&mut self, remark: &str) -> Result<(), Failure> {
+        if self.formats.normal {
+            return self.write(|_, text| writeln!(text, "{remark}"));
+        }
+        if !self.sink.is_stdout() || talks_to_terminal() {
+            (self.talk)(&format!("assay: {remark}"));
+        }
+        Ok(())
     }
 
     /// The results, in fio's order of formats.
@@ -107,19 +126,13 @@ impl Results<'_> {
 }
 
 impl Listener for Results<'_> {
-    /// What is for information belongs to the normal output, as in fio. Beside
-    /// JSON on standard output it is said only to a person who waits. Nothing is
-    /// ever in the JSON.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         self.open()?;
         self.live.close();
         let line = in_words(note);
         match note.weight {
-            NoteWeight::Info if self.formats.normal => {
-                return self.write(|_, text| writeln!(text, "{}", note.text));
-            }
-            NoteWeight::Info if self.sink.is_stdout() && !talks_to_terminal() => {}
-            NoteWeight::Info | NoteWeight::Warning => (self.talk)(&line),
+            NoteWeight::Info => return self.remark(&note.text),
+            NoteWeight::Warning => (self.talk)(&line),
             NoteWeight::Error => say(&line),
         }
         Ok(())

@@ -244,6 +244,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Shares and priorities by block size",
         priorities::by_size,
     )
+    .differs("a class above 3 and a level above 7 are refused; fio takes the largest")
     .of(AIO),
     no_effect(
         "userspace_reap",
