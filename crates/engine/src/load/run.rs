@@ -224,8 +224,12 @@ mod tests {
             streams: vec![stream],
             ..Load::default()
         };
-        let controls = Controls::default();
-        let seed = Stage::new(&load, &controls).seed_of(0);
+        let never = AtomicBool::new(false);
+        let signals = Signals {
+            stop: &never,
+            report_now: &never,
+        };
+        let seed = Stage::new(&load, signals).seed_of(0);
         let spans = [Span {
             offset: 0,
             length: 32 << 20,
