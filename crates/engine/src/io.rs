@@ -26,6 +26,8 @@ pub(crate) struct OpenFile {
     /// Trims are a call of their own on block devices.
     pub(crate) is_device: bool,
     pub(crate) writable: bool,
+    /// I/O comes in random order: reading around it would be in vain.
+    pub(crate) random: bool,
 }
 
 impl OpenFile {
@@ -56,6 +58,7 @@ impl OpenFile {
             size,
             is_device,
             writable,
+            random: false,
         })
     }
 }

@@ -23,14 +23,19 @@ use assay_model::job::EngineKind;
 use assay_model::load::report::StreamState;
 use assay_model::load::{Load, Stream};
 use assay_model::rng::SplitMix64;
+use assay_model::units::Bytes;
+use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 /// Between two looks at the stop flag while a stream waits for its start.
 const LOOK_EVERY_NS: u64 = 50_000_000;
+/// Between two looks at a command of the user.
+const LOOK_AT_COMMAND_EVERY_NS: u64 = 10_000_000;
 
 /// What a thread tells.
 pub(super) enum Event {
@@ -57,6 +62,15 @@ impl Drop for LastWord<'_> {
     }
 }
 
+/// Ends a command and all that it started.
+fn end_group(shell: &mut Child) {
+    if let Some(group) = i32::try_from(shell.id()).ok().and_then(Pid::from_raw) {
+        // What has just ended by itself needs no end.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let _ = shell.wait();
+}
+
 /// What a stream's thread is given.
 pub(super) struct Post<'a> {
     pub(super) load: &'a Load,
@@ -69,6 +83,8 @@ pub(super) struct Post<'a> {
     pub(super) start: &'a StartLine,
     pub(super) gaps: WorkerGaps,
     pub(super) seed: u64,
+    /// Seeds of what each stream of the load writes.
+    pub(super) fill_seeds: &'a [u64],
     pub(super) events: Sender<(usize, Event)>,
     /// Index of the stream in the load.
     pub(super) index: usize,
@@ -155,18 +171,31 @@ impl Post<'_> {
         let output =
             std::fs::File::create(&path).map_err(|e| EngineError::file("create", &path, e))?;
         let errors = (output.try_clone()).map_err(|e| EngineError::file("duplicate", &path, e))?;
-        let status = Command::new("sh")
+        let failed = |e| EngineError::file("run", Path::new("sh"), e);
+        let mut shell = Command::new("sh")
             .args(["-c", command])
-            .stdin(std::process::Stdio::null())
+            .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
-            .status()
-            .map_err(|e| EngineError::file("run", Path::new("sh"), e))?;
+            // Its own group: what it starts can be ended with it.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let status = loop {
+            if let Some(status) = shell.try_wait().map_err(failed)? {
+                break status;
+            }
+            if self.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
+                end_group(&mut shell);
+                return Err(EngineError::Stopped);
+            }
+            MonotonicClock.sleep(LOOK_AT_COMMAND_EVERY_NS);
+        };
         if status.success() {
             return Ok(());
         }
         Err(self.problem(format!(
-            "exec_{when} ended with {status}: see {}",
+            "its command exec_{when} ended with {status}: see {}",
             path.display()
         )))
     }
@@ -239,8 +268,7 @@ impl Post<'_> {
             }
             None => None,
         };
-        let fill_seed = seeds.next_u64();
-        let filler = has_buffers(stream).then(|| self.filler(largest, fill_seed));
+        let filler = has_buffers(stream).then(|| self.filler(largest));
         Ok(Parts {
             clock: MonotonicClock,
             stream,
@@ -250,7 +278,7 @@ impl Post<'_> {
             files: FileTable::new(stream, self.plan, self.files),
             source,
             pass_bytes: self.pass_bytes(),
-            buffers: self.buffers(largest),
+            buffers: self.buffers(largest)?,
             filler,
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
@@ -286,16 +314,15 @@ impl Post<'_> {
         Ok((Source::order(sequence), largest.max().unwrap_or(1)))
     }
 
-    fn filler(&self, largest: u32, seed: u64) -> Filler {
+    fn filler(&self, largest: u32) -> Filler {
         let stream = self.stream;
         let blocks = self.plan.total_bytes / u64::from(stream.blocks.sizes.write.min.max(1));
         let all = match stream.content.dedupe_global {
-            true => (self.load.streams.iter())
-                .map(|other| u64::from(other.number))
-                .collect(),
-            false => Vec::new(),
+            true => self.fill_seeds,
+            false => &[],
         };
-        Filler::new(&stream.content, largest, seed).with_working_set(blocks, &all)
+        Filler::new(&stream.content, largest, self.fill_seeds[self.index])
+            .with_working_set(blocks, all)
     }
 
     fn pass_bytes(&self) -> u64 {
@@ -309,7 +336,7 @@ impl Post<'_> {
     }
 
     /// As many as can be in flight or wait to be checked.
-    fn buffers(&self, largest: u32) -> Vec<IoBuf> {
+    fn buffers(&self, largest: u32) -> Result<Vec<IoBuf>, EngineError> {
         let threads = self
             .stream
             .verify
@@ -324,11 +351,18 @@ impl Post<'_> {
             true => largest as usize,
             false => 1,
         };
+        let needed = u64::from(count).saturating_mul(bytes as u64);
+        if needed > sys::memory_bytes() {
+            return Err(self.problem(format!(
+                "its I/O buffers would take {}, more than there is memory: lower bs or iodepth",
+                Bytes(needed)
+            )));
+        }
         let one = |_| match self.stream.blocks.rw.write {
             true => IoBuf::to_write(bytes, count as usize),
             false => IoBuf::zeroed(bytes),
         };
-        (0..count).map(one).collect()
+        Ok((0..count).map(one).collect())
     }
 }
 

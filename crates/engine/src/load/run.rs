@@ -78,6 +78,8 @@ struct Stage<'a> {
     plans: Vec<Option<FilePlan>>,
     /// Of the streams that report as one.
     gaps: HashMap<u32, Arc<SharedGaps>>,
+    /// Seeds of what each stream writes.
+    fill_seeds: Vec<u64>,
 }
 
 impl<'a> Stage<'a> {
@@ -90,7 +92,12 @@ impl<'a> Stage<'a> {
             .into_iter()
             .map(|(report, count)| (report, SharedGaps::new(count)))
             .collect();
+        let seeds = (0..load.streams.len()).map(|index| seed_of(load, index));
         Self {
+            // Apart from all that is drawn from the seeds themselves.
+            fill_seeds: seeds
+                .map(|seed| SplitMix64::new(!seed).next_u64())
+                .collect(),
             load,
             signals,
             halted: AtomicBool::new(false),
@@ -186,17 +193,17 @@ impl<'a> Stage<'a> {
         let place = before.filter(|stream| stream.report == report).count();
         Some(self.gaps.get(&report)?.of_worker(place))
     }
+}
 
-    /// Seed of a stream: the same in every run, unless the job wants none of
-    /// that.
-    fn seed_of(&self, index: usize) -> u64 {
-        let stream = &self.load.streams[index];
-        let mut seed = stream.blocks.seed.unwrap_or(DEFAULT_SEED);
-        if !stream.blocks.repeat && !stream.blocks.all_repeat && stream.blocks.seed.is_none() {
-            seed ^= self.load.entropy;
-        }
-        SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()
+/// Seed of a stream: the same in every run, unless the job wants none of
+/// that.
+fn seed_of(load: &Load, index: usize) -> u64 {
+    let stream = &load.streams[index];
+    let mut seed = stream.blocks.seed.unwrap_or(DEFAULT_SEED);
+    if !stream.blocks.repeat && !stream.blocks.all_repeat && stream.blocks.seed.is_none() {
+        seed ^= load.entropy;
     }
+    SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()
 }
 
 /// Where nothing else is asked for, every run does the same.
@@ -224,12 +231,7 @@ mod tests {
             streams: vec![stream],
             ..Load::default()
         };
-        let never = AtomicBool::new(false);
-        let signals = Signals {
-            stop: &never,
-            report_now: &never,
-        };
-        let seed = Stage::new(&load, signals).seed_of(0);
+        let seed = seed_of(&load, 0);
         let spans = [Span {
             offset: 0,
             length: 32 << 20,

@@ -1,7 +1,7 @@
 //! Wave after wave: threads are started, let go together, and waited for.
 
 use super::steady::SteadyGroups;
-use super::{Outcome, Stage};
+use super::{Outcome, Stage, seed_of};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::load::LoadObserver;
@@ -73,7 +73,7 @@ impl<'a> Conductor<'a> {
             starts_ns: vec![begun_ns; stage.plans.len()],
             steady: SteadyGroups::new(stage.load),
             next_interim_ns: (stage.load.status_interval)
-                .map_or(u64::MAX, |every| begun_ns + every.0.max(1)),
+                .map_or(u64::MAX, |every| begun_ns.saturating_add(every.0.max(1))),
             stage,
             observer,
             outcome,
@@ -163,7 +163,8 @@ impl<'a> Conductor<'a> {
                 stop: stage.signals.stop,
                 start,
                 gaps,
-                seed: stage.seed_of(index),
+                seed: seed_of(stage.load, index),
+                fill_seeds: &stage.fill_seeds,
                 events: events.clone(),
                 index,
             };
@@ -186,8 +187,13 @@ impl<'a> Conductor<'a> {
     fn await_ready(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         let mut waiting = wave.running;
         while waiting > 0 {
-            let Ok((index, event)) = events.recv() else {
-                return;
+            if self.stage.is_stopped() {
+                self.stop_all();
+            }
+            let (index, event) = match events.recv_timeout(LOOK_EVERY) {
+                Ok(told) => told,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return,
             };
             match event {
                 Event::Ready => waiting -= 1,
@@ -209,7 +215,7 @@ impl<'a> Conductor<'a> {
     fn follow(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         while wave.running > 0 {
             if self.stage.is_stopped() {
-                self.stop(|_| true);
+                self.stop_all();
                 wave.gates.iter().for_each(StartLine::cancel);
             }
             match events.recv_timeout(self.next_look(wave)) {
@@ -263,6 +269,13 @@ impl<'a> Conductor<'a> {
 
     fn not_started(&mut self, index: usize, error: Option<EngineError>) {
         self.ended[index] = true;
+        // The others' gaps are theirs alone.
+        if let Some(mut gaps) = self.stage.gaps_of(index) {
+            gaps.end(MonotonicClock.now());
+        }
+        if error.is_some() {
+            self.concern_others(index, true);
+        }
         match error {
             Some(error) => {
                 let outcome = &mut self.outcome;
@@ -285,6 +298,11 @@ impl<'a> Conductor<'a> {
         self.outcome.over_in_ramp |= finished.still_ramping;
         self.starts_ns[index] = finished.start_ns;
         self.logs.extend(finished.logs);
+        self.concern_others(index, failed);
+    }
+
+    /// Whom the end of a stream ends.
+    fn concern_others(&self, index: usize, failed: bool) {
         let stream = &self.stage.load.streams[index];
         if failed && stream.schedule.exit_all_on_error {
             self.stage.halt();
@@ -294,6 +312,17 @@ impl<'a> Conductor<'a> {
             Some(ExitWhat::All) => self.stage.halt(),
             Some(ExitWhat::Group) => self.stop(|other| other.group == stream.group),
             Some(ExitWhat::Stonewall) => self.stop(|other| other.wave == stream.wave),
+        }
+    }
+
+    /// Stops every stream; at once when somebody outside waits for it.
+    fn stop_all(&self) {
+        let from_outside = self.stage.signals.stop.load(Ordering::Relaxed);
+        for shared in &self.stage.shared {
+            match from_outside {
+                true => shared.abandon(),
+                false => shared.stop(),
+            }
         }
     }
 

@@ -165,6 +165,11 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 self.fail_stream(number, text);
             }
         }
+        if let Some(checks) = &mut self.checks
+            && unit.ddir == Ddir::Write
+        {
+            checks.lost(&unit, mark.number);
+        }
         self.dropped[unit.ddir] += 1;
         self.free.push(unit.buf);
     }

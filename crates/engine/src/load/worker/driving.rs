@@ -122,7 +122,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         Ok(true)
     }
 
-    fn commit(&mut self) -> Result<(), EngineError> {
+    pub(super) fn commit(&mut self) -> Result<(), EngineError> {
         if self.uncommitted.is_empty() {
             return Ok(());
         }

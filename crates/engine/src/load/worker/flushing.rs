@@ -88,6 +88,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             let (from, to) = (self.flushes.from, self.flushes.to);
             (self.flushes.from, self.flushes.to) = (u64::MAX, 0);
+            self.range_syncs += 1;
             self.timed(file, |_, file| {
                 sys::sync_file_range(&file.file, from, to.saturating_sub(from), range)
             });
@@ -108,6 +109,11 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         number: u32,
         call: impl FnOnce(&mut E, &crate::io::OpenFile) -> Result<(), Errno>,
     ) {
+        // What was made before it is under way before it.
+        if let Err(error) = self.commit() {
+            self.fail_with(error);
+            return;
+        }
         let before_ns = self.clock.now();
         let Some(file) = self.files.get(number) else {
             return;
@@ -147,7 +153,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// The flush that came due with the last write, and the ones that the job
     /// asks for at its end.
     pub(super) fn flush_at_end(&mut self) {
-        if self.stopping {
+        if self.failure.is_some() || self.shared.is_abandoned() {
             return;
         }
         self.flush_if_due();
@@ -162,6 +168,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             for number in numbers {
                 self.flush(number, call);
             }
+            // Files that were closed on the way were flushed only if each
+            // close is to flush.
+            let all = !self.few_open || on_close.is_some();
+            self.flushed_at_end = all && self.failure.is_none();
         }
     }
 }

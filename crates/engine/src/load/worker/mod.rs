@@ -154,6 +154,9 @@ pub(super) struct Worker<'a, E, C> {
     error: Option<EngineError>,
     total_errors: u64,
     mismatches: u64,
+    /// Calls of `sync_file_range(2)`.
+    range_syncs: u64,
+    flushed_at_end: bool,
     dropped: PerDirection<u64>,
     /// What was moved before the recorder was last restarted.
     moved_before: PerDirection<u64>,
@@ -218,6 +221,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             error: None,
             total_errors: 0,
             mismatches: 0,
+            range_syncs: 0,
+            flushed_at_end: false,
             dropped: PerDirection::default(),
             moved_before: PerDirection::default(),
             cpu_before: sys::thread_cpu_use(),
@@ -252,7 +257,9 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 self.reopen_files()?;
             }
             number += 1;
-            let more = self.stream.length.time_based || number < self.stream.length.loops;
+            let only_checks = self.checks.as_ref().is_some_and(Checks::only);
+            let more = !only_checks
+                && (self.stream.length.time_based || number < self.stream.length.loops);
             self.work(more)?;
             self.check()?;
             if !more || self.stopping || self.timed_out {
@@ -266,10 +273,14 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
     /// may follow.
     fn work(&mut self, more: bool) -> Result<(), EngineError> {
         self.phase = Phase::Work;
+        self.flushed_at_end = false;
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
-        if self.checks.as_ref().is_some_and(Checks::only) {
-            self.pretend_to_write();
-            return Ok(());
+        if let Some(checks) = &mut self.checks {
+            checks.begin_pass();
+            if checks.only() && self.stream.blocks.rw.write {
+                self.pretend_to_write();
+                return Ok(());
+            }
         }
         self.enter(if self.ramp_end_ns.is_some() {
             StreamState::Ramp
@@ -296,7 +307,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let since_ms = self.clock.now().saturating_sub(start_ns) / 1_000_000;
         self.started_unix_ms = unix_ms().saturating_sub(since_ms);
         let ramp_ns = self.stream.length.ramp_time.0;
-        self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns + ramp_ns);
+        self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns.saturating_add(ramp_ns));
+        self.stopping = self.shared.is_stopped();
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(start_ns);
         }

@@ -21,7 +21,11 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         let end_ns = self.clock.now();
         self.recorder.end(end_ns);
         self.save_state();
-        self.close_files();
+        if self.in_flight == 0 {
+            self.close_files();
+        }
+        // Otherwise the engine failed with I/O under way. It is dropped first
+        // (see the fields), and waits for that I/O before any file is closed.
         if self.stream.files.unlink
             && let Err(error) = self.files.remove_files()
         {
@@ -34,6 +38,12 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             && let Err(error) = trace.finish()
         {
             self.fail_with(error);
+        }
+        if self.ramp_end_ns.is_some() && self.failure.is_none() && !self.stopping {
+            self.notes.push(Note::Warning(format!(
+                "{}: it ended before its ramp_time was over, so nothing was measured: make it longer, or time_based",
+                self.stream.name
+            )));
         }
         if let Some(failure) = &self.failure {
             self.notes.push(Note::Error(format!(
@@ -81,6 +91,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             },
             moved_bytes: PerDirection::from_fn(|ddir| self.moved_before[ddir] + bytes[ddir]),
             sync: self.recorder.flushes(),
+            range_syncs: self.range_syncs,
+            flushed_at_end: self.flushed_at_end,
             series: self.recorder.series().clone(),
             longest_gap: None,
             errors: self.recorder.errors().clone(),

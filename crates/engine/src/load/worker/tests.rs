@@ -229,7 +229,7 @@ fn the_last_flush_comes_once_after_everything() {
     assert_eq!(played.measured.flush.count, 1);
     // Not when stopped from outside.
     let play = Play::new(job, &script);
-    play.shared.stop();
+    play.shared.abandon();
     assert_eq!(play.asynchronous().measured.flush.count, 0);
 }
 

@@ -83,9 +83,13 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             self.fail_with(error);
         }
-        let under_way = self.tags.bytes_in_use();
+        let (ios, bytes) = self.tags.in_use();
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
-        self.goal.bytes_left = self.goal.bytes_left.saturating_sub(under_way);
+        self.goal.bytes_left = self.goal.bytes_left.saturating_sub(bytes);
+        self.goal.ios_left = self.goal.ios_left.saturating_sub(ios);
+        if let Some(checks) = &mut self.checks {
+            checks.begin_pass();
+        }
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(now_ns);
         }
@@ -141,7 +145,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             } else {
                 self.pass_bytes.saturating_mul(loops)
             },
-            goal_ns: length.runtime.map_or(0, |time| time.0 + length.ramp_time.0),
+            goal_ns: (length.runtime).map_or(0, |time| time.0.saturating_add(length.ramp_time.0)),
         });
     }
 

@@ -45,8 +45,8 @@ impl Checks {
             files: u32::try_from(stream.files.paths.len()).unwrap_or(u32::MAX),
             issued: self.number,
             completed: self.completed.iter().copied().collect(),
-            // All that were under way have come back before the stream ended.
-            in_flight: Some(Vec::new()),
+            // All others that were under way have come back.
+            in_flight: Some(self.lost.clone()),
         }
     }
 }
