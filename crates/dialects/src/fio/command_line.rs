@@ -28,6 +28,8 @@ pub(super) struct Arguments {
     pub(super) show_command: bool,
     /// `--readonly`.
     pub(super) readonly: bool,
+    /// `--bandwidth-log`.
+    pub(super) bandwidth_log: bool,
     /// `--warnings-fatal`.
     pub(super) warnings_fatal: bool,
     /// `--max-jobs`.
@@ -252,6 +254,7 @@ impl Arguments {
             "parse-only" => self.parse_only = true,
             "showcmd" => self.show_command = true,
             "readonly" => self.readonly = true,
+            "bandwidth-log" => self.bandwidth_log = true,
             "warnings-fatal" => self.warnings_fatal = true,
             _ => {
                 let value = value
@@ -285,6 +288,17 @@ impl Arguments {
             }
             "eta-newline" => self.output.eta_newline = Some(at_least(value, Nanos::millis(1))?),
             "eta-interval" => self.output.eta_interval = at_least(value, Nanos::millis(250))?,
+            "debug" => {
+                let (seeds, others): (Vec<&str>, Vec<&str>) =
+                    value.split(',').partition(|topic| *topic == "random");
+                self.output.random_seeds |= !seeds.is_empty();
+                if !others.is_empty() {
+                    let others = others.join(",");
+                    self.notes.push(format!(
+                        "--debug={others} has no effect: assay has other insides"
+                    ));
+                }
+            }
             "section" if value == "global" => {
                 return Err("'global' is no job".to_owned());
             }

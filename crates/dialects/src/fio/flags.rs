@@ -128,14 +128,13 @@ pub(super) static FLAGS: &[Flag] = &[
     ),
     with(
         works("debug", 'd', Value, "Show what fio does inside"),
-        Support::NoEffect("assay has other insides"),
+        Support::Differs("random shows the seed of each job; assay has no other insides of fio"),
     ),
-    refused(
+    works(
         "bandwidth-log",
         'b',
         Nothing,
         "Log the bandwidth of all jobs together",
-        "use write_bw_log with per_job_logs=0",
     ),
     refused(
         "latency-log",

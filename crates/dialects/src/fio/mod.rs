@@ -175,6 +175,7 @@ fn invocation(
             destroy_data: false,
             aux_path: arguments.aux_path,
             status_interval: arguments.status_interval,
+            bandwidth_log: arguments.bandwidth_log,
             entropy: env.entropy(),
         },
         jobs: builder.texts,

@@ -20,6 +20,7 @@ pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{FileTable, LockBusy, Room};
 
 use super::sequence;
+use crate::engines::is_of_directories;
 use crate::error::EngineError;
 use assay_model::job::EngineKind;
 use assay_model::load::{Load, Stream};
@@ -181,9 +182,9 @@ fn changes(stream: &Stream) -> bool {
 }
 
 /// Whether nothing need be at a path before the engine uses it: it uses none,
-/// or makes the file itself. (Others without an open file want one to be there.)
+/// or makes the file itself, or works on directories. (Others without an open file want one to be there.)
 const fn needs_only_names(engine: EngineKind) -> bool {
-    matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+    matches!(engine, EngineKind::Null | EngineKind::FileCreate) || is_of_directories(engine)
 }
 
 /// Something that does not fit in a stream.

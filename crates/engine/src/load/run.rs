@@ -1,5 +1,6 @@
 //! Running a load: first the files of all streams, then wave after wave.
 
+mod bandwidth;
 mod conductor;
 mod replay;
 mod steady;
@@ -12,7 +13,6 @@ use crate::error::EngineError;
 use crate::gaps::{SharedGaps, WorkerGaps};
 use assay_model::load::report::{LoadReport, StreamReport, StreamState};
 use assay_model::load::{Load, Stream};
-use assay_model::rng::SplitMix64;
 use conductor::Conductor;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -142,23 +142,4 @@ impl<'a> Stage<'a> {
         let place = before.filter(|stream| stream.report == report).count();
         Some(self.gaps.get(&report)?.of_worker(place))
     }
-
-    /// Seed of a stream: the same in every run, unless the job wants none of
-    /// that.
-    fn seed_of(&self, index: usize) -> u64 {
-        let stream = &self.load.streams[index];
-        let mut seed = stream.blocks.seed.unwrap_or(DEFAULT_SEED);
-        if !stream.blocks.repeat && !stream.blocks.all_repeat && stream.blocks.seed.is_none() {
-            seed ^= self.load.entropy;
-        }
-        SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()
-    }
 }
-
-/// Where nothing else is asked for, every run does the same.
-///
-/// Any number is as good. This one makes fio's test t0008 pass, which wants the
-/// share of writes that fio's own seed happens to give (50.6 % of 8192 I/Os,
-/// give or take half a percent). It stays as it is: with another, the same job
-/// would do other I/Os than it did before.
-const DEFAULT_SEED: u64 = 1;

@@ -3,7 +3,7 @@
 use super::open::open;
 use super::shared::{HeldLock, PathLock, SharedFiles};
 use super::{FileKind, FilePlan, PlannedFile};
-use crate::engines::needs_open_file;
+use crate::engines::{is_of_directories, needs_open_file};
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
@@ -195,7 +195,8 @@ impl<'a> FileTable<'a> {
         }
     }
 
-    /// Removes the stream's regular files. Devices are never removed.
+    /// Removes the stream's regular files, or the directories that its engine
+    /// worked on. Devices are never removed.
     ///
     /// # Errors
     /// When one is there but cannot be removed.
@@ -204,7 +205,7 @@ impl<'a> FileTable<'a> {
             .files
             .iter()
             .filter(|file| self.is_removable(file))
-            .try_for_each(|file| match fs::remove_file(&file.path) {
+            .try_for_each(|file| match self.remove(file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     Err(EngineError::file("remove", &file.path, error))
                 }
@@ -212,11 +213,21 @@ impl<'a> FileTable<'a> {
             })
     }
 
+    fn remove(&self, file: &PlannedFile) -> std::io::Result<()> {
+        match is_of_directories(self.stream.engine.kind) {
+            true => fs::remove_dir(&file.path),
+            false => fs::remove_file(&file.path),
+        }
+    }
+
     /// Of files that the engine only has the names of, the null engine has made
     /// none. What is no regular file now is not removed, whatever it was.
     fn is_removable(&self, file: &PlannedFile) -> bool {
         let made_by_name =
             file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
+        if is_of_directories(self.stream.engine.kind) {
+            return fs::symlink_metadata(&file.path).is_ok_and(|what| what.is_dir());
+        }
         let is_own = file.is_regular() || made_by_name;
         is_own && fs::metadata(&file.path).is_ok_and(|what| what.is_file())
     }

@@ -1,6 +1,7 @@
 //! Wave after wave: threads are started, let go together, and waited for.
 
 use super::Stage;
+use super::bandwidth::BandwidthLog;
 use super::steady::SteadyGroups;
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
@@ -34,6 +35,7 @@ pub(super) struct Conductor<'a> {
     /// Streams that have nothing more to do.
     ended: Vec<bool>,
     logs: Vec<LogSet>,
+    bandwidth: Option<BandwidthLog>,
     steady: SteadyGroups,
     begun_ns: u64,
     next_progress_ns: u64,
@@ -60,6 +62,7 @@ impl<'a> Conductor<'a> {
         let begun_ns = MonotonicClock.now();
         Self {
             ended: stage.plans.iter().map(Option::is_none).collect(),
+            bandwidth: (stage.load.bandwidth_log).then(|| BandwidthLog::new(begun_ns)),
             steady: SteadyGroups::new(stage.load),
             next_interim_ns: (stage.load.status_interval)
                 .map_or(u64::MAX, |every| begun_ns + every.0.max(1)),
@@ -147,7 +150,7 @@ impl<'a> Conductor<'a> {
                 controls: stage.controls,
                 start,
                 gaps,
-                seed: stage.seed_of(index),
+                seed: stage.load.seed_of(&stage.load.streams[index]),
                 events: events.clone(),
                 index,
             };
@@ -285,6 +288,9 @@ impl<'a> Conductor<'a> {
         for report in attained {
             self.stop(|stream| stream.report == report);
         }
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.look(now_ns, self.stage.shared.iter().map(Shared::progress));
+        }
         if now_ns >= self.next_progress_ns {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
             self.tell_progress();
@@ -376,7 +382,15 @@ impl<'a> Conductor<'a> {
     fn write_logs(&mut self) {
         let folder = self.stage.load.aux_path.as_deref().unwrap_or(Path::new(""));
         let logs = std::mem::take(&mut self.logs);
-        if let Err(error) = write_logs(logs, folder) {
+        let written = write_logs(logs, folder).and_then(|()| match &mut self.bandwidth {
+            None => Ok(()),
+            Some(bandwidth) => {
+                let streams = self.stage.shared.iter().map(Shared::progress);
+                bandwidth.finish(MonotonicClock.now(), streams);
+                bandwidth.write(folder)
+            }
+        });
+        if let Err(error) = written {
             self.observer.note(&Note::Error(error.to_string()));
             if let Some(report) = self.reports.first_mut() {
                 report.total_errors += 1;

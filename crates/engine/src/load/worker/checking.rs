@@ -14,7 +14,7 @@ use crate::load::sequence::Step;
 use crate::load::source::Given;
 use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier};
 use assay_model::load::report::StreamState;
-use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::load::verify::{SaveState, Verify, VerifyKind};
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::IoErrorRecord;
@@ -34,7 +34,8 @@ pub(in crate::load) struct Checks {
     /// Written blocks are remembered, to be read back.
     remembers: bool,
     history: History,
-    rng: SplitMix64,
+    /// What the seeds of the contents are made from.
+    seed: u64,
     /// Writes (or, of a stream that only reads, reads) so far.
     number: u64,
     /// What an interrupted run had written.
@@ -80,7 +81,7 @@ impl Checks {
             reads: rw.read && !rw.write,
             remembers: rw.write && (spec.read_back || spec.backlog > 0),
             history: History::new(spec, stream.trim, seed),
-            rng: SplitMix64::new(seed),
+            seed,
             number: 0,
             before,
             completed: VecDeque::new(),
@@ -110,15 +111,20 @@ impl Checks {
         }
         let mark = verify::Mark {
             offset: step.offset,
-            seed: self.rng.next_u64(),
+            seed: self.content_seed(mark.number),
             number: mark.number,
             time: wall_time(),
         };
         self.verifier.stamp(block, mark);
     }
 
+    /// Of the content of a write: known again when it is read back.
+    fn content_seed(&self, number: u64) -> u64 {
+        SplitMix64::new(self.seed.wrapping_add(number)).next_u64()
+    }
+
     fn wrote(&mut self, unit: &IoUnit, mark: Mark, depth: usize) {
-        if self.spec.save_state {
+        if self.spec.save_state != SaveState::Never {
             self.completed.truncate(depth.saturating_sub(1));
             self.completed
                 .push_front((u64::from(unit.file), unit.offset));
@@ -146,8 +152,8 @@ impl Checks {
         };
         Some(Expected {
             offset: unit.offset,
-            number,
-            seed: None,
+            number: number.filter(|_| self.spec.check_number),
+            seed: (number.filter(|_| self.spec.check_seed)).map(|number| self.content_seed(number)),
         })
     }
 

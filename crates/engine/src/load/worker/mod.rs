@@ -37,7 +37,7 @@ pub(super) use checking::Checks;
 use flushing::Flushes;
 pub(super) use issue::Goal;
 use issue::{Next, Tags};
-use std::time::{SystemTime, UNIX_EPOCH};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The stop flag is looked at least this often.
 const MAX_TICK_NS: u64 = 100_000_000;
@@ -272,7 +272,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
 
     fn start_clock(&mut self) {
         let start_ns = self.clock.now();
-        self.started_unix_ms = unix_ms();
+        self.started_unix_ms = self.start_time_ms();
         let ramp_ns = self.stream.length.ramp_time.0;
         self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns + ramp_ns);
         if let Some(pacing) = &mut self.pacing {
@@ -286,6 +286,17 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
         self.begin_anew(start_ns);
         self.begin_measuring(start_ns);
+    }
+
+    /// What the clock says that the start is told by. (The dialect's user may
+    /// ask for one that this system lacks: then it is the time since 1970.)
+    fn start_time_ms(&self) -> u64 {
+        let clock = ClockId::try_from(self.stream.schedule.start_clock);
+        let now = clock_gettime(clock.unwrap_or(ClockId::Realtime));
+        // Both are positive for every clock that counts from an epoch.
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+        seconds * 1_000 + nanos / 1_000_000
     }
 
     fn enter(&mut self, state: StreamState) {
@@ -450,9 +461,4 @@ enum Starved {
     Until(u64),
     /// Something must come back first.
     Blocked,
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }
