@@ -5,6 +5,13 @@ use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
+const ALL_EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
+Finished trials are kept in every case. assay fio: the number of failed jobs,
+4 for data that differs, 128 when stopped.";
+
 const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
@@ -13,7 +20,7 @@ Finished trials are kept in every case.";
 /// Measures storage honestly: every figure carries evidence of what was
 /// measured.
 #[derive(Debug, Parser)]
-#[command(name = "assay", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
     /// What to do.
     #[command(subcommand)]
@@ -25,9 +32,10 @@ pub struct Cli {
 pub enum Command {
     /// What is this storage, how fast is it really, and can I believe it?
     Qualify(QualifyArgs),
-    /// Runs a job file of fio several times, and keeps the trials.
+    /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
-    /// Runs as fio: its job files, its options, its outputs (assay fio --help).
+    /// Is fio: its job files, options and outputs, and a line of evidence per
+    /// job (assay fio --help).
     #[command(disable_help_flag = true)]
     Fio(FioArgs),
     /// Lists the stored runs, newest first.
@@ -88,7 +96,8 @@ pub struct QualifyArgs {
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
 pub struct RunArgs {
-    /// A job file of fio.
+    /// A job file of fio. A block device that it names is overwritten, unless it
+    /// is in use.
     pub file: PathBuf,
     /// How often it is repeated.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]

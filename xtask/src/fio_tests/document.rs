@@ -1,9 +1,10 @@
 //! The results as text, and where the documentation has them.
 
-use super::examples::Example;
+use super::examples::{Example, Refusal};
 use super::programs::{Outcome, Verdict};
 use crate::run::{cargo, run};
 use anyhow::{Context, Result};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -44,22 +45,29 @@ pub(super) fn programs(outcomes: &[Outcome]) -> String {
     text
 }
 
-/// Counts of the example jobs, and a table of those that are refused.
+/// Counts of the example jobs, and what is refused in which of them.
 pub(super) fn examples(examples: &[Example]) -> String {
-    let refused = || {
-        examples
-            .iter()
-            .filter_map(|example| Some((&example.name, example.refusal.as_ref()?)))
-    };
-    let parsed = examples.len() - refused().count();
+    let mut refused: BTreeMap<&Refusal, Vec<String>> = BTreeMap::new();
+    for Example { name, refusal } in examples {
+        if let Some(refusal) = refusal {
+            let names = refused.entry(refusal).or_default();
+            names.push(format!("`{name}`"));
+        }
+    }
+    let count: usize = refused.values().map(Vec::len).sum();
     let mut text = format!(
-        "{parsed} of {} example jobs are read, {} are refused.\n\n\
-         | refused | reason |\n|---|---|\n",
-        examples.len(),
-        refused().count()
+        "{} of {} example jobs are read, {count} are refused.\n\n\
+         | refused | reason | in |\n|---|---|---|\n",
+        examples.len() - count,
+        examples.len()
     );
-    for (name, reason) in refused() {
-        let _ = writeln!(text, "| `{name}` | {} |", cell(reason));
+    for (Refusal { option, why }, names) in refused {
+        let option = match option.as_str() {
+            "" => String::new(),
+            option => format!("`{}`", cell(option)),
+        };
+        let why = cell(why);
+        let _ = writeln!(text, "| {option} | {why} | {} |", names.join(", "));
     }
     text
 }
@@ -117,15 +125,16 @@ mod tests {
 
     #[test]
     fn only_refused_examples_are_listed() {
-        let example = |name: &str, refusal: Option<&str>| Example {
+        let example = |name: &str, refused: bool| Example {
             name: name.to_owned(),
-            refusal: refusal.map(str::to_owned),
+            refusal: refused.then(|| Refusal {
+                option: "a=b".to_owned(),
+                why: "no".to_owned(),
+            }),
         };
-        let text = examples(&[example("a.fio", None), example("b.fio", Some("no"))]);
-        assert!(text.starts_with("1 of 2 example jobs are read, 1 are refused."));
-        assert!(
-            text.contains("| `b.fio` | no |") && !text.contains("a.fio"),
-            "{text}"
-        );
+        let all = [example("a", false), example("b", true), example("c", true)];
+        let text = examples(&all);
+        assert!(text.starts_with("1 of 3 example jobs are read, 2 are refused."));
+        assert!(text.ends_with("|\n| `a=b` | no | `b`, `c` |\n"), "{text}");
     }
 }

@@ -9,8 +9,16 @@ use std::process::Command;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Example {
     pub(super) name: String,
-    /// Why it is refused; `None`: it is not.
-    pub(super) refusal: Option<String>,
+    /// `None`: it is read.
+    pub(super) refusal: Option<Refusal>,
+}
+
+/// What is refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Refusal {
+    /// The option with its value; empty: it is not about one.
+    pub(super) option: String,
+    pub(super) why: String,
 }
 
 /// Reads every example without running it.
@@ -44,14 +52,29 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The error without its place: `assay: job.fio:3: [a] zonemode=zbd: …`.
-fn reason(said: &str) -> String {
+/// The error without its place: of `assay: job.fio:3: [a] zonemode=zbd: why`,
+/// the option and why.
+fn reason(said: &str) -> Refusal {
     let line = said.lines().next().unwrap_or("it says nothing");
-    match line.split_once(".fio:") {
+    let problem = match line.split_once(".fio:") {
         Some((_, rest)) => rest.split_once(": ").map_or(rest, |(_, problem)| problem),
         None => line,
+    };
+    let problem = match problem.strip_prefix('[') {
+        Some(rest) => rest.split_once("] ").map_or(problem, |(_, rest)| rest),
+        None => problem,
+    };
+    let (option, why) = problem.split_once(": ").unwrap_or(("", problem));
+    let why = why.rsplit_once("is not supported: ");
+    Refusal {
+        option: option.to_owned(),
+        why: why
+            .map_or_else(
+                || problem[option.len()..].trim_start_matches(": "),
+                |(_, why)| why,
+            )
+            .to_owned(),
     }
-    .to_owned()
 }
 
 #[cfg(test)]
@@ -59,9 +82,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_reason_has_no_place() {
-        let said = "assay: /tmp/examples/a.fio:3: [a] zonemode=zbd: no\nmore";
-        assert_eq!(reason(said), "[a] zonemode=zbd: no");
-        assert_eq!(reason("assay: out of memory"), "assay: out of memory");
+    fn a_reason_is_an_option_and_why() {
+        for (said, option, why) in [
+            (
+                "assay: /tmp/examples/a.fio:3: [a] zonemode=zbd: no\nmore",
+                "zonemode=zbd",
+                "no",
+            ),
+            (
+                "assay: a.fio:1: [global] ioengine=x: fio's engine 'x' is not supported: old",
+                "ioengine=x",
+                "old",
+            ),
+            ("stopped", "", "stopped"),
+        ] {
+            let refusal = reason(said);
+            assert_eq!((&*refusal.option, &*refusal.why), (option, why));
+        }
     }
 }

@@ -3,8 +3,10 @@
 use super::{Request, python};
 use anyhow::{Context, Result, bail};
 use std::io::{BufRead, BufReader};
+use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread::available_parallelism;
 
 /// Those that use fio as a user does.
 const BLACK_BOX: [u32; 32] = [
@@ -13,6 +15,9 @@ const BLACK_BOX: [u32; 32] = [
 ];
 /// The one that needs SciPy.
 const STEADY_STATE: u32 = 1004;
+
+/// The one whose job names four processors.
+const FOUR_PROCESSORS: u32 = 9;
 
 /// Those that look into fio, or at what assay refuses, and why they are left out.
 const INTERNAL: [(u32, &str, &str); 7] = [
@@ -83,19 +88,21 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
         .filter(|(number, ..)| wanted(number))
         .map(|(number, name, why)| Outcome::left_out(*number, name, why))
         .collect();
-    let python = if numbers.contains(&STEADY_STATE) {
-        python::with_scipy()
-    } else {
-        Ok(None)
+    let mut leave_out = |number: u32, name: &str, why: &str| {
+        let asked = numbers.contains(&number);
+        numbers.retain(|other| *other != number);
+        outcomes.extend(asked.then(|| Outcome::left_out(number, name, why)));
     };
-    let python = python.unwrap_or_else(|error| {
-        numbers.retain(|number| *number != STEADY_STATE);
+    if available_parallelism().map_or(1, NonZero::get) < 4 {
+        leave_out(
+            FOUR_PROCESSORS,
+            "t0009-f8b0bd10.fio",
+            "it needs 4 processors",
+        );
+    }
+    let python = python::with_scipy().unwrap_or_else(|error| {
         let why = format!("SciPy cannot be installed: {error:#}");
-        outcomes.push(Outcome::left_out(
-            STEADY_STATE,
-            "t/steadystate_tests.py",
-            &why,
-        ));
+        leave_out(STEADY_STATE, "t/steadystate_tests.py", &why);
         None
     });
     if !numbers.is_empty() {

@@ -39,11 +39,13 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     match fio::parse(words, &Machine).map_err(of_fio)? {
         Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
         Command::InflateLog(path) => inflate::run(&path).map(|()| DONE),
-        Command::ParsedOnly { warnings } => {
+        Command::ParsedOnly { warnings, parsing } => {
+            show(&parsing)?;
             warn(&warnings, say);
             Ok(DONE)
         }
         Command::Run(invocation) => {
+            show(&invocation.parsing)?;
             warn(&invocation.warnings, talk(&invocation.output));
             if invocation.warnings_fatal && !invocation.warnings.is_empty() {
                 return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
@@ -84,6 +86,14 @@ fn talk(output: &OutputOptions) -> Talk {
     }
 }
 
+/// Options as they were read.
+fn show(parsing: &[String]) -> Result<(), Failure> {
+    if parsing.is_empty() {
+        return Ok(());
+    }
+    print(|out| parsing.iter().try_for_each(|line| writeln!(out, "{line}")))
+}
+
 fn run_jobs(
     invocation: &Invocation,
     load: &Load,
@@ -99,6 +109,7 @@ fn run_jobs(
         words: Words {
             jobs: &jobs,
             global: &global,
+            remarks: &invocation.notes,
         },
         formats: invocation.output.formats,
         terse: terse(&invocation.output)?,

@@ -25,6 +25,8 @@ pub struct Words<'a> {
     pub jobs: &'a [JobText],
     /// Options of the global sections.
     pub global: &'a [(String, String)],
+    /// What of the command line and the job files has no effect.
+    pub remarks: &'a [String],
 }
 
 /// Writes results as they come.
@@ -59,10 +61,24 @@ impl Results<'_> {
         if self.random_seeds {
             self.write(|this, text| random_seeds(this.load, text))?;
         }
-        if !self.formats.normal {
-            return Ok(());
+        if self.formats.normal {
+            self.write(|this, text| opening(this.load, VERSION, text))?;
         }
-        self.write(|this, text| opening(this.load, VERSION, text))
+        let remarks = self.words.remarks.iter();
+        remarks.map(|remark| self.remark(remark)).collect()
+    }
+
+    /// What is for information belongs to the normal output, as in fio. Beside
+    /// JSON on standard output it is said only to a person who waits. Nothing is
+    /// ever in the JSON.
+    fn remark(&mut self, remark: &str) -> Result<(), Failure> {
+        if self.formats.normal {
+            return self.write(|_, text| writeln!(text, "{remark}"));
+        }
+        if !self.sink.is_stdout() || talks_to_terminal() {
+            (self.talk)(&format!("assay: {remark}"));
+        }
+        Ok(())
     }
 
     /// The results, in fio's order of formats.
@@ -127,19 +143,13 @@ fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
 }
 
 impl Listener for Results<'_> {
-    /// What is for information belongs to the normal output, as in fio. Beside
-    /// JSON on standard output it is said only to a person who waits. Nothing is
-    /// ever in the JSON.
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         self.open()?;
         self.live.close();
         let line = in_words(note);
         match note.weight {
-            NoteWeight::Info if self.formats.normal => {
-                return self.write(|_, text| writeln!(text, "{}", note.text));
-            }
-            NoteWeight::Info if self.sink.is_stdout() && !talks_to_terminal() => {}
-            NoteWeight::Info | NoteWeight::Warning => (self.talk)(&line),
+            NoteWeight::Info => return self.remark(&note.text),
+            NoteWeight::Warning => (self.talk)(&line),
             NoteWeight::Error => say(&line),
         }
         Ok(())

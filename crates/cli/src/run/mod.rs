@@ -36,6 +36,9 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     can_be_stored(&args.file)?;
     let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
     warn(&invocation.warnings, say);
+    for remark in &invocation.notes {
+        say(&format!("assay: {remark}"));
+    }
     let load = loads::at_its_word(invocation.load);
     let entries = entries(&load);
     if entries.is_empty() {

@@ -1,6 +1,7 @@
 //! From the report of a load to the trials of a run: one for each job that the
 //! load reports.
 
+use assay_model::evidence::Evidence;
 use assay_model::job::{CacheState, Content, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveRecord};
@@ -165,11 +166,7 @@ impl Repetition<'_> {
             seed: self.load.entropy,
             outcome: self.outcome(&streams, ran),
             measured: ran.then(|| measurement(&streams)),
-            evidence: wave
-                .report
-                .evidence
-                .first()
-                .map(|first| first.evidence.clone()),
+            evidence: evidence(&wave),
             wave: ran.then(|| Box::new(wave)),
         }
     }
@@ -238,6 +235,14 @@ impl Repetition<'_> {
                 .collect(),
         }
     }
+}
+
+/// What the kernel said of the first storage that a trial's streams were on.
+fn evidence(wave: &WaveRecord) -> Option<Evidence> {
+    let mut storages = wave.report.evidence.iter();
+    let is_its_own = |streams: &[u32]| wave.members.iter().any(|m| streams.contains(m));
+    let own = storages.find(|storage| is_its_own(&storage.streams))?;
+    Some(own.evidence.clone())
 }
 
 /// A report without what the judge does not look at.
@@ -350,6 +355,9 @@ fn common_gap(streams: &[&StreamReport]) -> Option<Gap> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::evidence::Snapshot;
+    use assay_model::load::report::WaveEvidence;
+    use assay_model::storage::{Backing, Storage};
     use assay_model::trial::Interval;
 
     fn load(names: &[(&str, u32)]) -> Load {
@@ -402,6 +410,50 @@ mod tests {
         let entries = entries(&load);
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].streams, [1]);
+    }
+
+    #[test]
+    fn a_trial_has_the_evidence_of_its_own_storage() {
+        let seen = |stream, at_ns| WaveEvidence {
+            wave: 0,
+            streams: vec![stream],
+            evidence: Evidence {
+                storage: Storage {
+                    path: "/".into(),
+                    mount: None,
+                    backing: Backing::Unknown { why: String::new() },
+                    layers: Vec::new(),
+                    total: None,
+                    available: None,
+                },
+                queues: Vec::new(),
+                before: Snapshot {
+                    at_ns,
+                    ..Snapshot::default()
+                },
+                after: Snapshot::default(),
+                other_processes: None,
+            },
+        };
+        let load = load(&[("a", 0), ("b", 1)]);
+        let report = LoadReport {
+            streams: vec![report(1000, &[1]), report(1000, &[1])],
+            evidence: vec![seen(0, 10), seen(1, 20)],
+            ..LoadReport::default()
+        };
+        let repetition = Repetition {
+            load: &load,
+            report: &report,
+            stopped: false,
+            number: 1,
+            started_unix_ms: 1000,
+        };
+        let trials = entries(&load).into_iter().zip(0..);
+        let begun: Vec<u64> = trials
+            .map(|(entry, at)| repetition.trial(&entry, at).evidence.unwrap())
+            .map(|evidence| evidence.before.at_ns)
+            .collect();
+        assert_eq!(begun, [10, 20]);
     }
 
     #[test]

@@ -131,6 +131,21 @@ fn warnings_are_said_but_never_among_results() {
 }
 
 #[test]
+fn what_has_no_effect_is_said_and_is_no_failure() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let mut words = vec!["--alloc-size=1000", "--name=a", "--size=1M"];
+    let ended = fio(&folder, &words);
+    ended.assert_code(0);
+    assert!(ended.out.contains("alloc-size"), "{}", ended.out);
+    assert!(ended.err.is_empty(), "{:#?}", ended.err);
+    words.push("--output-format=json");
+    let ended = fio(&folder, &words);
+    ended.json();
+    assert!(ended.err.is_empty(), "{:#?}", ended.err);
+}
+
+#[test]
 fn a_link_named_fio_is_fio() {
     let bed = Bed::new();
     let folder = bed.folder();
@@ -249,6 +264,18 @@ fn a_report_can_be_asked_for_meanwhile() {
     assert!(reports.len() >= 2, "{}", reports.len());
     let ios = |report: &Value| report["jobs"][0]["read"]["total_ios"].as_u64().unwrap();
     assert!(ios(&reports[0]) <= ios(&reports[reports.len() - 1]));
+}
+
+#[test]
+fn engines_that_move_no_data_write_as_well() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    for engine in ["null", "filecreate", "ftruncate", "falloc"] {
+        let words = format!("--ioengine={engine} --rw=write --size=64k --filename={engine}");
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let job = measured(&folder, &words);
+        assert!(job["write"]["total_ios"].as_u64() >= Some(1), "{job}");
+    }
 }
 
 #[test]

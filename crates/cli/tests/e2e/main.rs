@@ -5,6 +5,7 @@
 mod assay;
 mod device;
 mod evidence;
+mod examples;
 mod failures;
 mod file_systems;
 mod fio;

@@ -10,6 +10,7 @@ use super::options::{self, OptionDef, Reader, Support};
 use super::resolve::resolve;
 use super::substitute::substitute;
 use assay_model::load::Stream;
+use assay_model::load::stats::SteadyCriterion;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -33,6 +34,8 @@ pub(super) struct Builder<'a> {
     pub(super) texts: Vec<JobText>,
     /// What is probably not meant, in order.
     pub(super) warnings: Vec<String>,
+    /// Options as they were read, if that is to be shown.
+    pub(super) parsing: Option<Vec<String>>,
     /// What has no effect, in order.
     pub(super) notes: Vec<String>,
     /// Options without effect that were noted.
@@ -60,6 +63,7 @@ impl<'a> Builder<'a> {
             streams: Vec::new(),
             texts: Vec::new(),
             warnings: Vec::new(),
+            parsing: None,
             notes: Vec::new(),
             noted: BTreeSet::new(),
             sections: HashMap::new(),
@@ -162,6 +166,12 @@ impl<'a> Builder<'a> {
         for note in reader.notes {
             self.warnings
                 .push(format!("{place}: [{section}] {name}: {note}"));
+        }
+        if let Some(parsing) = &mut self.parsing {
+            parsing.push(shown(&place, &name, value.as_deref()));
+            if option.name == "steadystate" {
+                parsing.extend(job.steady.map(limit));
+            }
         }
         if !option.engines.is_empty() {
             job.engine_options.push((option.name, place));
@@ -367,6 +377,30 @@ fn order(name: &str) -> u8 {
         "kb_base" | "unit_base" => 0,
         "ioengine" => 1,
         _ => 2,
+    }
+}
+
+/// An option as it was read: `command line: bs=4k`.
+fn shown(place: &Place, name: &str, value: Option<&str>) -> String {
+    match value {
+        Some(value) => format!("{place}: {name}={value}"),
+        None => format!("{place}: {name}"),
+    }
+}
+
+/// The limit of a steady state, in the words that fio's own tests look for.
+fn limit((criterion, limit, percent): (SteadyCriterion, f64, bool)) -> String {
+    match criterion {
+        _ if percent => format!("set steady state threshold to {limit:.6}%"),
+        SteadyCriterion::Iops | SteadyCriterion::IopsSlope => {
+            format!("set steady state IOPS threshold to {limit:.6}")
+        }
+        SteadyCriterion::Bw | SteadyCriterion::BwSlope => {
+            format!("set steady state BW threshold to {limit:.0}")
+        }
+        SteadyCriterion::Lat | SteadyCriterion::LatSlope => {
+            format!("set steady state latency threshold to {limit:.6}")
+        }
     }
 }
 

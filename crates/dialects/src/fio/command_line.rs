@@ -26,6 +26,8 @@ pub(super) struct Arguments {
     pub(super) parse_only: bool,
     /// `--showcmd`.
     pub(super) show_command: bool,
+    /// `--debug=parse`: options are shown as they are read.
+    pub(super) show_parsing: bool,
     /// `--readonly`.
     pub(super) readonly: bool,
     /// `--bandwidth-log`.
@@ -268,6 +270,11 @@ impl Arguments {
 
     fn value(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
+            "debug" => {
+                let shown = |wanted| value.split(',').any(|part| part == wanted);
+                self.show_parsing |= shown("parse");
+                self.output.random_seeds |= shown("random");
+            }
             "output" => self.output.path = Some(PathBuf::from(value)),
             "output-format" => self.output.formats = Formats::parse(value)?,
             "terse-version" => {
@@ -288,17 +295,6 @@ impl Arguments {
             }
             "eta-newline" => self.output.eta_newline = Some(at_least(value, Nanos::millis(1))?),
             "eta-interval" => self.output.eta_interval = at_least(value, Nanos::millis(250))?,
-            "debug" => {
-                let (seeds, others): (Vec<&str>, Vec<&str>) =
-                    value.split(',').partition(|topic| *topic == "random");
-                self.output.random_seeds |= !seeds.is_empty();
-                if !others.is_empty() {
-                    let others = others.join(",");
-                    self.notes.push(format!(
-                        "--debug={others} has no effect: assay has other insides"
-                    ));
-                }
-            }
             "section" if value == "global" => {
                 return Err("'global' is no job".to_owned());
             }

@@ -128,7 +128,10 @@ pub(super) static FLAGS: &[Flag] = &[
     ),
     with(
         works("debug", 'd', Value, "Show what fio does inside"),
-        Support::Differs("random shows the seed of each job; assay has no other insides of fio"),
+        Support::Differs(
+            "parse shows each option as it is read, random the seed of each job; the rest of \
+             fio's insides is not here",
+        ),
     ),
     works(
         "bandwidth-log",

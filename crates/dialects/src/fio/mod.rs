@@ -55,6 +55,8 @@ pub enum Command {
     ParsedOnly {
         /// What is probably not meant, and what has no effect.
         warnings: Vec<String>,
+        /// The options as they were read (`--debug=parse`).
+        parsing: Vec<String>,
     },
 }
 
@@ -71,6 +73,8 @@ pub struct Invocation {
     pub output: OutputOptions,
     /// What is probably not meant.
     pub warnings: Vec<String>,
+    /// The options as they were read (`--debug=parse`).
+    pub parsing: Vec<String>,
     /// What has no effect.
     pub notes: Vec<String>,
     /// Warnings are errors (`--warnings-fatal`): further ones, since with it
@@ -130,7 +134,8 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
         let mut warnings = builder.warnings;
         warnings.extend(arguments.notes);
         warnings.extend(builder.notes);
-        return Ok(Command::ParsedOnly { warnings });
+        let parsing = builder.parsing.unwrap_or_default();
+        return Ok(Command::ParsedOnly { warnings, parsing });
     }
     invocation(builder, arguments, env).map(|invocation| Command::Run(Box::new(invocation)))
 }
@@ -139,6 +144,7 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
 fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Builder<'a>, FioError> {
     let most = arguments.most_jobs.unwrap_or(MOST_JOBS);
     let mut builder = Builder::new(env, most, arguments.readonly, arguments.parse_only);
+    builder.parsing = arguments.show_parsing.then(Vec::new);
     let written = arguments.sections.iter();
     for section in written.filter(|section| arguments.wants(&section.name)) {
         let place = Place::command_line();
@@ -182,6 +188,7 @@ fn invocation(
         global_options: builder.global.texts,
         output: arguments.output,
         warnings: builder.warnings,
+        parsing: builder.parsing.unwrap_or_default(),
         notes,
         warnings_fatal: arguments.warnings_fatal,
     })

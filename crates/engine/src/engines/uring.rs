@@ -357,6 +357,7 @@ impl IoEngine for Uring {
 mod tests {
     use super::*;
     use crate::buffer::IoBuf;
+    use assay_model::load::priority::IoPriority;
     use std::fs::File;
     use std::io::Write;
     use std::os::fd::OwnedFd;

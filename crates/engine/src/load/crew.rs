@@ -225,6 +225,8 @@ impl Post<'_> {
             }
             None => None,
         };
+        let fill_seed = seeds.next_u64();
+        let filler = has_buffers(stream).then(|| self.filler(largest, fill_seed));
         Ok(Parts {
             clock: MonotonicClock,
             stream,
@@ -235,7 +237,7 @@ impl Post<'_> {
             source,
             pass_bytes: self.pass_bytes(),
             buffers: self.buffers(largest),
-            filler: self.filler(largest, seeds.next_u64()),
+            filler,
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
             priorities: Priorities::new(stream, seeds.next_u64()),
@@ -304,7 +306,7 @@ impl Post<'_> {
             threads => self.stream.engine.iodepth * 2 + threads,
         };
         // Nothing is moved, so there is nothing to hold it.
-        let bytes = match moves_data(self.stream) || self.stream.engine.kind == EngineKind::Null {
+        let bytes = match has_buffers(self.stream) {
             true => largest as usize,
             false => 1,
         };
@@ -320,6 +322,12 @@ impl WithEngine for OnEngine<'_, '_> {
     fn run<E: IoEngine>(self, engine: E) -> Self::Output {
         self.0.on_engine(engine)
     }
+}
+
+/// Whether there is data in memory: also where the engine only pretends to move
+/// it.
+fn has_buffers(stream: &Stream) -> bool {
+    moves_data(stream) || stream.engine.kind == EngineKind::Null
 }
 
 /// Whether what is written can be read back: not where the engine only

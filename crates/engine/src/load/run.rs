@@ -143,3 +143,35 @@ impl<'a> Stage<'a> {
         Some(self.gaps.get(&report)?.of_worker(place))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::sequence::{Sequence, Span};
+    use assay_model::load::Ddir;
+
+    /// 32 MiB in blocks of 4 KiB, half of them writes: within 1 % of what fio
+    /// writes.
+    #[test]
+    fn the_default_seed_gives_the_share_of_writes_that_t0008_wants() {
+        const FIO_KIB: u64 = 16_568;
+        let mut stream = Stream::new("foo");
+        stream.blocks.rw.write = true;
+        let load = Load {
+            streams: vec![stream],
+            ..Load::default()
+        };
+        let seed = load.seed_of(&load.streams[0]);
+        let spans = [Span {
+            offset: 0,
+            length: 32 << 20,
+        }];
+        let mut sequence = Sequence::new(&load.streams[0], &spans, seed).unwrap();
+        let writes = std::iter::from_fn(|| sequence.next()).filter(|step| step.ddir == Ddir::Write);
+        let written_kib: u64 = writes.map(|step| u64::from(step.length) / 1024).sum();
+        assert!(
+            written_kib.abs_diff(FIO_KIB) * 100 <= FIO_KIB,
+            "{written_kib}"
+        );
+    }
+}

@@ -64,7 +64,7 @@ impl Load {
     pub fn seed_of(&self, stream: &Stream) -> u64 {
         let blocks = &stream.blocks;
         let mut seed = blocks.seed.unwrap_or(DEFAULT_SEED);
-        if !blocks.repeat && !blocks.all_repeat && blocks.seed.is_none() {
+        if !blocks.repeat && blocks.seed.is_none() {
             seed ^= self.entropy;
         }
         SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()

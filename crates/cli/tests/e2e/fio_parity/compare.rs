@@ -8,51 +8,69 @@ use std::path::Path;
 
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
-/// What of a job may differ.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Chance {
-    /// Nothing.
-    None,
-    /// A random choice decides how the bytes are shared among requests and
-    /// directions; their sum is given.
-    Shares,
-    /// How much is done in the time that there is.
-    Amount,
+/// Where the two may differ, and how.
+pub struct Allowed<'a> {
+    /// Jobs in which a random choice decides how the bytes are shared among
+    /// requests and directions; their sum is given.
+    pub shares: &'a [&'a str],
+    /// Jobs of which chance or the machine decides how much they do.
+    pub amounts: &'a [&'a str],
+    /// Jobs with how many flushes assay counts: fio leaves the last one out, does
+    /// not count those at the end, and counts others as short reads and writes.
+    pub flushes: &'a [(&'a str, u64)],
+    /// Jobs are reported as groups: fio then shows the options of the last job
+    /// of a group under the name of the first.
+    pub groups: bool,
+    /// Beginnings of lines of the normal output that only one of them has.
+    pub lines: &'a [&'a str],
+    /// Endings of names of files that differ.
+    pub files: &'a [&'a str],
 }
 
 /// All differences that matter.
-pub fn differences([fio, assay]: &[Outcome; 2], chance: impl Fn(&str) -> Chance) -> Vec<String> {
+pub fn differences(both: &[Outcome; 2], allowed: &Allowed<'_>) -> Vec<String> {
+    let [fio, assay] = both;
     let mut found = Vec::new();
     if fio.code != assay.code {
         found.push(format!("exit code: {:?} and {:?}", fio.code, assay.code));
     }
     shape("", &fio.json, &assay.json, &mut found);
-    if fio.jobs().len() != assay.jobs().len() {
-        found.push(format!(
-            "jobs: {} and {}",
-            fio.jobs().len(),
-            assay.jobs().len()
-        ));
+    let (theirs, ours) = (fio.jobs(), assay.jobs());
+    if theirs.len() != ours.len() {
+        found.push(format!("jobs: {} and {}", theirs.len(), ours.len()));
     }
-    for (fio, assay) in fio.jobs().iter().zip(assay.jobs()) {
+    for (fio, assay) in theirs.iter().zip(ours) {
         let name = fio["jobname"].as_str().unwrap_or_default();
-        let mut of_job = Vec::new();
-        job(fio, assay, chance(name), &mut of_job);
+        let of_job = Pair { name, fio, assay }.differences(allowed);
         found.extend(of_job.into_iter().map(|line| format!("{name}: {line}")));
     }
     list("terse fields", &terse(fio), &terse(assay), &mut found);
-    list("line", &skeleton(fio), &skeleton(assay), &mut found);
+    let [theirs, ours] = [fio, assay].map(|outcome| skeleton(outcome, allowed.lines));
+    list("line", &theirs, &ours, &mut found);
+    found.extend(file_differences(both, allowed.files, false));
     found
 }
 
-/// Differences of files that both left behind: names, and sizes or content.
-pub fn file_differences([fio, assay]: &[Outcome; 2], content: bool) -> Vec<String> {
+/// What fio leaves behind for each job that writes and verifies, assay for those
+/// that were stopped.
+const STATE_OF_VERIFICATION: &str = "-verify.state";
+
+/// Differences of files that both left behind, but for those with such endings:
+/// names, and sizes or content.
+pub fn file_differences(
+    [fio, assay]: &[Outcome; 2],
+    ignored: &[&str],
+    content: bool,
+) -> Vec<String> {
     let mut found = Vec::new();
-    let (mut ours, mut theirs) = (files(&assay.folder), files(&fio.folder));
-    for own in ["job.fio", "out"] {
-        ours.remove(own);
-        theirs.remove(own);
-    }
+    let [theirs, ours] = [fio, assay].map(|outcome| {
+        let mut files = files(&outcome.folder);
+        files.retain(|name, _| {
+            let mut endings = ignored.iter().chain(&[STATE_OF_VERIFICATION]);
+            name != "out" && !endings.any(|ending| name.ends_with(ending))
+        });
+        files
+    });
     let names = |files: &BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
     list("file", &names(&theirs), &names(&ours), &mut found);
     for (name, theirs) in &theirs {
@@ -81,41 +99,74 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     found
 }
 
-fn job(fio: &Value, assay: &Value, chance: Chance, found: &mut Vec<String>) {
-    let mut same = |what: &str, [a, b]: [Value; 2]| {
-        if a != b {
-            found.push(format!("{what}: {a} and {b}"));
+/// A job as both report it.
+struct Pair<'a> {
+    name: &'a str,
+    fio: &'a Value,
+    assay: &'a Value,
+}
+
+impl Pair<'_> {
+    fn differences(&self, allowed: &Allowed<'_>) -> Vec<String> {
+        let mut found = Vec::new();
+        self.same(&["/jobname", "/groupid", "/error"], &mut found);
+        if !allowed.groups {
+            self.options(&mut found);
         }
-    };
-    for pointer in ["/jobname", "/groupid", "/error", "/job options"] {
-        same(pointer, [fio, assay].map(|job| at(job, pointer)));
-    }
-    match chance {
-        Chance::Amount => return,
-        Chance::Shares => {
-            let sum = |job: &Value| {
+        if allowed.amounts.contains(&self.name) {
+            return found;
+        }
+        if allowed.shares.contains(&self.name) {
+            let [theirs, ours] = [self.fio, self.assay].map(|job| {
                 let bytes = |direction| job[direction]["io_bytes"].as_u64();
-                Value::from(DIRECTIONS.iter().filter_map(bytes).sum::<u64>())
-            };
-            same("bytes", [sum(fio), sum(assay)]);
-        }
-        Chance::None => {
+                DIRECTIONS.into_iter().filter_map(bytes).sum::<u64>()
+            });
+            if theirs != ours {
+                found.push(format!("bytes: {theirs} and {ours}"));
+            }
+        } else {
             for direction in DIRECTIONS {
-                for key in [
-                    "io_bytes",
-                    "io_kbytes",
-                    "total_ios",
-                    "short_ios",
-                    "drop_ios",
-                ] {
-                    let pointer = format!("/{direction}/{key}");
-                    same(&pointer, [fio, assay].map(|job| at(job, &pointer)));
-                }
+                let keys = ["io_bytes", "io_kbytes", "total_ios", "drop_ios"];
+                let pointers = keys.map(|key| format!("/{direction}/{key}"));
+                self.same(&pointers.each_ref().map(String::as_str), &mut found);
+            }
+        }
+        self.flushes(allowed, &mut found);
+        found
+    }
+
+    fn same(&self, pointers: &[&str], found: &mut Vec<String>) {
+        for pointer in pointers {
+            let [theirs, ours] = [self.fio, self.assay].map(|job| at(job, pointer));
+            if theirs != ours {
+                found.push(format!("{pointer}: {theirs} and {ours}"));
             }
         }
     }
-    for pointer in ["/sync/total_ios", "/sync/lat_ns/N"] {
-        same(pointer, [fio, assay].map(|job| at(job, pointer)));
+
+    /// fio leaves out options that were given without a value.
+    fn options(&self, found: &mut Vec<String>) {
+        let [theirs, ours] = [self.fio, self.assay].map(|job| &job["job options"]);
+        for (key, value) in theirs.as_object().expect("options") {
+            if ours[key] != *value {
+                found.push(format!("option {key}: {value} and {}", ours[key]));
+            }
+        }
+    }
+
+    fn flushes(&self, allowed: &Allowed<'_>, found: &mut Vec<String>) {
+        let mut known = allowed.flushes.iter();
+        let Some((_, count)) = known.find(|(name, _)| *name == self.name) else {
+            let short = DIRECTIONS.map(|direction| format!("/{direction}/short_ios"));
+            self.same(&short.each_ref().map(String::as_str), found);
+            return self.same(&["/sync/total_ios", "/sync/lat_ns/N"], found);
+        };
+        for pointer in ["/sync/total_ios", "/sync/lat_ns/N"] {
+            let ours = at(self.assay, pointer);
+            if ours != *count {
+                found.push(format!("{pointer}: {ours}, not {count}"));
+            }
+        }
     }
 }
 
@@ -129,6 +180,8 @@ fn shape(path: &str, fio: &Value, assay: &Value, found: &mut Vec<String>) {
         (Value::Object(theirs), Value::Object(ours)) => {
             for (key, theirs) in theirs {
                 match ours.get(key) {
+                    // Compared by what was asked for.
+                    _ if key == "job options" => {}
                     Some(ours) => shape(&format!("{path}/{key}"), theirs, ours, found),
                     None => found.push(format!("no key {path}/{key}")),
                 }
@@ -169,17 +222,19 @@ fn list(what: &str, fio: &[String], assay: &[String], found: &mut Vec<String>) {
 /// The lines of the normal output without their figures. Not those that come
 /// and go with the figures (which latencies there were, samples in time), nor
 /// those that assay adds.
-fn skeleton(outcome: &Outcome) -> Vec<String> {
+fn skeleton(outcome: &Outcome, ignored: &[&str]) -> Vec<String> {
     let comes_and_goes = |line: &str| {
         let starts = [
             "     |",
             "  lat (",
             "   bw (",
             "   iops ",
-            "  evidence",
-            "note:",
+            "fio: ",
+            "opendir: ",
+            "  evidence ",
         ];
-        starts.iter().any(|start| line.starts_with(start))
+        let mut starts = starts.iter().chain(ignored);
+        starts.any(|start| line.starts_with(start))
     };
     let lines = outcome.normal.iter();
     lines
@@ -190,6 +245,13 @@ fn skeleton(outcome: &Outcome) -> Vec<String> {
 
 /// What a line is about, and the names of its figures.
 fn bones(line: &str) -> String {
+    if line.starts_with("fio-") {
+        return "version".to_owned();
+    }
+    // To assay all jobs are threads.
+    if line.starts_with("Starting ") {
+        return "Starting".to_owned();
+    }
     // The opening line of a job has no figures that are measured.
     if line.contains(": (g=") {
         return line.to_owned();

@@ -141,27 +141,24 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "it is all or none: use hipri",
     )
     .of(&["pvsync2"]),
-    flag(
+    switch(
         "fixedbufs",
-        "0",
         "Register buffers with the kernel",
         |job, on| {
             job.stream.engine.fixed_buffers = on;
         },
     )
     .of(URING),
-    flag(
+    switch(
         "registerfiles",
-        "0",
         "Register files with the kernel",
         |job, on| {
             job.stream.engine.register_files = on;
         },
     )
     .of(URING),
-    flag(
+    switch(
         "sqthread_poll",
-        "0",
         "A thread of the kernel submits",
         |job, on| {
             job.stream.engine.sq_thread_poll = on;
@@ -247,6 +244,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "Shares and priorities by block size",
         priorities::by_size,
     )
+    .differs("a class above 3 and a level above 7 are refused; fio takes the largest")
     .of(AIO),
     no_effect(
         "userspace_reap",

@@ -10,7 +10,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "write_iolog",
         "path",
         "",
-        "Record each I/O there (version 2)",
+        "Record each I/O there (version 3)",
         |job, _, value| {
             job.stream.trace.write = Some(PathBuf::from(value));
             Ok(())

@@ -77,6 +77,21 @@ pub(super) fn per_second(number: u64, ms: u64) -> u64 {
     u64::try_from(per_second.unwrap_or(0)).unwrap_or(u64::MAX)
 }
 
+/// Number of an error that has none of its own: an I/O error.
+const EIO: i32 = 5;
+
+/// The error that ended a stream or, where all went on after theirs, the first
+/// one; in words too.
+fn first_error<'a>(members: &[Member<'a>]) -> Option<(i32, Option<&'a str>)> {
+    let mut reports = members.iter().map(|&(_, _, report)| report);
+    if let Some(failed) = reports.clone().find(|report| report.errno != 0) {
+        return Some((failed.errno, failed.problem.as_deref()));
+    }
+    let went_on = reports.find(|report| report.total_errors > 0)?;
+    let first = went_on.errors.first.first()?;
+    Some((first.errno.unwrap_or(EIO), Some(&first.message)))
+}
+
 /// fio rounds run times up: what ran at all ran for a millisecond.
 fn whole_ms(ns: u64) -> u64 {
     ns.div_ceil(1_000_000)
@@ -146,7 +161,7 @@ impl<'a> Entry<'a> {
         let traffic = traffic(stream.stats.unified, members);
         let cpu: CpuUse = reports().map(|report| report.cpu).sum();
         let total_ms = reports().map(|r| r.runtime_ns / 1_000_000).sum();
-        let failed = reports().find(|report| report.errno != 0);
+        let (errno, problem) = first_error(members).unwrap_or_default();
         let mut classes = Classes::default();
         for ddir in Ddir::ALL {
             let measured = members.iter().filter(|(_, stream, _)| stream.stats.clat);
@@ -167,8 +182,8 @@ impl<'a> Entry<'a> {
             depths: depths(reports()),
             classes,
             total_errors: reports().map(|report| report.total_errors).sum(),
-            errno: failed.map_or(0, |report| report.errno),
-            problem: failed.and_then(|report| report.problem.as_deref()),
+            errno,
+            problem,
             evidence: EntryEvidence::of(p, members),
             traffic,
         })

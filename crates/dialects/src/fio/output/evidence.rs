@@ -83,9 +83,11 @@ impl EntryEvidence {
                 let _ = write!(line, " ({})", conclusion.because);
             }
         }
-        if self.data_mismatches > 0 {
-            let _ = write!(line, "; {} mismatches of data", self.data_mismatches);
-        }
+        let _ = match self.data_mismatches {
+            0 => Ok(()),
+            1 => write!(line, "; 1 mismatch of data"),
+            many => write!(line, "; {many} mismatches of data"),
+        };
         let cleaned = line.chars().map(|c| if c.is_control() { '?' } else { c });
         (!line.is_empty()).then(|| cleaned.collect())
     }

@@ -4,6 +4,7 @@ use super::number::{Scale, count};
 use super::tree::{Map, Value};
 use assay_model::load::report::SteadyStateReached;
 use assay_model::load::stats::SteadyCriterion;
+use std::iter::repeat_n;
 
 /// What is looked at, and whether at its slope.
 const fn criterion(criterion: SteadyCriterion) -> (&'static str, bool) {
@@ -42,19 +43,27 @@ pub(super) fn line(steady: &SteadyStateReached, scale: Scale) -> String {
     )
 }
 
+/// What fio shows of a window that is not full yet: zeros for what is missing.
+/// Its readers divide by the length of the list.
+fn list(values: &[u64], length: usize) -> Vec<Value> {
+    let missing = length.saturating_sub(values.len());
+    let all = values.iter().copied().chain(repeat_n(0, missing));
+    all.map(Value::from).collect()
+}
+
 /// The object of the JSON output.
 pub(super) fn object(steady: &SteadyStateReached) -> Map {
     let (what, slope) = criterion(steady.criterion);
     let slope = if slope { "_slope" } else { "" };
     let sign = percent_sign(steady);
-    let list = |values: &[u64]| values.iter().copied().map(Value::from).collect::<Vec<_>>();
+    let length = usize::try_from(steady.duration_ns / 1_000_000_000).unwrap_or(0);
     let mut data = Map::new();
     data.add("bw_mean", mean(&steady.bw));
     data.add("iops_mean", mean(&steady.iops));
     data.add("lat_mean", mean(&steady.lat));
-    data.add("iops", list(&steady.iops));
-    data.add("bw", list(&steady.bw));
-    data.add("lat", list(&steady.lat));
+    data.add("iops", list(&steady.iops, length));
+    data.add("bw", list(&steady.bw, length));
+    data.add("lat", list(&steady.lat, length));
     let mut map = Map::new();
     map.add(
         "ss",

@@ -15,6 +15,7 @@ use assay_model::units::Nanos;
 use assay_stats::histogram::Histogram;
 
 mod keys;
+mod priorities;
 mod recorded;
 mod texts;
 

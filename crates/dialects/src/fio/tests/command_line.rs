@@ -136,6 +136,31 @@ fn some_flags_are_answered_at_once() {
 }
 
 #[test]
+fn options_are_shown_as_they_are_read() {
+    let env = TestEnvironment::default();
+    let parsing = |line: &str| match command(line, &env) {
+        Ok(Command::ParsedOnly { parsing, warnings }) => {
+            assert!(warnings.is_empty(), "{warnings:?}");
+            parsing
+        }
+        other => panic!("{line}: {other:?}"),
+    };
+    assert_eq!(
+        parsing("--parse-only --debug=io,parse --bs=4k --ss=iops:.1%"),
+        [
+            "command line: bs=4k",
+            "command line: ss=iops:.1%",
+            "set steady state threshold to 0.100000%"
+        ]
+    );
+    assert!(parsing("--parse-only --debug=io --bs=4k").is_empty());
+    let limit = |ss: &str| parsing(&format!("--parse-only --debug=parse --ss={ss}")).pop();
+    let expected = |what: &str| Some(format!("set steady state {what}"));
+    assert_eq!(limit("iops:10"), expected("IOPS threshold to 10.000000"));
+    assert_eq!(limit("bw:12"), expected("BW threshold to 12"));
+}
+
+#[test]
 fn what_has_no_effect_is_noted_once() {
     let invocation = run(
         "--alloc-size=64 --iomem_align=4k --name=a --name=b --iomem_align=8k",

@@ -346,3 +346,11 @@ fn errors_are_send_and_sync() {
     fn check<T: std::error::Error + Send + Sync + 'static>() {}
     check::<FioError>();
 }
+
+#[test]
+fn switches_of_io_uring_need_no_value() {
+    let text = "[a]\nsize=1M\nioengine=io_uring\nfixedbufs\nregisterfiles\nsqthread_poll\n";
+    let invocation = file(text);
+    let engine = &invocation.load.streams[0].engine;
+    assert!(engine.fixed_buffers && engine.register_files && engine.sq_thread_poll);
+}

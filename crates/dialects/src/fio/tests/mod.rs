@@ -6,5 +6,6 @@ mod environment;
 mod examples;
 mod fuzz;
 mod grammar;
+mod priorities;
 
 pub(super) use environment::TestEnvironment;

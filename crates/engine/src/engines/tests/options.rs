@@ -85,3 +85,41 @@ fn polled_io_ends_either_way() {
         }
     }
 }
+
+/// A class that no kernel knows is refused, so that it was handed over.
+#[test]
+fn a_ring_hands_over_priorities() {
+    if let Err(why) = usable(EngineKind::IoUring) {
+        skip(&why.to_string());
+        return;
+    }
+    assert_eq!(
+        read_with(EngineKind::IoUring, IoPriority::new(5, 0)),
+        Err(libc::EINVAL)
+    );
+    assert_eq!(
+        read_with(EngineKind::IoUring, IoPriority::new(2, 7)),
+        Ok(BLOCK)
+    );
+}
+
+#[test]
+fn libaio_takes_priorities() {
+    if let Err(why) = usable(EngineKind::Libaio) {
+        skip(&why.to_string());
+        return;
+    }
+    assert_eq!(
+        read_with(EngineKind::Libaio, IoPriority::new(2, 7)),
+        Ok(BLOCK)
+    );
+}
+
+fn read_with(kind: EngineKind, priority: IoPriority) -> Result<u32, i32> {
+    let folder = tempfile::tempdir().unwrap();
+    let files = [file(&folder, "a", 0, BLOCK as usize)];
+    let mut read = unit(Ddir::Read, &files[0], 0);
+    read.priority = priority;
+    let done = does(&engine(kind), &files, vec![read]);
+    done.into_iter().next().unwrap().result
+}

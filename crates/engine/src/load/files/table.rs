@@ -32,6 +32,7 @@ pub(crate) struct FileTable<'a> {
     open: Vec<Option<OpenFile>>,
     uses: Vec<Use>,
     locks: Vec<Arc<PathLock>>,
+    shared: &'a SharedFiles,
     limit: usize,
     number_open: usize,
     /// Counts uses, so that the least recent one can be told.
@@ -60,7 +61,7 @@ pub(crate) enum Room {
 
 impl<'a> FileTable<'a> {
     /// A table with no file open.
-    pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &SharedFiles) -> Self {
+    pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &'a SharedFiles) -> Self {
         let files = plan.files.len();
         let limit = match stream.files.open_at_once as usize {
             0 => files,
@@ -80,6 +81,7 @@ impl<'a> FileTable<'a> {
             open: std::iter::repeat_with(|| None).take(files).collect(),
             uses: vec![Use::default(); files],
             locks,
+            shared,
             limit,
             number_open: 0,
             uses_made: 0,
@@ -140,9 +142,12 @@ impl<'a> FileTable<'a> {
             let planned = &self.plan.files[index];
             let first = !self.uses[index].opened_before;
             let notes = &mut self.notes;
-            let file = open(self.stream, planned, number, first, &mut |note| {
+            let mut file = open(self.stream, planned, number, first, &mut |note| {
                 notes.push(note)
             })?;
+            if file.is_device {
+                file.holder = self.shared.holder(&planned.path);
+            }
             self.open[index] = Some(file);
             self.number_open += 1;
             self.uses_made += 1;

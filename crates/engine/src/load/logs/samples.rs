@@ -207,7 +207,6 @@ fn unpack(packed: &[u8]) -> io::Result<Vec<Sample>> {
             lat_ns,
             #[expect(clippy::cast_possible_truncation, reason = "the lower half")]
             bytes: last as u32,
-            #[expect(clippy::cast_possible_truncation, reason = "16 bits are left")]
             priority: IoPriority((last >> 48) as u16),
             ddir: match last >> 32 & 0xffff {
                 0 => Ddir::Read,

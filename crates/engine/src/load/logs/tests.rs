@@ -125,7 +125,7 @@ fn what_is_not_measured_has_no_file_and_no_prefix_is_the_jobs_name() {
     let mut set = LogSet::open(&options, &stats, &Process::default(), "reader", 1)
         .unwrap()
         .unwrap();
-    set.completed(0, Ddir::Read, 512, 0, None, 1, 1);
+    set.completed(0, Ddir::Read, 512, 0, IoPriority::NONE, None, 1, 1);
     let files = written(vec![set]);
     assert_eq!(files.len(), 1);
     assert_eq!(file(&files, "reader_clat.1.log"), "0, 1, 0, 512, 0\n");
@@ -134,7 +134,7 @@ fn what_is_not_measured_has_no_file_and_no_prefix_is_the_jobs_name() {
 #[test]
 fn without_a_submission_latency_its_file_is_empty() {
     let mut set = set(&every_log(), 1);
-    set.completed(0, Ddir::Read, 512, 0, None, 1, 1);
+    set.completed(0, Ddir::Read, 512, 0, IoPriority::NONE, None, 1, 1);
     assert_eq!(file(&written(vec![set]), "job_slat.1.log"), "");
 }
 
@@ -162,6 +162,32 @@ fn offset_and_priority_are_further_columns() {
     assert_eq!(row(true, false, Some(2)), "1, 1, 1, 4096, 28672, 0\n");
     assert_eq!(row(true, true, Some(1)), "1, 1, 1, 4096, 28672, 0x2003\n");
     assert_eq!(row(false, true, None), "1, 1, 1, 4096, 0x4003\n");
+}
+
+#[test]
+fn an_io_has_its_own_priority_or_that_of_its_stream() {
+    for compress_from in [0, 1] {
+        let options = Logs {
+            iops: Some("p".to_owned()),
+            priority: true,
+            compress_from,
+            ..Logs::default()
+        };
+        let process = Process {
+            io_priority: Some(3),
+            ..Process::default()
+        };
+        let mut set = LogSet::open(&options, &StatsOptions::default(), &process, "job", 1)
+            .unwrap()
+            .unwrap();
+        for priority in [IoPriority::new(1, 7), IoPriority::NONE] {
+            set.completed(0, Ddir::Trim, 512, 0, priority, None, 1, 1);
+        }
+        assert_eq!(
+            file(&written(vec![set]), "p_iops.1.log"),
+            "0, 1, 2, 512, 0x2007\n0, 1, 2, 512, 0x4003\n"
+        );
+    }
 }
 
 fn averaged() -> Logs {
@@ -284,10 +310,28 @@ fn histograms_count_each_interval_by_itself() {
         ..every_log()
     };
     let mut set = set(&options, 1);
-    set.completed(0, Ddir::Read, 4096, 0, None, 1, 1);
-    set.completed(1, Ddir::Read, 512, 0, None, 127, 127);
-    set.completed(150 * MS, Ddir::Write, 4096, 0, None, 128, 128);
-    set.completed(160 * MS, Ddir::Write, 4096, 0, None, 60_000 * MS, 1);
+    set.completed(0, Ddir::Read, 4096, 0, IoPriority::NONE, None, 1, 1);
+    set.completed(1, Ddir::Read, 512, 0, IoPriority::NONE, None, 127, 127);
+    set.completed(
+        150 * MS,
+        Ddir::Write,
+        4096,
+        0,
+        IoPriority::NONE,
+        None,
+        128,
+        128,
+    );
+    set.completed(
+        160 * MS,
+        Ddir::Write,
+        4096,
+        0,
+        IoPriority::NONE,
+        None,
+        60_000 * MS,
+        1,
+    );
     set.finish(170 * MS);
     let bins = |counts: &[(usize, u64)]| {
         let mut bins = vec!["0".to_owned(); 29];
@@ -359,7 +403,16 @@ fn log_of(ios: &[(u8, u32, u64)], options: &Logs) -> LogSet {
     for (number, &(ddir, bytes, ns)) in (0..).zip(ios) {
         let ddir = Ddir::ALL[usize::from(ddir)];
         let slat_ns = (ns % 2 == 0).then_some(ns / 2);
-        set.completed(number * MS, ddir, bytes, number, slat_ns, ns, ns);
+        set.completed(
+            number * MS,
+            ddir,
+            bytes,
+            number,
+            IoPriority::NONE,
+            slat_ns,
+            ns,
+            ns,
+        );
     }
     set
 }
@@ -456,7 +509,16 @@ fn compare_with_fio(arguments: &[&str], options: &Logs) {
         .unwrap();
     for block in 0..16 {
         let at_ns = block * 25 * MS / 2;
-        set.completed(at_ns, Ddir::Write, 4096, block * 4096, None, 400, 500);
+        set.completed(
+            at_ns,
+            Ddir::Write,
+            4096,
+            block * 4096,
+            IoPriority::NONE,
+            None,
+            400,
+            500,
+        );
     }
     set.finish(200 * MS);
     let ours = written(vec![set]);

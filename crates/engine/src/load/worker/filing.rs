@@ -17,19 +17,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.notes.append(&mut self.files.take_notes());
         let numbers: Vec<u32> = self.files.open_numbers().collect();
         for number in numbers {
-            self.introduce(number)?;
-        }
-        Ok(())
-    }
-
-    /// Tells the engine, and the trace, of a file that was opened.
-    fn introduce(&mut self, number: u32) -> Result<(), EngineError> {
-        if let Some(file) = self.files.get(number) {
-            self.engine.opened(file)?;
-        }
-        if let Some(trace) = &mut self.trace {
-            let at_ns = self.clock.now().saturating_sub(self.start_ns);
-            trace.opened(at_ns, number);
+            if let Some(file) = self.files.get(number) {
+                self.engine.opened(file)?;
+            }
         }
         Ok(())
     }
@@ -51,7 +41,19 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 notes.push(note);
             })?;
         }
-        self.open_files(&AtomicBool::new(false))
+        self.open_files(&AtomicBool::new(false))?;
+        self.trace_open_files();
+        Ok(())
+    }
+
+    /// Notes in the trace that all files that are open now have been opened.
+    pub(super) fn trace_open_files(&mut self) {
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = &mut self.trace {
+            for number in self.files.open_numbers() {
+                trace.opened(at_ns, number);
+            }
+        }
     }
 
     /// Sees to it that the file of the next I/O is open; what is in the way.
@@ -65,13 +67,17 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             Room::Free => {}
         }
         let opened = match self.files.open(number) {
-            Ok(_) => self.introduce(number),
+            Ok(file) => self.engine.opened(file),
             Err(error) => Err(error),
         };
         self.notes.append(&mut self.files.take_notes());
         if let Err(error) = opened {
             self.fail_with(&error);
             return Some(Next::Over);
+        }
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = &mut self.trace {
+            trace.opened(at_ns, number);
         }
         None
     }
@@ -81,24 +87,24 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if wrote && self.stream.durability.fsync_on_close {
             self.flush(number, FlushCall::Fsync);
         }
-        self.part_with(number);
+        self.let_go_of(number);
+    }
+
+    fn let_go_of(&mut self, number: u32) {
+        if let Some(file) = self.files.close(number) {
+            self.engine.closes(&file);
+        }
+        let at_ns = self.clock.now().saturating_sub(self.start_ns);
+        if let Some(trace) = &mut self.trace {
+            trace.closed(at_ns, number);
+        }
     }
 
     /// Closes all files.
     pub(super) fn close_files(&mut self) {
         let numbers: Vec<u32> = self.files.open_numbers().collect();
         for number in numbers {
-            self.part_with(number);
-        }
-    }
-
-    fn part_with(&mut self, number: u32) {
-        if let Some(trace) = &mut self.trace {
-            let at_ns = self.clock.now().saturating_sub(self.start_ns);
-            trace.closed(at_ns, number);
-        }
-        if let Some(file) = self.files.close(number) {
-            self.engine.closes(&file);
+            self.let_go_of(number);
         }
     }
 }

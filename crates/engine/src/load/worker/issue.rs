@@ -364,13 +364,13 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(lock) = self.next_lock.take() {
             self.tags.locks[tag as usize] = Some(lock);
         }
-        if step.ddir == Ddir::Write {
+        if step.ddir == Ddir::Write
+            && let Some(filler) = &mut self.filler
+        {
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
-                Some(checks) => {
-                    checks.stamp(block, step, self.tags.mark(tag), &mut self.filler);
-                }
-                None => self.filler.fill(block, step.offset),
+                Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),
+                None => filler.fill(block, step.offset),
             }
         }
         Next::Unit(IoUnit {

@@ -54,7 +54,8 @@ pub(super) struct Parts<'a, C> {
     /// Bytes of one pass.
     pub(super) pass_bytes: u64,
     pub(super) buffers: Vec<IoBuf>,
-    pub(super) filler: Filler,
+    /// None where no data is moved.
+    pub(super) filler: Option<Filler>,
     pub(super) checks: Option<Checks>,
     pub(super) pacing: Option<Pacing>,
     pub(super) flow: Option<FlowShare>,
@@ -117,7 +118,7 @@ pub(super) struct Worker<'a, E, C> {
     hindered: bool,
     /// Somebody wants to know of each completion.
     attentive: bool,
-    filler: Filler,
+    filler: Option<Filler>,
     checks: Option<Checks>,
     flushes: Flushes,
     pacing: Option<Pacing>,
@@ -226,6 +227,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             sys::exact_timers();
         }
         self.start_clock();
+        self.trace_open_files();
         let outcome = self.loops();
         if let Err(error) = outcome {
             self.fail_with(&error);

@@ -70,6 +70,7 @@ fn direction(fio: &Value) -> DirectionReport {
         submission: latency(&fio["slat_ns"]),
         completion: latency(&fio["clat_ns"]),
         total: Some(latency(&fio["lat_ns"])),
+        priorities: Vec::new(),
     }
 }
 

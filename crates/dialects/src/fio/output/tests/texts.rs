@@ -1,7 +1,9 @@
 //! Outputs as they are read.
 
 use super::*;
+use assay_model::job::Direction;
 use assay_model::load::schedule::Process;
+use assay_model::trial::IoErrorRecord;
 
 #[test]
 fn normal_of_a_plain_job() {
@@ -113,6 +115,34 @@ fn a_job_that_failed_at_once_is_shown_and_one_that_hides_is_not() {
     ));
     assert!(!normal.contains("hidden"));
     assert_eq!(case.json(false)["jobs"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn an_error_that_a_job_went_on_after_is_shown() {
+    let mut stream = Stream::new("went-on");
+    stream.errors.continue_on_verify = true;
+    let mut came = report(3, direction(10, 100, false), DirectionReport::default());
+    came.total_errors = 2;
+    came.errors.count = 2;
+    came.errors.first = vec![IoErrorRecord {
+        direction: Some(Direction::Read),
+        offset: 4096,
+        length: 4096,
+        errno: Some(84),
+        message: "f: crc32c".to_owned(),
+        at_ns: 0,
+    }];
+    let case = Case::new(vec![(stream, came)]);
+    let normal = case.normal();
+    assert!(normal.contains("err=84 (f: crc32c)"), "{normal}");
+    assert!(
+        normal.contains("total=2, first_error=84/<f: crc32c>"),
+        "{normal}"
+    );
+    let job = &case.json(false)["jobs"][0];
+    assert_eq!(job["error"], 84);
+    assert_eq!(job["total_err"], 2);
+    assert_eq!(job["first_error"], 84);
 }
 
 #[test]
