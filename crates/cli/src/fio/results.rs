@@ -43,6 +43,8 @@ pub struct Results<'a> {
     pub sink: Sink,
     /// What is shown meanwhile.
     pub live: LiveLine<'a>,
+    /// The seed of each stream is shown.
+    pub random_seeds: bool,
     /// The first lines are written.
     pub opened: bool,
     /// How it is said what is neither a result nor a failure.
@@ -56,11 +58,14 @@ impl Results<'_> {
         if std::mem::replace(&mut self.opened, true) {
             return Ok(());
         }
+        if self.random_seeds {
+            self.write(|this, text| random_seeds(this.load, text))?;
+        }
         if self.formats.normal {
             self.write(|this, text| opening(this.load, VERSION, text))?;
         }
-        let remarks = self.words.remarks.iter();
-        remarks.map(|remark| self.remark(remark)).collect()
+        let mut remarks = self.words.remarks.iter();
+        remarks.try_for_each(|remark| self.remark(remark))
     }
 
     /// What is for information belongs to the normal output, as in fio. Beside
@@ -123,6 +128,18 @@ impl Results<'_> {
             .map_err(|error| Failure::failed(format!("cannot write the results: {error}")))?;
         self.sink.write(&text)
     }
+}
+
+/// The seeds in the form of fio's `--debug=random`: of each job, all generators
+/// start from one.
+fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
+    for stream in &load.streams {
+        let number = stream.number;
+        let seed = load.seed_of(stream);
+        writeln!(text, "random   {number:<5} FIO_RAND_NR_OFFS=1")?;
+        writeln!(text, "random   {number:<5} rand_seeds[0]={seed}")?;
+    }
+    Ok(())
 }
 
 impl Listener for Results<'_> {

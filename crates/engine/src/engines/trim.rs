@@ -4,7 +4,7 @@
 //! when the trim is done.
 
 use crate::io::{Completion, IoUnit, OpenFile, QueueStatus};
-use rustix::fs::{FallocateFlags, fallocate, fdatasync};
+use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::ioctl::{Opcode, Setter, ioctl, opcode};
 use std::fs::File;
@@ -26,14 +26,8 @@ pub(super) fn queue(file: &OpenFile, unit: IoUnit) -> QueueStatus {
 /// A device discards its sectors; a file gets a hole and keeps its size.
 pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
     if file.is_device {
-        let answer = retry_on_intr(|| discard(&file.file, offset, length));
-        if answer == Err(Errno::BUSY) {
-            // Somebody holds the device exclusively (the load itself does), and
-            // then the kernel refuses while pages of the block are dirty.
-            fdatasync(&file.file)?;
-            return retry_on_intr(|| discard(&file.file, offset, length));
-        }
-        return answer;
+        let device = file.holder.as_deref().unwrap_or(&file.file);
+        return retry_on_intr(|| discard(device, offset, length));
     }
     let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     retry_on_intr(|| fallocate(&file.file, mode, offset, length))

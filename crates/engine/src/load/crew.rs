@@ -391,6 +391,9 @@ fn moves_data(stream: &Stream) -> bool {
             | EngineKind::FileCreate
             | EngineKind::FileStat
             | EngineKind::FileDelete
+            | EngineKind::DirCreate
+            | EngineKind::DirStat
+            | EngineKind::DirDelete
             | EngineKind::Ftruncate
             | EngineKind::Falloc
     )

@@ -20,6 +20,7 @@ pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{FileTable, LockBusy, Room};
 
 use super::sequence;
+use crate::engines::is_of_directories;
 use crate::error::EngineError;
 use assay_model::job::EngineKind;
 use assay_model::load::{Load, Stream};
@@ -186,7 +187,9 @@ fn changes(stream: &Stream) -> bool {
 /// there), or somebody else has done it.
 const fn needs_only_names(stream: &Stream) -> bool {
     let engine = stream.engine.kind;
-    stream.files.prepared || matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+    stream.files.prepared
+        || matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+        || is_of_directories(engine)
 }
 
 /// Something that does not fit in a stream.

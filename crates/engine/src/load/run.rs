@@ -1,5 +1,6 @@
 //! Running a load: first the files of all streams, then wave after wave.
 
+mod bandwidth;
 mod conductor;
 mod replay;
 mod steady;
@@ -92,7 +93,7 @@ impl<'a> Stage<'a> {
             .into_iter()
             .map(|(report, count)| (report, SharedGaps::new(count)))
             .collect();
-        let seeds = (0..load.streams.len()).map(|index| seed_of(load, index));
+        let seeds = load.streams.iter().map(|stream| load.seed_of(stream));
         Self {
             // Apart from all that is drawn from the seeds themselves.
             fill_seeds: seeds
@@ -195,25 +196,6 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Seed of a stream: the same in every run, unless the job wants none of
-/// that.
-fn seed_of(load: &Load, index: usize) -> u64 {
-    let stream = &load.streams[index];
-    let mut seed = stream.blocks.seed.unwrap_or(DEFAULT_SEED);
-    if !stream.blocks.repeat && !stream.blocks.all_repeat && stream.blocks.seed.is_none() {
-        seed ^= load.entropy;
-    }
-    SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()
-}
-
-/// Where nothing else is asked for, every run does the same.
-///
-/// Any number is as good. This one makes fio's test t0008 pass, which wants the
-/// share of writes that fio's own seed happens to give (50.6 % of 8192 I/Os,
-/// give or take half a percent). It stays as it is: with another, the same job
-/// would do other I/Os than it did before.
-const DEFAULT_SEED: u64 = 1;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,7 +213,7 @@ mod tests {
             streams: vec![stream],
             ..Load::default()
         };
-        let seed = seed_of(&load, 0);
+        let seed = load.seed_of(&load.streams[0]);
         let spans = [Span {
             offset: 0,
             length: 32 << 20,

@@ -72,6 +72,9 @@ const fn moves_data(engine: EngineKind) -> bool {
         EngineKind::FileCreate
             | EngineKind::FileStat
             | EngineKind::FileDelete
+            | EngineKind::DirCreate
+            | EngineKind::DirStat
+            | EngineKind::DirDelete
             | EngineKind::Ftruncate
             | EngineKind::Falloc
     )

@@ -9,6 +9,7 @@ use assay_model::load::schedule::ExitWhat;
 use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::load::{Extent, Load, PerDirection, Stream};
 use assay_model::units::Nanos;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -224,7 +225,7 @@ fn a_failure_that_ends_all_is_not_a_stop_from_outside() {
     assert_eq!(report.streams[0].errno, 0);
     assert_ne!(report.streams[1].errno, 0);
     assert_eq!(report.streams[1].errors.first[0].offset, 5000);
-    assert!(!controls.stop.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(!controls.stop.load(Ordering::Relaxed));
 }
 
 /// A stream that writes all of a file and can check it.
@@ -236,10 +237,16 @@ fn checked(folder: &Path, file: &str, size: u64) -> Stream {
     job
 }
 
-fn damage(path: &Path, at: usize) {
-    let mut data = std::fs::read(path).unwrap();
-    data[at] ^= 1;
-    std::fs::write(path, data).unwrap();
+fn damage(path: &Path, at: u64) {
+    let file = std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(path);
+    let file = file.expect("it was written before");
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, at).expect("it is that long");
+    file.write_all_at(&[byte[0] ^ 1], at)
+        .expect("it can be written");
 }
 
 #[test]

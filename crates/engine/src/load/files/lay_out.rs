@@ -62,6 +62,7 @@ impl FilePlan {
         };
         self.check_room(stream, &lacks, note)?;
         self.make_folders(stream)?;
+        self.make_directories(stream)?;
         if lacks.is_empty() {
             return Ok(());
         }
@@ -84,6 +85,20 @@ impl FilePlan {
                 .fold(0, u64::saturating_add);
         }
         Ok(())
+    }
+
+    /// Directories that the engine will look at or remove.
+    fn make_directories(&self, stream: &Stream) -> Result<(), EngineError> {
+        let kind = stream.engine.kind;
+        if !matches!(kind, EngineKind::DirStat | EngineKind::DirDelete) {
+            return Ok(());
+        }
+        self.files
+            .iter()
+            .try_for_each(|file| match fs::create_dir(&file.path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                made => made.map_err(|error| EngineError::file("make", &file.path, error)),
+            })
     }
 
     fn hold_devices(&self, stream: &Stream, shared: &SharedFiles) -> Result<(), EngineError> {

@@ -80,6 +80,7 @@ fn of(stream: &Stream, planned: &PlannedFile, number: u32, file: File) -> OpenFi
         number,
         path: planned.path.clone(),
         size: planned.file_size,
+        holder: None,
         is_device: planned.kind == FileKind::BlockDevice,
         writable: changes(stream),
         random: wants_random(stream),

@@ -87,7 +87,7 @@ impl<'a> Sizing<'a> {
                 ),
             ));
         }
-        let seed = if stream.blocks.repeat || stream.blocks.all_repeat {
+        let seed = if stream.blocks.repeat {
             stream.blocks.seed.unwrap_or(0)
         } else {
             entropy

@@ -1,7 +1,8 @@
 //! Wave after wave: threads are started, let go together, and waited for.
 
+use super::bandwidth::BandwidthLog;
 use super::steady::SteadyGroups;
-use super::{Outcome, Stage, seed_of};
+use super::{Outcome, Stage};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::load::LoadObserver;
@@ -39,6 +40,7 @@ pub(super) struct Conductor<'a> {
     /// When their measured times began.
     pub(super) starts_ns: Vec<u64>,
     pub(super) logs: Vec<LogSet>,
+    pub(super) bandwidth: Option<BandwidthLog>,
     pub(super) steady: SteadyGroups,
     pub(super) begun_ns: u64,
     next_progress_ns: u64,
@@ -71,6 +73,7 @@ impl<'a> Conductor<'a> {
         Self {
             ended: stage.plans.iter().map(Option::is_none).collect(),
             starts_ns: vec![begun_ns; stage.plans.len()],
+            bandwidth: (stage.load.bandwidth_log).then(|| BandwidthLog::new(begun_ns)),
             steady: SteadyGroups::new(stage.load),
             next_interim_ns: (stage.load.status_interval)
                 .map_or(u64::MAX, |every| begun_ns.saturating_add(every.0.max(1))),
@@ -163,7 +166,7 @@ impl<'a> Conductor<'a> {
                 stop: stage.signals.stop,
                 start,
                 gaps,
-                seed: seed_of(stage.load, index),
+                seed: stage.load.seed_of(&stage.load.streams[index]),
                 fill_seeds: &stage.fill_seeds,
                 events: events.clone(),
                 index,
@@ -362,6 +365,9 @@ impl<'a> Conductor<'a> {
         let attained = self.steady.look(&self.stage.shared);
         for report in attained {
             self.stop(|stream| stream.report == report);
+        }
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.look(now_ns, self.stage.shared.iter().map(Shared::progress));
         }
         if now_ns >= self.next_progress_ns {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;

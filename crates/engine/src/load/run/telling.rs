@@ -74,7 +74,15 @@ impl Conductor<'_> {
     pub(super) fn write_logs(&mut self) {
         let folder = self.stage.load.aux_path.as_deref().unwrap_or(Path::new(""));
         let logs = std::mem::take(&mut self.logs);
-        if let Err(error) = write_logs(logs, folder) {
+        let written = write_logs(logs, folder).and_then(|()| match &mut self.bandwidth {
+            None => Ok(()),
+            Some(bandwidth) => {
+                let streams = self.stage.shared.iter().map(Shared::progress);
+                bandwidth.finish(MonotonicClock.now(), streams);
+                bandwidth.write(folder)
+            }
+        });
+        if let Err(error) = written {
             self.observer.note(&Note::Error(error.to_string()));
             if let Some(report) = self.outcome.report.streams.first_mut() {
                 report.total_errors += 1;

@@ -17,7 +17,7 @@ use crate::page_cache;
 use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier};
 use assay_model::job::FlushCall;
 use assay_model::load::report::StreamState;
-use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::load::verify::{SaveState, Verify, VerifyKind};
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::IoErrorRecord;
@@ -37,8 +37,9 @@ pub(in crate::load) struct Checks {
     /// Written blocks are remembered, to be read back.
     remembers: bool,
     history: History,
-    rng: SplitMix64,
-    /// Writes so far.
+    /// What the seeds of the contents are made from.
+    seed: u64,
+    /// Writes (or, of a stream that only reads, reads) so far.
     number: u64,
     /// Reads of the job itself in this pass.
     reads_made: u64,
@@ -87,7 +88,7 @@ impl Checks {
             reads: rw.read && !rw.write,
             remembers: rw.write && (spec.read_back || spec.backlog > 0),
             history: History::new(spec, stream.trim, seed),
-            rng: SplitMix64::new(seed),
+            seed,
             number: 0,
             reads_made: 0,
             lost: Vec::new(),
@@ -119,15 +120,20 @@ impl Checks {
         }
         let mark = verify::Mark {
             offset: step.offset,
-            seed: self.rng.next_u64(),
+            seed: self.content_seed(mark.number),
             number: mark.number,
             time: wall_time(),
         };
         self.verifier.stamp(block, mark);
     }
 
+    /// Of the content of a write: known again when it is read back.
+    fn content_seed(&self, number: u64) -> u64 {
+        SplitMix64::new(self.seed.wrapping_add(number)).next_u64()
+    }
+
     fn wrote(&mut self, unit: &IoUnit, mark: Mark, depth: usize) {
-        if self.spec.save_state {
+        if self.spec.save_state != SaveState::Never {
             self.completed.truncate(depth.saturating_sub(1));
             self.completed
                 .push_front((u64::from(unit.file), unit.offset));
@@ -148,8 +154,8 @@ impl Checks {
         };
         Some(Expected {
             offset: unit.offset,
-            number,
-            seed: None,
+            number: number.filter(|_| self.spec.check_number),
+            seed: (number.filter(|_| self.spec.check_seed)).map(|number| self.content_seed(number)),
         })
     }
 

@@ -38,7 +38,7 @@ pub(super) use checking::Checks;
 use flushing::Flushes;
 pub(super) use issue::Goal;
 use issue::Tags;
-use std::time::{SystemTime, UNIX_EPOCH};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The stop flag is looked at least this often.
 const MAX_TICK_NS: u64 = 100_000_000;
@@ -305,7 +305,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
 
     fn start_clock(&mut self, start_ns: u64) {
         let since_ms = self.clock.now().saturating_sub(start_ns) / 1_000_000;
-        self.started_unix_ms = unix_ms().saturating_sub(since_ms);
+        self.started_unix_ms = self.start_time_ms().saturating_sub(since_ms);
         let ramp_ns = self.stream.length.ramp_time.0;
         self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns.saturating_add(ramp_ns));
         self.stopping = self.shared.is_stopped();
@@ -322,6 +322,17 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.begin_measuring(start_ns);
     }
 
+    /// What the clock says that the start is told by. (The dialect's user may
+    /// ask for one that this system lacks: then it is the time since 1970.)
+    fn start_time_ms(&self) -> u64 {
+        let clock = ClockId::try_from(self.stream.schedule.start_clock);
+        let now = clock_gettime(clock.unwrap_or(ClockId::Realtime));
+        // Both are positive for every clock that counts from an epoch.
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+        seconds * 1_000 + nanos / 1_000_000
+    }
+
     fn enter(&mut self, state: StreamState) {
         let now_ns = self.clock.now();
         self.times.begin_phase(now_ns, self.recorder.ios());
@@ -332,11 +343,6 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let now_ns = self.clock.now();
         self.times.end_phase(now_ns, self.recorder.ios());
     }
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }
 
 #[cfg(test)]
