@@ -1,6 +1,7 @@
 //! What reaches the agent: requests, and the end of the session.
 
 use crate::frame::{FrameError, receive};
+use crate::last_resort::LastResort;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
 use assay_model::load::Load;
@@ -34,6 +35,7 @@ pub(crate) struct Inbox {
 pub(crate) struct Ending {
     events: Sender<Result<Event, End>>,
     stops: Stops,
+    last_resort: LastResort,
 }
 
 impl Inbox {
@@ -41,13 +43,16 @@ impl Inbox {
     /// the stream, is heard while a trial runs.
     pub(crate) fn open(mut reader: impl Read + Send + 'static) -> (Self, Ending) {
         let (events, receiver) = channel();
-        let stops = Stops::default();
         let ending = Ending {
-            events: events.clone(),
-            stops: stops.clone(),
+            events,
+            stops: Stops::default(),
+            last_resort: LastResort::default(),
         };
         let at_end = ending.clone();
-        std::thread::spawn(move || at_end.end(listen(&mut reader, &events, &stops)));
+        std::thread::spawn(move || {
+            at_end.end(listen(&mut reader, &at_end));
+            at_end.last_resort.host_gone();
+        });
         let inbox = Self {
             events: receiver,
             ended: None,
@@ -77,27 +82,37 @@ impl Inbox {
 impl Ending {
     /// Stops what runs; the session then ends.
     pub(crate) fn end(&self, how: End) {
+        self.last_resort.ending();
         self.stops.end();
         // Nobody there: the session is over already.
         let _ = self.events.send(Err(how));
     }
+
+    /// What ends the process if that does not end the session.
+    pub(crate) fn last_resort(&self) -> LastResort {
+        self.last_resort.clone()
+    }
 }
 
-fn listen(reader: &mut impl Read, events: &Sender<Result<Event, End>>, stops: &Stops) -> End {
+fn listen(reader: &mut impl Read, session: &Ending) -> End {
+    let stops = &session.stops;
     while let Some(request) = receive::<ToAgent>(reader)? {
         let event = match request {
             ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
             ToAgent::RunLoad { load } => Event::RunLoad(load, stops.of_new_run()),
             request => {
                 match request {
-                    ToAgent::Cancel => stops.cancel(),
+                    ToAgent::Cancel => {
+                        stops.cancel();
+                        session.last_resort.cancelled();
+                    }
                     ToAgent::ReportNow => stops.report_now(),
                     _ => {}
                 }
                 Event::Request(request)
             }
         };
-        if events.send(Ok(event)).is_err() {
+        if session.events.send(Ok(event)).is_err() {
             break;
         }
     }

@@ -5,13 +5,16 @@
 //! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
 //! streams; the same code serves this machine, and boards through a link.
 
+mod commands;
 mod fatal;
 pub mod frame;
 mod inbox;
 mod inspect;
+mod last_resort;
 mod load;
 mod outbox;
 mod serve;
+mod signals;
 mod stops;
 mod trial;
 mod watch;

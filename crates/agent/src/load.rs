@@ -11,7 +11,7 @@ use crate::outbox::Outbox;
 use assay_engine::load::Controls;
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
-use assay_model::wire::FromAgent;
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_probe::roots::Roots;
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -25,8 +25,13 @@ pub(crate) fn run(
     load: &Load,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    if let Err(refusal) = admit::admit(roots, load) {
-        return outbox.send(&FromAgent::Refused(refusal));
+    let warnings = match admit::admit(roots, load) {
+        Ok(warnings) => warnings,
+        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
+    };
+    for text in warnings {
+        let weight = NoteWeight::Warning;
+        outbox.send(&FromAgent::LoadNote(LoadNote { weight, text }))?;
     }
     let mut watch = Watch::new(roots, outbox, load);
     let report = assay_engine::load::run(load, controls, &mut watch);

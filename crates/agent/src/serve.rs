@@ -2,10 +2,12 @@
 
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
-use crate::inbox::{Ending, Event, Inbox};
+use crate::inbox::{Event, Inbox};
 use crate::inspect::{inspect, uses};
+use crate::last_resort::LastResort;
 use crate::load;
 use crate::outbox::Outbox;
+use crate::signals::EndingSignals;
 use crate::trial::{Bench, Ended};
 use crate::workspace::{Workspace, sweep};
 use assay_engine::{EngineError, Progress, layout};
@@ -17,8 +19,6 @@ use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Leftover, Refusal, RunEnd, ToAgent, WIRE_VERSION};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::{Handle, Signals};
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -26,7 +26,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Serves a host until it closes the stream. A broken or closed stream, or a
 /// signal that asks to end, stops the trial under way and removes the test
-/// files.
+/// files. A load that does not end although it must is given up with the whole
+/// process: some seconds after the stream was closed, or at the next signal.
 ///
 /// # Errors
 /// When a stream breaks, or what the host sends is not a message; it is told
@@ -36,11 +37,13 @@ pub fn serve(
     writer: impl Write + Send + 'static,
 ) -> Result<(), FrameError> {
     let (inbox, ending) = Inbox::open(reader);
+    let last_resort = ending.last_resort();
     let signals = EndingSignals::catch(ending.clone());
     let outbox = Outbox::open(writer, ending)?;
     let mut session = Session {
         outbox,
         inbox,
+        last_resort: last_resort.clone(),
         roots: Roots::default(),
     };
     let ended = session.run().and_then(|()| session.inbox.close());
@@ -52,36 +55,17 @@ pub fn serve(
             .outbox
             .send(&FromAgent::Refused(Refusal { usage, message }));
     }
+    // Waits until all is said.
+    drop(session.outbox);
+    last_resort.session_over();
     drop(signals);
     ended
-}
-
-/// Signals that ask the process to end. It ends the trial first, and cleans up.
-struct EndingSignals(Option<Handle>);
-
-impl EndingSignals {
-    fn catch(ending: Ending) -> Self {
-        // Cannot fail for these signals; without it the next start cleans up.
-        let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
-            return Self(None);
-        };
-        let handle = signals.handle();
-        std::thread::spawn(move || signals.forever().for_each(|_| ending.end(Ok(()))));
-        Self(Some(handle))
-    }
-}
-
-impl Drop for EndingSignals {
-    fn drop(&mut self) {
-        if let Some(handle) = &self.0 {
-            handle.close();
-        }
-    }
 }
 
 struct Session {
     outbox: Outbox,
     inbox: Inbox,
+    last_resort: LastResort,
     roots: Roots,
 }
 
@@ -91,6 +75,7 @@ impl Session {
             match event {
                 Event::Run(plan, controls) => self.run_plan(&plan, &controls.stop)?,
                 Event::RunLoad(load, controls) => {
+                    let _under_way = self.last_resort.load_begins(&load);
                     load::run(&self.roots, &self.outbox, &load, &controls)?;
                 }
                 Event::Request(request) => self.answer(&request)?,

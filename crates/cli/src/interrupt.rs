@@ -1,5 +1,5 @@
-//! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C insists.
-//! SIGUSR1 asks for what there is so far.
+//! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C or
+//! SIGTERM insists. SIGUSR1 asks for what there is so far.
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
@@ -34,8 +34,8 @@ impl Interrupt {
                     insists_from = Instant::now() + SAME_KEY;
                     caught.0.store(signal, Ordering::Relaxed);
                     on_first();
-                } else if signal == SIGINT && Instant::now() >= insists_from {
-                    // The agent sees the end of its input and cleans up.
+                } else if signal != SIGHUP && Instant::now() >= insists_from {
+                    // The agent sees the end of its input, cleans up and ends.
                     std::process::exit(code(signal).into());
                 }
             }

@@ -47,6 +47,8 @@ pub(crate) struct Found {
     pub(crate) kind: FileKind,
     /// Device of the file system that holds it (`st_dev`).
     pub(crate) device: DeviceNumber,
+    /// Its number there.
+    pub(crate) inode: u64,
     /// Id of the mount it is reached through, as in mountinfo (Linux 5.8).
     pub(crate) mount_id: Option<u64>,
     /// To recognise it again in a layer of a union file system.
@@ -89,6 +91,7 @@ impl Files for KernelFiles {
         Ok(Found {
             kind: kind_of(&metadata),
             device: DeviceNumber::from_raw(metadata.dev()),
+            inode: metadata.ino(),
             mount_id: mount_id(&path),
             stamp: Stamp {
                 length: metadata.len(),

@@ -112,6 +112,7 @@ impl MadeUp {
             path: PathBuf::from(path),
             kind,
             device: device.parse().unwrap(),
+            inode: u64::try_from(self.0.len()).unwrap(),
             mount_id: None,
             stamp: Stamp::default(),
         };
@@ -122,6 +123,20 @@ impl MadeUp {
     pub(crate) fn node(self, path: &str, number: &str) -> Self {
         let number: DeviceNumber = number.parse().unwrap();
         self.with(path, FileKind::BlockDevice(number), "0:6")
+    }
+
+    /// Another name of a file.
+    pub(crate) fn hard_link(mut self, path: &str, other: &str) -> Self {
+        let mut found = self.0[Path::new(path)].clone();
+        found.path = PathBuf::from(other);
+        self.0.insert(found.path.clone(), found);
+        self
+    }
+
+    /// The file is on another file system.
+    pub(crate) fn moved(mut self, path: &str, device: &str) -> Self {
+        self.0.get_mut(Path::new(path)).unwrap().device = device.parse().unwrap();
+        self
     }
 
     pub(crate) fn stamp(mut self, path: &str, length: u64) -> Self {

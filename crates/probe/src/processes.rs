@@ -67,11 +67,12 @@ fn read(folder: &Path, pid: u32) -> Option<(Process, Io)> {
 
 struct Stat {
     name: String,
+    parent: u32,
     flags: u64,
     start_ticks: u64,
 }
 
-/// Fields 2, 9 and 22 of proc_pid_stat(5). The name may hold brackets and
+/// Fields 2, 4, 9 and 22 of proc_pid_stat(5). The name may hold brackets and
 /// blanks, so the last bracket ends it.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (head, tail) = text.rsplit_once(')')?;
@@ -80,9 +81,38 @@ fn parse_stat(text: &str) -> Option<Stat> {
     let field = |number: usize| after_name.get(number - 3)?.parse().ok();
     Some(Stat {
         name: name.to_owned(),
+        parent: u32::try_from(field(4)?).ok()?,
         flags: field(9)?,
         start_ticks: field(22)?,
     })
+}
+
+/// The processes that a process has started, and those that they have started
+/// in turn, each after the one that started it.
+#[must_use]
+pub fn descendants(roots: &Roots, pid: u32) -> Vec<u32> {
+    let names = attr::entries(&roots.proc).into_iter();
+    let parents: Vec<(u32, u32)> = names
+        .filter_map(|name| attr::numbered(&name, ""))
+        .filter_map(|pid| {
+            let stat = fs::read(roots.proc.join(pid.to_string()).join("stat")).ok()?;
+            Some((pid, parse_stat(&String::from_utf8_lossy(&stat))?.parent))
+        })
+        .collect();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(&parent) = found.get(at) {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        // Read one after the other, they may be said to be each other's parents.
+        let new: Vec<u32> = children.map(|(pid, _)| *pid).collect();
+        for pid in new {
+            if !found.contains(&pid) {
+                found.push(pid);
+            }
+        }
+        at += 1;
+    }
+    found.split_off(1)
 }
 
 /// The processes that did most I/O between two tables, busiest first, at most
@@ -142,6 +172,20 @@ mod tests {
                 io.0, io.1
             ),
         );
+    }
+
+    #[test]
+    fn descendants_are_found_through_their_parents() {
+        let machine = Machine::new();
+        for (pid, parent) in [(3, 9), (5, 1), (7, 5), (9, 5), (11, 6), (13, 3), (5000, 13)] {
+            let rest = "0 ".repeat(17);
+            let stat = format!("{pid} (a) (b) S {parent} 1 1 0 -1 0 {rest}");
+            machine.file(&format!("proc/{pid}/stat"), &stat);
+        }
+        let mut found = descendants(&machine.roots, 5);
+        found.sort_unstable();
+        assert_eq!(found, [3, 7, 9, 13, 5000]);
+        assert!(descendants(&machine.roots, 11).is_empty());
     }
 
     #[test]

@@ -1,4 +1,8 @@
-//! Why a block device must not be written.
+//! Why a block device, or a regular file, must not be written.
+
+mod files;
+
+pub use files::{FileUse, KernelOwned};
 
 use crate::attr;
 use crate::device::Device;

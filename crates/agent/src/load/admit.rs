@@ -1,10 +1,12 @@
 //! Whether a load may be run: no device that is in use is written.
 
-use super::replay;
+use super::replay::{self, files_of};
 use crate::inspect::uses;
+use assay_model::job::EngineKind;
 use assay_model::load::{Load, Stream};
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
+use assay_probe::safety::{FileUse, KernelOwned};
 use assay_probe::stack;
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,25 +14,138 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Looks at everything that a load would write, before it writes anything. The
-/// engine then holds each device for as long as the load runs.
+/// engine then holds each device for as long as the load runs. Gives what the
+/// user should know.
 ///
 /// # Errors
-/// When it would write a device that is in use, or anything although it must
-/// not.
-pub(super) fn admit(roots: &Roots, load: &Load) -> Result<(), Refusal> {
+/// When it would write a device or a file that is in use, trim a file, or write
+/// anything although it must not.
+pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> {
+    if load.readonly {
+        load.streams.iter().try_for_each(only_reads)?;
+        return Ok(Vec::new());
+    }
+    load.streams.iter().try_for_each(trims_devices_only)?;
     let mut nodes = BTreeSet::new();
+    let mut warnings = Vec::new();
+    let owned = KernelOwned::look(roots);
     for stream in &load.streams {
-        if load.readonly && changes(stream) {
-            return Err(refuse(format!(
-                "job {} writes, and nothing may be written (--readonly)",
-                stream.name
-            )));
+        for path in written(stream) {
+            match device(&path) {
+                Some(node) => drop(nodes.insert(node)),
+                None => warnings.extend(not_owned(&path, owned.uses_of(&path))?),
+            }
         }
-        if !load.readonly {
-            nodes.extend(written(stream).iter().filter_map(|path| device(path)));
+        if let (Some(folder), true) = (&stream.files.opendir, changes(stream)) {
+            warnings.extend(not_owned(folder, owned.uses_below(folder))?);
         }
     }
-    nodes.iter().try_for_each(|node| is_free(roots, node))
+    nodes.iter().try_for_each(|node| is_free(roots, node))?;
+    Ok(warnings)
+}
+
+/// Fails when a stream writes.
+fn only_reads(stream: &Stream) -> Result<(), Refusal> {
+    let trace = stream.trace.read.as_deref();
+    let replayed = trace.is_some_and(|trace| !files_of(trace, &["write", "trim"]).is_empty());
+    if changes(stream) || replayed {
+        return Err(refuse(format!(
+            "job {} writes, and nothing may be written (--readonly)",
+            stream.name
+        )));
+    }
+    Ok(())
+}
+
+/// Fails when a stream would trim something else than a block device, as fio
+/// does: in a file, a trim would be a hole, which frees blocks of the file system
+/// and tells nothing about a device.
+fn trims_devices_only(stream: &Stream) -> Result<(), Refusal> {
+    let refused = |path: &Path| {
+        refuse(format!(
+            "job {} trims, and {} is no block device: name one, or use ioengine=falloc to free \
+             blocks of a file",
+            stream.name,
+            path.display()
+        ))
+    };
+    let no_device = |path: &&PathBuf| device(path).is_none();
+    let trimmed = trimmed(stream);
+    trimmed
+        .iter()
+        .find(no_device)
+        .map_or(Ok(()), |path| Err(refused(path)))
+}
+
+/// The paths that a stream discards blocks of.
+fn trimmed(stream: &Stream) -> Vec<PathBuf> {
+    if let Some(trace) = &stream.trace.read {
+        let named = files_of(trace, &["trim"]);
+        return match &stream.trace.redirect {
+            Some(path) if !named.is_empty() => vec![path.clone()],
+            Some(_) => Vec::new(),
+            None => named,
+        };
+    }
+    let blocks = &stream.blocks.rw;
+    let checked = stream.verify.is_some() && blocks.write && stream.trim.percent > 0;
+    if !(blocks.trim || checked) || !discards(stream.engine.kind) {
+        return Vec::new();
+    }
+    let below = stream.files.opendir.iter().cloned();
+    stream.files.paths.iter().cloned().chain(below).collect()
+}
+
+/// Whether an engine's trims are discards of a device.
+fn discards(engine: EngineKind) -> bool {
+    match engine {
+        EngineKind::Null
+        | EngineKind::FileCreate
+        | EngineKind::FileStat
+        | EngineKind::FileDelete
+        | EngineKind::Ftruncate
+        | EngineKind::Falloc => false,
+        EngineKind::Psync
+        | EngineKind::Sync
+        | EngineKind::Libaio
+        | EngineKind::IoUring
+        | EngineKind::Pvsync
+        | EngineKind::Pvsync2
+        | EngineKind::Vsync
+        | EngineKind::Mmap
+        | EngineKind::Posixaio => true,
+    }
+}
+
+/// What the user should know of files that are written although a loop device
+/// is on them.
+///
+/// # Errors
+/// When that device is in use, or a file is swap space.
+fn not_owned(path: &Path, uses: Vec<FileUse>) -> Result<Vec<String>, Refusal> {
+    let mut warnings = Vec::new();
+    for FileUse {
+        file,
+        device,
+        reasons,
+    } in uses
+    {
+        let what = match &device {
+            Some(name) => format!("the file {} is behind {name}", file.display()),
+            None => format!("the file {}", file.display()),
+        };
+        if !reasons.is_empty() {
+            return Err(refuse(format!(
+                "{} is left alone: {what}: {}",
+                path.display(),
+                reasons.join("; ")
+            )));
+        }
+        warnings.push(format!(
+            "{what}: what is written to it changes the device too"
+        ));
+    }
+    Ok(warnings)
 }
 
 /// Whether a stream changes what is on its files by itself.
@@ -82,6 +197,7 @@ fn refuse(message: String) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::load::verify::{Verify, VerifyKind};
 
     fn writer(path: &Path) -> Stream {
         let mut stream = Stream::new("w");
@@ -103,7 +219,7 @@ mod tests {
         let there = load(writer(file.path()));
         let missing = load(writer(&file.path().join("missing")));
         for load in [there, missing] {
-            assert_eq!(admit(&Roots::default(), &load), Ok(()));
+            assert_eq!(admit(&Roots::default(), &load), Ok(Vec::new()));
         }
     }
 
@@ -120,6 +236,61 @@ mod tests {
         );
         load.streams[0].blocks.rw.write = false;
         assert!(admit(&Roots::default(), &load).is_ok());
+    }
+
+    #[test]
+    fn only_devices_are_trimmed() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let mut load = load(writer(file.path()));
+        load.streams[0].trim.percent = 10;
+        let admitted = |load: &Load| admit(&Roots::default(), load);
+        assert!(
+            admitted(&load).is_ok(),
+            "nothing is checked, so none is trimmed"
+        );
+        load.streams[0].verify = Some(Verify::new(VerifyKind::Null));
+        assert!(admitted(&load).is_err());
+        load.streams[0].trim.percent = 0;
+        assert!(admitted(&load).is_ok());
+        load.streams[0].blocks.rw.trim = true;
+        let refusal = admitted(&load).unwrap_err();
+        assert!(refusal.usage && refusal.message.contains("no block device"));
+        for kind in [EngineKind::Falloc, EngineKind::Null] {
+            load.streams[0].engine.kind = kind;
+            assert!(admitted(&load).is_ok(), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_replay_that_writes_is_no_reading() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let mut load = load(Stream::new("replay"));
+        load.readonly = true;
+        load.streams[0].trace.read = Some(log.path().to_owned());
+        fs::write(log.path(), "fio version 2 iolog\n/tmp/x read 0 512\n").unwrap();
+        assert!(admit(&Roots::default(), &load).is_ok());
+        fs::write(log.path(), "fio version 2 iolog\n/tmp/x write 0 512\n").unwrap();
+        assert!(admit(&Roots::default(), &load).is_err());
+        load.readonly = false;
+        assert!(admit(&Roots::default(), &load).is_ok());
+        fs::write(log.path(), "fio version 2 iolog\n/tmp/x trim 0 512\n").unwrap();
+        assert!(admit(&Roots::default(), &load).is_err());
+    }
+
+    #[test]
+    fn a_file_that_nobody_but_a_loop_device_uses_is_warned_of() {
+        let file_use = |reasons: &[&str]| FileUse {
+            file: "/disk.img".into(),
+            device: Some("loop9".to_owned()),
+            reasons: reasons.iter().map(ToString::to_string).collect(),
+        };
+        let path = Path::new("/link");
+        let warnings = not_owned(path, vec![file_use(&[])]).unwrap();
+        assert!(warnings[0].contains("loop9"), "{warnings:?}");
+        let refusal = not_owned(path, vec![file_use(&["loop9 is mounted on /mnt"])]).unwrap_err();
+        for part in ["/link", "/disk.img", "mounted on /mnt"] {
+            assert!(refusal.message.contains(part), "{}", refusal.message);
+        }
     }
 
     #[test]

@@ -22,11 +22,23 @@ pub(super) fn written(trace: &Path) -> Vec<PathBuf> {
     let mut paths = if is_blktrace(&mut reader) {
         devices(reader)
     } else {
-        names(reader)
+        names(reader, &["write", "trim"])
     };
     paths.sort();
     paths.dedup();
     paths
+}
+
+/// The files to which an iolog does one of these `actions`. A binary trace has
+/// devices only, and names none here.
+pub(super) fn files_of(trace: &Path, actions: &[&str]) -> Vec<PathBuf> {
+    let Ok(mut reader) = File::open(trace).map(BufReader::new) else {
+        return Vec::new();
+    };
+    if is_blktrace(&mut reader) {
+        return Vec::new();
+    }
+    names(reader, actions)
 }
 
 fn is_blktrace(reader: &mut impl BufRead) -> bool {
@@ -41,14 +53,17 @@ fn is_blktrace(reader: &mut impl BufRead) -> bool {
 
 /// An iolog has a line `NAME write OFFSET LENGTH` for each write, with the time
 /// in front of it in version 3.
-fn names(reader: impl BufRead) -> Vec<PathBuf> {
+fn names(reader: impl BufRead, actions: &[&str]) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = Vec::new();
     for line in reader.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         let words: Vec<&str> = line.split_whitespace().collect();
-        let ([name, "write" | "trim", _, _] | [_, name, "write" | "trim", _, _]) = words[..] else {
+        let ([name, action, _, _] | [_, name, action, _, _]) = words[..] else {
             continue;
         };
+        if !actions.contains(&action) {
+            continue;
+        }
         if found.last().is_none_or(|last| last != Path::new(name)) {
             found.push(PathBuf::from(name));
         }
@@ -117,6 +132,18 @@ mod tests {
             [PathBuf::from("/dev/b")],
             "a is only read"
         );
+    }
+
+    #[test]
+    fn actions_are_told_apart() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(
+            file.path(),
+            "fio version 2 iolog\n/a write 0 1\n/b trim 0 1\n",
+        )
+        .unwrap();
+        assert_eq!(files_of(file.path(), &["trim"]), [PathBuf::from("/b")]);
+        assert_eq!(files_of(file.path(), &["write"]), [PathBuf::from("/a")]);
     }
 
     #[test]

@@ -317,6 +317,51 @@ fn assert_left_alone(node: &Path, words: &[&str]) {
 }
 
 #[test]
+fn the_file_behind_a_mounted_loop_device_is_left_alone() {
+    needs!(root, "mkfs.ext4");
+    let scratch = or_skip!(Scratch::new());
+    let disk = or_skip!(LoopDevice::new(&scratch, "disk.img", 8));
+    let image = scratch.join("disk.img");
+    let link = scratch.join("link.img");
+    fs::hard_link(&image, &link).unwrap();
+    or_skip!(make_file_system("ext4", disk.node()));
+    let mount = or_skip!(Mount::new(
+        &[],
+        disk.node().to_str().unwrap(),
+        &scratch.join("mnt")
+    ));
+    for path in [&image, &link] {
+        let file = format!("--filename={}", text(path));
+        let words = ["--name=a", &file, "--rw=write", "--size=1M"];
+        let line = fio(scratch.path(), &words).refusal();
+        for part in [disk.name(), "mounted on", text(mount.point())] {
+            assert!(line.contains(part), "no '{part}': {line}");
+        }
+        fio(scratch.path(), &["--name=a", &file, "--rw=read"]).assert_code(0);
+    }
+    or_skip!(mount.unmount());
+    let file = format!("--filename={}", text(&image));
+    let ended = fio(
+        scratch.path(),
+        &["--name=a", &file, "--rw=write", "--size=1M"],
+    );
+    ended.assert_code(0);
+    ended.assert_says(&["warning", disk.name()]);
+}
+
+#[test]
+fn a_file_is_not_trimmed() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let data = vec![7; 1 << 20];
+    fs::write(folder.join("file"), &data).unwrap();
+    let words = ["--name=a", "--filename=file", "--rw=trim", "--size=1M"];
+    let line = fio(&folder, &words).refusal();
+    assert!(line.contains("block device"), "{line}");
+    assert_eq!(fs::read(folder.join("file")).unwrap(), data);
+}
+
+#[test]
 fn a_mounted_device_and_its_parent_are_left_alone() {
     needs!(root, "mkfs.ext4", "addpart");
     let scratch = or_skip!(Scratch::new());

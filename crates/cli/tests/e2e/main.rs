@@ -10,6 +10,7 @@ mod failures;
 mod file_systems;
 mod fio;
 mod fio_parity;
+mod fio_stop;
 mod kill;
 mod ladder;
 mod outputs;

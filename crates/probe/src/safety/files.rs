@@ -1,0 +1,212 @@
+//! Why a regular file must not be written: to the kernel it is a device or
+//! memory.
+
+use super::{Search, held_exclusively, swaps};
+use crate::attr;
+use crate::device::{Device, DeviceNumber};
+use crate::files::{Files, Found, KernelFiles};
+use crate::roots::Roots;
+use std::path::{Path, PathBuf};
+
+/// Regular files that the kernel itself works on, at one moment: the files
+/// behind loop devices, and swap files.
+///
+/// A file is recognised by its file system and inode number, whatever the name
+/// it is reached by. Loop devices on files that are not seen from here (another
+/// mount namespace, a removed name) are missed, and so are files that a process
+/// serves as a device (a virtual machine, NBD).
+pub struct KernelOwned<'a> {
+    roots: &'a Roots,
+    files: &'a dyn Files,
+    entries: Vec<Entry>,
+}
+
+struct Entry {
+    file: Found,
+    user: User,
+}
+
+enum User {
+    Swap,
+    Loop(Device),
+}
+
+/// How the kernel works on a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileUse {
+    /// The file.
+    pub file: PathBuf,
+    /// The loop device on it, `None` for swap space.
+    pub device: Option<String>,
+    /// What it is used for, one clause each; none for a loop device that nobody
+    /// uses.
+    pub reasons: Vec<String>,
+}
+
+impl<'a> KernelOwned<'a> {
+    /// Looks at all loop devices and swap files. What cannot be read is missed.
+    #[must_use]
+    pub fn look(roots: &'a Roots) -> Self {
+        Self::look_with(roots, &KernelFiles)
+    }
+
+    fn look_with(roots: &'a Roots, files: &'a dyn Files) -> Self {
+        let swaps = swaps(roots).unwrap_or_default().into_iter();
+        let swaps = swaps.filter_map(|path| files.look(Path::new(&path)).ok());
+        let swaps = swaps.map(|file| Entry {
+            file,
+            user: User::Swap,
+        });
+        let names = attr::entries(&roots.sys.join("class/block")).into_iter();
+        let names = names.filter(|name| attr::numbered(name, "loop").is_some());
+        let loops = names.filter_map(|name| Device::named(roots, &name));
+        let loops = loops.filter_map(|device| {
+            let file = files.look(&device.backing_file()?).ok()?;
+            let user = User::Loop(device);
+            Some(Entry { file, user })
+        });
+        Self {
+            roots,
+            files,
+            entries: swaps.chain(loops).collect(),
+        }
+    }
+
+    /// The uses of the file at this path.
+    #[must_use]
+    pub fn uses_of(&self, path: &Path) -> Vec<FileUse> {
+        if self.entries.is_empty() {
+            return Vec::new();
+        }
+        let Ok(found) = self.files.look(path) else {
+            return Vec::new();
+        };
+        self.uses(|file| identity(file) == identity(&found))
+    }
+
+    /// The uses of files below this folder.
+    #[must_use]
+    pub fn uses_below(&self, folder: &Path) -> Vec<FileUse> {
+        match self.files.look(folder) {
+            Ok(folder) => self.uses(|file| file.path.starts_with(&folder.path)),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn uses(&self, fits: impl Fn(&Found) -> bool) -> Vec<FileUse> {
+        let entries = self.entries.iter().filter(|entry| fits(&entry.file));
+        entries.map(|entry| self.use_of(entry)).collect()
+    }
+
+    fn use_of(&self, entry: &Entry) -> FileUse {
+        let file = entry.file.path.clone();
+        match &entry.user {
+            User::Swap => FileUse {
+                reasons: vec!["it is in use as swap space".to_owned()],
+                device: None,
+                file,
+            },
+            User::Loop(device) => FileUse {
+                file,
+                reasons: self.uses_of_loop(device),
+                device: Some(device.name.clone()),
+            },
+        }
+    }
+
+    fn uses_of_loop(&self, device: &Device) -> Vec<String> {
+        let name = &device.name;
+        let mut search = Search::new(self.roots, self.files, name);
+        search.with_partitions(device);
+        let node = Path::new("/dev").join(name);
+        // Who may not open the node sees the mounts all the same.
+        if search.reasons.is_empty() && held_exclusively(&node).unwrap_or(false) {
+            search.reasons.push(format!(
+                "{name} is held by another program or mounted in another namespace"
+            ));
+        }
+        search.reasons
+    }
+}
+
+fn identity(file: &Found) -> (DeviceNumber, u64) {
+    (file.device, file.inode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::FileKind;
+    use crate::fixture::{Machine, MadeUp};
+
+    const ROOT_ONLY: &str = "27 1 259:1 / / rw - ext4 /dev/root rw\n";
+
+    /// loop7000 on /disk.img, which is also /other; /swap; /free.
+    fn machine() -> (Machine, MadeUp) {
+        let machine = Machine::new();
+        machine.disk("virtual/block/loop7000", "7:7000", 1000);
+        machine.file(
+            "sys/devices/virtual/block/loop7000/loop/backing_file",
+            "/disk.img\n",
+        );
+        machine.file(
+            "proc/swaps",
+            "Filename Type Size Used Priority\n/swap file 1 0 -2\n",
+        );
+        machine.mountinfo(ROOT_ONLY);
+        let mut files = MadeUp::default();
+        for path in ["/disk.img", "/swap", "/free"] {
+            files = files.with(path, FileKind::Regular, "8:1");
+        }
+        (machine, files.hard_link("/disk.img", "/other"))
+    }
+
+    fn uses(machine: &Machine, files: &MadeUp, path: &str) -> Vec<FileUse> {
+        KernelOwned::look_with(&machine.roots, files).uses_of(Path::new(path))
+    }
+
+    #[test]
+    fn a_swap_file_is_in_use() {
+        let (machine, files) = machine();
+        let found = uses(&machine, &files, "/swap");
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].reasons, ["it is in use as swap space"]);
+        assert!(uses(&machine, &files, "/free").is_empty());
+        assert!(uses(&machine, &files, "/missing").is_empty());
+    }
+
+    #[test]
+    fn a_file_behind_a_mounted_loop_device_is_in_use_by_any_name() {
+        let (machine, files) = machine();
+        let idle = uses(&machine, &files, "/disk.img");
+        assert_eq!(idle[0].device.as_deref(), Some("loop7000"));
+        assert!(idle[0].reasons.is_empty(), "{:?}", idle[0].reasons);
+        machine.mountinfo(&format!(
+            "{ROOT_ONLY}28 27 7:7000 / /mnt rw - ext4 /dev/loop7000 rw\n"
+        ));
+        for name in ["/disk.img", "/other"] {
+            let found = uses(&machine, &files, name);
+            assert_eq!(found[0].reasons, ["loop7000 is mounted on /mnt"], "{name}");
+        }
+    }
+
+    #[test]
+    fn the_same_inode_number_on_another_file_system_is_another_file() {
+        let (machine, files) = machine();
+        let files = files.hard_link("/disk.img", "/elsewhere/x");
+        let files = files.moved("/elsewhere/x", "8:2");
+        assert!(uses(&machine, &files, "/elsewhere/x").is_empty());
+    }
+
+    #[test]
+    fn files_below_a_folder_are_found() {
+        let (machine, files) = machine();
+        let files =
+            files
+                .with("/", FileKind::Directory, "8:1")
+                .with("/home", FileKind::Directory, "8:1");
+        let owned = KernelOwned::look_with(&machine.roots, &files);
+        assert_eq!(owned.uses_below(Path::new("/")).len(), 2);
+        assert!(owned.uses_below(Path::new("/home")).is_empty());
+    }
+}
