@@ -64,8 +64,8 @@ impl Results<'_> {
         if self.formats.normal {
             self.write(|this, text| opening(this.load, VERSION, text))?;
         }
-        let remarks = self.words.remarks.iter();
-        remarks.map(|remark| self.remark(remark)).collect()
+        let mut remarks = self.words.remarks.iter();
+        remarks.try_for_each(|remark| self.remark(remark))
     }
 
     /// What is for information belongs to the normal output, as in fio. Beside

@@ -1,5 +1,6 @@
 //! The threads of the streams, from their preparation to their last word.
 
+use super::Note;
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
@@ -9,7 +10,6 @@ use super::shared::Shared;
 use super::source::{Source, longest};
 use super::trace::{TraceReader, TraceWriter};
 use super::worker::{Checks, Finished, Parts, Worker};
-use super::{Controls, Note};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
@@ -26,7 +26,7 @@ use assay_model::rng::SplitMix64;
 use rustix::thread::CpuSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 /// Between two looks at the stop flag while a stream waits for its start.
@@ -42,6 +42,19 @@ pub(super) enum Event {
     NotStarted(Option<EngineError>),
     /// It has ended.
     Finished(Box<Finished>),
+    /// It panicked, which goes on when all threads have ended.
+    Panicked,
+}
+
+/// Says that a thread panicked: nobody is to wait for it.
+struct LastWord<'a>(&'a Sender<(usize, Event)>, usize);
+
+impl Drop for LastWord<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send((self.1, Event::Panicked));
+        }
+    }
 }
 
 /// What a stream's thread is given.
@@ -52,7 +65,7 @@ pub(super) struct Post<'a> {
     pub(super) files: &'a SharedFiles,
     pub(super) flows: &'a FlowTable,
     pub(super) shared: &'a Shared,
-    pub(super) controls: &'a Controls,
+    pub(super) stop: &'a AtomicBool,
     pub(super) start: &'a StartLine,
     pub(super) gaps: WorkerGaps,
     pub(super) seed: u64,
@@ -64,6 +77,7 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The life of the thread.
     pub(super) fn serve(self) {
+        let _last_word = LastWord(&self.events, self.index);
         if may_own_file_table(self.stream.engine.kind) {
             sys::own_file_table();
         }
@@ -177,32 +191,32 @@ impl Post<'_> {
     fn on_engine<E: IoEngine>(&self, engine: E) -> Result<Option<Finished>, EngineError> {
         let parts = self.parts()?;
         let mut worker = Worker::new(engine, parts);
-        worker.open_files(&self.controls.stop)?;
+        worker.open_files(self.stop)?;
         self.tell(Event::Ready);
-        if self.start.wait().is_none() || !self.delay() {
-            return Ok(None);
-        }
-        Ok(Some(worker.run()))
+        let start_ns = self.start.wait().and_then(|gate_ns| self.delayed(gate_ns));
+        Ok(start_ns.map(|start_ns| worker.run(start_ns)))
     }
 
-    /// Waits for `startdelay`; false when stopped meanwhile.
-    fn delay(&self) -> bool {
+    /// Waits for `startdelay`: when its clock starts, `None` when stopped
+    /// meanwhile.
+    fn delayed(&self, gate_ns: u64) -> Option<u64> {
         let Some(delay) = self.stream.schedule.start_delay else {
-            return true;
+            return Some(gate_ns);
         };
         let span = delay.max.saturating_sub(delay.min);
         let extra = match span {
             0 => 0,
             span => SplitMix64::new(self.seed ^ self.load.entropy).next_u64() % (span + 1),
         };
-        let until_ns = MonotonicClock.now().saturating_add(delay.min + extra);
+        let until_ns = gate_ns.saturating_add(delay.min + extra);
         loop {
-            if self.controls.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
-                return false;
+            if self.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
+                return None;
             }
-            let left_ns = until_ns.saturating_sub(MonotonicClock.now());
+            let now_ns = MonotonicClock.now();
+            let left_ns = until_ns.saturating_sub(now_ns);
             if left_ns == 0 {
-                return true;
+                return Some(now_ns);
             }
             MonotonicClock.sleep(left_ns.min(LOOK_EVERY_NS));
         }
@@ -310,7 +324,11 @@ impl Post<'_> {
             true => largest as usize,
             false => 1,
         };
-        (0..count).map(|_| IoBuf::zeroed(bytes)).collect()
+        let one = |_| match self.stream.blocks.rw.write {
+            true => IoBuf::to_write(bytes, count as usize),
+            false => IoBuf::zeroed(bytes),
+        };
+        (0..count).map(one).collect()
     }
 }
 

@@ -69,7 +69,8 @@ pub(crate) enum FileKind {
     BlockDevice,
     /// One of the memory devices, such as `/dev/null`.
     CharDevice,
-    /// Not looked at: the engine opens no file itself, it needs only the name.
+    /// Not looked at: the engine opens no file itself, it needs only the name,
+    /// or whoever runs the load has made the file ready.
     NameOnly,
 }
 
@@ -181,10 +182,14 @@ fn changes(stream: &Stream) -> bool {
     stream.blocks.rw.write || stream.blocks.rw.trim
 }
 
-/// Whether nothing need be at a path before the engine uses it: it uses none,
-/// or makes the file itself, or works on directories. (Others without an open file want one to be there.)
-const fn needs_only_names(engine: EngineKind) -> bool {
-    matches!(engine, EngineKind::Null | EngineKind::FileCreate) || is_of_directories(engine)
+/// Whether nothing need be done about a path before it is opened: the engine
+/// uses no file, makes it itself or works on directories (others without an
+/// open file want one to be there), or somebody else has done it.
+const fn needs_only_names(stream: &Stream) -> bool {
+    let engine = stream.engine.kind;
+    stream.files.prepared
+        || matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+        || is_of_directories(engine)
 }
 
 /// Something that does not fit in a stream.

@@ -41,6 +41,11 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
             "not one block of {} fits into {}",
             job.bs, job.size
         ))
+    } else if let Some(io_size) = job.io_size.filter(|size| size.0 < job.bs.0) {
+        Some(format!(
+            "not one block of {} fits into its io_size of {io_size}",
+            job.bs
+        ))
     } else if matches!(
         job.rate,
         Some(RateLimit::Iops(0) | RateLimit::BytesPerSec(0))

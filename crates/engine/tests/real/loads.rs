@@ -15,6 +15,7 @@ const MIB: u64 = 1 << 20;
 struct Listener {
     notes: Vec<Note>,
     waves: Vec<(u32, bool)>,
+    ramps: Vec<u32>,
     interims: Vec<LoadReport>,
 }
 
@@ -24,6 +25,9 @@ impl LoadObserver for Listener {
     }
     fn wave_starts(&mut self, wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
         self.waves.push((wave, true));
+    }
+    fn ramp_ended(&mut self, wave: u32) {
+        self.ramps.push(wave);
     }
     fn wave_ended(&mut self, wave: u32) {
         self.waves.push((wave, false));
@@ -187,9 +191,35 @@ fn time_and_ramp_are_kept() {
     job.length.runtime = Some(Nanos::millis(300));
     job.length.ramp_time = Nanos::millis(100);
     let (report, listener) = go(vec![job]);
+    assert_eq!(listener.ramps, [0]);
     let stream = &report.streams[0];
     assert_eq!(stream.errno, 0, "{:?}", listener.notes);
     let run_ms = stream.runtime_ns / 1_000_000;
     assert!((300..2000).contains(&run_ms), "{run_ms}");
     assert!(stream.moved_bytes.read > stream.directions.read.bytes);
+}
+
+#[test]
+fn a_failure_that_ends_all_is_not_a_stop_from_outside() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut endless = stream(folder.path(), "data", MIB);
+    endless.length.time_based = true;
+    endless.length.runtime = Some(Nanos::secs(1 << 30));
+    // The file is there, but ends before the region does.
+    let mut fails = stream(folder.path(), "short", MIB);
+    std::fs::write(&fails.files.paths[0], [1; 5000]).unwrap();
+    fails.files.prepared = true;
+    fails.schedule.exit_all_on_error = true;
+    (fails.number, fails.report) = (2, 1);
+    let load = Load {
+        streams: vec![endless, fails],
+        ..Load::default()
+    };
+    let controls = Controls::default();
+    let report = run(&load, &controls, &mut Listener::default());
+    assert!(report.streams[0].started);
+    assert_eq!(report.streams[0].errno, 0);
+    assert_ne!(report.streams[1].errno, 0);
+    assert_eq!(report.streams[1].errors.first[0].offset, 5000);
+    assert!(!controls.stop.load(std::sync::atomic::Ordering::Relaxed));
 }

@@ -53,6 +53,9 @@ pub struct Files {
     pub unlink_each_loop: bool,
     /// Lock the file around each I/O.
     pub lock: FileLock,
+    /// Whoever runs the load has made the one file ready: it is opened as it
+    /// is, and neither made, looked at nor held before.
+    pub prepared: bool,
 }
 
 impl Default for Files {
@@ -79,6 +82,7 @@ impl Default for Files {
             unlink: false,
             unlink_each_loop: false,
             lock: FileLock::default(),
+            prepared: false,
         }
     }
 }

@@ -21,7 +21,7 @@ pub mod stats;
 pub mod trace;
 pub mod verify;
 
-use crate::job::{EngineKind, OpenSync};
+use crate::job::{EngineKind, FlushCall, OpenSync};
 use crate::rng::SplitMix64;
 use crate::units::Nanos;
 use blocks::{Blocks, Region};
@@ -385,8 +385,11 @@ pub struct Durability {
     pub fdatasync: u32,
     /// `sync_file_range(2)` after some writes.
     pub sync_file_range: Option<SyncFileRange>,
-    /// fsync after the last write.
-    pub end_fsync: bool,
+    /// A flush after the last write (`end_fsync`: fsync).
+    pub at_end: Option<FlushCall>,
+    /// Flushes between writes wait until nothing is in flight, so that they
+    /// cover all writes before them. (fio's do not wait.)
+    pub drained: bool,
     /// fsync before each close.
     pub fsync_on_close: bool,
 }

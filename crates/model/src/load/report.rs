@@ -79,7 +79,8 @@ pub struct StreamReport {
     pub sync: LatencyRecord,
     /// Completions over time.
     pub series: Series,
-    /// Longest time without a completion.
+    /// Longest time without a completion of any stream that reports as one with
+    /// it, from its own start on.
     pub longest_gap: Option<Gap>,
     /// Failed I/Os.
     pub errors: IoErrors,

@@ -54,7 +54,7 @@ impl FilePlan {
             note(Note::Warning(warning.clone()));
         }
         self.hold_devices(stream, shared)?;
-        let on_its_own = stream.files.create_on_open || needs_only_names(stream.engine.kind);
+        let on_its_own = stream.files.create_on_open || needs_only_names(stream);
         let lacks = if on_its_own {
             Vec::new()
         } else {
@@ -171,7 +171,7 @@ impl FilePlan {
 
     /// fio makes missing folders too, for their owner alone.
     fn make_folders(&self, stream: &Stream) -> Result<(), EngineError> {
-        if stream.engine.kind == EngineKind::Null {
+        if stream.engine.kind == EngineKind::Null || stream.files.prepared {
             return Ok(());
         }
         for file in &self.files {

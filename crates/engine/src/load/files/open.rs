@@ -35,6 +35,10 @@ pub(super) fn open(
         Ok(fd) => File::from(fd),
         Err(errno) => return Err(refusal(stream, planned, errno)),
     };
+    if stream.files.prepared {
+        return OpenFile::new(file, number, &planned.path, changes(stream))
+            .map_err(|error| EngineError::file("use", &planned.path, error));
+    }
     if first {
         warn_of_holes(stream, planned, &file, note)?;
     }

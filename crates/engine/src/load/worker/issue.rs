@@ -221,6 +221,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if self.phase == Phase::Check {
             return Next::Over;
         }
+        if self.must_drain() {
+            return Next::Blocked;
+        }
         self.flush_if_due();
         if let Some(wait) = self.standstill() {
             return wait;
@@ -239,7 +242,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             }
             Given::Over => return Next::Over,
             Given::Failed(error) => {
-                self.fail_with(&error);
+                self.fail_with(error);
                 return Next::Over;
             }
         };
@@ -367,6 +370,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if step.ddir == Ddir::Write
             && let Some(filler) = &mut self.filler
         {
+            buf.next_window();
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
                 Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),

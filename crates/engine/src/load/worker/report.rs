@@ -16,22 +16,24 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     pub(super) fn conclude(mut self) -> Finished {
         self.recorder.end_series(self.clock.now());
         self.await_checks();
+        // Closing a device may write back all of its cache: nobody asked for
+        // that to be measured.
+        let end_ns = self.clock.now();
+        self.recorder.end(end_ns);
         self.save_state();
         self.close_files();
         if self.stream.files.unlink
             && let Err(error) = self.files.remove_files()
         {
-            self.fail_with(&error);
+            self.fail_with(error);
         }
-        let now_ns = self.clock.now();
-        self.recorder.end(now_ns);
         if let Some(logs) = &mut self.logs {
-            logs.finish(now_ns.saturating_sub(self.start_ns));
+            logs.finish(end_ns.saturating_sub(self.start_ns));
         }
         if let Some(trace) = self.trace.take()
             && let Err(error) = trace.finish()
         {
-            self.fail_with(&error);
+            self.fail_with(error);
         }
         if let Some(failure) = &self.failure {
             self.notes.push(Note::Error(format!(
@@ -39,8 +41,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 self.stream.name, failure.problem
             )));
         }
-        let report = self.report_now(now_ns);
-        self.publish(now_ns);
+        let report = self.report_now(end_ns);
+        self.publish(end_ns);
         let failed = self.failure.is_some();
         self.shared.set_state(if failed {
             StreamState::Failed
@@ -49,6 +51,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         });
         Finished {
             report,
+            start_ns: self.start_ns,
+            still_ramping: self.ramp_end_ns.is_some(),
+            error: self.error,
             logs: self.logs,
             notes: self.notes,
         }

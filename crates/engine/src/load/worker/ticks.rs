@@ -76,8 +76,12 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.begin_measuring(now_ns);
         self.ramp_end_ns = None;
         self.begin_anew(ramp_end_ns);
-        if let Err(error) = self.source.begin_again() {
-            self.fail_with(&error);
+        // A single pass has all of it before it again. One that repeats goes on
+        // where it is, not over what it just did.
+        if !self.goal.repeats()
+            && let Err(error) = self.source.begin_again()
+        {
+            self.fail_with(error);
         }
         let under_way = self.tags.bytes_in_use();
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
@@ -99,6 +103,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
         self.start_ns = start_ns;
         self.recorder.restart(start_ns);
+        if self.ramp_end_ns.is_none() {
+            self.recorder.begin_gaps();
+        }
         self.times = RunTimes::new(start_ns);
         self.cpu_before = sys::thread_cpu_use();
         self.faults_before = sys::thread_faults();

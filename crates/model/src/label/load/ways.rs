@@ -41,10 +41,11 @@ impl Member<'_> {
             (every, _) => (every, FlushCall::Fsync),
         };
         let on_the_way = writes.checked_div(u64::from(every)).unwrap_or(0);
-        let at_end = durability.fsync_on_close || (durability.end_fsync && made > on_the_way);
+        let on_close = durability.fsync_on_close.then_some(FlushCall::Fsync);
+        let at_end = durability.at_end.filter(|_| made > on_the_way);
         Flush {
             every: (every > 0 && made >= on_the_way).then_some((every, call)),
-            at_end: at_end.then_some(FlushCall::Fsync),
+            at_end: on_close.or(at_end),
         }
     }
 
