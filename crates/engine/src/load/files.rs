@@ -183,8 +183,8 @@ fn changes(stream: &Stream) -> bool {
 }
 
 /// Whether nothing need be done about a path before it is opened: the engine
-/// uses no file or makes it itself (others without an open file want one to be
-/// there), or somebody else has done it.
+/// uses no file, makes it itself or works on directories (others without an
+/// open file want one to be there), or somebody else has done it.
 const fn needs_only_names(stream: &Stream) -> bool {
     let engine = stream.engine.kind;
     stream.files.prepared

@@ -322,8 +322,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.begin_measuring(start_ns);
     }
 
-    /// What the clock says that the start is told by. (The dialect's user may
-    /// ask for one that this system lacks: then it is the time since 1970.)
+    /// What the clock says now that the start is told by. (A user may ask for
+    /// one that this system lacks: then it is the time since 1970.)
     fn start_time_ms(&self) -> u64 {
         let clock = ClockId::try_from(self.stream.schedule.start_clock);
         let now = clock_gettime(clock.unwrap_or(ClockId::Realtime));
