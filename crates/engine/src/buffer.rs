@@ -7,20 +7,14 @@ use std::ptr::NonNull;
 
 /// Alignment of every buffer; enough for direct I/O on all known devices.
 const ALIGNMENT: usize = 4096;
-/// A value is written at this distance, so that no two sectors are equal.
-const STAMP_STRIDE: usize = 512;
-/// Blocks up to this size are changed in every byte for each write (80 ns for
-/// 4 KiB). A compressor looks at several of them together, in whatever order
-/// they were written, and must not find one that resembles another.
-const CHANGED_WHOLE: usize = 16 << 10;
-/// Larger blocks only get stamps, to spare the processor; their bytes come
-/// back after this distance, beyond the reach of the compressors in file
-/// systems (128 KiB) and controllers.
+/// Blocks up to this size are changed in every byte for each write, see
+/// [`crate::content`].
+pub(crate) const CHANGED_WHOLE: usize = 128 << 10;
+/// Larger ones only get marks, to spare the processor. Their bytes come back
+/// after this distance, beyond the reach of compressors.
 const PERIOD: usize = 1 << 20;
 
 /// An aligned buffer of which one window of a block's length is in use.
-///
-/// [`IoBuf::renew`] makes the block unlike any before, for each write.
 #[derive(Debug)]
 pub(crate) struct IoBuf {
     start: NonNull<u8>,
@@ -39,16 +33,15 @@ impl IoBuf {
         Self::with_windows(block, 1)
     }
 
-    /// A random block to write, one of `siblings` buffers used in turn.
-    pub(crate) fn random(block: usize, siblings: usize, rng: &mut SplitMix64) -> Self {
-        let windows = if block <= CHANGED_WHOLE {
+    /// The same for blocks that are written, one of `siblings` buffers used in
+    /// turn. Large blocks have several windows.
+    pub(crate) fn to_write(block: usize, siblings: usize) -> Self {
+        let windows = if block <= CHANGED_WHOLE || !block.is_multiple_of(ALIGNMENT) {
             1
         } else {
             PERIOD.div_ceil(block * siblings.max(1)).max(1)
         };
-        let mut buf = Self::with_windows(block, windows);
-        fill_random(buf.all_mut(), rng);
-        buf
+        Self::with_windows(block, windows)
     }
 
     fn with_windows(block: usize, windows: usize) -> Self {
@@ -81,45 +74,13 @@ impl IoBuf {
         &mut self.all_mut()[window..window + block]
     }
 
-    /// Makes the block unlike any before. `serial` must not come twice.
+    /// Goes to the next window, if there is more than one.
     #[inline]
-    pub(crate) fn renew(&mut self, serial: u64) {
-        let mut numbers = SplitMix64::new(serial);
-        if self.block <= CHANGED_WHOLE {
-            change_all(self.block_mut(), numbers.next_u64());
-        } else {
-            self.next_window();
-            stamp(self.block_mut(), &mut numbers);
-        }
-    }
-
-    fn next_window(&mut self) {
+    pub(crate) fn next_window(&mut self) {
         self.window += self.block;
         if self.window + self.block > self.layout.size() {
             self.window = 0;
         }
-    }
-}
-
-/// Combines every word with `key`: what is random stays random, and nothing
-/// of it is left as it was.
-fn change_all(block: &mut [u8], key: u64) {
-    let key = key.to_le_bytes();
-    let (words, rest) = block.as_chunks_mut::<8>();
-    for word in words {
-        *word = (u64::from_ne_bytes(*word) ^ u64::from_ne_bytes(key)).to_ne_bytes();
-    }
-    for (byte, key) in rest.iter_mut().zip(key) {
-        *byte ^= key;
-    }
-}
-
-/// Writes a number into each sector.
-fn stamp(block: &mut [u8], numbers: &mut SplitMix64) {
-    for sector in block.chunks_mut(STAMP_STRIDE) {
-        let word = numbers.next_u64().to_le_bytes();
-        let length = word.len().min(sector.len());
-        sector[..length].copy_from_slice(&word[..length]);
     }
 }
 
@@ -142,47 +103,25 @@ pub(crate) fn fill_random(bytes: &mut [u8], rng: &mut SplitMix64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::HashSet;
 
     #[test]
-    fn blocks_are_aligned_and_no_sector_ever_repeats() {
-        for block in [4096, CHANGED_WHOLE, 2 * CHANGED_WHOLE] {
-            let mut buf = IoBuf::random(block, 1, &mut SplitMix64::new(1));
-            let mut seen = HashSet::new();
-            for serial in 0..(4 * PERIOD / block) as u64 {
-                buf.renew(serial);
+    fn every_window_is_aligned_and_holds_one_block() {
+        for (block, siblings, windows) in [
+            (1000, 1, 1),
+            (CHANGED_WHOLE, 1, 1),
+            (256 << 10, 1, 4),
+            (256 << 10, 3, 2),
+            (2 << 20, 1, 1),
+        ] {
+            let mut buf = IoBuf::to_write(block, siblings);
+            for number in 0..3 * windows {
+                let before = buf.block_mut()[block - 1];
+                assert_eq!(usize::from(before), number / windows, "{block}");
+                buf.block_mut()[block - 1] += 1;
+                assert_eq!(buf.block_mut().len(), block);
                 assert_eq!(buf.block_mut().as_ptr() as usize % ALIGNMENT, 0);
-                for sector in buf.block_mut().chunks(STAMP_STRIDE) {
-                    assert!(seen.insert(sector.to_vec()), "{block}: {serial}");
-                }
+                buf.next_window();
             }
-        }
-    }
-
-    /// What a compressor finds is a string that came before. Equal words at
-    /// equal places of their blocks would be one.
-    #[test]
-    fn no_word_repeats_within_a_mebibyte() {
-        for block in [512, 4096, CHANGED_WHOLE, 2 * CHANGED_WHOLE, PERIOD] {
-            let mut buf = IoBuf::random(block, 1, &mut SplitMix64::new(1));
-            let mut seen = HashSet::new();
-            for serial in 0..(PERIOD / block) as u64 {
-                let serial = u64::MAX - serial;
-                buf.renew(serial);
-                let (words, _) = buf.block_mut().as_chunks::<8>();
-                assert!(words.iter().all(|word| seen.insert(*word)), "{block}");
-            }
-        }
-    }
-
-    #[test]
-    fn odd_block_sizes_work() {
-        for block in [1, 7, 1000, CHANGED_WHOLE + 1] {
-            let mut buf = IoBuf::random(block, 1, &mut SplitMix64::new(1));
-            let before = buf.block_mut().to_vec();
-            buf.renew(1);
-            assert_eq!(buf.block_mut().len(), block);
-            assert_ne!(buf.block_mut(), before);
         }
     }
 }

@@ -1,4 +1,9 @@
 //! What the blocks of a load hold when they are written.
+//!
+//! By default it is random. Blocks of up to 128 KiB are changed in every byte
+//! for each write (80 ns for 4 KiB): compressors of file systems look at so much
+//! together, in whatever order it was written, and must not find a block that
+//! resembles another. Larger blocks only get marks, to spare the processor.
 
 mod mixture;
 pub(crate) mod pattern;
@@ -6,18 +11,13 @@ mod repeats;
 #[cfg(test)]
 mod tests;
 
-use crate::buffer::fill_random;
+use crate::buffer::{CHANGED_WHOLE, fill_random};
 use assay_model::load::content::{Pattern, WriteContent};
 use assay_model::rng::SplitMix64;
 use repeats::Repeats;
 
 pub(crate) use mixture::Mixture;
 
-/// Blocks up to this size are changed in every byte for each write (80 ns for
-/// 4 KiB). Compressors of file systems look at up to 128 KiB together, in
-/// whatever order it was written, and must not find a block that resembles
-/// another. Larger blocks only get marks, to spare the processor.
-const CHANGED_WHOLE: usize = 128 << 10;
 /// Larger blocks are marked at this distance, so that no two sectors are equal.
 const SECTOR: usize = 512;
 /// Bytes of a mark: a number, and the same number in disguise.

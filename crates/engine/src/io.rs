@@ -11,6 +11,7 @@ use std::fs::File;
 use std::io::{self, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A file that I/O can be done to.
 #[derive(Debug)]
@@ -23,9 +24,13 @@ pub(crate) struct OpenFile {
     pub(crate) path: PathBuf,
     /// Size when it was opened.
     pub(crate) size: u64,
+    /// The exclusive handle of a block device, through which it is trimmed.
+    pub(crate) holder: Option<Arc<File>>,
     /// Trims are a call of their own on block devices.
     pub(crate) is_device: bool,
     pub(crate) writable: bool,
+    /// I/O comes in random order: reading around it would be in vain.
+    pub(crate) random: bool,
 }
 
 impl OpenFile {
@@ -54,8 +59,10 @@ impl OpenFile {
             number,
             path: path.to_owned(),
             size,
+            holder: None,
             is_device,
             writable,
+            random: false,
         })
     }
 }

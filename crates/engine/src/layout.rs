@@ -1,8 +1,9 @@
 //! Writing test files for real, and telling whether a file was.
 
 use crate::buffer::IoBuf;
+use crate::content::Filler;
 use crate::error::EngineError;
-use assay_model::rng::SplitMix64;
+use assay_model::load::content::WriteContent;
 use assay_model::units::Bytes;
 use rustix::fs::{Advice, SeekFrom, fadvise, fdatasync, seek};
 use std::fs::File;
@@ -11,7 +12,8 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-const CHUNK: usize = 1 << 20;
+const CHUNK_BYTES: u32 = 1 << 20;
+const CHUNK: usize = CHUNK_BYTES as usize;
 /// Written back at this distance, so that the page cache does not hide how
 /// far the writing has really come.
 const WRITE_BACK_EVERY: u64 = 32 << 20;
@@ -47,17 +49,17 @@ pub fn write_part(
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Bytes),
 ) -> Result<(), EngineError> {
-    let mut rng = SplitMix64::new(seed);
-    let mut buffer = IoBuf::random(CHUNK, 1, &mut rng);
+    let mut buffer = IoBuf::to_write(CHUNK, 1);
+    let mut filler = Filler::new(&WriteContent::default(), CHUNK_BYTES, seed);
     let size = part.end.saturating_sub(part.start);
     let mut done = 0;
     while done < size {
         if stop.load(Ordering::Relaxed) {
             return Err(EngineError::Stopped);
         }
-        buffer.renew(rng.next_u64());
         let left = usize::try_from(size - done).unwrap_or(CHUNK);
-        let chunk = &buffer.block_mut()[..left.min(CHUNK)];
+        let chunk = &mut buffer.block_mut()[..left.min(CHUNK)];
+        filler.fill(chunk, part.start + done);
         file.write_all_at(chunk, part.start + done)
             .map_err(|error| EngineError::file("write", path, error))?;
         done += chunk.len() as u64;

@@ -1,8 +1,9 @@
 //! I/O engines and the loop that drives them.
 //!
-//! [`measure()`] runs one job and returns raw counters; it is the only way in.
-//! Around it stand the file helpers that a trial needs: [`layout`] writes test
-//! files for real, [`page_cache`] looks at and empties their cache.
+//! [`load::run()`] runs the streams of a load and returns raw counters;
+//! [`measure()`] does the same for one job. Around them stand the file helpers
+//! that a trial needs: [`layout`] writes test files for real, [`page_cache`]
+//! looks at and empties their cache.
 //!
 //! This is the only crate with `unsafe`: aligned buffers that the kernel
 //! fills, and system calls that no safe wrapper offers. Each use says why it
@@ -23,15 +24,12 @@ mod io;
 pub mod layout;
 pub mod load;
 mod measure;
-mod pacing;
 pub mod page_cache;
-mod pattern;
 mod permutation;
 mod recorder;
 mod start;
 mod sys;
 mod verify;
-mod worker;
 
 pub use engines::usable;
 pub use error::EngineError;

@@ -15,6 +15,7 @@ mod trace;
 mod worker;
 
 pub use run::run;
+pub(crate) use run::{Outcome, Signals, conduct};
 
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;
@@ -36,6 +37,10 @@ pub trait LoadObserver {
     /// The streams of a wave are ready and start when this returns. `files`
     /// are the paths of each stream (by its index in the load).
     fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<PathBuf>)]);
+    /// All streams of the wave have their ramps behind them, by the clock: they
+    /// are on their way and measured. Only called where one has a ramp, and is
+    /// not over before.
+    fn ramp_ended(&mut self, _wave: u32) {}
     /// All streams of the wave have just ended.
     fn wave_ended(&mut self, wave: u32);
     /// A few times a second.

@@ -1,27 +1,19 @@
-//! Running one job: workers, the clock around them, and what they recorded.
+//! Running one job: as a load of as many streams as it has workers.
 
-mod crew;
+mod lower;
 mod rules;
 
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
-use crate::gaps::SharedGaps;
-use crate::recorder::{Recorder, merge};
-use crate::start::StartLine;
-use crate::worker::{Finished, Shared};
+use crate::load::{LoadObserver, Note, Outcome, Signals, conduct};
 use assay_model::job::Job;
+use assay_model::load::PerDirection;
+use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::Measurement;
-use crew::{LetGo, Reports, Work, spawn};
-use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
-use std::time::Duration;
-
-/// How soon after the start the workers' gaps are looked at for the first time;
-/// then after twice that, and so on up to [`PROGRESS_EVERY`].
-const FIRST_LOOK: Duration = Duration::from_millis(4);
-/// How often progress is told.
-const PROGRESS_EVERY: Duration = Duration::from_millis(250);
+use assay_stats::streams::measurement;
+pub(crate) use lower::load_of;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How far a job has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,145 +64,81 @@ pub fn measure(
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
     rules::check(job)?;
-    let shared = Shared {
+    let signals = Signals {
         stop,
-        halted: AtomicBool::new(false),
-        bytes: AtomicU64::new(0),
-        ios: AtomicU64::new(0),
+        report_now: &AtomicBool::new(false),
     };
-    let start = StartLine::default();
-    let gaps = SharedGaps::new(job.numjobs);
-    let work = Work {
-        job,
-        path,
-        shared: &shared,
-        start: &start,
+    let mut watch = Watch {
+        observer,
+        ramp_ns: job.ramp_time.0,
+        measured_from_ns: None,
     };
-    std::thread::scope(|scope| {
-        let _let_go = LetGo(&work);
-        let reports = spawn(scope, &work, seed, &gaps)?;
-        Coordinator {
-            job,
-            shared: &shared,
-            start: &start,
-            gaps: &gaps,
-            reports,
-            observer,
-        }
-        .run()
-    })
+    let outcome = conduct(&load_of(job, path, seed), signals, &mut watch);
+    conclude(job, outcome, stop.load(Ordering::Relaxed))
 }
 
-/// The thread that starts the clock and waits for the workers.
-struct Coordinator<'a> {
-    job: &'a Job,
-    shared: &'a Shared<'a>,
-    start: &'a StartLine,
-    gaps: &'a SharedGaps,
-    reports: Reports,
+fn conclude(job: &Job, outcome: Outcome, stopped: bool) -> Result<Measurement, EngineError> {
+    if let Some(error) = outcome.errors.into_iter().next() {
+        return Err(error);
+    }
+    let streams: Vec<&StreamReport> = outcome.report.streams.iter().collect();
+    if streams.iter().any(|stream| !stream.started) {
+        return Err(EngineError::Stopped);
+    }
+    let measured = measurement(&streams);
+    if outcome.over_in_ramp && measured.errors.count == 0 && !stopped {
+        return Err(EngineError::Job {
+            job: job.name.clone(),
+            problem: "it was over before its ramp_time: make it longer or time_based".to_owned(),
+        });
+    }
+    Ok(measured)
+}
+
+/// Tells the observer of a job what the observer of its load is told.
+struct Watch<'a> {
     observer: &'a mut dyn Observer,
+    ramp_ns: u64,
+    /// `None`: the clock does not run.
+    measured_from_ns: Option<u64>,
 }
 
-impl Coordinator<'_> {
-    fn run(mut self) -> Result<Measurement, EngineError> {
-        self.await_ready()?;
-        let ramp_ns = self.job.ramp_time.0;
-        if ramp_ns == 0 {
+impl LoadObserver for Watch<'_> {
+    /// What there is to say of a job is in its measurement or its error.
+    fn note(&mut self, _note: &Note) {}
+
+    fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
+        if self.ramp_ns == 0 {
             self.observer.clock_starts(Start::Held);
         }
-        let start_ns = MonotonicClock.now();
-        self.start.open(start_ns);
+        self.measured_from_ns = Some(MonotonicClock.now() + self.ramp_ns);
+    }
 
-        let measured_from_ns = start_ns + ramp_ns;
-        let finished = self.await_done(measured_from_ns, ramp_ns > 0);
+    fn ramp_ended(&mut self, _wave: u32) {
+        self.observer.clock_starts(Start::Running);
+    }
+
+    fn wave_ended(&mut self, _wave: u32) {
         self.observer.clock_stopped();
-        self.conclude(finished?, measured_from_ns)
+        self.measured_from_ns = None;
     }
 
-    /// Waits until every worker is ready, or cannot be. (One that panicked says
-    /// nothing; the panic goes on when all threads have ended.)
-    fn await_ready(&self) -> Result<(), EngineError> {
-        let reports: Result<Vec<()>, EngineError> = self.reports.ready.iter().collect();
-        if reports?.len() < self.job.numjobs as usize {
-            return Err(EngineError::Stopped);
-        }
-        Ok(())
-    }
-
-    fn await_done(
-        &mut self,
-        measured_from_ns: u64,
-        mut ramping: bool,
-    ) -> Result<Vec<Finished>, EngineError> {
-        let mut finished = Vec::new();
-        let mut failure = None;
-        let mut patience = FIRST_LOOK;
-        loop {
-            let now_ns = MonotonicClock.now();
-            if ramping && now_ns >= measured_from_ns {
-                ramping = false;
-                self.observer.clock_starts(Start::Running);
-                patience = FIRST_LOOK;
-            }
-            let wait = if ramping {
-                PROGRESS_EVERY.min(Duration::from_nanos(measured_from_ns - now_ns))
-            } else {
-                patience
-            };
-            match self.reports.done.recv_timeout(wait) {
-                Ok(Ok(worker)) => finished.push(worker),
-                Ok(Err(error)) => failure = Some(error),
-                Err(RecvTimeoutError::Timeout) => {
-                    self.gaps.look();
-                    if wait == PROGRESS_EVERY {
-                        self.tell_progress(measured_from_ns);
-                    }
-                    patience = (patience * 2).min(PROGRESS_EVERY);
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            if finished.len() == self.job.numjobs as usize {
-                break;
-            }
-        }
-        failure.map_or(Ok(finished), Err)
-    }
-
-    fn tell_progress(&mut self, measured_from_ns: u64) {
+    fn progress(&mut self, progress: &LoadProgress) {
+        let Some(measured_from_ns) = self.measured_from_ns else {
+            return;
+        };
+        let sum = |values: PerDirection<u64>| values.iter().map(|(_, value)| *value).sum::<u64>();
         self.observer.progress(Progress {
             elapsed_ns: MonotonicClock.now().saturating_sub(measured_from_ns),
-            bytes: self.shared.bytes.load(Ordering::Relaxed),
-            ios: self.shared.ios.load(Ordering::Relaxed),
+            bytes: progress
+                .streams
+                .iter()
+                .map(|stream| sum(stream.bytes))
+                .sum(),
+            ios: progress.streams.iter().map(|stream| sum(stream.ios)).sum(),
         });
     }
 
-    fn conclude(
-        &self,
-        workers: Vec<Finished>,
-        measured_from_ns: u64,
-    ) -> Result<Measurement, EngineError> {
-        let failed = workers.iter().any(|w| w.recorder.error_count() > 0);
-        let stopped = self.shared.stop.load(Ordering::Relaxed);
-        if workers.iter().any(|w| w.still_ramping) && !failed && !stopped {
-            return Err(EngineError::Job {
-                job: self.job.name.clone(),
-                problem: "it was over before its ramp_time: make it longer or time_based"
-                    .to_owned(),
-            });
-        }
-        let cpu = workers.iter().map(|w| w.cpu).sum();
-        let end_ns = workers.iter().map(|w| w.end_ns).max().unwrap_or(0);
-        let records: Vec<Recorder> = workers.into_iter().map(|w| w.recorder).collect();
-        let merged = merge(records, self.gaps).ok_or(EngineError::Stopped)?;
-        Ok(Measurement {
-            elapsed_ns: end_ns.saturating_sub(measured_from_ns),
-            read: merged.read,
-            write: merged.write,
-            flush: merged.flush,
-            series: merged.series,
-            longest_gap: merged.longest_gap,
-            errors: merged.errors,
-            cpu,
-        })
-    }
+    /// None is ever asked for.
+    fn interim(&mut self, _report: LoadReport) {}
 }

@@ -1,17 +1,12 @@
 //! What one worker records while the clock runs.
 
-mod merge;
-
-#[cfg(test)]
-pub(crate) use merge::Merged;
-pub(crate) use merge::merge;
-
 use crate::gaps::{Span, WorkerGaps};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, PerDirection};
-use assay_model::trial::{DirectionTotals, Interval, IoErrorRecord, IoErrors, Series};
+use assay_model::trial::{Interval, IoErrorRecord, IoErrors, Series};
 use assay_stats::histogram::Histogram;
+use assay_stats::series;
 
 /// Intervals kept before their width is doubled, so that a job of weeks needs
 /// no more memory than one of two hours.
@@ -48,16 +43,6 @@ impl DirectionRecorder {
         }
     }
 
-    fn merge(&mut self, other: &Self) {
-        self.ios += other.ios;
-        self.bytes += other.bytes;
-        self.short_ios += other.short_ios;
-        self.latency.merge(&other.latency);
-        if let (Some(mine), Some(theirs)) = (&mut self.submission, &other.submission) {
-            mine.merge(theirs);
-        }
-    }
-
     /// I/Os the kernel cut short.
     pub(crate) const fn short_ios(&self) -> u64 {
         self.short_ios
@@ -90,16 +75,6 @@ impl DirectionRecorder {
         records.sort_by_key(|(priority, _)| *priority);
         records
     }
-
-    fn totals(&self) -> DirectionTotals {
-        DirectionTotals {
-            ios: self.ios,
-            bytes: self.bytes,
-            short_ios: self.short_ios,
-            latency: self.latency.to_record(),
-            submission: self.submission.as_ref().map(Histogram::to_record),
-        }
-    }
 }
 
 /// Everything one worker records. Times are those of the worker's clock.
@@ -110,7 +85,7 @@ pub(crate) struct Recorder {
     directions: PerDirection<DirectionRecorder>,
     flush: Histogram,
     series: Series,
-    /// When the current interval ends.
+    /// When the current interval ends; `MAX`: the series has ended.
     interval_end_ns: u64,
     /// Totals at the start of the current interval, and its longest latency.
     at_interval_start: Interval,
@@ -146,19 +121,11 @@ impl Recorder {
         }
     }
 
-    /// When the current interval ends: [`Recorder::roll`] is due then.
+    /// When the current interval ends: [`Recorder::roll`] is due then. Never,
+    /// once the series has ended.
     #[inline]
     pub(crate) const fn interval_end_ns(&self) -> u64 {
         self.interval_end_ns
-    }
-
-    /// Bytes moved and I/Os completed so far.
-    pub(crate) fn so_far(&self) -> (u64, u64) {
-        let PerDirection { read, write, trim } = &self.directions;
-        (
-            read.bytes + write.bytes + trim.bytes,
-            read.ios + write.ios + trim.ios,
-        )
     }
 
     /// I/Os completed so far.
@@ -274,20 +241,19 @@ impl Recorder {
         }
     }
 
-    pub(crate) const fn error_count(&self) -> u64 {
-        self.errors.count
-    }
-
-    /// Forgets all but errors: the measured time begins at `start_ns` (end of
-    /// the ramp).
+    /// Forgets all but errors: a time begins at `start_ns`.
     pub(crate) fn restart(&mut self, start_ns: u64) {
         let asynchronous = self.directions.read.submission.is_some();
-        let mut gaps = self.gaps.clone();
-        gaps.begin(start_ns);
+        let gaps = self.gaps.clone();
         *self = Self {
             errors: std::mem::take(&mut self.errors),
             ..Self::new(start_ns, self.series.interval_ns, asynchronous, gaps)
         };
+    }
+
+    /// That time is measured: from now on, gaps are of interest.
+    pub(crate) fn begin_gaps(&mut self) {
+        self.gaps.begin(self.start_ns);
     }
 
     /// Tells the other workers that this one is not in a gap that began before
@@ -310,7 +276,7 @@ impl Recorder {
             self.interval_end_ns += self.series.interval_ns;
             if self.series.points.len() >= MAX_INTERVALS {
                 let elapsed = self.interval_end_ns - self.series.interval_ns - self.start_ns;
-                merge::widen(&mut self.series);
+                series::widen(&mut self.series);
                 self.interval_end_ns = self.start_ns + elapsed + self.series.interval_ns;
             }
         }
@@ -342,14 +308,18 @@ impl Recorder {
     }
 
     /// The last I/O is done: closes the interval under way, and the gap since
-    /// the last one that succeeded.
+    /// the last one that succeeded. What comes later is no part of the series.
     pub(crate) fn end_series(&mut self, now_ns: u64) {
+        if self.interval_end_ns == u64::MAX {
+            return;
+        }
         self.end_gap(now_ns);
         self.roll(now_ns);
         let interval_start = self.interval_end_ns - self.series.interval_ns;
         if now_ns > interval_start {
             self.close_interval();
         }
+        self.interval_end_ns = u64::MAX;
     }
 }
 
@@ -365,16 +335,25 @@ mod tests {
     fn recorders<const N: usize>() -> ([Recorder; N], Arc<SharedGaps>) {
         let shared = SharedGaps::new(u32::try_from(N).unwrap());
         let recorders = std::array::from_fn(|number| {
-            let mut gaps = shared.of_worker(number);
-            gaps.begin(1000 * MS);
-            Recorder::new(1000 * MS, 100 * MS, false, gaps)
+            let gaps = shared.of_worker(number);
+            let mut recorder = Recorder::new(1000 * MS, 100 * MS, false, gaps);
+            recorder.begin_gaps();
+            recorder
         });
         (recorders, shared)
     }
 
-    fn ended(mut recorder: Recorder, end_ns: u64, shared: &SharedGaps) -> Merged {
-        recorder.end(end_ns);
-        merge(vec![recorder], shared).unwrap()
+    /// The longest gap of workers that end at these times: its start (ms after
+    /// the clock's) and length, in ms.
+    fn longest_gap<const N: usize>(
+        recorders: [(Recorder, u64); N],
+        shared: &SharedGaps,
+    ) -> (u64, u64) {
+        for (mut recorder, end_ms) in recorders {
+            recorder.end((1000 + end_ms) * MS);
+        }
+        let gap = shared.longest().unwrap();
+        (gap.from_ns / MS - 1000, gap.length_ns() / MS)
     }
 
     /// Completes a 4 KiB write at each of these times (ms after start).
@@ -393,11 +372,13 @@ mod tests {
         let ([mut recorder], shared) = recorders();
         complete_at(&mut recorder, &[10, 20, 450]);
         recorder.end_series(1460 * MS);
-        let merged = ended(recorder, 1460 * MS, &shared);
-        let ios: Vec<u64> = merged.series.points.iter().map(|p| p.write_ios).collect();
+        // What follows (a flush) is no part of it.
+        recorder.roll(1900 * MS);
+        recorder.end_series(1900 * MS);
+        let points = &recorder.series().points;
+        let ios: Vec<u64> = points.iter().map(|p| p.write_ios).collect();
         assert_eq!(ios, [2, 0, 0, 0, 1]);
-        let gap = merged.longest_gap.unwrap();
-        assert_eq!((gap.start_ns, gap.length_ns), (20 * MS, 430 * MS));
+        assert_eq!(longest_gap([(recorder, 900)], &shared), (20, 430));
     }
 
     #[test]
@@ -405,12 +386,8 @@ mod tests {
         let ([mut a, mut b], shared) = recorders();
         complete_at(&mut a, &[10, 500, 510]);
         complete_at(&mut b, &[300, 305, 900]);
-        a.end(1510 * MS);
-        b.end(1900 * MS);
-        let merged = merge(vec![a, b], &shared).unwrap();
         // a idles 10..500 and after 510, b 0..300 and 305..900.
-        let gap = merged.longest_gap.unwrap();
-        assert_eq!((gap.start_ns, gap.length_ns), (510 * MS, 390 * MS));
+        assert_eq!(longest_gap([(a, 510), (b, 900)], &shared), (510, 390));
     }
 
     #[test]
@@ -419,9 +396,8 @@ mod tests {
         complete_at(&mut recorder, &[10]);
         recorder.flushed(1800 * MS, 790 * MS);
         complete_at(&mut recorder, &[810]);
-        let merged = ended(recorder, 1810 * MS, &shared);
-        assert_eq!(merged.longest_gap.unwrap().length_ns, 10 * MS);
-        assert_eq!(merged.flush.count, 1);
+        assert_eq!(recorder.flushes().count, 1);
+        assert_eq!(longest_gap([(recorder, 810)], &shared).1, 10);
     }
 
     #[test]
@@ -429,10 +405,10 @@ mod tests {
         let ([mut recorder], shared) = recorders();
         complete_at(&mut recorder, &[10, 20]);
         recorder.restart(2000 * MS);
+        recorder.begin_gaps();
         complete_at(&mut recorder, &[1050]);
-        let merged = ended(recorder, 2050 * MS, &shared);
-        assert_eq!(merged.write.ios, 1);
-        assert_eq!(merged.longest_gap.unwrap().length_ns, 50 * MS);
+        assert_eq!(recorder.ios().write, 1);
+        assert_eq!(longest_gap([(recorder, 1050)], &shared).1, 50);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use assay_model::load::SyncFileRange;
 use assay_model::trial::CpuUse;
 use rustix::io::Errno;
+use rustix::system::sysinfo;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -120,6 +121,16 @@ pub(crate) fn thread_cpu_use() -> CpuUse {
         voluntary_switches: usage.ru_nvcsw as u64,
         involuntary_switches: usage.ru_nivcsw as u64,
     }
+}
+
+/// Memory of the machine, in bytes.
+#[allow(
+    clippy::useless_conversion,
+    reason = "the kernel's words have 32 bits on small machines"
+)]
+pub(crate) fn memory_bytes() -> u64 {
+    let info = sysinfo();
+    u64::from(info.totalram).saturating_mul(info.mem_unit.into())
 }
 
 /// Page faults of a thread.

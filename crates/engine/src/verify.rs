@@ -15,7 +15,6 @@ mod state;
 mod tests;
 
 pub(crate) use pool::{Check, CheckPool, Checked};
-#[expect(unused_imports, reason = "used as soon as loads are run")]
 pub(crate) use state::{InFlight, State};
 
 use crate::content::{Mixture, pattern};

@@ -110,6 +110,12 @@ pub enum EngineKind {
     FileStat,
     /// Each I/O removes one file.
     FileDelete,
+    /// Each I/O makes one directory.
+    DirCreate,
+    /// Each I/O asks for the attributes of one directory.
+    DirStat,
+    /// Each I/O removes one directory.
+    DirDelete,
     /// Each write makes the file end where its block starts.
     Ftruncate,
     /// Each write allocates its block, each read does so without making the
@@ -145,6 +151,9 @@ impl EngineKind {
             Self::FileCreate => "filecreate",
             Self::FileStat => "filestat",
             Self::FileDelete => "filedelete",
+            Self::DirCreate => "dircreate",
+            Self::DirStat => "dirstat",
+            Self::DirDelete => "dirdelete",
             Self::Ftruncate => "ftruncate",
             Self::Falloc => "falloc",
         }

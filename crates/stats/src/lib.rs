@@ -1,6 +1,6 @@
 //! From raw counters to figures: the latency histogram of the engine, latency
 //! distributions, summaries over trials, change points and stalls of a series,
-//! and the metrics of a trial.
+//! streams of a load as one, and the metrics of a trial.
 //!
 //! Nothing here does I/O or reads a clock. Input that was read from a file may
 //! be damaged: it gives an error or no figure, never a panic and never a
@@ -10,5 +10,7 @@ pub mod derive;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
+pub mod series;
 pub mod steps;
+pub mod streams;
 pub mod summary;

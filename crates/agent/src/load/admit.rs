@@ -103,6 +103,9 @@ fn discards(engine: EngineKind) -> bool {
         | EngineKind::FileCreate
         | EngineKind::FileStat
         | EngineKind::FileDelete
+        | EngineKind::DirCreate
+        | EngineKind::DirStat
+        | EngineKind::DirDelete
         | EngineKind::Ftruncate
         | EngineKind::Falloc => false,
         EngineKind::Psync

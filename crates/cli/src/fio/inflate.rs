@@ -11,6 +11,9 @@ use std::path::Path;
 /// Flags in an entry's direction: what else the entry has.
 const HAS_OFFSET: u32 = 0x8000_0000;
 const HAS_PRIORITY: u32 = 0x4000_0000;
+const HAS_MAX: u32 = 0x2000_0000;
+const HAS_ISSUE_TIME: u32 = 0x1000_0000;
+const FLAGS: u32 = HAS_OFFSET | HAS_PRIORITY | HAS_MAX | HAS_ISSUE_TIME;
 /// Real time: the highest class of I/O priority, in the bits above these.
 const REAL_TIME: u16 = 1;
 const CLASS_SHIFT: u16 = 13;
@@ -48,18 +51,32 @@ fn text(mut entries: &[u8]) -> Option<String> {
         let priority = u16::from_ne_bytes(take(&mut entries)?);
         let _padding: [u8; 2] = take(&mut entries)?;
         let bytes = u64::from_ne_bytes(take(&mut entries)?);
-        let direction = ddir & !(HAS_OFFSET | HAS_PRIORITY);
-        // Writing to a string does not fail.
-        let _ = write!(text, "{at_ms}, {value}, {direction}, {bytes}, ");
-        if ddir & HAS_OFFSET != 0 {
-            let offset = u64::from_ne_bytes(take(&mut entries)?);
-            let _ = write!(text, "{offset}, ");
-        }
-        let _ = if ddir & HAS_PRIORITY == 0 {
-            writeln!(text, "{}", u8::from(priority >> CLASS_SHIFT == REAL_TIME))
-        } else {
-            writeln!(text, "0x{priority:04x}")
+        let mut more = |flag| match ddir & flag {
+            0 => Some(None),
+            _ => take(&mut entries).map(|bytes| Some(u64::from_ne_bytes(bytes))),
         };
+        let (offset, max, issued) = (more(HAS_OFFSET)?, more(HAS_MAX)?, more(HAS_ISSUE_TIME)?);
+        let direction = u64::from(ddir & !FLAGS);
+        let numbers = [
+            Some(at_ms),
+            Some(value),
+            max,
+            Some(direction),
+            Some(bytes),
+            offset,
+        ];
+        for number in numbers.into_iter().flatten() {
+            // Writing to a string does not fail.
+            let _ = write!(text, "{number}, ");
+        }
+        text += &match ddir & HAS_PRIORITY {
+            0 => u8::from(priority >> CLASS_SHIFT == REAL_TIME).to_string(),
+            _ => format!("0x{priority:04x}"),
+        };
+        if let Some(issued) = issued {
+            let _ = write!(text, ", {issued}");
+        }
+        text.push('\n');
     }
     Some(text)
 }
@@ -99,9 +116,12 @@ mod tests {
     fn all_streams_of_a_file_become_lines() {
         let plain = entry(1, None);
         let full = entry(HAS_OFFSET | HAS_PRIORITY, Some(8192));
-        let stored = [compressed(&plain), compressed(&full)].concat();
+        let mut newer = entry(HAS_OFFSET | HAS_MAX | HAS_ISSUE_TIME, Some(512));
+        newer.extend([50_u64, 7].iter().flat_map(|number| number.to_ne_bytes()));
+        let stored = [compressed(&plain), compressed(&full), compressed(&newer)].concat();
         let entries = inflate(&stored).unwrap();
-        let expected = "500, 42, 1, 4096, 1\n500, 42, 0, 4096, 8192, 0x2000\n";
+        let expected = "500, 42, 1, 4096, 1\n500, 42, 0, 4096, 8192, 0x2000\n\
+                        500, 42, 50, 0, 4096, 512, 1, 7\n";
         assert_eq!(text(&entries).unwrap(), expected);
     }
 

@@ -120,6 +120,7 @@ fn run_jobs(
         terse: terse(&invocation.output)?,
         sink,
         live,
+        random_seeds: invocation.output.random_seeds,
         opened: false,
         talk: talk(&invocation.output),
         repeats: Repeats::default(),

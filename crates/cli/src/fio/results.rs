@@ -44,6 +44,8 @@ pub struct Results<'a> {
     pub sink: Sink,
     /// What is shown meanwhile.
     pub live: LiveLine<'a>,
+    /// The seed of each stream is shown.
+    pub random_seeds: bool,
     /// The first lines are written.
     pub opened: bool,
     /// How it is said what is neither a result nor a failure.
@@ -58,6 +60,9 @@ impl Results<'_> {
     fn open(&mut self) -> Result<(), Failure> {
         if std::mem::replace(&mut self.opened, true) {
             return Ok(());
+        }
+        if self.random_seeds {
+            self.write(|this, text| random_seeds(this.load, text))?;
         }
         if self.formats.normal {
             self.write(|this, text| cleaned(text, |raw| opening(this.load, VERSION, raw)))?;
@@ -154,6 +159,18 @@ fn cleaned(
         let words = piece.trim_end_matches(['\n', '\t']);
         text.extend_from_slice(clean(words).as_bytes());
         text.extend_from_slice(&piece.as_bytes()[words.len()..]);
+    }
+    Ok(())
+}
+
+/// The seeds in the form of fio's `--debug=random`: of each job, all generators
+/// start from one.
+fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
+    for stream in &load.streams {
+        let number = stream.number;
+        let seed = load.seed_of(stream);
+        writeln!(text, "random   {number:<5} FIO_RAND_NR_OFFS=1")?;
+        writeln!(text, "random   {number:<5} rand_seeds[0]={seed}")?;
     }
     Ok(())
 }

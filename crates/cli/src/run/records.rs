@@ -6,11 +6,9 @@ use assay_model::job::{CacheState, Content, Flush, FlushCall, Job, RateLimit, Rw
 use assay_model::latency::LatencyRecord;
 use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Extent, Load, Stream};
-use assay_model::trial::{
-    DirectionTotals, Gap, IoErrors, Measurement, Outcome, Series, TrialRecord,
-};
+use assay_model::trial::{IoErrors, Outcome, Series, TrialRecord};
 use assay_model::units::Bytes;
-use assay_stats::latency::pooled;
+use assay_stats::streams::measurement;
 use std::collections::BTreeMap;
 
 /// A job as it is reported: one stream, or copies that are reported as one.
@@ -67,7 +65,7 @@ fn job(stream: &Stream, copies: usize) -> Job {
         (0, every) => Some((every, FlushCall::Fdatasync)),
         (every, _) => Some((every, FlushCall::Fsync)),
     };
-    let at_end = durability.end_fsync || durability.fsync_on_close;
+    let on_close = durability.fsync_on_close.then_some(FlushCall::Fsync);
     Job {
         read_percent: blocks.read_percent,
         ioengine: stream.engine.kind,
@@ -82,7 +80,7 @@ fn job(stream: &Stream, copies: usize) -> Job {
         sync: durability.sync,
         flush: Flush {
             every,
-            at_end: at_end.then_some(FlushCall::Fsync),
+            at_end: durability.at_end.or(on_close),
         },
         rate: rate(stream),
         cache_state: if stream.files.invalidate {
@@ -270,88 +268,6 @@ fn bare(report: &StreamReport) -> StreamReport {
     }
 }
 
-/// All streams as one measurement.
-fn measurement(streams: &[&StreamReport]) -> Measurement {
-    Measurement {
-        elapsed_ns: streams
-            .iter()
-            .map(|stream| stream.runtime_ns)
-            .max()
-            .unwrap_or(0),
-        read: totals(streams, Ddir::Read),
-        write: totals(streams, Ddir::Write),
-        flush: pooled(streams.iter().map(|stream| &stream.sync)),
-        series: series(streams),
-        longest_gap: common_gap(streams),
-        errors: IoErrors {
-            count: streams.iter().map(|stream| stream.errors.count).sum(),
-            first: streams
-                .iter()
-                .flat_map(|stream| stream.errors.first.iter().cloned())
-                .collect(),
-        },
-        cpu: streams.iter().map(|stream| stream.cpu).sum(),
-    }
-}
-
-fn totals(streams: &[&StreamReport], ddir: Ddir) -> DirectionTotals {
-    let all = || streams.iter().map(|stream| &stream.directions[ddir]);
-    let submission = pooled(all().map(|direction| &direction.submission));
-    let total = |direction: &'_ DirectionReport| -> LatencyRecord {
-        let total = direction.total.as_ref();
-        total.unwrap_or(&direction.completion).clone()
-    };
-    let latencies: Vec<LatencyRecord> = all().map(total).collect();
-    DirectionTotals {
-        ios: all().map(|direction| direction.ios).sum(),
-        bytes: all().map(|direction| direction.bytes).sum(),
-        short_ios: all().map(|direction| direction.short_ios).sum(),
-        latency: pooled(&latencies),
-        submission: (submission.count > 0).then_some(submission),
-    }
-}
-
-/// Completions over time, from the first stream's start. Streams whose
-/// intervals differ have no common series.
-fn series(streams: &[&StreamReport]) -> Series {
-    let interval_ns = streams.first().map_or(0, |s| s.series.interval_ns);
-    let alike = streams
-        .iter()
-        .all(|stream| stream.series.interval_ns == interval_ns);
-    if interval_ns == 0 || !alike {
-        return Series::default();
-    }
-    let begin_ms = streams.iter().map(|s| s.started_unix_ms).min().unwrap_or(0);
-    let mut sum = Series {
-        interval_ns,
-        points: Vec::new(),
-    };
-    for stream in streams {
-        let later_ns = (stream.started_unix_ms - begin_ms).saturating_mul(1_000_000);
-        let first = usize::try_from(later_ns / interval_ns).unwrap_or(0);
-        let end = first + stream.series.points.len();
-        if sum.points.len() < end {
-            sum.points.resize(end, Default::default());
-        }
-        for (sum, point) in sum.points[first..].iter_mut().zip(&stream.series.points) {
-            sum.read_bytes += point.read_bytes;
-            sum.write_bytes += point.write_bytes;
-            sum.read_ios += point.read_ios;
-            sum.write_ios += point.write_ios;
-            sum.max_latency_ns = sum.max_latency_ns.max(point.max_latency_ns);
-        }
-    }
-    sum
-}
-
-/// The longest gap of all together is known of a single stream only.
-fn common_gap(streams: &[&StreamReport]) -> Option<Gap> {
-    match streams {
-        [alone] => alone.longest_gap,
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,7 +302,6 @@ mod tests {
                 interval_ns: 100_000_000,
                 points: reads.iter().map(point).collect(),
             },
-            longest_gap: Some(Gap::default()),
             ..StreamReport::default()
         }
     }
@@ -454,24 +369,6 @@ mod tests {
             .map(|evidence| evidence.before.at_ns)
             .collect();
         assert_eq!(begun, [10, 20]);
-    }
-
-    #[test]
-    fn series_are_added_where_they_were_at_the_same_time() {
-        let (first, later) = (report(1000, &[1, 2, 3]), report(1150, &[10, 20, 30]));
-        let sum = series(&[&first, &later]);
-        let reads: Vec<u64> = sum.points.iter().map(|point| point.read_ios).collect();
-        assert_eq!(reads, [1, 12, 23, 30]);
-        let mut other = later.clone();
-        other.series.interval_ns *= 2;
-        assert_eq!(series(&[&first, &other]), Series::default());
-    }
-
-    #[test]
-    fn a_common_gap_is_not_guessed() {
-        let one = report(0, &[]);
-        assert!(measurement(&[&one]).longest_gap.is_some());
-        assert_eq!(measurement(&[&one, &one]).longest_gap, None);
     }
 
     #[test]

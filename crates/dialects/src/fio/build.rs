@@ -269,7 +269,8 @@ impl<'a> Builder<'a> {
             }
             named => size(named).saturating_mul(path),
         };
-        let values = 2 * size(job.value_bytes);
+        let patterns = job.verify.pattern.bytes.len() + job.buffer_pattern.bytes.len();
+        let values = 2 * size(job.value_bytes) + size(patterns);
         let bytes = names.saturating_add(values).saturating_mul(job.copies);
         self.bytes = self.bytes.saturating_add(bytes);
         match self.bytes <= MOST_BYTES {

@@ -30,6 +30,8 @@ pub(super) struct Arguments {
     pub(super) show_parsing: bool,
     /// `--readonly`.
     pub(super) readonly: bool,
+    /// `--bandwidth-log`.
+    pub(super) bandwidth_log: bool,
     /// `--warnings-fatal`.
     pub(super) warnings_fatal: bool,
     /// `--max-jobs`.
@@ -254,6 +256,7 @@ impl Arguments {
             "parse-only" => self.parse_only = true,
             "showcmd" => self.show_command = true,
             "readonly" => self.readonly = true,
+            "bandwidth-log" => self.bandwidth_log = true,
             "warnings-fatal" => self.warnings_fatal = true,
             _ => {
                 let value = value
@@ -267,7 +270,11 @@ impl Arguments {
 
     fn value(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
-            "debug" => self.show_parsing |= value.split(',').any(|part| part == "parse"),
+            "debug" => {
+                let shown = |wanted| value.split(',').any(|part| part == wanted);
+                self.show_parsing |= shown("parse");
+                self.output.random_seeds |= shown("random");
+            }
             "output" => self.output.path = Some(PathBuf::from(value)),
             "output-format" => self.output.formats = Formats::parse(value)?,
             "terse-version" => {

@@ -129,15 +129,15 @@ pub(super) static FLAGS: &[Flag] = &[
     with(
         works("debug", 'd', Value, "Show what fio does inside"),
         Support::Differs(
-            "parse shows each option as it is read; the rest of fio's insides is not here",
+            "parse shows each option as it is read, random the seed of each job; the rest of \
+             fio's insides is not here",
         ),
     ),
-    refused(
+    works(
         "bandwidth-log",
         'b',
         Nothing,
         "Log the bandwidth of all jobs together",
-        "use write_bw_log with per_job_logs=0",
     ),
     refused(
         "latency-log",

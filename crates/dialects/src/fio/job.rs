@@ -62,6 +62,8 @@ pub(super) struct Job {
     pub(super) exit_all: bool,
     /// `exit_what`.
     pub(super) exit_what: ExitWhat,
+    /// `verify_pattern_interval`.
+    pub(super) verify_pattern_interval: u32,
     /// `buffer_pattern`.
     pub(super) buffer_pattern: Pattern,
     /// `log_alternate_epoch` was given.
@@ -123,6 +125,7 @@ impl Job {
             strided: None,
             exit_all: false,
             exit_what: ExitWhat::Group,
+            verify_pattern_interval: 0,
             buffer_pattern: Pattern::default(),
             alternate_epoch: false,
             given: Vec::new(),

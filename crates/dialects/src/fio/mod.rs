@@ -37,7 +37,7 @@ use std::path::{Path, PathBuf};
 
 /// What `--version` prints and the JSON carries: a version of fio, because
 /// programs made for fio look at it, with assay's own behind it.
-pub const VERSION: &str = concat!("fio-3.36-assay-", env!("CARGO_PKG_VERSION"));
+pub const VERSION: &str = concat!("fio-3.41-assay-", env!("CARGO_PKG_VERSION"));
 
 /// Most jobs without `--max-jobs`; fio's limit.
 const MOST_JOBS: u64 = 4096;
@@ -187,6 +187,7 @@ fn invocation(
             destroy_data: false,
             aux_path: arguments.aux_path,
             status_interval: arguments.status_interval,
+            bandwidth_log: arguments.bandwidth_log,
             entropy: env.entropy(),
         },
         jobs: builder.texts,

@@ -16,6 +16,8 @@ pub struct OutputOptions {
     pub eta: Eta,
     /// A new line of progress begins that often.
     pub eta_newline: Option<Nanos>,
+    /// The seed of each job is shown (`--debug=random`).
+    pub random_seeds: bool,
     /// Progress is renewed that often.
     pub eta_interval: Nanos,
 }
@@ -31,6 +33,7 @@ impl Default for OutputOptions {
             terse_version: 3,
             eta: Eta::Auto,
             eta_newline: None,
+            random_seeds: false,
             eta_interval: Nanos::millis(1000),
         }
     }

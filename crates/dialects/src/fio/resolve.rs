@@ -31,7 +31,7 @@ pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, Stri
     zones(job)?;
     pace(job, &mut notes)?;
     steady_state(job, &mut notes);
-    logs(job);
+    logs(job)?;
     length(job, &mut notes)?;
     let rw = &job.stream.blocks.rw;
     if readonly && (rw.write || rw.trim) {
@@ -203,6 +203,15 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
     {
         notes.push("nothing will be checked: with time_based, writing takes all of runtime; use verify_backlog".to_owned());
     }
+    // Nobody knows which of two writes that overlap in flight came last.
+    let overlaps = job.stream.blocks.no_map && several && !engine.serialize_overlap;
+    if overlaps && !job.is_given("verify_write_sequence") {
+        job.verify.check_number = false;
+    }
+    if overlaps && !job.is_given("verify_header_seed") {
+        job.verify.check_seed = false;
+    }
+    job.verify.pattern.interval = job.verify_pattern_interval;
     job.verify.kind = kind;
     job.stream.verify = Some(job.verify.clone());
     Ok(())
@@ -338,9 +347,12 @@ fn steady_state(job: &mut Job, notes: &mut Vec<String>) {
 }
 
 /// Logs without a name have the job's.
-fn logs(job: &mut Job) {
+fn logs(job: &mut Job) -> Result<(), String> {
     let name = &job.stream.name;
     let logs = &mut job.stream.logs;
+    if logs.issue_time && (logs.latency.is_none() || !logs.offset) {
+        return Err("log_issue_time needs write_lat_log and log_offset=1".to_owned());
+    }
     for prefix in [
         &mut logs.bandwidth,
         &mut logs.latency,
@@ -358,6 +370,7 @@ fn logs(job: &mut Job) {
     stats.lat_percentiles &= stats.lat;
     stats.clat_percentiles &= stats.clat;
     stats.slat_percentiles &= stats.slat;
+    Ok(())
 }
 
 fn length(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {

@@ -12,8 +12,24 @@ pub(crate) struct Difference {
 }
 
 /// Fills a block at `offset` with the pattern, which must not be empty. Every
-/// repetition carries the offset of the block.
+/// repetition carries the offset of the block, or of the pattern's interval.
 pub(crate) fn fill(block: &mut [u8], pattern: &Pattern, offset: u64) {
+    let interval = interval_of(pattern, block.len());
+    let starts = (offset..).step_by(interval);
+    for (piece, offset) in block.chunks_mut(interval).zip(starts) {
+        fill_interval(piece, pattern, offset);
+    }
+}
+
+/// How far apart the pattern begins anew.
+fn interval_of(pattern: &Pattern, length: usize) -> usize {
+    match pattern.interval as usize {
+        0 => length.max(1),
+        interval => interval,
+    }
+}
+
+fn fill_interval(block: &mut [u8], pattern: &Pattern, offset: u64) {
     let mut done = pattern.bytes.len().min(block.len());
     block[..done].copy_from_slice(&pattern.bytes[..done]);
     put_offset(&mut block[..done], pattern, offset);
@@ -33,11 +49,35 @@ pub(crate) fn first_difference(
     pattern: &Pattern,
     offset: u64,
 ) -> Option<Difference> {
-    let period = pattern.bytes.len();
-    if period == 0 {
+    if pattern.bytes.is_empty() {
         return None;
     }
-    let mut wanted = pattern.bytes.clone();
+    let interval = interval_of(pattern, skip + bytes.len());
+    let mut done = 0;
+    while done < bytes.len() {
+        let (number, skip) = ((skip + done) / interval, (skip + done) % interval);
+        let end = bytes.len().min(done + interval - skip);
+        let offset = offset + (number * interval) as u64;
+        let found = first_difference_in(&bytes[done..end], skip, pattern, offset);
+        if let Some(difference) = found {
+            let at = done + difference.at;
+            return Some(Difference { at, ..difference });
+        }
+        done = end;
+    }
+    None
+}
+
+/// The same within one interval.
+fn first_difference_in(
+    bytes: &[u8],
+    skip: usize,
+    pattern: &Pattern,
+    offset: u64,
+) -> Option<Difference> {
+    // Of a long pattern, only the beginning is in the block.
+    let period = pattern.bytes.len().min(skip + bytes.len());
+    let mut wanted = pattern.bytes[..period].to_vec();
     put_offset(&mut wanted, pattern, offset);
     wanted.rotate_left(skip % period);
     let first = period.min(bytes.len());
@@ -75,6 +115,7 @@ mod tests {
         Pattern {
             bytes: bytes.to_vec(),
             offsets_at: offsets_at.to_vec(),
+            interval: 0,
         }
     }
 
@@ -94,17 +135,29 @@ mod tests {
         assert_eq!(&block, b"a\x01\x02");
     }
 
+    #[test]
+    fn a_pattern_begins_anew_with_each_interval_and_carries_its_offset() {
+        let mut block = [0; 12];
+        let pattern = Pattern {
+            interval: 5,
+            ..pattern(b"ab\0", &[2])
+        };
+        fill(&mut block, &pattern, 0x40);
+        assert_eq!(&block, b"ab\x40abab\x45abab\x4a"[..12].as_array().unwrap());
+    }
+
     proptest! {
         #[test]
         fn what_was_filled_has_no_difference_and_any_change_is_found(
             bytes in prop::collection::vec(any::<u8>(), 1..20),
             at in 0u32..25,
-            offset: u64,
+            interval in 0u32..50,
+            offset in 0..u64::MAX / 2,
             length in 1usize..200,
             start in 0usize..200,
             place in 0usize..200,
         ) {
-            let pattern = pattern(&bytes, &[at]);
+            let pattern = Pattern { interval, ..pattern(&bytes, &[at]) };
             let mut block = vec![0; length];
             fill(&mut block, &pattern, offset);
             let start = start % length;

@@ -119,6 +119,7 @@ fn zeros_are_zeros_and_patterns_patterns() {
         pattern: Pattern {
             bytes: b"0123456789".to_vec(),
             offsets_at: vec![2],
+            interval: 0,
         },
         ..WriteContent::default()
     };
@@ -169,6 +170,7 @@ fn the_compressible_part_is_the_pattern_if_there_is_one() {
         pattern: Pattern {
             bytes: b"xy".to_vec(),
             offsets_at: Vec::new(),
+            interval: 0,
         },
         ..WriteContent::default()
     };

@@ -7,11 +7,16 @@
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, flush_open};
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
-use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, ftruncate, open, stat, unlink};
+use rustix::fs::{
+    FallocateFlags, Mode, OFlags, fallocate, ftruncate, mkdir, open, rmdir, stat, unlink,
+};
 use rustix::io::{Errno, retry_on_intr};
 
 /// fio makes files that only their owner may read.
 const MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+
+/// And directories that only their owner may look into.
+const DIRECTORY_MODE: Mode = Mode::RWXU;
 
 /// An engine of one call.
 #[derive(Debug)]
@@ -39,6 +44,16 @@ impl FileCall {
     /// `unlink(2)`, whatever the direction.
     pub(crate) fn delete() -> Self {
         Self::on_path(|file, _| unlink(&file.path))
+    }
+
+    /// `mkdir(2)`, whatever the direction.
+    pub(crate) fn make_directory() -> Self {
+        Self::on_path(|file, _| mkdir(&file.path, DIRECTORY_MODE))
+    }
+
+    /// `rmdir(2)`, whatever the direction.
+    pub(crate) fn remove_directory() -> Self {
+        Self::on_path(|file, _| rmdir(&file.path))
     }
 
     /// Each write makes the file end where the block starts; the block's length

@@ -49,6 +49,9 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
         | EngineKind::FileCreate
         | EngineKind::FileStat
         | EngineKind::FileDelete
+        | EngineKind::DirCreate
+        | EngineKind::DirStat
+        | EngineKind::DirDelete
         | EngineKind::Ftruncate
         | EngineKind::Falloc => Ok(()),
     }
@@ -59,7 +62,21 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
 pub(crate) const fn needs_open_file(engine: EngineKind) -> bool {
     !matches!(
         engine,
-        EngineKind::Null | EngineKind::FileCreate | EngineKind::FileStat | EngineKind::FileDelete
+        EngineKind::Null
+            | EngineKind::FileCreate
+            | EngineKind::FileStat
+            | EngineKind::FileDelete
+            | EngineKind::DirCreate
+            | EngineKind::DirStat
+            | EngineKind::DirDelete
+    )
+}
+
+/// Whether an engine works on directories instead of files.
+pub(crate) const fn is_of_directories(engine: EngineKind) -> bool {
+    matches!(
+        engine,
+        EngineKind::DirCreate | EngineKind::DirStat | EngineKind::DirDelete
     )
 }
 
@@ -101,6 +118,9 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::FileCreate => visitor.run(FileCall::create()),
         EngineKind::FileStat => visitor.run(FileCall::stat()),
         EngineKind::FileDelete => visitor.run(FileCall::delete()),
+        EngineKind::DirCreate => visitor.run(FileCall::make_directory()),
+        EngineKind::DirStat => visitor.run(FileCall::stat()),
+        EngineKind::DirDelete => visitor.run(FileCall::remove_directory()),
         EngineKind::Ftruncate => visitor.run(FileCall::ftruncate()),
         EngineKind::Falloc => visitor.run(FileCall::falloc()),
     })

@@ -26,7 +26,8 @@ pub(super) fn queue(file: &OpenFile, unit: IoUnit) -> QueueStatus {
 /// A device discards its sectors; a file gets a hole and keeps its size.
 pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
     if file.is_device {
-        return retry_on_intr(|| discard(&file.file, offset, length));
+        let device = file.holder.as_deref().unwrap_or(&file.file);
+        return retry_on_intr(|| discard(device, offset, length));
     }
     let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
     retry_on_intr(|| fallocate(&file.file, mode, offset, length))

@@ -175,8 +175,13 @@ impl Uring {
         matches!(changed, Ok(1))
     }
 
+    /// Units whose buffers the kernel may have. A thread of the kernel takes
+    /// entries as soon as they are in the queue.
     fn in_kernel(&self) -> usize {
-        self.slots.taken() - self.pending
+        match self.kernel_submits {
+            true => self.slots.taken(),
+            false => self.slots.taken() - self.pending,
+        }
     }
 
     /// The kernel took that many of the pending entries.

@@ -1,5 +1,6 @@
 //! The threads of the streams, from their preparation to their last word.
 
+use super::Note;
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
@@ -9,7 +10,6 @@ use super::shared::Shared;
 use super::source::{Source, longest};
 use super::trace::{TraceReader, TraceWriter};
 use super::worker::{Checks, Finished, Parts, Worker};
-use super::{Controls, Note};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
@@ -23,14 +23,19 @@ use assay_model::job::EngineKind;
 use assay_model::load::report::StreamState;
 use assay_model::load::{Load, Stream};
 use assay_model::rng::SplitMix64;
+use assay_model::units::Bytes;
+use rustix::process::{Pid, Signal};
 use rustix::thread::CpuSet;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::atomic::Ordering;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
 /// Between two looks at the stop flag while a stream waits for its start.
 const LOOK_EVERY_NS: u64 = 50_000_000;
+/// Between two looks at a command of the user.
+const LOOK_AT_COMMAND_EVERY_NS: u64 = 10_000_000;
 
 /// What a thread tells.
 pub(super) enum Event {
@@ -42,6 +47,28 @@ pub(super) enum Event {
     NotStarted(Option<EngineError>),
     /// It has ended.
     Finished(Box<Finished>),
+    /// It panicked, which goes on when all threads have ended.
+    Panicked,
+}
+
+/// Says that a thread panicked: nobody is to wait for it.
+struct LastWord<'a>(&'a Sender<(usize, Event)>, usize);
+
+impl Drop for LastWord<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let _ = self.0.send((self.1, Event::Panicked));
+        }
+    }
+}
+
+/// Ends a command and all that it started.
+fn end_group(shell: &mut Child) {
+    if let Some(group) = i32::try_from(shell.id()).ok().and_then(Pid::from_raw) {
+        // What has just ended by itself needs no end.
+        let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    }
+    let _ = shell.wait();
 }
 
 /// What a stream's thread is given.
@@ -52,10 +79,12 @@ pub(super) struct Post<'a> {
     pub(super) files: &'a SharedFiles,
     pub(super) flows: &'a FlowTable,
     pub(super) shared: &'a Shared,
-    pub(super) controls: &'a Controls,
+    pub(super) stop: &'a AtomicBool,
     pub(super) start: &'a StartLine,
     pub(super) gaps: WorkerGaps,
     pub(super) seed: u64,
+    /// Seeds of what each stream of the load writes.
+    pub(super) fill_seeds: &'a [u64],
     pub(super) events: Sender<(usize, Event)>,
     /// Index of the stream in the load.
     pub(super) index: usize,
@@ -64,6 +93,7 @@ pub(super) struct Post<'a> {
 impl Post<'_> {
     /// The life of the thread.
     pub(super) fn serve(self) {
+        let _last_word = LastWord(&self.events, self.index);
         if may_own_file_table(self.stream.engine.kind) {
             sys::own_file_table();
         }
@@ -141,18 +171,31 @@ impl Post<'_> {
         let output =
             std::fs::File::create(&path).map_err(|e| EngineError::file("create", &path, e))?;
         let errors = (output.try_clone()).map_err(|e| EngineError::file("duplicate", &path, e))?;
-        let status = Command::new("sh")
+        let failed = |e| EngineError::file("run", Path::new("sh"), e);
+        let mut shell = Command::new("sh")
             .args(["-c", command])
-            .stdin(std::process::Stdio::null())
+            .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
-            .status()
-            .map_err(|e| EngineError::file("run", Path::new("sh"), e))?;
+            // Its own group: what it starts can be ended with it.
+            .process_group(0)
+            .spawn()
+            .map_err(failed)?;
+        let status = loop {
+            if let Some(status) = shell.try_wait().map_err(failed)? {
+                break status;
+            }
+            if self.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
+                end_group(&mut shell);
+                return Err(EngineError::Stopped);
+            }
+            MonotonicClock.sleep(LOOK_AT_COMMAND_EVERY_NS);
+        };
         if status.success() {
             return Ok(());
         }
         Err(self.problem(format!(
-            "exec_{when} ended with {status}: see {}",
+            "its command exec_{when} ended with {status}: see {}",
             path.display()
         )))
     }
@@ -177,32 +220,32 @@ impl Post<'_> {
     fn on_engine<E: IoEngine>(&self, engine: E) -> Result<Option<Finished>, EngineError> {
         let parts = self.parts()?;
         let mut worker = Worker::new(engine, parts);
-        worker.open_files(&self.controls.stop)?;
+        worker.open_files(self.stop)?;
         self.tell(Event::Ready);
-        if self.start.wait().is_none() || !self.delay() {
-            return Ok(None);
-        }
-        Ok(Some(worker.run()))
+        let start_ns = self.start.wait().and_then(|gate_ns| self.delayed(gate_ns));
+        Ok(start_ns.map(|start_ns| worker.run(start_ns)))
     }
 
-    /// Waits for `startdelay`; false when stopped meanwhile.
-    fn delay(&self) -> bool {
+    /// Waits for `startdelay`: when its clock starts, `None` when stopped
+    /// meanwhile.
+    fn delayed(&self, gate_ns: u64) -> Option<u64> {
         let Some(delay) = self.stream.schedule.start_delay else {
-            return true;
+            return Some(gate_ns);
         };
         let span = delay.max.saturating_sub(delay.min);
         let extra = match span {
             0 => 0,
             span => SplitMix64::new(self.seed ^ self.load.entropy).next_u64() % (span + 1),
         };
-        let until_ns = MonotonicClock.now().saturating_add(delay.min + extra);
+        let until_ns = gate_ns.saturating_add(delay.min + extra);
         loop {
-            if self.controls.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
-                return false;
+            if self.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
+                return None;
             }
-            let left_ns = until_ns.saturating_sub(MonotonicClock.now());
+            let now_ns = MonotonicClock.now();
+            let left_ns = until_ns.saturating_sub(now_ns);
             if left_ns == 0 {
-                return true;
+                return Some(now_ns);
             }
             MonotonicClock.sleep(left_ns.min(LOOK_EVERY_NS));
         }
@@ -225,8 +268,7 @@ impl Post<'_> {
             }
             None => None,
         };
-        let fill_seed = seeds.next_u64();
-        let filler = has_buffers(stream).then(|| self.filler(largest, fill_seed));
+        let filler = has_buffers(stream).then(|| self.filler(largest));
         Ok(Parts {
             clock: MonotonicClock,
             stream,
@@ -236,7 +278,7 @@ impl Post<'_> {
             files: FileTable::new(stream, self.plan, self.files),
             source,
             pass_bytes: self.pass_bytes(),
-            buffers: self.buffers(largest),
+            buffers: self.buffers(largest)?,
             filler,
             checks,
             pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
@@ -272,16 +314,15 @@ impl Post<'_> {
         Ok((Source::order(sequence), largest.max().unwrap_or(1)))
     }
 
-    fn filler(&self, largest: u32, seed: u64) -> Filler {
+    fn filler(&self, largest: u32) -> Filler {
         let stream = self.stream;
         let blocks = self.plan.total_bytes / u64::from(stream.blocks.sizes.write.min.max(1));
         let all = match stream.content.dedupe_global {
-            true => (self.load.streams.iter())
-                .map(|other| u64::from(other.number))
-                .collect(),
-            false => Vec::new(),
+            true => self.fill_seeds,
+            false => &[],
         };
-        Filler::new(&stream.content, largest, seed).with_working_set(blocks, &all)
+        Filler::new(&stream.content, largest, self.fill_seeds[self.index])
+            .with_working_set(blocks, all)
     }
 
     fn pass_bytes(&self) -> u64 {
@@ -295,7 +336,7 @@ impl Post<'_> {
     }
 
     /// As many as can be in flight or wait to be checked.
-    fn buffers(&self, largest: u32) -> Vec<IoBuf> {
+    fn buffers(&self, largest: u32) -> Result<Vec<IoBuf>, EngineError> {
         let threads = self
             .stream
             .verify
@@ -310,7 +351,18 @@ impl Post<'_> {
             true => largest as usize,
             false => 1,
         };
-        (0..count).map(|_| IoBuf::zeroed(bytes)).collect()
+        let needed = u64::from(count).saturating_mul(bytes as u64);
+        if needed > sys::memory_bytes() {
+            return Err(self.problem(format!(
+                "its I/O buffers would take {}, more than there is memory: lower bs or iodepth",
+                Bytes(needed)
+            )));
+        }
+        let one = |_| match self.stream.blocks.rw.write {
+            true => IoBuf::to_write(bytes, count as usize),
+            false => IoBuf::zeroed(bytes),
+        };
+        Ok((0..count).map(one).collect())
     }
 }
 
@@ -339,6 +391,9 @@ fn moves_data(stream: &Stream) -> bool {
             | EngineKind::FileCreate
             | EngineKind::FileStat
             | EngineKind::FileDelete
+            | EngineKind::DirCreate
+            | EngineKind::DirStat
+            | EngineKind::DirDelete
             | EngineKind::Ftruncate
             | EngineKind::Falloc
     )

@@ -20,6 +20,7 @@ pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{FileTable, LockBusy, Room};
 
 use super::sequence;
+use crate::engines::is_of_directories;
 use crate::error::EngineError;
 use assay_model::job::EngineKind;
 use assay_model::load::{Load, Stream};
@@ -68,7 +69,8 @@ pub(crate) enum FileKind {
     BlockDevice,
     /// One of the memory devices, such as `/dev/null`.
     CharDevice,
-    /// Not looked at: the engine opens no file itself, it needs only the name.
+    /// Not looked at: the engine opens no file itself, it needs only the name,
+    /// or whoever runs the load has made the file ready.
     NameOnly,
 }
 
@@ -180,10 +182,14 @@ fn changes(stream: &Stream) -> bool {
     stream.blocks.rw.write || stream.blocks.rw.trim
 }
 
-/// Whether nothing need be at a path before the engine uses it: it uses none,
-/// or makes the file itself. (Others without an open file want one to be there.)
-const fn needs_only_names(engine: EngineKind) -> bool {
-    matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+/// Whether nothing need be done about a path before it is opened: the engine
+/// uses no file or makes it itself (others without an open file want one to be
+/// there), or somebody else has done it.
+const fn needs_only_names(stream: &Stream) -> bool {
+    let engine = stream.engine.kind;
+    stream.files.prepared
+        || matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+        || is_of_directories(engine)
 }
 
 /// Something that does not fit in a stream.

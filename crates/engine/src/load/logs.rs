@@ -107,7 +107,7 @@ impl LogSet {
         let entries = match options.average.0 {
             _ if !has_rows => Entries::Nothing,
             0 => Entries::Every(Samples::new(options.compress_from)?),
-            width_ns => Entries::Averaged(Box::new(Windows::new(width_ns, options.max_value))),
+            width_ns => Entries::Averaged(Box::new(Windows::new(width_ns, options.window_value))),
         };
         let histograms = (options.histogram.is_some() && options.histogram_interval.0 > 0)
             .then(|| BinLog::new(options.histogram_interval.0));

@@ -1,8 +1,10 @@
 //! Running a load: first the files of all streams, then wave after wave.
 
+mod bandwidth;
 mod conductor;
 mod replay;
 mod steady;
+mod telling;
 
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
@@ -16,7 +18,7 @@ use assay_model::rng::SplitMix64;
 use conductor::Conductor;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs a load until all its streams have ended or it is stopped. Streams that
 /// fail are part of the report; disks and evidence are the observer's to add.
@@ -24,18 +26,52 @@ use std::sync::atomic::Ordering;
 /// The files of all streams are made before the first one starts, in their
 /// order; they stay when the load ends.
 pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) -> LoadReport {
+    let signals = Signals {
+        stop: &controls.stop,
+        report_now: &controls.report_now,
+    };
+    conduct(load, signals, observer).report
+}
+
+/// What comes from outside while a load runs: [`Controls`], wherever they are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Signals<'a> {
+    pub(crate) stop: &'a AtomicBool,
+    pub(crate) report_now: &'a AtomicBool,
+}
+
+/// What came of a load, with what a report has no room for.
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    pub(crate) report: LoadReport,
+    /// Why streams could not start or go on, in order. (Failed I/Os are in
+    /// their reports.)
+    pub(crate) errors: Vec<EngineError>,
+    /// A stream was over before its ramp was.
+    pub(crate) over_in_ramp: bool,
+}
+
+/// As [`run()`].
+pub(crate) fn conduct(
+    load: &Load,
+    signals: Signals<'_>,
+    observer: &mut dyn LoadObserver,
+) -> Outcome {
     let mut load = load.clone();
     let unreadable = replay::adopt(&mut load);
-    let mut reports = vec![StreamReport::default(); load.streams.len()];
-    let mut stage = Stage::new(&load, controls);
-    stage.prepare(&unreadable, &mut reports, observer);
-    Conductor::new(&stage, reports, observer).run()
+    let mut outcome = Outcome::default();
+    outcome.report.streams = vec![StreamReport::default(); load.streams.len()];
+    let mut stage = Stage::new(&load, signals);
+    stage.prepare(unreadable, &mut outcome, observer);
+    Conductor::new(&stage, outcome, observer).run()
 }
 
 /// What all threads of a load look at.
 struct Stage<'a> {
     load: &'a Load,
-    controls: &'a Controls,
+    signals: Signals<'a>,
+    /// A stream has ended the load for all.
+    halted: AtomicBool,
     files: SharedFiles,
     flows: FlowTable,
     shared: Vec<Shared>,
@@ -43,10 +79,12 @@ struct Stage<'a> {
     plans: Vec<Option<FilePlan>>,
     /// Of the streams that report as one.
     gaps: HashMap<u32, Arc<SharedGaps>>,
+    /// Seeds of what each stream writes.
+    fill_seeds: Vec<u64>,
 }
 
 impl<'a> Stage<'a> {
-    fn new(load: &'a Load, controls: &'a Controls) -> Self {
+    fn new(load: &'a Load, signals: Signals<'a>) -> Self {
         let mut members: HashMap<u32, u32> = HashMap::new();
         for stream in &load.streams {
             *members.entry(stream.report).or_default() += 1;
@@ -55,9 +93,15 @@ impl<'a> Stage<'a> {
             .into_iter()
             .map(|(report, count)| (report, SharedGaps::new(count)))
             .collect();
+        let seeds = load.streams.iter().map(|stream| load.seed_of(stream));
         Self {
+            // Apart from all that is drawn from the seeds themselves.
+            fill_seeds: seeds
+                .map(|seed| SplitMix64::new(!seed).next_u64())
+                .collect(),
             load,
-            controls,
+            signals,
+            halted: AtomicBool::new(false),
             files: SharedFiles::default(),
             flows: FlowTable::default(),
             shared: load.streams.iter().map(|_| Shared::default()).collect(),
@@ -67,28 +111,34 @@ impl<'a> Stage<'a> {
     }
 
     fn is_stopped(&self) -> bool {
-        self.controls.stop.load(Ordering::Relaxed)
+        self.signals.stop.load(Ordering::Relaxed) || self.halted.load(Ordering::Relaxed)
+    }
+
+    /// Ends the load for all streams.
+    fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
     }
 
     /// Settles the files of all streams and makes them.
     fn prepare(
         &mut self,
-        unreadable: &[Option<EngineError>],
-        reports: &mut [StreamReport],
+        unreadable: Vec<Option<EngineError>>,
+        outcome: &mut Outcome,
         observer: &mut dyn LoadObserver,
     ) {
-        for (index, report) in reports.iter_mut().enumerate() {
+        for (index, unreadable) in unreadable.into_iter().enumerate() {
             if self.is_stopped() {
                 return;
             }
-            if let Some(error) = &unreadable[index] {
-                self.cannot_run(index, report, error, observer);
+            if let Some(error) = unreadable {
+                self.cannot_run(index, outcome, error, observer);
                 continue;
             }
             let stream = &self.load.streams[index];
             self.shared[index].set_state(StreamState::SettingUp);
             match self.lay_out(stream, observer) {
                 Ok(plan) if stream.files.create_only => {
+                    let report = &mut outcome.report.streams[index];
                     report.started = true;
                     report.files = plan.sizes();
                     self.shared[index].set_state(StreamState::Done);
@@ -97,7 +147,7 @@ impl<'a> Stage<'a> {
                     self.plans[index] = Some(plan);
                     self.shared[index].set_state(StreamState::Waiting);
                 }
-                Err(error) => self.cannot_run(index, report, &error, observer),
+                Err(error) => self.cannot_run(index, outcome, error, observer),
             }
         }
     }
@@ -108,7 +158,7 @@ impl<'a> Stage<'a> {
         observer: &mut dyn LoadObserver,
     ) -> Result<FilePlan, EngineError> {
         let mut plan = FilePlan::resolve(stream, self.load)?;
-        plan.lay_out(stream, &self.files, &self.controls.stop, &mut |note| {
+        plan.lay_out(stream, &self.files, self.signals.stop, &mut |note| {
             observer.note(&note);
         })?;
         Ok(plan)
@@ -118,21 +168,23 @@ impl<'a> Stage<'a> {
     fn cannot_run(
         &self,
         index: usize,
-        report: &mut StreamReport,
-        error: &EngineError,
+        outcome: &mut Outcome,
+        error: EngineError,
         observer: &mut dyn LoadObserver,
     ) {
         self.shared[index].set_state(StreamState::Failed);
         if matches!(error, EngineError::Stopped) {
             return;
         }
+        let report = &mut outcome.report.streams[index];
         report.errno = error.errno().unwrap_or(libc::EINVAL);
         report.total_errors += 1;
         report.problem = Some(error.to_string());
         observer.note(&Note::Error(error.to_string()));
         if self.load.streams[index].schedule.exit_all_on_error {
-            self.controls.stop.store(true, Ordering::Relaxed);
+            self.halt();
         }
+        outcome.errors.push(error);
     }
 
     /// Where a stream hands in its gaps.
@@ -142,26 +194,7 @@ impl<'a> Stage<'a> {
         let place = before.filter(|stream| stream.report == report).count();
         Some(self.gaps.get(&report)?.of_worker(place))
     }
-
-    /// Seed of a stream: the same in every run, unless the job wants none of
-    /// that.
-    fn seed_of(&self, index: usize) -> u64 {
-        let stream = &self.load.streams[index];
-        let mut seed = stream.blocks.seed.unwrap_or(DEFAULT_SEED);
-        if !stream.blocks.repeat && !stream.blocks.all_repeat && stream.blocks.seed.is_none() {
-            seed ^= self.load.entropy;
-        }
-        SplitMix64::new(seed ^ (u64::from(stream.number) << 32)).next_u64()
-    }
 }
-
-/// Where nothing else is asked for, every run does the same.
-///
-/// Any number is as good. This one makes fio's test t0008 pass, which wants the
-/// share of writes that fio's own seed happens to give (50.6 % of 8192 I/Os,
-/// give or take half a percent). It stays as it is: with another, the same job
-/// would do other I/Os than it did before.
-const DEFAULT_SEED: u64 = 1;
 
 #[cfg(test)]
 mod tests {
@@ -180,8 +213,7 @@ mod tests {
             streams: vec![stream],
             ..Load::default()
         };
-        let controls = Controls::default();
-        let seed = Stage::new(&load, &controls).seed_of(0);
+        let seed = load.seed_of(&load.streams[0]);
         let spans = [Span {
             offset: 0,
             length: 32 << 20,

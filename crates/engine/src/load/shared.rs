@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub(super) struct Shared {
     /// The stream is to end: I/O under way is waited for, no more is begun.
     stop: AtomicBool,
+    /// Somebody waits for that: what takes long is left out.
+    abandoned: AtomicBool,
     progress: Mutex<StreamProgress>,
     /// An interim report is wanted.
     report_wanted: AtomicBool,
@@ -29,6 +31,16 @@ pub(super) struct SteadyTotals {
 impl Shared {
     pub(super) fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the stream without its last flush.
+    pub(super) fn abandon(&self) {
+        self.abandoned.store(true, Ordering::Relaxed);
+        self.stop();
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned.load(Ordering::Relaxed)
     }
 
     pub(super) fn is_stopped(&self) -> bool {

@@ -178,6 +178,10 @@ impl Replay {
                     }
                 },
             };
+            let due_ns = begun_ns.saturating_add(self.due_ns);
+            if now_ns < due_ns {
+                return Given::NotBefore(due_ns);
+            }
             let file = u32::try_from(step.file).unwrap_or(u32::MAX);
             let (ddir, offset, length) = match step.action {
                 TraceAction::Io {
@@ -199,11 +203,7 @@ impl Replay {
                 offset,
                 length,
             };
-            let due_ns = begun_ns.saturating_add(self.due_ns);
-            return match now_ns < due_ns {
-                true => Given::NotBefore(due_ns),
-                false => Given::Step(step),
-            };
+            return Given::Step(step);
         }
     }
 }

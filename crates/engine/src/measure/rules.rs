@@ -1,9 +1,9 @@
 //! Which jobs are refused before anything is opened.
 
 use crate::error::EngineError;
+use crate::sys;
 use assay_model::job::{EngineKind, Job, RateLimit};
 use assay_model::units::Bytes;
-use rustix::system::sysinfo;
 
 /// What a ring of io_uring holds at most (`IORING_MAX_ENTRIES`).
 const MAX_DEPTH: u32 = 32_768;
@@ -20,7 +20,7 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
         Some(format!(
             "iodepth must be between 1 and {MAX_DEPTH}, numjobs between 1 and {MAX_WORKERS}"
         ))
-    } else if buffer_bytes(job) > memory_bytes() {
+    } else if buffer_bytes(job) > sys::memory_bytes() {
         Some(format!(
             "its I/O buffers would take {}, more than there is memory: lower bs, iodepth or numjobs",
             Bytes(buffer_bytes(job))
@@ -40,6 +40,11 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
         Some(format!(
             "not one block of {} fits into {}",
             job.bs, job.size
+        ))
+    } else if let Some(io_size) = job.io_size.filter(|size| size.0 < job.bs.0) {
+        Some(format!(
+            "not one block of {} fits into its io_size of {io_size}",
+            job.bs
         ))
     } else if matches!(
         job.rate,
@@ -67,6 +72,9 @@ const fn moves_data(engine: EngineKind) -> bool {
         EngineKind::FileCreate
             | EngineKind::FileStat
             | EngineKind::FileDelete
+            | EngineKind::DirCreate
+            | EngineKind::DirStat
+            | EngineKind::DirDelete
             | EngineKind::Ftruncate
             | EngineKind::Falloc
     )
@@ -78,13 +86,4 @@ fn buffer_bytes(job: &Job) -> u64 {
         .0
         .saturating_mul(u64::from(job.iodepth))
         .saturating_mul(u64::from(job.numjobs))
-}
-
-#[allow(
-    clippy::useless_conversion,
-    reason = "the kernel's words have 32 bits on small machines"
-)]
-fn memory_bytes() -> u64 {
-    let info = sysinfo();
-    u64::from(info.totalram).saturating_mul(info.mem_unit.into())
 }

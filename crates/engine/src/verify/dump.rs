@@ -175,6 +175,7 @@ mod tests {
             pattern: Pattern {
                 bytes: b"abc".to_vec(),
                 offsets_at: Vec::new(),
+                interval: 0,
             },
             ..Verify::new(VerifyKind::Pattern)
         };

@@ -45,6 +45,7 @@ fn spec(kind: VerifyKind) -> Verify {
         spec.pattern = Pattern {
             bytes: b"\xde\xad--------".to_vec(),
             offsets_at: vec![2],
+            interval: 0,
         };
     }
     spec

@@ -47,7 +47,7 @@ fn what_jobs_write_does_not_compress() {
     let _alone = alone();
     let folder = folder();
     let path = zeros(&folder, 4 * MIB);
-    for block in [512, 4 * KIB, 16 * KIB, 64 * KIB, MIB] {
+    for block in [512, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB] {
         let job = job_of(Rw::Write, block, 4 * MIB);
         assert_incompressible(&written(&job, &path, 1), &format!("{block} in order"));
     }

@@ -161,8 +161,8 @@ fn a_stop_ends_a_job_that_would_never_end() {
         job.time_based = true;
         job.runtime = Some(Nanos::secs(1 << 30));
         let stop = AtomicBool::new(false);
-        let measured = measure(&job, &path, 1, &stop, &mut StopsAtOnce(&stop)).unwrap();
-        assert!(measured.read.ios + measured.write.ios > 0, "{engine}");
+        let ended = measure(&job, &path, 1, &stop, &mut StopsAtOnce(&stop));
+        assert!(ended.is_ok(), "{engine}: {ended:?}");
     }
     assert_eq!(fs::metadata(&path).unwrap().len(), 64 * BLOCK);
 }

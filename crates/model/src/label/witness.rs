@@ -133,6 +133,9 @@ pub(super) const fn moves_no_data(engine: EngineKind) -> bool {
             | EngineKind::FileCreate
             | EngineKind::FileStat
             | EngineKind::FileDelete
+            | EngineKind::DirCreate
+            | EngineKind::DirStat
+            | EngineKind::DirDelete
             | EngineKind::Ftruncate
             | EngineKind::Falloc
     )

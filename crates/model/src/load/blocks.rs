@@ -65,8 +65,6 @@ pub struct Blocks {
     pub generator: Generator,
     /// The same order in every run (`randrepeat`).
     pub repeat: bool,
-    /// Everything random is the same in every run (`allrandrepeat`).
-    pub all_repeat: bool,
     /// The user's seed (`randseed`).
     pub seed: Option<u64>,
 }
@@ -84,7 +82,6 @@ impl Default for Blocks {
             no_map: false,
             generator: Generator::Tausworthe,
             repeat: true,
-            all_repeat: false,
             seed: None,
         }
     }

@@ -53,6 +53,10 @@ pub struct Pattern {
     /// At these places of it stands the block's offset (`%o`), as a 64-bit
     /// number with the lowest byte first.
     pub offsets_at: Vec<u32>,
+    /// It begins anew every so many bytes of a block, as if another block
+    /// began there (`verify_pattern_interval`); 0: only with each block.
+    #[serde(default)]
+    pub interval: u32,
 }
 
 /// fio's `dedupe_mode`.

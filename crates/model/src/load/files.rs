@@ -17,6 +17,10 @@ pub struct Files {
     /// Size of each file: fixed, or drawn from a range (`filesize`); `None`:
     /// `size` divided by the number of files.
     pub file_size: Option<Range>,
+    /// Size of each file by its number, where each is known by itself (a trace
+    /// that is replayed); empty: as `file_size` says.
+    #[serde(default)]
+    pub sizes: Vec<u64>,
     /// New files are appended to instead of overwritten from 0
     /// (`file_append`).
     pub append: bool,
@@ -53,6 +57,9 @@ pub struct Files {
     pub unlink_each_loop: bool,
     /// Lock the file around each I/O.
     pub lock: FileLock,
+    /// Whoever runs the load has made the one file ready: it is opened as it
+    /// is, and neither made, looked at nor held before.
+    pub prepared: bool,
 }
 
 impl Default for Files {
@@ -62,6 +69,7 @@ impl Default for Files {
             named: false,
             opendir: None,
             file_size: None,
+            sizes: Vec::new(),
             append: false,
             open_at_once: 0,
             service: FileService::RoundRobin,
@@ -79,6 +87,7 @@ impl Default for Files {
             unlink: false,
             unlink_each_loop: false,
             lock: FileLock::default(),
+            prepared: false,
         }
     }
 }

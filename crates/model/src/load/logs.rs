@@ -19,12 +19,15 @@ pub struct Logs {
     pub shared: bool,
     /// Averages over this time; 0: every I/O.
     pub average: Nanos,
-    /// The largest instead of the mean (`log_max_value`).
-    pub max_value: bool,
+    /// What is logged of the I/Os of that time.
+    pub window_value: WindowValue,
     /// Offsets are logged.
     pub offset: bool,
     /// Priorities are logged.
     pub priority: bool,
+    /// Times at which I/Os were issued are logged.
+    #[serde(default)]
+    pub issue_time: bool,
     /// Time between two histograms; 0: none.
     pub histogram_interval: Nanos,
     /// 2 to the power of this many bins are put together.
@@ -37,4 +40,17 @@ pub struct Logs {
     pub compress_from: u64,
     /// And stored so (`log_store_compressed`, name ends in `.fz`).
     pub store_compressed: bool,
+}
+
+/// fio's `log_window_value`. Rates have one value, whichever is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowValue {
+    /// The mean.
+    #[default]
+    Mean,
+    /// The largest.
+    Max,
+    /// The mean, then the largest.
+    Both,
 }

@@ -77,9 +77,16 @@ pub struct StreamReport {
     pub moved_bytes: PerDirection<u64>,
     /// Flush calls.
     pub sync: LatencyRecord,
+    /// Calls of `sync_file_range(2)` among them, which make nothing durable.
+    #[serde(default)]
+    pub range_syncs: u64,
+    /// All its files were flushed after the last write, as the job asks.
+    #[serde(default)]
+    pub flushed_at_end: bool,
     /// Completions over time.
     pub series: Series,
-    /// Longest time without a completion.
+    /// Longest time without a completion of any stream that reports as one with
+    /// it, from its own start on.
     pub longest_gap: Option<Gap>,
     /// Failed I/Os.
     pub errors: IoErrors,

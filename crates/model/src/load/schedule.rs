@@ -11,6 +11,10 @@ pub struct Schedule {
     pub wait_for: Option<String>,
     /// Waits that long after the start of its wave (ns).
     pub start_delay: Option<Range>,
+    /// The clock that the time of its start is read from, by the kernel's
+    /// number of it (`job_start_clock_id`); 0: the time since 1970.
+    #[serde(default)]
+    pub start_clock: i32,
     /// Its end ends others (`exitall`).
     pub exit_all: Option<ExitWhat>,
     /// Its failure ends all others.

@@ -132,6 +132,9 @@ pub struct ErrorPolicy {
     pub ignore_write: Vec<i32>,
     /// Of checks.
     pub ignore_verify: Vec<i32>,
+    /// So many bad spots of the medium (`EIO`, `EILSEQ`, `ENODATA`) do not end
+    /// it, whatever the other fields say; 0: they are errors as all others.
+    pub bad_spots: u32,
     /// Ignored errors are said (`error_dump`).
     pub say_ignored: bool,
 }

@@ -40,8 +40,16 @@ pub struct Verify {
     /// Up to which write was completed is taken from the state of an
     /// interrupted run.
     pub load_state: bool,
-    /// It is saved when the run is interrupted.
-    pub save_state: bool,
+    /// When it is saved.
+    pub save_state: SaveState,
+    /// A block that is read back must be of the very write that was last there
+    /// (`verify_write_sequence`).
+    #[serde(default = "yes")]
+    pub check_number: bool,
+    /// Its header must have the seed of that write's content
+    /// (`verify_header_seed`).
+    #[serde(default = "yes")]
+    pub check_seed: bool,
     /// State file, where not derived from the names of host and job.
     pub state_path: Option<PathBuf>,
 }
@@ -66,10 +74,28 @@ impl Verify {
             regenerate: false,
             sort: true,
             load_state: false,
-            save_state: true,
+            save_state: SaveState::WhenStopped,
+            check_number: true,
+            check_seed: true,
             state_path: None,
         }
     }
+}
+
+const fn yes() -> bool {
+    true
+}
+
+/// When a stream saves how far it came (`verify_state_save`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SaveState {
+    /// Never.
+    Never,
+    /// When it is stopped while it writes.
+    WhenStopped,
+    /// At its end, too, as fio does it: this was asked for.
+    Always,
 }
 
 /// fio's `verify`.

@@ -68,10 +68,8 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     }),
     flag("randrepeat", "1", "The same random order in each run", |job, on| {
         job.stream.blocks.repeat = on;
-    }),
-    flag("allrandrepeat", "0", "All that is random is the same in each run", |job, on| {
-        job.stream.blocks.all_repeat = on;
-    }),
+    })
+    .alias(&["allrandrepeat"]),
     text("randseed", "number", "1", "Seed of what is random", |job, reader, value| {
         let number = number::amount(value, reader.base_1000)?.value;
         let seed = u64::try_from(number).map_err(|_| format!("'{value}' is not within 0 and 2^64"))?;

@@ -5,7 +5,7 @@ use super::engines::engine;
 use super::make::{choice, count, extent, flag, no_effect, refused, switch, text, time};
 use super::reader::Reader;
 use crate::fio::job::Job;
-use assay_model::job::OpenSync;
+use assay_model::job::{FlushCall, OpenSync};
 use assay_model::load::{Extent, SyncFileRange};
 use assay_model::units::Nanos;
 
@@ -229,7 +229,7 @@ pub(super) static ENGINE: &[OptionDef] = &[
         sync_file_range,
     ),
     flag("end_fsync", "0", "fsync after the last write", |job, on| {
-        job.stream.durability.end_fsync = on;
+        job.stream.durability.at_end = on.then_some(FlushCall::Fsync);
     }),
     flag(
         "fsync_on_close",

@@ -1,7 +1,8 @@
 //! Logs.
 
 use super::define::{OptionDef, TimeUnit};
-use super::make::{count, flag, no_effect, optional_text, signed, text, time};
+use super::make::{choice, count, flag, no_effect, optional_text, signed, text, time};
+use assay_model::load::logs::WindowValue;
 
 pub(super) static OPTIONS: &[OptionDef] = &[
     optional_text(
@@ -48,14 +49,26 @@ pub(super) static OPTIONS: &[OptionDef] = &[
             job.stream.logs.average = time;
         },
     ),
-    flag(
-        "log_max_value",
-        "0",
-        "Log the largest value instead of the average",
-        |job, on| {
-            job.stream.logs.max_value = on;
+    choice(
+        "log_window_value",
+        &[
+            ("avg", "the mean"),
+            ("max", "the largest"),
+            ("both", "the mean, then the largest"),
+            ("0", "the mean"),
+            ("1", "the largest"),
+        ],
+        "avg",
+        "What is logged of the I/Os of that time",
+        |job, what| {
+            job.stream.logs.window_value = match what {
+                "max" | "1" => WindowValue::Max,
+                "both" => WindowValue::Both,
+                _ => WindowValue::Mean,
+            };
         },
-    ),
+    )
+    .alias(&["log_max_value"]),
     time(
         "log_hist_msec",
         TimeUnit::Millis,
@@ -80,6 +93,14 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     flag("log_prio", "0", "Log priorities", |job, on| {
         job.stream.logs.priority = on
     }),
+    flag(
+        "log_issue_time",
+        "0",
+        "Log when I/Os were issued",
+        |job, on| {
+            job.stream.logs.issue_time = on;
+        },
+    ),
     flag("log_unix_epoch", "0", "Log times since 1970", |job, on| {
         job.stream.logs.unix_epoch = on
     }),

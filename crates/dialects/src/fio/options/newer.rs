@@ -1,26 +1,19 @@
 //! Options that came with versions of fio after 3.33.
 
 use super::define::OptionDef;
-use super::make::{choice, refused};
+use super::make::{refused, signed};
 
 const NEWER: &str = "it came after fio 3.33";
 
 pub(super) static OPTIONS: &[OptionDef] = &[
-    choice(
-        "log_window_value",
-        &[("average", "the mean"), ("max", "the largest")],
-        "average",
-        "What is logged of an interval",
-        |job, what| {
-            job.stream.logs.max_value = what == "max";
-        },
-    ),
-    refused(
-        "log_issue_time",
-        "0 or 1",
+    signed(
+        "job_start_clock_id",
+        (0, i32::MAX as u64),
         "0",
-        "Log when an I/O was issued",
-        NEWER,
+        "Number of the clock of the JSON's job_start",
+        |job, id| {
+            job.stream.schedule.start_clock = i32::try_from(id).unwrap_or(0);
+        },
     ),
     refused(
         "ramp_size",
@@ -28,27 +21,6 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "0",
         "Run that many bytes before measuring",
         "it came after fio 3.33; use ramp_time",
-    ),
-    refused(
-        "verify_write_sequence",
-        "0 or 1",
-        "1",
-        "Check the order of writes",
-        NEWER,
-    ),
-    refused(
-        "verify_header_seed",
-        "0 or 1",
-        "1",
-        "Check the seed in headers",
-        NEWER,
-    ),
-    refused(
-        "job_start_clock_id",
-        "number",
-        "0",
-        "Clock of the JSON's job_start",
-        NEWER,
     ),
     refused(
         "priohint",

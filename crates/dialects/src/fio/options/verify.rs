@@ -5,7 +5,7 @@ use super::make::{count, flag, no_effect, switch, text};
 use super::other::processors;
 use super::reader::not_one_of;
 use crate::fio::value::pattern::pattern;
-use assay_model::load::verify::VerifyKind;
+use assay_model::load::verify::{SaveState, VerifyKind};
 
 /// Names of checks. (`header` and `pattern_hdr` are those of newer versions.)
 const KINDS: [(&str, Option<VerifyKind>); 22] = [
@@ -68,6 +68,17 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         job.verify.pattern = pattern(value, true, reader.env)?;
         Ok(())
     }),
+    text("verify_pattern_interval", "bytes", "0", "Begin the pattern anew every so many bytes", |job, reader, value| {
+        job.verify_pattern_interval = header_number(reader.count(value)?)?;
+        Ok(())
+    }),
+    flag("verify_write_sequence", "1", "A block must be of the write that was last there", |job, on| {
+        job.verify.check_number = on;
+    }),
+    flag("verify_header_seed", "1", "A header must have the seed of its write", |job, on| {
+        job.verify.check_seed = on;
+    })
+    .differs("seeds of what another job has written are not known"),
     flag("verify_fatal", "0", "End at the first mismatch", |job, on| job.verify.fatal = on),
     flag("verify_dump", "0", "Write blocks that differ to files", |job, on| job.verify.dump = on),
     count("verify_async", (0, 1024), "0", "Threads that check", |job, n| {
@@ -89,9 +100,10 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     flag("verify_state_load", "0", "Check up to where a state file says", |job, on| {
         job.verify.load_state = on;
     }),
-    flag("verify_state_save", "1", "Save a state file when stopped", |job, on| {
-        job.verify.save_state = on;
-    }),
+    flag("verify_state_save", "1", "Save a state file", |job, on| {
+        job.verify.save_state = if on { SaveState::Always } else { SaveState::Never };
+    })
+    .differs("where it is not given, only a job that is stopped saves one"),
     flag("verifysort", "1", "Check in the order of offsets", |job, on| job.verify.sort = on),
     no_effect("verifysort_nr", "number", "Not used any more", "fio dropped it"),
     count("trim_percentage", (0, 100), "0", "Share of written blocks that are trimmed", |job, n| {

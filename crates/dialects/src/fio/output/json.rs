@@ -170,6 +170,8 @@ impl Job<'_> {
             let mut map = Map::new();
             map.add("prioclass", u64::from(priority.class()));
             map.add("prio", u64::from(priority.level()));
+            // No option of assay sets a hint.
+            map.add("priohint", 0_u64);
             map.add(name, self.latency(record, with_percentiles));
             Value::from(map)
         });

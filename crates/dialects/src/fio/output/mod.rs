@@ -76,7 +76,7 @@ pub struct Presentation<'a> {
     pub global_options: &'a [(String, String)],
     /// What each stream's figures measured; `None`: nothing was measured.
     pub judgements: &'a [Option<Judgement>],
-    /// Version string, such as `fio-3.36-assay-0.1.0`.
+    /// Version string, such as `fio-3.41-assay-0.1.0`.
     pub version: &'a str,
     /// When this is said, milliseconds since 1970.
     pub timestamp_ms: u64,

@@ -19,7 +19,7 @@ mod priorities;
 mod recorded;
 mod texts;
 
-const VERSION: &str = "fio-3.36-assay-0.1.0";
+const VERSION: &str = "fio-3.41-assay-0.1.0";
 
 fn latencies(values: impl IntoIterator<Item = u64>) -> LatencyRecord {
     let mut histogram = Histogram::new();

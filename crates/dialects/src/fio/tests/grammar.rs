@@ -354,3 +354,44 @@ fn switches_of_io_uring_need_no_value() {
     let engine = &invocation.load.streams[0].engine;
     assert!(engine.fixed_buffers && engine.register_files && engine.sq_thread_poll);
 }
+
+#[test]
+fn options_of_fio_3_41_are_understood() {
+    use assay_model::load::logs::WindowValue;
+    use assay_model::load::verify::SaveState;
+    let all = file(
+        "[a]\nrw=write\nsize=1m\nverify=pattern\nverify_pattern=%o\nverify_pattern_interval=512\n\
+         verify_write_sequence=0\nverify_state_save=1\nwrite_lat_log=x\nlog_offset=1\n\
+         log_issue_time=1\nlog_window_value=both\njob_start_clock_id=1\nallrandrepeat=0\n\
+         [b]\nrw=write\nsize=1m\nlog_max_value=1\nverify=md5\n",
+    );
+    let [a, b] = &all.load.streams[..] else {
+        panic!("two streams");
+    };
+    let verify = a.verify.as_ref().expect("it checks");
+    assert_eq!(verify.pattern.interval, 512);
+    assert!(!verify.check_number && verify.check_seed);
+    assert_eq!(verify.save_state, SaveState::Always);
+    assert!(a.logs.issue_time && !a.blocks.repeat);
+    assert_eq!(a.logs.window_value, WindowValue::Both);
+    assert_eq!(a.schedule.start_clock, 1);
+    assert_eq!(b.logs.window_value, WindowValue::Max);
+    let verify = b.verify.as_ref().expect("it checks");
+    assert_eq!(verify.save_state, SaveState::WhenStopped);
+    let alone = refusal("[a]\nsize=1m\nlog_issue_time=1\n");
+    assert!(alone.contains("write_lat_log"), "{alone}");
+}
+
+#[test]
+fn writes_that_may_overtake_each_other_are_not_told_by_number() {
+    let checks = |more: &str| {
+        let job = "[a]\nrw=randwrite\nsize=1m\nverify=md5\nnorandommap\nioengine=libaio\n";
+        let load = file(&format!("{job}{more}\n")).load;
+        let verify = load.streams[0].verify.clone().expect("it checks");
+        (verify.check_number, verify.check_seed)
+    };
+    assert_eq!(checks(""), (true, true));
+    assert_eq!(checks("iodepth=8"), (false, false));
+    assert_eq!(checks("iodepth=8\nverify_write_sequence=1"), (true, false));
+    assert_eq!(checks("iodepth=8\nserialize_overlap=1"), (true, true));
+}

@@ -53,6 +53,11 @@ impl Mapping {
         let protection = libc::PROT_READ | write;
         let start = map(std::ptr::null_mut(), length, protection, 0, &file.file)?;
         let flags = fcntl_getfl(&file.file)?;
+        if file.random {
+            // Otherwise each fault reads pages around it, and most I/Os would
+            // find theirs there. SAFETY: the range is the new mapping's.
+            check(unsafe { libc::madvise(start.as_ptr().cast(), length, libc::MADV_RANDOM) })?;
+        }
         Ok(Self {
             start,
             length,

@@ -29,6 +29,22 @@ fn files_are_made_looked_at_and_removed() {
 }
 
 #[test]
+fn directories_are_made_looked_at_and_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let once = |kind| {
+        let files = [unopened(path.clone())];
+        let done = does(&engine(kind), &files, vec![unit(Ddir::Read, &files[0], 0)]);
+        (done[0].result, path.is_dir())
+    };
+    assert_eq!(once(EngineKind::DirStat), (Err(libc::ENOENT), false));
+    assert_eq!(once(EngineKind::DirCreate), (Ok(BLOCK), true));
+    assert_eq!(once(EngineKind::DirCreate), (Err(libc::EEXIST), true));
+    assert_eq!(once(EngineKind::DirStat), (Ok(BLOCK), true));
+    assert_eq!(once(EngineKind::DirDelete), (Ok(BLOCK), false));
+}
+
+#[test]
 fn ftruncate_ends_the_file_where_the_block_starts() {
     let folder = tempfile::tempdir().unwrap();
     let files = [file(&folder, "a", 0, 0)];

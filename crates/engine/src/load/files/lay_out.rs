@@ -54,7 +54,7 @@ impl FilePlan {
             note(Note::Warning(warning.clone()));
         }
         self.hold_devices(stream, shared)?;
-        let on_its_own = stream.files.create_on_open || needs_only_names(stream.engine.kind);
+        let on_its_own = stream.files.create_on_open || needs_only_names(stream);
         let lacks = if on_its_own {
             Vec::new()
         } else {
@@ -62,6 +62,7 @@ impl FilePlan {
         };
         self.check_room(stream, &lacks, note)?;
         self.make_folders(stream)?;
+        self.make_directories(stream)?;
         if lacks.is_empty() {
             return Ok(());
         }
@@ -84,6 +85,20 @@ impl FilePlan {
                 .fold(0, u64::saturating_add);
         }
         Ok(())
+    }
+
+    /// Directories that the engine will look at or remove.
+    fn make_directories(&self, stream: &Stream) -> Result<(), EngineError> {
+        let kind = stream.engine.kind;
+        if !matches!(kind, EngineKind::DirStat | EngineKind::DirDelete) {
+            return Ok(());
+        }
+        self.files
+            .iter()
+            .try_for_each(|file| match fs::create_dir(&file.path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+                made => made.map_err(|error| EngineError::file("make", &file.path, error)),
+            })
     }
 
     fn hold_devices(&self, stream: &Stream, shared: &SharedFiles) -> Result<(), EngineError> {
@@ -156,7 +171,7 @@ impl FilePlan {
 
     /// fio makes missing folders too, for their owner alone.
     fn make_folders(&self, stream: &Stream) -> Result<(), EngineError> {
-        if stream.engine.kind == EngineKind::Null {
+        if stream.engine.kind == EngineKind::Null || stream.files.prepared {
             return Ok(());
         }
         for file in &self.files {

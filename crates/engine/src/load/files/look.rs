@@ -65,7 +65,7 @@ fn below(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), EngineError> {
 }
 
 fn at(stream: &Stream, path: PathBuf) -> Result<Found, EngineError> {
-    if needs_only_names(stream.engine.kind) {
+    if needs_only_names(stream) {
         return Ok(Found {
             path,
             kind: FileKind::NameOnly,

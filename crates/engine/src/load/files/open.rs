@@ -14,6 +14,7 @@ use rustix::fs::{Mode, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 use std::fs::File;
 use std::num::NonZeroU64;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// Opens a file. The first time, it is also looked at, and `note` hears what
@@ -35,6 +36,11 @@ pub(super) fn open(
         Ok(fd) => File::from(fd),
         Err(errno) => return Err(refusal(stream, planned, errno)),
     };
+    refuse_another_kind(stream, planned, &file)?;
+    if stream.files.prepared {
+        return OpenFile::new(file, number, &planned.path, changes(stream))
+            .map_err(|error| EngineError::file("use", &planned.path, error));
+    }
     if first {
         warn_of_holes(stream, planned, &file, note)?;
     }
@@ -45,14 +51,39 @@ pub(super) fn open(
     Ok(of(stream, planned, number, file))
 }
 
+/// What was looked at before may have become something else: a link to a
+/// device, which nobody has checked.
+fn refuse_another_kind(
+    stream: &Stream,
+    planned: &PlannedFile,
+    file: &File,
+) -> Result<(), EngineError> {
+    let kind = file
+        .metadata()
+        .map_err(|e| EngineError::file("look at", &planned.path, e))?
+        .file_type();
+    if stream.files.prepared || kind.is_block_device() == (planned.kind == FileKind::BlockDevice) {
+        return Ok(());
+    }
+    Err(problem(
+        stream,
+        format!(
+            "{} has become something else since it was looked at: nothing was done to it",
+            planned.path.display()
+        ),
+    ))
+}
+
 fn of(stream: &Stream, planned: &PlannedFile, number: u32, file: File) -> OpenFile {
     OpenFile {
         file,
         number,
         path: planned.path.clone(),
         size: planned.file_size,
+        holder: None,
         is_device: planned.kind == FileKind::BlockDevice,
         writable: changes(stream),
+        random: wants_random(stream),
     }
 }
 
@@ -177,6 +208,15 @@ fn flush_device_cache(device: &File) -> Result<(), Errno> {
     unsafe { rustix::ioctl::ioctl(device, rustix::ioctl::NoArg::<BLKFLSBUF>::new()) }
 }
 
+/// Whether the kernel is to know that blocks come in random order.
+fn wants_random(stream: &Stream) -> bool {
+    match stream.files.advice {
+        Advice::ByPattern => stream.blocks.rw.random,
+        Advice::Random => true,
+        Advice::None | Advice::Sequential | Advice::NoReuse => false,
+    }
+}
+
 /// Tells the kernel in which order the region will be used.
 fn advise(stream: &Stream, planned: &PlannedFile, file: &File, note: &mut dyn FnMut(Note)) {
     use rustix::fs::Advice as Kernel;
@@ -185,9 +225,8 @@ fn advise(stream: &Stream, planned: &PlannedFile, file: &File, note: &mut dyn Fn
     }
     let advice = match stream.files.advice {
         Advice::None => return,
-        Advice::ByPattern if stream.blocks.rw.random => Kernel::Random,
-        Advice::ByPattern | Advice::Sequential => Kernel::Sequential,
-        Advice::Random => Kernel::Random,
+        _ if wants_random(stream) => Kernel::Random,
+        Advice::ByPattern | Advice::Sequential | Advice::Random => Kernel::Sequential,
         Advice::NoReuse => Kernel::NoReuse,
     };
     let span = planned.span;

@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) struct SharedFiles {
     locks: Mutex<HashMap<PathBuf, Arc<PathLock>>>,
     /// By device number, because a device has many names.
-    devices: Mutex<HashMap<u64, File>>,
+    devices: Mutex<HashMap<u64, Arc<File>>>,
     reserved: Mutex<HashMap<PathBuf, Reserved>>,
 }
 
@@ -38,7 +38,7 @@ impl SharedFiles {
         if devices.contains_key(&what.rdev()) {
             return Ok(());
         }
-        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let device = open(path, flags, Mode::empty()).map_err(|errno| {
             let source = match errno {
                 Errno::BUSY => io::Error::new(
@@ -49,8 +49,15 @@ impl SharedFiles {
             };
             EngineError::file("hold the device", path, source)
         })?;
-        devices.insert(what.rdev(), device.into());
+        devices.insert(what.rdev(), Arc::new(device.into()));
         Ok(())
+    }
+
+    /// The handle that holds a device, if it is held. Through no other the
+    /// kernel trims what is dirty in the page cache: it might be another's.
+    pub(super) fn holder(&self, path: &Path) -> Option<Arc<File>> {
+        let device = fs::metadata(path).ok()?.rdev();
+        locked(&self.devices).get(&device).cloned()
     }
 
     /// A stream of `wave` will write this part of a file, which is not written

@@ -59,6 +59,8 @@ struct Sizing<'a> {
     files: u64,
     /// Files that still get a block more, because `size` cannot be divided.
     larger: u64,
+    /// Files that have their size.
+    settled: usize,
     /// Draws file sizes.
     rng: SplitMix64,
     warnings: Vec<String>,
@@ -85,7 +87,7 @@ impl<'a> Sizing<'a> {
                 ),
             ));
         }
-        let seed = if stream.blocks.repeat || stream.blocks.all_repeat {
+        let seed = if stream.blocks.repeat {
             stream.blocks.seed.unwrap_or(0)
         } else {
             entropy
@@ -96,6 +98,7 @@ impl<'a> Sizing<'a> {
             size,
             files,
             larger: (size % files.max(1)) / block,
+            settled: 0,
             rng: SplitMix64::new(seed ^ u64::from(stream.number).rotate_left(32)),
             warnings: Vec::new(),
         })
@@ -113,7 +116,16 @@ impl<'a> Sizing<'a> {
                 format!("offset {offset} is beyond the end of {path} ({end} bytes): lower offset="),
             )
         };
-        let length = match wanted_size(self.stream) {
+        let by_number = self.stream.files.sizes.get(self.settled).copied();
+        self.settled += 1;
+        let wanted = match by_number {
+            Some(size) => Some(Range {
+                min: size,
+                max: size,
+            }),
+            None => wanted_size(self.stream),
+        };
+        let length = match wanted {
             None if share > 0 => share,
             Some(range) if !there.is_some_and(|size| range.min <= size && size <= range.max) => {
                 let size = draw(&mut self.rng, range, self.block);

@@ -3,7 +3,7 @@
 use super::open::open;
 use super::shared::{HeldLock, PathLock, SharedFiles};
 use super::{FileKind, FilePlan, PlannedFile};
-use crate::engines::needs_open_file;
+use crate::engines::{is_of_directories, needs_open_file};
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
@@ -32,6 +32,7 @@ pub(crate) struct FileTable<'a> {
     open: Vec<Option<OpenFile>>,
     uses: Vec<Use>,
     locks: Vec<Arc<PathLock>>,
+    shared: &'a SharedFiles,
     limit: usize,
     number_open: usize,
     /// Counts uses, so that the least recent one can be told.
@@ -60,7 +61,7 @@ pub(crate) enum Room {
 
 impl<'a> FileTable<'a> {
     /// A table with no file open.
-    pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &SharedFiles) -> Self {
+    pub(crate) fn new(stream: &'a Stream, plan: &'a FilePlan, shared: &'a SharedFiles) -> Self {
         let files = plan.files.len();
         let limit = match stream.files.open_at_once as usize {
             0 => files,
@@ -80,6 +81,7 @@ impl<'a> FileTable<'a> {
             open: std::iter::repeat_with(|| None).take(files).collect(),
             uses: vec![Use::default(); files],
             locks,
+            shared,
             limit,
             number_open: 0,
             uses_made: 0,
@@ -140,9 +142,12 @@ impl<'a> FileTable<'a> {
             let planned = &self.plan.files[index];
             let first = !self.uses[index].opened_before;
             let notes = &mut self.notes;
-            let file = open(self.stream, planned, number, first, &mut |note| {
+            let mut file = open(self.stream, planned, number, first, &mut |note| {
                 notes.push(note)
             })?;
+            if file.is_device {
+                file.holder = self.shared.holder(&planned.path);
+            }
             self.open[index] = Some(file);
             self.number_open += 1;
             self.uses_made += 1;
@@ -195,7 +200,8 @@ impl<'a> FileTable<'a> {
         }
     }
 
-    /// Removes the stream's regular files. Devices are never removed.
+    /// Removes the stream's regular files, or the directories that its engine
+    /// worked on. Devices are never removed.
     ///
     /// # Errors
     /// When one is there but cannot be removed.
@@ -204,7 +210,7 @@ impl<'a> FileTable<'a> {
             .files
             .iter()
             .filter(|file| self.is_removable(file))
-            .try_for_each(|file| match fs::remove_file(&file.path) {
+            .try_for_each(|file| match self.remove(file) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     Err(EngineError::file("remove", &file.path, error))
                 }
@@ -212,11 +218,21 @@ impl<'a> FileTable<'a> {
             })
     }
 
+    fn remove(&self, file: &PlannedFile) -> std::io::Result<()> {
+        match is_of_directories(self.stream.engine.kind) {
+            true => fs::remove_dir(&file.path),
+            false => fs::remove_file(&file.path),
+        }
+    }
+
     /// Of files that the engine only has the names of, the null engine has made
     /// none. What is no regular file now is not removed, whatever it was.
     fn is_removable(&self, file: &PlannedFile) -> bool {
         let made_by_name =
             file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
+        if is_of_directories(self.stream.engine.kind) {
+            return fs::symlink_metadata(&file.path).is_ok_and(|what| what.is_dir());
+        }
         let is_own = file.is_regular() || made_by_name;
         is_own && fs::metadata(&file.path).is_ok_and(|what| what.is_file())
     }

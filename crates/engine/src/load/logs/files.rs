@@ -43,7 +43,7 @@ struct Part<'a> {
 /// written together: a file that was there before is replaced.
 ///
 /// # Errors
-/// If a file cannot be written.
+/// The first file that cannot be written; all others are.
 pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineError> {
     let ended: Result<Vec<Ended>, io::Error> = sets.into_iter().map(Ended::from).collect();
     let ended = ended.map_err(|source| EngineError::file("write logs into", folder, source))?;
@@ -55,10 +55,12 @@ pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineE
             files.entry(path).or_default().push(part);
         }
     }
+    let mut answer = Ok(());
     for (path, parts) in &files {
-        write_file(path, parts).map_err(|source| EngineError::file("write", path, source))?;
+        let written = write_file(path, parts);
+        answer = answer.and(written.map_err(|source| EngineError::file("write", path, source)));
     }
-    Ok(())
+    answer
 }
 
 impl Setup {

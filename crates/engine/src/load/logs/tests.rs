@@ -1,6 +1,7 @@
 //! Logs as files, compared with what fio writes.
 
 use super::*;
+use assay_model::load::logs::WindowValue;
 use assay_model::units::Nanos;
 use assay_testkit::{Scratch, missing, run, skip};
 use proptest::prelude::*;
@@ -223,7 +224,7 @@ fn windows_hold_rates_and_means_and_a_stall_is_a_row_of_zeros() {
 #[test]
 fn the_largest_latency_instead_of_the_mean() {
     let options = Logs {
-        max_value: true,
+        window_value: WindowValue::Max,
         ..averaged()
     };
     let mut set = set(&options, 1);
@@ -233,6 +234,37 @@ fn the_largest_latency_instead_of_the_mean() {
     let files = written(vec![set]);
     assert_eq!(file(&files, "job_clat.1.log"), "100, 90000, 0, 0, 0, 0\n");
     assert_eq!(file(&files, "job_iops.1.log"), "100, 20, 0, 0, 0, 0\n");
+}
+
+#[test]
+fn both_values_and_the_time_of_issue_are_further_columns() {
+    let options = Logs {
+        window_value: WindowValue::Both,
+        issue_time: true,
+        ..averaged()
+    };
+    let mut averages = set(&options, 1);
+    io(&mut averages, 10, Ddir::Read, 1, 10);
+    io(&mut averages, 20, Ddir::Read, 1, 90);
+    averages.finish(100 * MS);
+    let files = written(vec![averages]);
+    let clat = "100, 50000, 90000, 0, 0, 0, 0, 0\n";
+    assert_eq!(file(&files, "job_clat.1.log"), clat);
+    let iops = "100, 20, 20, 0, 0, 0, 0, 0\n";
+    assert_eq!(file(&files, "job_iops.1.log"), iops);
+
+    let every = Logs {
+        average: Nanos(0),
+        ..options
+    };
+    let mut single = set(&every, 1);
+    io(&mut single, 10, Ddir::Read, 1, 400);
+    let files = written(vec![single]);
+    let row = |kind: &str| file(&files, &format!("job_{kind}.1.log"));
+    assert_eq!(row("clat"), "10, 400000, 0, 4096, 4096, 0, 9600000\n");
+    assert_eq!(row("slat"), "10, 300, 0, 4096, 4096, 0, 9600000\n");
+    assert_eq!(row("lat"), "10, 400500, 0, 4096, 4096, 0, 0\n");
+    assert_eq!(row("iops"), "10, 1, 0, 4096, 4096, 0, 0\n");
 }
 
 #[test]

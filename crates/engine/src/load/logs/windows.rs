@@ -7,6 +7,7 @@
 use super::LogKind;
 use super::rows::Row;
 use super::samples::Sample;
+use assay_model::load::logs::WindowValue;
 use assay_model::load::priority::IoPriority;
 use assay_model::load::{Ddir, PerDirection};
 
@@ -14,8 +15,8 @@ use assay_model::load::{Ddir, PerDirection};
 #[derive(Debug)]
 pub(super) struct Windows {
     width_ns: u64,
-    /// The largest latency is logged instead of the mean.
-    max_value: bool,
+    /// Which latency of a window is logged.
+    value: WindowValue,
     /// Number of the window under way.
     index: u64,
     current: PerDirection<Tally>,
@@ -49,6 +50,9 @@ struct Latency {
     max_ns: u64,
 }
 
+/// The value of a row, and the second one where both are logged.
+type Values = (u64, Option<u64>);
+
 impl Latency {
     fn add(&mut self, ns: u64) {
         self.count += 1;
@@ -56,21 +60,25 @@ impl Latency {
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// The value to log, rounded; `None`: there was no I/O.
-    fn value(&self, max: bool) -> Option<u64> {
-        match self.count {
-            0 => None,
-            _ if max => Some(self.max_ns),
-            count => Some(self.sum_ns.saturating_add(count / 2) / count),
-        }
+    /// The values to log: the mean is rounded. `None`: there was no I/O.
+    fn values(&self, which: WindowValue) -> Option<Values> {
+        let mean = self
+            .sum_ns
+            .saturating_add(self.count / 2)
+            .checked_div(self.count)?;
+        Some(match which {
+            WindowValue::Mean => (mean, None),
+            WindowValue::Max => (self.max_ns, None),
+            WindowValue::Both => (mean, Some(self.max_ns)),
+        })
     }
 }
 
 impl Windows {
-    pub(super) fn new(width_ns: u64, max_value: bool) -> Self {
+    pub(super) fn new(width_ns: u64, value: WindowValue) -> Self {
         Self {
             width_ns,
-            max_value,
+            value,
             index: 0,
             current: PerDirection::default(),
             closed: Vec::new(),
@@ -150,7 +158,8 @@ impl Windows {
                     / u128::from(self.length_ns(index).max(1))
                     / u128::from(unit);
                 let value = u64::try_from(per_second).unwrap_or(u64::MAX);
-                rows.push(self.row(index, ddir, value));
+                let second = (self.value == WindowValue::Both).then_some(value);
+                rows.push(self.row(index, ddir, (value, second)));
             }
         }
         rows
@@ -158,21 +167,23 @@ impl Windows {
 
     /// A window without I/O has no latency.
     fn latencies(&self, of: fn(&Tally) -> &Latency) -> Vec<Row> {
-        let value = |window: &Window| of(&window.tally).value(self.max_value);
+        let values = |window: &Window| of(&window.tally).values(self.value);
         let rows = self.closed.iter().filter_map(|window| {
-            value(window).map(|value| self.row(window.index, window.ddir, value))
+            values(window).map(|values| self.row(window.index, window.ddir, values))
         });
         rows.collect()
     }
 
-    fn row(&self, index: u64, ddir: Ddir, value: u64) -> Row {
+    fn row(&self, index: u64, ddir: Ddir, (value, max): Values) -> Row {
         Row {
             at_ns: index * self.width_ns + self.length_ns(index),
             value,
+            max,
             ddir,
             bytes: 0,
             offset: 0,
             priority: IoPriority::NONE,
+            issued_ns: 0,
         }
     }
 

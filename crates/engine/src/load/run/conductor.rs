@@ -1,24 +1,28 @@
 //! Wave after wave: threads are started, let go together, and waited for.
 
-use super::Stage;
+use super::bandwidth::BandwidthLog;
 use super::steady::SteadyGroups;
+use super::{Outcome, Stage};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
+use crate::load::LoadObserver;
 use crate::load::crew::{Event, Post};
-use crate::load::logs::{LogSet, write_logs};
+use crate::load::logs::LogSet;
 use crate::load::shared::Shared;
 use crate::load::worker::Finished;
-use crate::load::{LoadObserver, Note};
 use crate::start::StartLine;
-use assay_model::load::report::{LoadProgress, LoadReport, StreamReport, StreamState};
+use assay_model::load::Stream;
+use assay_model::load::report::StreamState;
 use assay_model::load::schedule::ExitWhat;
-use assay_model::trial::Gap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{Builder, Scope};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
+/// How soon after the start the gaps of streams are looked at for the first
+/// time; then after twice that, and so on up to [`LOOK_EVERY`].
+const FIRST_LOOK: Duration = Duration::from_millis(4);
 /// Between two looks at what is due.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Between two words on the progress.
@@ -28,44 +32,54 @@ const INTERIM_PATIENCE_NS: u64 = 500_000_000;
 
 /// The thread that conducts a load.
 pub(super) struct Conductor<'a> {
-    stage: &'a Stage<'a>,
-    observer: &'a mut dyn LoadObserver,
-    reports: Vec<StreamReport>,
+    pub(super) stage: &'a Stage<'a>,
+    pub(super) observer: &'a mut dyn LoadObserver,
+    pub(super) outcome: Outcome,
     /// Streams that have nothing more to do.
-    ended: Vec<bool>,
-    logs: Vec<LogSet>,
-    steady: SteadyGroups,
-    begun_ns: u64,
+    pub(super) ended: Vec<bool>,
+    /// When their measured times began.
+    pub(super) starts_ns: Vec<u64>,
+    pub(super) logs: Vec<LogSet>,
+    pub(super) bandwidth: Option<BandwidthLog>,
+    pub(super) steady: SteadyGroups,
+    pub(super) begun_ns: u64,
     next_progress_ns: u64,
     next_interim_ns: u64,
     /// Until when the interim reports of the streams are waited for.
-    interim_until_ns: Option<u64>,
+    pub(super) interim_until_ns: Option<u64>,
 }
 
 /// A wave under way.
-struct Wave<'a> {
-    members: &'a [usize],
+pub(super) struct Wave<'a> {
+    number: u32,
+    pub(super) members: &'a [usize],
     gates: &'a [StartLine],
     running: usize,
     /// Places in `members` of those that wait for others.
     held_back: Vec<usize>,
+    /// When all ramps of those that were started are over, if there are any.
+    ramps_end_ns: Option<u64>,
+    /// Until the next look around.
+    patience: Duration,
 }
 
 impl<'a> Conductor<'a> {
     pub(super) fn new(
         stage: &'a Stage<'a>,
-        reports: Vec<StreamReport>,
+        outcome: Outcome,
         observer: &'a mut dyn LoadObserver,
     ) -> Self {
         let begun_ns = MonotonicClock.now();
         Self {
             ended: stage.plans.iter().map(Option::is_none).collect(),
+            starts_ns: vec![begun_ns; stage.plans.len()],
+            bandwidth: (stage.load.bandwidth_log).then(|| BandwidthLog::new(begun_ns)),
             steady: SteadyGroups::new(stage.load),
             next_interim_ns: (stage.load.status_interval)
-                .map_or(u64::MAX, |every| begun_ns + every.0.max(1)),
+                .map_or(u64::MAX, |every| begun_ns.saturating_add(every.0.max(1))),
             stage,
             observer,
-            reports,
+            outcome,
             logs: Vec::new(),
             begun_ns,
             next_progress_ns: begun_ns,
@@ -73,7 +87,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    pub(super) fn run(mut self) -> LoadReport {
+    pub(super) fn run(mut self) -> Outcome {
         let mut waves: Vec<u32> = (self.stage.load.streams.iter())
             .map(|stream| stream.wave)
             .collect();
@@ -86,7 +100,8 @@ impl<'a> Conductor<'a> {
         }
         self.write_logs();
         self.tell_progress();
-        self.report(false)
+        self.outcome.report = self.report(false);
+        self.outcome
     }
 
     fn run_wave(&mut self, number: u32) {
@@ -102,20 +117,24 @@ impl<'a> Conductor<'a> {
             let started = self.start_threads(scope, &members, &gates, &sender);
             drop(sender);
             let mut wave = Wave {
+                number,
                 members: &members,
                 gates: &gates,
                 running: started,
                 held_back: Vec::new(),
+                ramps_end_ns: None,
+                patience: FIRST_LOOK,
             };
             self.await_ready(&mut wave, &events);
-            if wave.running == 0 {
-                return;
+            if self.stage.is_stopped() {
+                self.follow(&mut wave, &events);
+            } else if wave.running > 0 {
+                self.observer.wave_starts(number, &self.paths(&members));
+                wave.held_back = (0..members.len()).collect();
+                self.let_go(&mut wave);
+                self.follow(&mut wave, &events);
+                self.observer.wave_ended(number);
             }
-            self.observer.wave_starts(number, &self.paths(&members));
-            wave.held_back = (0..members.len()).collect();
-            self.let_go(&mut wave);
-            self.follow(&mut wave, &events);
-            self.observer.wave_ended(number);
         });
         self.fill_in_gaps(&members);
     }
@@ -144,10 +163,11 @@ impl<'a> Conductor<'a> {
                 files: &stage.files,
                 flows: &stage.flows,
                 shared: &stage.shared[index],
-                controls: stage.controls,
+                stop: stage.signals.stop,
                 start,
                 gaps,
-                seed: stage.seed_of(index),
+                seed: stage.load.seed_of(&stage.load.streams[index]),
+                fill_seeds: &stage.fill_seeds,
                 events: events.clone(),
                 index,
             };
@@ -159,7 +179,7 @@ impl<'a> Conductor<'a> {
                 Err(source) => {
                     let number = u32::try_from(members.len()).unwrap_or(u32::MAX);
                     let error = EngineError::Threads { number, source };
-                    self.not_started(index, Some(&error));
+                    self.not_started(index, Some(error));
                 }
             }
         }
@@ -170,15 +190,24 @@ impl<'a> Conductor<'a> {
     fn await_ready(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         let mut waiting = wave.running;
         while waiting > 0 {
-            let Ok((index, event)) = events.recv() else {
-                return;
+            if self.stage.is_stopped() {
+                self.stop_all();
+            }
+            let (index, event) = match events.recv_timeout(LOOK_EVERY) {
+                Ok(told) => told,
+                Err(RecvTimeoutError::Timeout) => continue,
+                Err(RecvTimeoutError::Disconnected) => return,
             };
             match event {
                 Event::Ready => waiting -= 1,
                 Event::NotStarted(error) => {
                     waiting -= 1;
                     wave.running -= 1;
-                    self.not_started(index, error.as_ref());
+                    self.not_started(index, error);
+                }
+                Event::Panicked => {
+                    waiting -= 1;
+                    self.heard(index, event, wave);
                 }
                 event => self.heard(index, event, wave),
             }
@@ -188,17 +217,35 @@ impl<'a> Conductor<'a> {
     /// Until all streams of the wave have ended.
     fn follow(&mut self, wave: &mut Wave<'_>, events: &Receiver<(usize, Event)>) {
         while wave.running > 0 {
-            match events.recv_timeout(LOOK_EVERY) {
-                Ok((index, event)) => self.heard(index, event, wave),
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-            }
             if self.stage.is_stopped() {
-                self.stop(|_| true);
+                self.stop_all();
                 wave.gates.iter().for_each(StartLine::cancel);
+            }
+            match events.recv_timeout(self.next_look(wave)) {
+                Ok((index, event)) => self.heard(index, event, wave),
+                Err(RecvTimeoutError::Timeout) => {
+                    wave.patience = (wave.patience * 2).min(LOOK_EVERY);
+                }
+                Err(RecvTimeoutError::Disconnected) => return,
             }
             self.look_around(wave);
         }
+    }
+
+    /// How long nothing is due, unless something is told; says when the ramps
+    /// are over.
+    fn next_look(&mut self, wave: &mut Wave<'_>) -> Duration {
+        let Some(ramps_end_ns) = wave.ramps_end_ns.filter(|_| wave.held_back.is_empty()) else {
+            return wave.patience;
+        };
+        let left_ns = ramps_end_ns.saturating_sub(MonotonicClock.now());
+        if left_ns > 0 {
+            return wave.patience.min(Duration::from_nanos(left_ns));
+        }
+        wave.ramps_end_ns = None;
+        wave.patience = FIRST_LOOK;
+        self.observer.ramp_ended(wave.number);
+        wave.patience
     }
 
     fn heard(&mut self, index: usize, event: Event, wave: &mut Wave<'_>) {
@@ -207,8 +254,13 @@ impl<'a> Conductor<'a> {
             Event::Note(note) => self.observer.note(&note),
             Event::NotStarted(error) => {
                 wave.running -= 1;
-                self.not_started(index, error.as_ref());
+                self.not_started(index, error);
                 self.let_go(wave);
+            }
+            Event::Panicked => {
+                wave.running -= 1;
+                self.ended[index] = true;
+                self.stage.halt();
             }
             Event::Finished(finished) => {
                 wave.running -= 1;
@@ -218,12 +270,19 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn not_started(&mut self, index: usize, error: Option<&EngineError>) {
+    fn not_started(&mut self, index: usize, error: Option<EngineError>) {
         self.ended[index] = true;
+        // The others' gaps are theirs alone.
+        if let Some(mut gaps) = self.stage.gaps_of(index) {
+            gaps.end(MonotonicClock.now());
+        }
+        if error.is_some() {
+            self.concern_others(index, true);
+        }
         match error {
             Some(error) => {
-                let report = &mut self.reports[index];
-                self.stage.cannot_run(index, report, error, self.observer);
+                let outcome = &mut self.outcome;
+                self.stage.cannot_run(index, outcome, error, self.observer);
             }
             None => self.stage.shared[index].set_state(StreamState::Done),
         }
@@ -237,21 +296,40 @@ impl<'a> Conductor<'a> {
         let mut report = finished.report;
         report.elapsed_ns = MonotonicClock.now().saturating_sub(self.begun_ns);
         let failed = report.errno != 0;
-        self.reports[index] = report;
+        self.outcome.report.streams[index] = report;
+        self.outcome.errors.extend(finished.error);
+        self.outcome.over_in_ramp |= finished.still_ramping;
+        self.starts_ns[index] = finished.start_ns;
         self.logs.extend(finished.logs);
+        self.concern_others(index, failed);
+    }
+
+    /// Whom the end of a stream ends.
+    fn concern_others(&self, index: usize, failed: bool) {
         let stream = &self.stage.load.streams[index];
         if failed && stream.schedule.exit_all_on_error {
-            self.stage.controls.stop.store(true, Ordering::Relaxed);
+            self.stage.halt();
         }
         match stream.schedule.exit_all {
             None => {}
-            Some(ExitWhat::All) => self.stage.controls.stop.store(true, Ordering::Relaxed),
+            Some(ExitWhat::All) => self.stage.halt(),
             Some(ExitWhat::Group) => self.stop(|other| other.group == stream.group),
             Some(ExitWhat::Stonewall) => self.stop(|other| other.wave == stream.wave),
         }
     }
 
-    fn stop(&self, concerned: impl Fn(&assay_model::load::Stream) -> bool) {
+    /// Stops every stream; at once when somebody outside waits for it.
+    fn stop_all(&self) {
+        let from_outside = self.stage.signals.stop.load(Ordering::Relaxed);
+        for shared in &self.stage.shared {
+            match from_outside {
+                true => shared.abandon(),
+                false => shared.stop(),
+            }
+        }
+    }
+
+    fn stop(&self, concerned: impl Fn(&Stream) -> bool) {
         for (stream, shared) in self.stage.load.streams.iter().zip(&self.stage.shared) {
             if concerned(stream) {
                 shared.stop();
@@ -262,6 +340,7 @@ impl<'a> Conductor<'a> {
     /// Starts whom nothing keeps any longer.
     fn let_go(&self, wave: &mut Wave<'_>) {
         let start_ns = MonotonicClock.now();
+        let mut ramps_end_ns = wave.ramps_end_ns;
         wave.held_back.retain(|&place| {
             let stream = &self.stage.load.streams[wave.members[place]];
             let waits = stream.schedule.wait_for.as_ref().is_some_and(|name| {
@@ -272,9 +351,11 @@ impl<'a> Conductor<'a> {
             });
             if !waits {
                 wave.gates[place].open(start_ns);
+                ramps_end_ns = ramps_end_ns.max(ramp_end_ns(stream, start_ns));
             }
             waits
         });
+        wave.ramps_end_ns = ramps_end_ns;
     }
 
     /// Whatever is due.
@@ -285,15 +366,14 @@ impl<'a> Conductor<'a> {
         for report in attained {
             self.stop(|stream| stream.report == report);
         }
+        if let Some(bandwidth) = &mut self.bandwidth {
+            bandwidth.look(now_ns, self.stage.shared.iter().map(Shared::progress));
+        }
         if now_ns >= self.next_progress_ns {
             self.next_progress_ns = now_ns + PROGRESS_EVERY_NS;
             self.tell_progress();
         }
-        let asked = self
-            .stage
-            .controls
-            .report_now
-            .swap(false, Ordering::Relaxed);
+        let asked = self.stage.signals.report_now.swap(false, Ordering::Relaxed);
         if (asked || now_ns >= self.next_interim_ns) && self.interim_until_ns.is_none() {
             if let Some(every) = self.stage.load.status_interval {
                 self.next_interim_ns = now_ns + every.0.max(1);
@@ -306,40 +386,6 @@ impl<'a> Conductor<'a> {
         self.tell_interim(wave, now_ns);
     }
 
-    /// Once all streams have handed in theirs, or have been waited for long
-    /// enough.
-    fn tell_interim(&mut self, wave: &Wave<'_>, now_ns: u64) {
-        let Some(until_ns) = self.interim_until_ns else {
-            return;
-        };
-        let missing = wave
-            .members
-            .iter()
-            .any(|&index| !self.ended[index] && self.stage.shared[index].is_report_wanted());
-        if missing && now_ns < until_ns {
-            return;
-        }
-        self.interim_until_ns = None;
-        let mut report = self.report(true);
-        for (index, stream) in report.streams.iter_mut().enumerate() {
-            if !self.ended[index]
-                && let Some(interim) = self.stage.shared[index].interim()
-            {
-                *stream = interim;
-                stream.elapsed_ns = now_ns.saturating_sub(self.begun_ns);
-            }
-        }
-        self.observer.interim(report);
-    }
-
-    fn tell_progress(&mut self) {
-        let progress = LoadProgress {
-            elapsed_ns: MonotonicClock.now().saturating_sub(self.begun_ns),
-            streams: self.stage.shared.iter().map(Shared::progress).collect(),
-        };
-        self.observer.progress(&progress);
-    }
-
     fn paths(&self, members: &[usize]) -> Vec<(u32, Vec<PathBuf>)> {
         let paths = |&index: &usize| {
             let plan = self.stage.plans[index].as_ref()?;
@@ -347,44 +393,14 @@ impl<'a> Conductor<'a> {
         };
         members.iter().filter_map(paths).collect()
     }
+}
 
-    /// The longest gap of the streams that report as one, known when all of
-    /// them have ended.
-    fn fill_in_gaps(&mut self, members: &[usize]) {
-        for &index in members {
-            let report = self.stage.load.streams[index].report;
-            let longest = self.stage.gaps.get(&report).and_then(|gaps| gaps.longest());
-            self.reports[index].longest_gap = longest.map(|gap| Gap {
-                start_ns: gap.from_ns.saturating_sub(self.begun_ns),
-                length_ns: gap.length_ns(),
-            });
-        }
-    }
-
-    /// Everything so far.
-    fn report(&self, interim: bool) -> LoadReport {
-        let mut streams = self.reports.clone();
-        self.steady.fill_in(self.stage.load, &mut streams);
-        LoadReport {
-            streams,
-            at_unix_ms: unix_ms(),
-            interim,
-            ..LoadReport::default()
-        }
-    }
-
-    fn write_logs(&mut self) {
-        let folder = self.stage.load.aux_path.as_deref().unwrap_or(Path::new(""));
-        let logs = std::mem::take(&mut self.logs);
-        if let Err(error) = write_logs(logs, folder) {
-            self.observer.note(&Note::Error(error.to_string()));
-            if let Some(report) = self.reports.first_mut() {
-                report.total_errors += 1;
-                report.errno = error.errno().unwrap_or(libc::EIO);
-                report.problem = Some(error.to_string());
-            }
-        }
-    }
+/// When the ramp of a stream that was let go at `start_ns` is over, if it has
+/// one: at the latest, where its delay is drawn.
+fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
+    let ramp_ns = Some(stream.length.ramp_time.0).filter(|&ramp_ns| ramp_ns > 0)?;
+    let delay_ns = stream.schedule.start_delay.map_or(0, |delay| delay.max);
+    Some(start_ns.saturating_add(delay_ns).saturating_add(ramp_ns))
 }
 
 /// However the conductor ends, also by a panic: no stream waits for it any
@@ -398,9 +414,4 @@ impl Drop for LetGo<'_> {
             self.1.iter().for_each(Shared::stop);
         }
     }
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
 }

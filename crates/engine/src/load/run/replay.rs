@@ -4,7 +4,6 @@ use crate::error::EngineError;
 use crate::load::source::holds;
 use crate::load::trace::TraceReader;
 use assay_model::load::blocks::RwPattern;
-use assay_model::load::pace::Range;
 use assay_model::load::{Ddir, Load, Stream};
 
 /// Streams that replay take their files and directions from their traces.
@@ -26,14 +25,11 @@ fn adopt_one(stream: &mut Stream) -> Result<(), EngineError> {
             problem: format!("{} holds no I/O to replay", path.display()),
         });
     }
-    let largest = reader.summary().extents.iter().copied().max().unwrap_or(0);
     stream.files.paths = files.to_vec();
     stream.files.named = true;
-    // What is missing is made as long as any I/O reaches.
-    stream.files.file_size = Some(Range {
-        min: largest,
-        max: largest,
-    });
+    // What is missing is made as long as its I/O reaches.
+    stream.files.file_size = None;
+    stream.files.sizes = reader.summary().extents.clone();
     stream.region.size = None;
     stream.blocks.rw = RwPattern {
         read: holds(&reader, Ddir::Read),

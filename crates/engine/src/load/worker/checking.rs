@@ -7,14 +7,17 @@ use super::issue::{Mark, Next, Role};
 use super::{Phase, Worker};
 use crate::clock::Clock;
 use crate::content::Filler;
+use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::io::{IoEngine, IoUnit};
 use crate::load::Note;
 use crate::load::sequence::Step;
 use crate::load::source::Given;
+use crate::page_cache;
 use crate::verify::{self, Check, CheckPool, Checked, Expected, Mismatch, Verifier};
+use assay_model::job::FlushCall;
 use assay_model::load::report::StreamState;
-use assay_model::load::verify::{Verify, VerifyKind};
+use assay_model::load::verify::{SaveState, Verify, VerifyKind};
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::IoErrorRecord;
@@ -34,9 +37,14 @@ pub(in crate::load) struct Checks {
     /// Written blocks are remembered, to be read back.
     remembers: bool,
     history: History,
-    rng: SplitMix64,
+    /// What the seeds of the contents are made from.
+    seed: u64,
     /// Writes (or, of a stream that only reads, reads) so far.
     number: u64,
+    /// Reads of the job itself in this pass.
+    reads_made: u64,
+    /// Writes that did not complete.
+    lost: Vec<verify::InFlight>,
     /// What an interrupted run had written.
     before: Option<verify::State>,
     /// The last completed writes, newest first.
@@ -80,8 +88,10 @@ impl Checks {
             reads: rw.read && !rw.write,
             remembers: rw.write && (spec.read_back || spec.backlog > 0),
             history: History::new(spec, stream.trim, seed),
-            rng: SplitMix64::new(seed),
+            seed,
             number: 0,
+            reads_made: 0,
+            lost: Vec::new(),
             before,
             completed: VecDeque::new(),
             folder: folder.to_owned(),
@@ -110,15 +120,20 @@ impl Checks {
         }
         let mark = verify::Mark {
             offset: step.offset,
-            seed: self.rng.next_u64(),
+            seed: self.content_seed(mark.number),
             number: mark.number,
             time: wall_time(),
         };
         self.verifier.stamp(block, mark);
     }
 
+    /// Of the content of a write: known again when it is read back.
+    fn content_seed(&self, number: u64) -> u64 {
+        SplitMix64::new(self.seed.wrapping_add(number)).next_u64()
+    }
+
     fn wrote(&mut self, unit: &IoUnit, mark: Mark, depth: usize) {
-        if self.spec.save_state {
+        if self.spec.save_state != SaveState::Never {
             self.completed.truncate(depth.saturating_sub(1));
             self.completed
                 .push_front((u64::from(unit.file), unit.offset));
@@ -134,21 +149,37 @@ impl Checks {
         let number = match mark.role {
             Role::Check if mark.number != NOT_KNOWN => Some(mark.number),
             Role::Check => None,
-            Role::Work if self.reads => {
-                let number = self.number;
-                self.number += 1;
-                if !self.was_written(number, unit) {
-                    return None;
-                }
-                None
-            }
+            Role::Work if self.reads && self.was_written(mark.number, unit) => None,
             Role::Work => return None,
         };
         Some(Expected {
             offset: unit.offset,
-            number,
-            seed: None,
+            number: number.filter(|_| self.spec.check_number),
+            seed: (number.filter(|_| self.spec.check_seed)).map(|number| self.content_seed(number)),
         })
+    }
+
+    /// A pass begins: an interrupted run counted its writes from there.
+    pub(super) const fn begin_pass(&mut self) {
+        self.reads_made = 0;
+    }
+
+    /// The number of the next read of the job itself.
+    pub(super) const fn number_read(&mut self) -> u64 {
+        self.reads_made += 1;
+        self.reads_made - 1
+    }
+
+    /// A write failed: nobody knows what the block holds.
+    pub(super) fn lost(&mut self, unit: &IoUnit, number: u64) {
+        let step = step_of(unit);
+        self.history.forget(&step);
+        self.lost.push(verify::InFlight {
+            number,
+            file: u64::from(unit.file),
+            offset: unit.offset,
+            length: u64::from(unit.length),
+        });
     }
 
     /// Whether an interrupted run is known to have written that block.
@@ -241,19 +272,40 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         checks.history.plan_all();
         self.phase = Phase::Check;
         self.enter(StreamState::Verifying);
+        self.forget_pages()?;
         self.drive()?;
         self.await_checks();
         self.leave();
         Ok(())
     }
 
-    /// The pass is gone through without any I/O: what it would have written
-    /// is to be checked.
+    /// What is read back must come from the device: what was written goes
+    /// there, and its pages out of memory.
+    fn forget_pages(&mut self) -> Result<(), EngineError> {
+        let numbers: Vec<u32> = self.files.open_numbers().collect();
+        for number in numbers {
+            let Some(file) = self.files.get(number) else {
+                continue;
+            };
+            if self.stream.durability.direct || !needs_open_file(self.stream.engine.kind) {
+                continue;
+            }
+            let flushed = self.engine.flush(file, FlushCall::Fsync);
+            flushed.map_err(|errno| EngineError::file("flush", &file.path, errno.into()))?;
+            page_cache::evict(&file.file, &file.path)?;
+        }
+        Ok(())
+    }
+
+    /// One pass is gone through without any I/O: what it would have written is
+    /// to be checked.
     pub(super) fn pretend_to_write(&mut self) {
+        self.goal.take_one_pass(self.pass_bytes);
         while let Given::Step(step) = self.source.peek(&self.goal, None, 0) {
             self.source.taken();
             self.goal.take(step.length);
-            let Some(checks) = &mut self.checks else {
+            self.tick_if_due();
+            let Some(checks) = self.checks.as_mut().filter(|_| !self.stopping) else {
                 return;
             };
             if step.ddir != Ddir::Write {
@@ -273,28 +325,28 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// The next block to be trimmed or read back, if any is due.
     pub(super) fn next_check(&mut self) -> Option<Next> {
         self.take_checked();
-        let history = &mut self.checks.as_mut()?.history;
-        let step = history.due()?;
-        if self.tags.conflicts(&step) || self.free.is_empty() {
-            return Some(Next::Blocked);
+        loop {
+            let step = self.checks.as_mut()?.history.due()?;
+            if self.tags.conflicts(&step) || self.free.is_empty() {
+                return Some(Next::Blocked);
+            }
+            if self.few_open
+                && let Some(wait) = self.want_file(step.file)
+            {
+                return Some(wait);
+            }
+            // Written anew since: due again later.
+            let Some(known) = self.checks.as_mut()?.history.take_due() else {
+                continue;
+            };
+            let next = self.unit(&step, Role::Check);
+            if let Next::Unit(unit) = &next {
+                let mark = self.tags.mark(unit.tag);
+                mark.number = known.number.unwrap_or(NOT_KNOWN);
+                mark.trimmed = known.trimmed;
+            }
+            return Some(next);
         }
-        if self.few_open
-            && let Some(wait) = self.want_file(step.file)
-        {
-            return Some(wait);
-        }
-        let history = &mut self.checks.as_mut()?.history;
-        let Some(known) = history.take_due() else {
-            // Written anew since, and due again later.
-            return self.next_check();
-        };
-        let next = self.unit(&step, Role::Check);
-        if let Next::Unit(unit) = &next {
-            let mark = self.tags.mark(unit.tag);
-            mark.number = known.number.unwrap_or(NOT_KNOWN);
-            mark.trimmed = known.trimmed;
-        }
-        Some(next)
     }
 
     /// An I/O came back to a stream that may have to check it.
@@ -360,7 +412,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Takes back what other threads have checked.
     fn take_checked(&mut self) {
         let pool = self.checks.as_ref().and_then(|checks| checks.pool.as_ref());
-        let done = pool.map_or_else(Vec::new, CheckPool::take_done);
+        let Some(pool) = pool else {
+            return;
+        };
+        let done = pool.take_done();
         let now_ns = self.clock.now();
         for checked in done {
             self.checked(checked, now_ns);

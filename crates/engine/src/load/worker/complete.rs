@@ -158,15 +158,27 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if is_full {
             self.goal.give_up();
         } else if !ignored.contains(&number) {
-            let text = self.describe(&unit, errno);
-            self.record_error(&unit, errno, &text, now_ns);
+            self.record_error(&unit, errno, now_ns);
             self.total_errors += 1;
-            if !go_on {
+            let text = self.describe(&unit, errno);
+            if !go_on && !self.passes_bad_spot(errno) {
                 self.fail_stream(number, text);
             }
         }
+        if let Some(checks) = &mut self.checks
+            && unit.ddir == Ddir::Write
+        {
+            checks.lost(&unit, mark.number);
+        }
         self.dropped[unit.ddir] += 1;
         self.free.push(unit.buf);
+    }
+
+    /// Whether only that spot of the medium is bad, and there are not too many
+    /// of them.
+    fn passes_bad_spot(&self, errno: Option<i32>) -> bool {
+        matches!(errno, Some(libc::EIO | libc::EILSEQ | libc::ENODATA))
+            && self.recorder.errors().count <= u64::from(self.stream.errors.bad_spots)
     }
 
     fn describe(&self, unit: &IoUnit, errno: Option<i32>) -> String {
@@ -174,25 +186,16 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             .files
             .get(unit.file)
             .map_or_else(String::new, |file| file.path.display().to_string());
-        let what = errno.map_or_else(
-            || "unexpected end of file".to_owned(),
-            |errno| std::io::Error::from_raw_os_error(errno).to_string(),
-        );
         format!(
-            "{} of {} bytes at offset {} of {path}: {what}",
+            "{} of {} bytes at offset {} of {path}: {}",
             unit.ddir.name(),
             unit.left(),
             unit.offset + u64::from(unit.moved),
+            in_words(errno),
         )
     }
 
-    pub(super) fn record_error(
-        &mut self,
-        unit: &IoUnit,
-        errno: Option<i32>,
-        text: &str,
-        now_ns: u64,
-    ) {
+    fn record_error(&mut self, unit: &IoUnit, errno: Option<i32>, now_ns: u64) {
         let record = IoErrorRecord {
             direction: match unit.ddir {
                 Ddir::Read => Some(Direction::Read),
@@ -202,7 +205,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             offset: unit.offset + u64::from(unit.moved),
             length: u64::from(unit.left()),
             errno,
-            message: text.to_owned(),
+            message: in_words(errno),
             at_ns: 0,
         };
         self.recorder.error(record, now_ns);
@@ -217,8 +220,17 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     #[cold]
-    pub(super) fn fail_with(&mut self, error: &EngineError) {
+    pub(super) fn fail_with(&mut self, error: EngineError) {
         self.total_errors += 1;
         self.fail_stream(error.errno().unwrap_or(libc::EIO), error.to_string());
+        self.error.get_or_insert(error);
     }
+}
+
+/// The kernel's answer to an I/O; without one, the file was at its end.
+fn in_words(errno: Option<i32>) -> String {
+    errno.map_or_else(
+        || "unexpected end of file".to_owned(),
+        |errno| std::io::Error::from_raw_os_error(errno).to_string(),
+    )
 }

@@ -72,7 +72,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         };
         self.notes.append(&mut self.files.take_notes());
         if let Err(error) = opened {
-            self.fail_with(&error);
+            self.fail_with(error);
             return Some(Next::Over);
         }
         let at_ns = self.clock.now().saturating_sub(self.start_ns);

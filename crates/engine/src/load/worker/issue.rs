@@ -56,6 +56,12 @@ impl Goal {
         self.bytes_left == 0 || self.ios_left == 0
     }
 
+    /// One pass over the order of offsets, however long the job lasts.
+    pub(super) const fn take_one_pass(&mut self, pass_bytes: u64) {
+        self.bytes_left = pass_bytes;
+        self.repeat = false;
+    }
+
     /// No more of this pass.
     pub(super) const fn give_up(&mut self) {
         self.ios_left = 0;
@@ -152,10 +158,12 @@ impl Tags {
         &mut self.marks[tag as usize]
     }
 
-    /// Bytes of the units in flight.
-    pub(super) fn bytes_in_use(&self) -> u64 {
+    /// Number and bytes of the units in flight.
+    pub(super) fn in_use(&self) -> (u64, u64) {
         let marks = self.marks.iter().filter(|mark| mark.in_use);
-        marks.map(|mark| mark.to - mark.from).sum()
+        marks.fold((0, 0), |(ios, bytes), mark| {
+            (ios + 1, bytes + mark.to - mark.from)
+        })
     }
 
     /// Whether a unit in flight touches what `step` would touch, so that the
@@ -211,47 +219,67 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
     /// The same where something may stand in the way.
     fn next_hindered(&mut self) -> Next {
+        loop {
+            if let Some(next) = self.try_next() {
+                return next;
+            }
+        }
+    }
+
+    /// `None`: something else was done instead, a flush; look again.
+    fn try_next(&mut self) -> Option<Next> {
         self.tick_if_due();
         if self.stopping {
-            return Next::Over;
+            return Some(Next::Over);
         }
         if let Some(next) = self.next_check() {
-            return next;
+            return Some(next);
         }
         if self.phase == Phase::Check {
-            return Next::Over;
+            return Some(Next::Over);
+        }
+        if self.must_drain() {
+            return Some(Next::Blocked);
         }
         self.flush_if_due();
         if let Some(wait) = self.standstill() {
-            return wait;
+            return Some(wait);
         }
         if self.stopping {
-            return Next::Over;
+            return Some(Next::Over);
+        }
+        if self.free.is_empty() {
+            return Some(Next::Blocked);
         }
         let now_ns = self.clock.now();
         let given = match self.source.peek(&self.goal, self.pacing.as_ref(), now_ns) {
             Given::Step(step) => step,
-            Given::NotBefore(due_ns) => return Next::NotBefore(due_ns),
+            Given::NotBefore(due_ns) => return Some(Next::NotBefore(due_ns)),
             Given::Flush(file, call) => {
+                if let Some(wait) = self.want_file(file) {
+                    return Some(wait);
+                }
                 self.source.taken();
                 self.flush(file, call);
-                return self.next_hindered();
+                return None;
             }
-            Given::Over => return Next::Over,
+            Given::Over => return Some(Next::Over),
             Given::Failed(error) => {
-                self.fail_with(&error);
-                return Next::Over;
+                self.fail_with(error);
+                return Some(Next::Over);
             }
         };
         if let Some(wait) = self.obstacle(&given) {
-            return wait;
+            return Some(wait);
         }
         let next = self.unit(&given, Role::Work);
         if matches!(next, Next::Unit(_)) {
             self.source.taken();
             self.count_issued(&given);
         }
-        next
+        // Without a unit nothing is locked.
+        self.next_lock = None;
+        Some(next)
     }
 
     /// What stands in the way of this I/O, if anything.
@@ -367,11 +395,17 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if step.ddir == Ddir::Write
             && let Some(filler) = &mut self.filler
         {
+            buf.next_window();
             let block = &mut buf.block_mut()[..step.length as usize];
             match &mut self.checks {
                 Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),
                 None => filler.fill(block, step.offset),
             }
+        }
+        if let Some(checks) = &mut self.checks
+            && (role, step.ddir) == (Role::Work, Ddir::Read)
+        {
+            self.tags.mark(tag).number = checks.number_read();
         }
         Next::Unit(IoUnit {
             ddir: step.ddir,

@@ -7,6 +7,7 @@
 
 mod checking;
 mod complete;
+mod driving;
 mod filing;
 mod flushing;
 mod issue;
@@ -27,7 +28,7 @@ use crate::clock::Clock;
 use crate::content::Filler;
 use crate::error::EngineError;
 use crate::gaps::WorkerGaps;
-use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
+use crate::io::{IoEngine, IoUnit};
 use crate::recorder::Recorder;
 use crate::sys;
 use assay_model::load::report::{StreamReport, StreamState};
@@ -36,8 +37,8 @@ use assay_model::trial::CpuUse;
 pub(super) use checking::Checks;
 use flushing::Flushes;
 pub(super) use issue::Goal;
-use issue::{Next, Tags};
-use std::time::{SystemTime, UNIX_EPOCH};
+use issue::Tags;
+use rustix::time::{ClockId, clock_gettime};
 
 /// The stop flag is looked at least this often.
 const MAX_TICK_NS: u64 = 100_000_000;
@@ -68,6 +69,12 @@ pub(super) struct Parts<'a, C> {
 /// What a worker leaves behind.
 pub(super) struct Finished {
     pub(super) report: StreamReport,
+    /// When its measured time began.
+    pub(super) start_ns: u64,
+    /// It was over before its ramp was: nothing was measured.
+    pub(super) still_ramping: bool,
+    /// What ended it, where that was no failed I/O.
+    pub(super) error: Option<EngineError>,
     pub(super) logs: Option<LogSet>,
     pub(super) notes: Vec<Note>,
 }
@@ -144,8 +151,12 @@ pub(super) struct Worker<'a, E, C> {
     /// `runtime` ended the work.
     timed_out: bool,
     failure: Option<Failure>,
+    error: Option<EngineError>,
     total_errors: u64,
     mismatches: u64,
+    /// Calls of `sync_file_range(2)`.
+    range_syncs: u64,
+    flushed_at_end: bool,
     dropped: PerDirection<u64>,
     /// What was moved before the recorder was last restarted.
     moved_before: PerDirection<u64>,
@@ -207,8 +218,11 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             stopping: false,
             timed_out: false,
             failure: None,
+            error: None,
             total_errors: 0,
             mismatches: 0,
+            range_syncs: 0,
+            flushed_at_end: false,
             dropped: PerDirection::default(),
             moved_before: PerDirection::default(),
             cpu_before: sys::thread_cpu_use(),
@@ -221,16 +235,16 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         worker
     }
 
-    /// Does the job.
-    pub(super) fn run(mut self) -> Finished {
+    /// Does the job; its clock starts at `start_ns`, which has just been.
+    pub(super) fn run(mut self, start_ns: u64) -> Finished {
         if self.pacing.is_some() || self.flow.is_some() || self.source.is_replay() {
             sys::exact_timers();
         }
-        self.start_clock();
+        self.start_clock(start_ns);
         self.trace_open_files();
         let outcome = self.loops();
         if let Err(error) = outcome {
-            self.fail_with(&error);
+            self.fail_with(error);
         }
         self.conclude()
     }
@@ -242,10 +256,12 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             if number > 0 {
                 self.reopen_files()?;
             }
-            self.work()?;
-            self.check()?;
             number += 1;
-            let more = self.stream.length.time_based || number < self.stream.length.loops;
+            let only_checks = self.checks.as_ref().is_some_and(Checks::only);
+            let more = !only_checks
+                && (self.stream.length.time_based || number < self.stream.length.loops);
+            self.work(more)?;
+            self.check()?;
             if !more || self.stopping || self.timed_out {
                 return Ok(());
             }
@@ -253,13 +269,18 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
     }
 
-    /// One pass of the I/O that was asked for, and the flush at its end.
-    fn work(&mut self) -> Result<(), EngineError> {
+    /// One pass of the I/O that was asked for, and the flush at its end. `more`
+    /// may follow.
+    fn work(&mut self, more: bool) -> Result<(), EngineError> {
         self.phase = Phase::Work;
+        self.flushed_at_end = false;
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
-        if self.checks.as_ref().is_some_and(Checks::only) {
-            self.pretend_to_write();
-            return Ok(());
+        if let Some(checks) = &mut self.checks {
+            checks.begin_pass();
+            if checks.only() && self.stream.blocks.rw.write {
+                self.pretend_to_write();
+                return Ok(());
+            }
         }
         self.enter(if self.ramp_end_ns.is_some() {
             StreamState::Ramp
@@ -267,16 +288,27 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             StreamState::Running
         });
         self.drive()?;
+        if (!more || self.timed_out) && self.checks.is_none() {
+            self.end_series();
+        }
         self.flush_at_end();
         self.leave();
         Ok(())
     }
 
-    fn start_clock(&mut self) {
-        let start_ns = self.clock.now();
-        self.started_unix_ms = unix_ms();
+    /// The last I/O is done. The time of what follows, a flush, is in its
+    /// latency and in the run time: it is not a stall.
+    fn end_series(&mut self) {
+        self.recorder.end_series(self.clock.now());
+        self.next_tick_ns = u64::MAX;
+    }
+
+    fn start_clock(&mut self, start_ns: u64) {
+        let since_ms = self.clock.now().saturating_sub(start_ns) / 1_000_000;
+        self.started_unix_ms = self.start_time_ms().saturating_sub(since_ms);
         let ramp_ns = self.stream.length.ramp_time.0;
-        self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns + ramp_ns);
+        self.ramp_end_ns = (ramp_ns > 0).then(|| start_ns.saturating_add(ramp_ns));
+        self.stopping = self.shared.is_stopped();
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(start_ns);
         }
@@ -290,6 +322,17 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.begin_measuring(start_ns);
     }
 
+    /// What the clock says that the start is told by. (The dialect's user may
+    /// ask for one that this system lacks: then it is the time since 1970.)
+    fn start_time_ms(&self) -> u64 {
+        let clock = ClockId::try_from(self.stream.schedule.start_clock);
+        let now = clock_gettime(clock.unwrap_or(ClockId::Realtime));
+        // Both are positive for every clock that counts from an epoch.
+        let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+        let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+        seconds * 1_000 + nanos / 1_000_000
+    }
+
     fn enter(&mut self, state: StreamState) {
         let now_ns = self.clock.now();
         self.times.begin_phase(now_ns, self.recorder.ios());
@@ -300,161 +343,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let now_ns = self.clock.now();
         self.times.end_phase(now_ns, self.recorder.ios());
     }
-
-    /// Until nothing is left to begin in this phase and nothing is in flight.
-    fn drive(&mut self) -> Result<(), EngineError> {
-        let mut done = Vec::with_capacity(self.depth as usize);
-        loop {
-            let next = self.fill()?;
-            if self.in_flight == 0 {
-                match next {
-                    Starved::Over => return Ok(()),
-                    Starved::Until(due_ns) => self.rest(due_ns),
-                    // What stands in the way is checked by other threads.
-                    Starved::Blocked => self.await_checks(),
-                }
-                continue;
-            }
-            self.take_back(next, &mut done)?;
-        }
-    }
-
-    /// Waits for completions, as many as the job says, and handles them.
-    fn take_back(&mut self, next: Starved, done: &mut Vec<Completion>) -> Result<(), EngineError> {
-        let options = &self.stream.engine;
-        // A full queue is drained to its low mark before more is queued.
-        let enough = match self.in_flight >= self.depth {
-            true => options.iodepth_low.clamp(1, self.depth),
-            false => self.depth,
-        };
-        let least = options.batch_complete_min.max(1);
-        loop {
-            let timeout_ns = match next {
-                Starved::Until(due_ns) => Some(due_ns.saturating_sub(self.clock.now())),
-                Starved::Over | Starved::Blocked => None,
-            };
-            self.engine
-                .reap(least.min(self.in_flight), timeout_ns, done)?;
-            let now_ns = self.clock.now();
-            self.depths.completed(done.len());
-            let timed_out = done.is_empty();
-            for completion in done.drain(..) {
-                self.in_flight -= 1;
-                self.complete(completion, now_ns);
-            }
-            if self.in_flight <= enough || timed_out {
-                return Ok(());
-            }
-        }
-    }
-
-    /// Queues I/Os until the depth is reached or there is nothing to queue now.
-    #[inline]
-    fn fill(&mut self) -> Result<Starved, EngineError> {
-        let mut starved = Starved::Blocked;
-        while self.in_flight < self.depth {
-            let mut unit = match self.next_unit() {
-                Next::Unit(unit) => unit,
-                Next::Over => {
-                    starved = Starved::Over;
-                    break;
-                }
-                Next::NotBefore(due_ns) => {
-                    starved = Starved::Until(due_ns);
-                    break;
-                }
-                Next::Blocked => break,
-            };
-            let now_ns = self.clock.now();
-            if unit.moved == 0 {
-                unit.submitted_ns = now_ns;
-            }
-            if !self.queue(unit)? {
-                break;
-            }
-        }
-        self.commit()?;
-        Ok(starved)
-    }
-
-    /// Hands an I/O to the engine; false when its queue is full.
-    #[inline]
-    fn queue(&mut self, unit: IoUnit) -> Result<bool, EngineError> {
-        let (tag, number) = (unit.tag, unit.file);
-        let Some(file) = self.files.get(number) else {
-            return Err(self.lost_file(number));
-        };
-        match self.engine.queue(file, unit) {
-            QueueStatus::Completed(completion) => {
-                let now_ns = self.clock.now();
-                self.complete(completion, now_ns);
-            }
-            QueueStatus::Queued => {
-                self.in_flight += 1;
-                self.depths.queued(self.in_flight);
-                self.uncommitted.push(tag);
-                if self.uncommitted.len() >= self.stream.engine.batch as usize {
-                    self.commit()?;
-                }
-            }
-            QueueStatus::Busy(unit) => {
-                self.again.push(unit);
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    fn commit(&mut self) -> Result<(), EngineError> {
-        if self.uncommitted.is_empty() {
-            return Ok(());
-        }
-        let taken = self.engine.commit()?.min(self.uncommitted.len());
-        if taken == 0 {
-            return Ok(());
-        }
-        let now_ns = self.clock.now();
-        self.depths.submitted(taken);
-        // What the kernel did not take goes on waiting.
-        for tag in self.uncommitted.drain(..taken) {
-            self.tags.issued(tag, now_ns);
-        }
-        Ok(())
-    }
-
-    /// Waits while nothing is in flight and nothing may go yet.
-    fn rest(&mut self, due_ns: u64) {
-        let now_ns = self.clock.now();
-        let until_ns = due_ns.min(self.next_tick_ns);
-        if until_ns > now_ns {
-            self.clock.sleep(until_ns - now_ns);
-        } else {
-            std::thread::yield_now();
-        }
-        self.tick_if_due();
-    }
-
-    #[cold]
-    fn lost_file(&self, number: u32) -> EngineError {
-        EngineError::Job {
-            job: self.stream.name.clone(),
-            problem: format!("file number {number} is not open"),
-        }
-    }
 }
 
-/// Why no more I/O was queued.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Starved {
-    /// This phase has no more.
-    Over,
-    /// The pace allows none before that time.
-    Until(u64),
-    /// Something must come back first.
-    Blocked,
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))
-}
+#[cfg(test)]
+mod tests;

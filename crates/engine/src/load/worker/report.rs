@@ -16,22 +16,34 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     pub(super) fn conclude(mut self) -> Finished {
         self.recorder.end_series(self.clock.now());
         self.await_checks();
+        // Closing a device may write back all of its cache: nobody asked for
+        // that to be measured.
+        let end_ns = self.clock.now();
+        self.recorder.end(end_ns);
         self.save_state();
-        self.close_files();
+        if self.in_flight == 0 {
+            self.close_files();
+        }
+        // Otherwise the engine failed with I/O under way. It is dropped first
+        // (see the fields), and waits for that I/O before any file is closed.
         if self.stream.files.unlink
             && let Err(error) = self.files.remove_files()
         {
-            self.fail_with(&error);
+            self.fail_with(error);
         }
-        let now_ns = self.clock.now();
-        self.recorder.end(now_ns);
         if let Some(logs) = &mut self.logs {
-            logs.finish(now_ns.saturating_sub(self.start_ns));
+            logs.finish(end_ns.saturating_sub(self.start_ns));
         }
         if let Some(trace) = self.trace.take()
             && let Err(error) = trace.finish()
         {
-            self.fail_with(&error);
+            self.fail_with(error);
+        }
+        if self.ramp_end_ns.is_some() && self.failure.is_none() && !self.stopping {
+            self.notes.push(Note::Warning(format!(
+                "{}: it ended before its ramp_time was over, so nothing was measured: make it longer, or time_based",
+                self.stream.name
+            )));
         }
         if let Some(failure) = &self.failure {
             self.notes.push(Note::Error(format!(
@@ -39,8 +51,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 self.stream.name, failure.problem
             )));
         }
-        let report = self.report_now(now_ns);
-        self.publish(now_ns);
+        let report = self.report_now(end_ns);
+        self.publish(end_ns);
         let failed = self.failure.is_some();
         self.shared.set_state(if failed {
             StreamState::Failed
@@ -49,6 +61,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         });
         Finished {
             report,
+            start_ns: self.start_ns,
+            still_ramping: self.ramp_end_ns.is_some(),
+            error: self.error,
             logs: self.logs,
             notes: self.notes,
         }
@@ -76,6 +91,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             },
             moved_bytes: PerDirection::from_fn(|ddir| self.moved_before[ddir] + bytes[ddir]),
             sync: self.recorder.flushes(),
+            range_syncs: self.range_syncs,
+            flushed_at_end: self.flushed_at_end,
             series: self.recorder.series().clone(),
             longest_gap: None,
             errors: self.recorder.errors().clone(),

@@ -76,12 +76,20 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.begin_measuring(now_ns);
         self.ramp_end_ns = None;
         self.begin_anew(ramp_end_ns);
-        if let Err(error) = self.source.begin_again() {
-            self.fail_with(&error);
+        // A single pass has all of it before it again. One that repeats goes on
+        // where it is, not over what it just did.
+        if !self.goal.repeats()
+            && let Err(error) = self.source.begin_again()
+        {
+            self.fail_with(error);
         }
-        let under_way = self.tags.bytes_in_use();
+        let (ios, bytes) = self.tags.in_use();
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
-        self.goal.bytes_left = self.goal.bytes_left.saturating_sub(under_way);
+        self.goal.bytes_left = self.goal.bytes_left.saturating_sub(bytes);
+        self.goal.ios_left = self.goal.ios_left.saturating_sub(ios);
+        if let Some(checks) = &mut self.checks {
+            checks.begin_pass();
+        }
         if let Some(pacing) = &mut self.pacing {
             pacing.restart(now_ns);
         }
@@ -99,6 +107,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
         self.start_ns = start_ns;
         self.recorder.restart(start_ns);
+        if self.ramp_end_ns.is_none() {
+            self.recorder.begin_gaps();
+        }
         self.times = RunTimes::new(start_ns);
         self.cpu_before = sys::thread_cpu_use();
         self.faults_before = sys::thread_faults();
@@ -134,7 +145,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             } else {
                 self.pass_bytes.saturating_mul(loops)
             },
-            goal_ns: length.runtime.map_or(0, |time| time.0 + length.ramp_time.0),
+            goal_ns: (length.runtime).map_or(0, |time| time.0.saturating_add(length.ramp_time.0)),
         });
     }
 

@@ -5,7 +5,7 @@ use super::*;
 use crate::evidence::{
     CacheSource, DeviceCounters, Evidence, FileCache, OwnIo, QueueSettings, Snapshot, WriteCache,
 };
-use crate::job::{EngineKind, OpenSync};
+use crate::job::{EngineKind, FlushCall, OpenSync};
 use crate::load::report::WaveEvidence;
 use crate::storage::{Backing, DeviceIdentity, Layer, LayerRole, Mount, Storage};
 use crate::units::{Bytes, MIB};
@@ -187,7 +187,7 @@ fn a_flush_at_the_end_counts_when_it_was_made_and_seen() {
     let mut wave = Wave::new();
     wave.stream("w", Ddir::Write, MOVED).wrote(MOVED, MOVED);
     wave.last(|stream, came| {
-        stream.durability.end_fsync = true;
+        stream.durability.at_end = Some(FlushCall::Fsync);
         came.sync.count = 1;
     });
     assert_eq!(wave.labels(Ddir::Write), ["device-unflushed"], "not seen");
@@ -262,7 +262,7 @@ fn a_write_that_ended_early_is_not_vouched_for_by_later_counters() {
     assert_eq!(wave.labels(Ddir::Write), ["unknown", "none"]);
     assert_eq!(wave.labels(Ddir::Read), ["none", "device"]);
     // One that was flushed has nothing left.
-    wave.load.streams[0].durability.end_fsync = true;
+    wave.load.streams[0].durability.at_end = Some(FlushCall::Fsync);
     wave.report.streams[0].sync.count = 1;
     wave.after().devices[0].flush_ios = Some(1);
     assert_eq!(wave.labels(Ddir::Write), ["device", "none"]);
@@ -290,7 +290,7 @@ fn an_interim_report_has_flushed_nothing_for_good() {
     let mut wave = Wave::new();
     wave.stream("w", Ddir::Write, MOVED).wrote(MOVED, MOVED);
     wave.last(|stream, came| {
-        stream.durability.end_fsync = true;
+        stream.durability.at_end = Some(FlushCall::Fsync);
         came.sync.count = 1;
     });
     wave.after().devices[0].flush_ios = Some(1);

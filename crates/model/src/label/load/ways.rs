@@ -35,17 +35,27 @@ impl Member<'_> {
     /// may have skipped the last.
     pub(super) fn flush(&self) -> Flush {
         let durability = &self.stream.durability;
-        let (made, writes) = (self.came.sync.count, self.came.directions.write.ios);
+        let made = self.came.sync.count.saturating_sub(self.came.range_syncs);
+        let writes = self.came.directions.write.ios;
         let (every, call) = match (durability.fsync, durability.fdatasync) {
             (0, every) => (every, FlushCall::Fdatasync),
             (every, _) => (every, FlushCall::Fsync),
         };
         let on_the_way = writes.checked_div(u64::from(every)).unwrap_or(0);
-        let at_end = durability.fsync_on_close || (durability.end_fsync && made > on_the_way);
+        let on_close = durability.fsync_on_close.then_some(FlushCall::Fsync);
         Flush {
-            every: (every > 0 && made >= on_the_way).then_some((every, call)),
-            at_end: at_end.then_some(FlushCall::Fsync),
+            every: (every > 0 && made >= on_the_way && self.flushes_cover_writes())
+                .then_some((every, call)),
+            at_end: (on_close.or(durability.at_end)).filter(|_| self.came.flushed_at_end),
         }
+    }
+
+    /// A flush on the way comes when the writes before it are done, not while
+    /// they are under way.
+    fn flushes_cover_writes(&self) -> bool {
+        let engine = &self.stream.engine;
+        let one_at_a_time = !engine.kind.is_asynchronous() || engine.iodepth <= 1;
+        one_at_a_time || self.stream.durability.drained
     }
 
     /// All that it wrote was flushed, or written through, before it ended.

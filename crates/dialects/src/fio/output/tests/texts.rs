@@ -176,7 +176,7 @@ fn the_opening_names_each_job_once() {
 read-1024k-seq: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-16.0KiB, (T) 4096B-4096B, ioengine=psync, iodepth=1
 ...
 w: (g=1): rw=randrw, bs=(R) 4096B-4096B, (W) 4096B-4096B, bs_is_seq_rand, ioengine=psync, iodepth=1
-fio-3.36-assay-0.1.0
+fio-3.41-assay-0.1.0
 Starting 3 threads and 1 process
 ";
     assert_eq!(String::from_utf8(out).unwrap(), expected);

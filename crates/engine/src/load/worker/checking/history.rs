@@ -4,7 +4,7 @@ use crate::load::sequence::Step;
 use assay_model::load::Ddir;
 use assay_model::load::verify::{TrimOptions, Verify};
 use assay_model::rng::SplitMix64;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 
 /// File and offset of a block.
 type Place = (u32, u64);
@@ -29,11 +29,42 @@ pub(super) struct History {
     rng: SplitMix64,
     blocks: BTreeMap<Place, Written>,
     /// In the order of writing, where there is a backlog.
-    order: VecDeque<Place>,
+    order: Queue,
     since_check: u64,
     /// To be trimmed or read back next.
     due: VecDeque<Step>,
-    to_trim: VecDeque<Place>,
+    to_trim: Queue,
+}
+
+/// Places in their order, each at most once: those that are written again and
+/// again before their turn comes take no more room.
+#[derive(Debug, Default)]
+struct Queue {
+    places: VecDeque<Place>,
+    inside: HashSet<Place>,
+}
+
+impl Queue {
+    fn push(&mut self, place: Place) {
+        if self.inside.insert(place) {
+            self.places.push_back(place);
+        }
+    }
+
+    fn pop(&mut self) -> Option<Place> {
+        let place = self.places.pop_front()?;
+        self.inside.remove(&place);
+        Some(place)
+    }
+
+    fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    fn clear(&mut self) {
+        self.places.clear();
+        self.inside.clear();
+    }
 }
 
 impl History {
@@ -45,10 +76,10 @@ impl History {
             trims,
             rng: SplitMix64::new(!seed),
             blocks: BTreeMap::new(),
-            order: VecDeque::new(),
+            order: Queue::default(),
             since_check: 0,
             due: VecDeque::new(),
-            to_trim: VecDeque::new(),
+            to_trim: Queue::default(),
         }
     }
 
@@ -65,12 +96,12 @@ impl History {
             },
         );
         if self.backlog > 0 && number.is_some() {
-            self.order.push_back(place);
+            self.order.push(place);
             self.since_check += 1;
         }
         let percent = u64::from(self.trims.percent);
-        if percent > 0 && self.rng.next_u64() % 100 < percent {
-            self.to_trim.push_back(place);
+        if self.trims.backlog > 0 && self.rng.next_u64() % 100 < percent {
+            self.to_trim.push(place);
         }
         self.look_at_backlogs();
     }
@@ -93,7 +124,8 @@ impl History {
         self.to_trim.clear();
     }
 
-    fn forget(&mut self, step: &Step) {
+    /// What a block held is not known any more.
+    pub(super) fn forget(&mut self, step: &Step) {
         let (file, from) = (step.file, step.offset);
         let to = from + u64::from(step.length);
         let before = self.blocks.range((file, 0)..(file, from)).next_back();
@@ -124,7 +156,7 @@ impl History {
             batch => batch,
         };
         while left > 0
-            && let Some(place) = self.order.pop_front()
+            && let Some(place) = self.order.pop()
         {
             if let Some(written) = self.blocks.get(&place) {
                 self.due.push_back(step(Ddir::Read, place, written.length));
@@ -139,7 +171,10 @@ impl History {
             batch => usize::try_from(batch).unwrap_or(usize::MAX),
         };
         let batch = batch.min(self.to_trim.len());
-        for place in self.to_trim.drain(..batch) {
+        for _ in 0..batch {
+            let Some(place) = self.to_trim.pop() else {
+                break;
+            };
             if let Some(written) = self.blocks.get(&place) {
                 self.due.push_back(step(Ddir::Trim, place, written.length));
             }

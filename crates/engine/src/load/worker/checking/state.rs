@@ -6,7 +6,7 @@ use crate::io::IoEngine;
 use crate::load::Note;
 use crate::verify::State;
 use assay_model::load::Stream;
-use assay_model::load::verify::Verify;
+use assay_model::load::verify::{SaveState, Verify};
 use std::path::{Path, PathBuf};
 
 /// Where the state of a stream is kept.
@@ -18,14 +18,20 @@ pub(super) fn path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
 }
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
-    /// Saves how far a stream came that was stopped while it wrote.
+    /// Saves how far a stream came that was stopped while it wrote, or any
+    /// that writes, as the job says.
     pub(in crate::load::worker) fn save_state(&mut self) {
         let Some(checks) = &self.checks else {
             return;
         };
         let interrupted = self.phase == Phase::Work && self.shared.is_stopped();
+        let wanted = match checks.spec.save_state {
+            SaveState::Never => false,
+            SaveState::WhenStopped => interrupted,
+            SaveState::Always => true,
+        };
         let wrote = checks.number > 0 && self.stream.blocks.rw.write && !checks.spec.only;
-        if !checks.spec.save_state || !interrupted || !wrote {
+        if !wanted || !wrote {
             return;
         }
         let saved = checks.state(self.stream);
@@ -45,8 +51,8 @@ impl Checks {
             files: u32::try_from(stream.files.paths.len()).unwrap_or(u32::MAX),
             issued: self.number,
             completed: self.completed.iter().copied().collect(),
-            // All that were under way have come back before the stream ended.
-            in_flight: Some(Vec::new()),
+            // All others that were under way have come back.
+            in_flight: Some(self.lost.clone()),
         }
     }
 }

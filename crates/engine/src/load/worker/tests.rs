@@ -3,14 +3,11 @@
 
 mod scripted;
 
-use super::*;
 use crate::gaps::SharedGaps;
-use crate::recorder::merge;
-use assay_model::job::{RateLimit, Rw};
+use assay_model::job::{Direction, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::units::{Bytes, Nanos};
-use scripted::{Act, Play};
-use std::fs::File;
-use std::os::fd::OwnedFd;
+use rustix::io::Errno;
+use scripted::{Act, FLUSH_NS, Play};
 use std::sync::Arc;
 
 const MS: u64 = 1_000_000;
@@ -50,20 +47,20 @@ fn endless(blocks: u64) -> Job {
 fn a_stall_of_a_minute_is_shown_as_a_minute() {
     let script = |n| after(if n == 100 { 60 * SECOND } else { MS });
     let played = Play::new(writes(200), &script).synchronous();
-    let write = &played.merged.write;
+    let write = &played.measured.write;
     assert_eq!((write.ios, write.bytes), (200, 200 * BLOCK));
     assert_eq!(write.latency.max_ns, 60 * SECOND);
     assert_eq!(write.latency.min_ns, MS);
     assert_eq!(write.latency.sum_ns, 60 * SECOND + 199 * MS);
-    let gap = played.merged.longest_gap.unwrap();
+    let gap = played.measured.longest_gap.unwrap();
     assert_eq!((gap.start_ns, gap.length_ns), (100 * MS, 60 * SECOND));
     // One interval at full speed, a minute of empty ones, another one.
-    let series = &played.merged.series;
+    let series = &played.measured.series;
     let ios: Vec<u64> = series.points.iter().map(|p| p.write_ios).collect();
     assert_eq!(ios.len(), 602);
     assert_eq!(ios.iter().sum::<u64>(), 200);
     assert_eq!(ios.iter().filter(|&&ios| ios == 0).count(), 599);
-    assert_eq!(played.elapsed_ns, 60 * SECOND + 199 * MS);
+    assert_eq!(played.measured.elapsed_ns, 60 * SECOND + 199 * MS);
 }
 
 #[test]
@@ -72,13 +69,13 @@ fn the_clock_stops_at_the_first_completion_after_the_deadline() {
     let mut job = endless(10);
     job.runtime = Some(Nanos(100 * MS));
     let played = Play::new(job.clone(), &script).synchronous();
-    assert_eq!(played.merged.write.ios, 34);
-    assert_eq!(played.elapsed_ns, 102 * MS);
+    assert_eq!(played.measured.write.ios, 34);
+    assert_eq!(played.measured.elapsed_ns, 102 * MS);
     // Those in flight are waited for and counted.
     job.iodepth = 4;
     let played = Play::new(job, &script).asynchronous();
-    assert_eq!(played.merged.write.ios, 4 * 34);
-    assert_eq!(played.elapsed_ns, 102 * MS);
+    assert_eq!(played.measured.write.ios, 4 * 34);
+    assert_eq!(played.measured.elapsed_ns, 102 * MS);
 }
 
 #[test]
@@ -88,10 +85,10 @@ fn io_size_ends_the_job_in_whichever_pass() {
         let mut job = writes(10);
         job.io_size = Some(Bytes(blocks * BLOCK));
         let played = Play::new(job.clone(), &script).synchronous();
-        assert_eq!(played.merged.write.ios, blocks);
+        assert_eq!(played.measured.write.ios, blocks);
         job.iodepth = 8;
         let played = Play::new(job, &script).asynchronous();
-        assert_eq!(played.merged.write.ios, blocks);
+        assert_eq!(played.measured.write.ios, blocks);
     }
 }
 
@@ -103,26 +100,29 @@ fn nothing_of_the_ramp_is_counted_and_it_consumes_nothing() {
     job.ramp_time = Nanos(SECOND);
     job.io_size = Some(Bytes(50 * BLOCK));
     let played = Play::new(job.clone(), &script).synchronous();
-    let write = &played.merged.write;
+    let write = &played.measured.write;
     // The one that ends with the ramp is the first that is counted.
     assert_eq!((write.ios, write.bytes), (50, 50 * BLOCK));
     assert_eq!(played.log.attempts.len(), 54);
-    assert_eq!(played.elapsed_ns, SECOND + 49 * MS);
-    assert_eq!(played.merged.longest_gap.unwrap().length_ns, MS);
-    assert_eq!(played.merged.series.points.len(), 1);
+    assert_eq!(played.measured.elapsed_ns, 49 * MS);
+    assert_eq!(played.measured.longest_gap.unwrap().length_ns, MS);
+    assert_eq!(played.measured.series.points.len(), 1);
     assert!(!played.still_ramping);
 
     // Neither do those in flight when it ends come on top.
     job.iodepth = 8;
-    let played = Play::new(job.clone(), &script).asynchronous();
-    assert_eq!(played.merged.write.ios, 50);
+    let slow = |n| after(if n < 40 { 210 * MS } else { MS });
+    let played = Play::new(job.clone(), &slow).asynchronous();
+    assert_eq!(played.measured.write.ios, 50);
+    assert_eq!(played.log.attempts.len(), 32 + 50);
+    assert!(!played.still_ramping);
     job.iodepth = 1;
 
     // The measured time is as long as asked for.
     job.io_size = None;
     job.runtime = Some(Nanos(300 * MS));
     let played = Play::new(job.clone(), &script).synchronous();
-    assert_eq!(played.elapsed_ns, SECOND + 300 * MS);
+    assert_eq!(played.measured.elapsed_ns, 300 * MS);
 
     job.ramp_time = Nanos(60 * SECOND);
     job.time_based = false;
@@ -141,8 +141,8 @@ fn each_nth_write_is_followed_by_its_flush() {
                 job.iodepth = depth;
                 job.flush.every = Some((3, FlushCall::Fsync));
                 let played = Play::new(job, &script).run();
-                assert_eq!(played.merged.write.ios, blocks);
-                let flushes = played.merged.flush.count;
+                assert_eq!(played.measured.write.ios, blocks);
+                let flushes = played.measured.flush.count;
                 assert_eq!(flushes, blocks / 3, "{blocks} writes, depth {depth}");
             }
         }
@@ -157,14 +157,8 @@ fn reads_are_not_flushed() {
     job.io_size = Some(Bytes(500 * BLOCK));
     job.flush.every = Some((1, FlushCall::Fdatasync));
     let played = Play::new(job, &script).synchronous();
-    assert_eq!(played.merged.flush.count, played.merged.write.ios);
-    assert!(played.merged.read.ios > 100);
-}
-
-/// A pipe cannot be flushed: the first attempt fails, and tells when it was.
-fn no_file() -> File {
-    let (_, writer) = std::io::pipe().unwrap();
-    File::from(OwnedFd::from(writer))
+    assert_eq!(played.measured.flush.count, played.measured.write.ios);
+    assert!(played.measured.read.ios > 100);
 }
 
 #[test]
@@ -174,15 +168,40 @@ fn a_flush_waits_for_the_writes_that_it_must_cover() {
     let mut job = endless(100);
     job.iodepth = 8;
     job.flush.every = Some((4, FlushCall::Fdatasync));
+    job.io_size = Some(Bytes(8 * BLOCK));
+    let played = Play::new(job, &script).asynchronous();
+    let first = START + 70 * MS;
+    assert_eq!(played.log.flushes, [first, first + FLUSH_NS + 5 * MS]);
+    assert_eq!(played.measured.flush.sum_ns, 2 * FLUSH_NS);
+}
+
+#[test]
+fn a_flush_that_fails_is_an_error_without_a_direction() {
+    let script = |_| after(MS);
+    let mut job = endless(100);
+    job.flush.every = Some((4, FlushCall::Fdatasync));
     let mut play = Play::new(job, &script);
-    play.file = Some(no_file());
-    let played = play.asynchronous();
-    let error = &played.merged.errors.first[0];
-    assert_eq!((error.direction, error.errno), (None, Some(libc::EINVAL)));
-    assert_eq!(error.at_ns, 70 * MS);
-    assert!(error.message.starts_with("flush: "), "{}", error.message);
-    assert_eq!(played.merged.write.ios, 4);
-    assert!(played.halted);
+    play.flush = Err(Errno::IO);
+    let played = play.synchronous();
+    let error = &played.measured.errors.first[0];
+    assert_eq!((error.direction, error.errno), (None, Some(libc::EIO)));
+    assert_eq!(error.at_ns, 4 * MS + FLUSH_NS);
+    assert_eq!(played.measured.write.ios, 4);
+    let problem = played.report.problem.unwrap();
+    assert!(problem.starts_with("flush of "), "{problem}");
+}
+
+#[test]
+fn the_last_flush_is_time_but_no_stall() {
+    let script = |_| after(100 * MS);
+    let mut job = writes(3);
+    job.interval = Nanos(MS / 3);
+    job.flush.at_end = Some(FlushCall::Fsync);
+    let played = Play::new(job, &script).synchronous();
+    assert_eq!(played.measured.elapsed_ns, 300 * MS + FLUSH_NS);
+    assert_eq!(played.measured.series.points.len(), 901);
+    let gap = played.measured.longest_gap.unwrap();
+    assert_eq!(gap.length_ns, 100 * MS);
 }
 
 #[test]
@@ -194,25 +213,24 @@ fn the_last_flush_comes_once_after_everything() {
         at_end: Some(FlushCall::Fdatasync),
     };
     let played = Play::new(job.clone(), &script).synchronous();
-    assert_eq!(played.merged.flush.count, 3 + 1);
+    assert_eq!(played.measured.flush.count, 3 + 1);
     job.io_size = Some(Bytes(6 * BLOCK));
     let played = Play::new(job.clone(), &script).synchronous();
-    assert_eq!(played.merged.flush.count, 2 + 1);
+    assert_eq!(played.measured.flush.count, 2 + 1);
     job.io_size = None;
     job.flush.every = None;
     let played = Play::new(job.clone(), &script).synchronous();
-    assert_eq!(played.merged.flush.count, 1);
+    assert_eq!(played.measured.flush.count, 1);
     // At a deadline too.
     job.time_based = true;
     job.runtime = Some(Nanos(500 * MS));
     job.iodepth = 8;
     let played = Play::new(job.clone(), &script).asynchronous();
-    assert_eq!(played.merged.flush.count, 1);
+    assert_eq!(played.measured.flush.count, 1);
     // Not when stopped from outside.
-    let stop = AtomicBool::new(true);
-    let mut play = Play::new(job, &script);
-    play.stop = &stop;
-    assert_eq!(play.asynchronous().merged.flush.count, 0);
+    let play = Play::new(job, &script);
+    play.shared.abandon();
+    assert_eq!(play.asynchronous().measured.flush.count, 0);
 }
 
 #[test]
@@ -282,7 +300,7 @@ fn short_transfers_are_continued_where_they_ended() {
         let mut job = writes(3);
         job.iodepth = depth;
         let played = Play::new(job, &script).run();
-        let write = &played.merged.write;
+        let write = &played.measured.write;
         assert_eq!((write.ios, write.bytes), (3, 3 * BLOCK));
         assert_eq!(write.short_ios, 2);
         let mut offsets: Vec<u64> = played.log.attempts.iter().map(|a| a.1).collect();
@@ -293,7 +311,7 @@ fn short_transfers_are_continued_where_they_ended() {
         }
         offsets.sort_unstable();
         assert_eq!(offsets.len(), 5);
-        assert_eq!(played.merged.errors.count, 0);
+        assert_eq!(played.measured.errors.count, 0);
     }
 }
 
@@ -307,24 +325,24 @@ fn bad_spots_are_located_and_passed() {
         }
     };
     let played = Play::new(writes(100), &script).synchronous();
-    assert_eq!(played.merged.write.ios, 90);
-    let errors = &played.merged.errors;
+    assert_eq!(played.measured.write.ios, 90);
+    let errors = &played.measured.errors;
     assert_eq!(errors.count, 10);
     let second = &errors.first[1];
     assert_eq!((second.offset, second.length), (13 * BLOCK, BLOCK));
     assert_eq!(second.direction, Some(Direction::Write));
     assert_eq!(second.errno, Some(libc::EIO));
     assert_eq!(second.at_ns, 14 * MS);
-    assert!(!played.halted);
+    assert_eq!(played.report.errno, 0);
 }
 
 #[test]
 fn a_dead_device_is_given_up() {
     let played = Play::new(endless(100), &|_| fails(libc::EIO)).synchronous();
-    assert_eq!(played.merged.errors.count, MAX_ERRORS);
-    assert_eq!(played.log.attempts.len() as u64, MAX_ERRORS);
-    assert!(played.halted);
-    assert_eq!(played.merged.write.bytes, 0);
+    assert_eq!(played.measured.errors.count, 64);
+    assert_eq!(played.log.attempts.len() as u64, 64);
+    assert_ne!(played.report.errno, 0);
+    assert_eq!(played.measured.write.bytes, 0);
 }
 
 #[test]
@@ -340,14 +358,14 @@ fn a_full_file_system_ends_the_job_at_once() {
     job.flush.at_end = Some(FlushCall::Fdatasync);
     let played = Play::new(job.clone(), &script).synchronous();
     assert_eq!(played.log.attempts.len(), 8);
-    assert_eq!(played.merged.errors.first[0].offset, 7 * BLOCK);
-    assert_eq!(played.merged.flush.count, 0);
-    assert!(played.halted);
+    assert_eq!(played.measured.errors.first[0].offset, 7 * BLOCK);
+    assert_eq!(played.measured.flush.count, 0);
+    assert_ne!(played.report.errno, 0);
     // Those already under way are waited for and counted.
     job.iodepth = 4;
     let played = Play::new(job, &script).asynchronous();
-    assert_eq!(played.merged.errors.count, 1);
-    assert_eq!(played.merged.write.ios, 7);
+    assert_eq!(played.measured.errors.count, 1);
+    assert_eq!(played.measured.write.ios, 7);
 }
 
 #[test]
@@ -363,11 +381,11 @@ fn the_end_of_the_file_is_an_error_with_its_place() {
     let mut job = writes(100);
     job.rw = Rw::Read;
     let played = Play::new(job, &script).synchronous();
-    let error = &played.merged.errors.first[0];
+    let error = &played.measured.errors.first[0];
     assert_eq!((error.offset, error.length), (5 * BLOCK + 100, BLOCK - 100));
     assert_eq!(error.errno, None);
     assert_eq!(error.message, "unexpected end of file");
-    assert_eq!(played.merged.read.ios, 5);
+    assert_eq!(played.measured.read.ios, 5);
 }
 
 #[test]
@@ -380,7 +398,7 @@ fn the_time_before_a_fatal_error_is_a_gap() {
         _ => after(MS),
     };
     let played = Play::new(writes(100), &script).synchronous();
-    let gap = played.merged.longest_gap.unwrap();
+    let gap = played.measured.longest_gap.unwrap();
     assert_eq!((gap.start_ns, gap.length_ns), (10 * MS, 30 * SECOND));
 }
 
@@ -393,26 +411,28 @@ fn what_a_full_queue_gives_back_is_not_lost() {
     play.room = 3;
     let played = play.asynchronous();
     assert_eq!(played.log.deepest, 3);
-    assert_eq!(played.merged.write.ios, 20);
+    assert_eq!(played.measured.write.ios, 20);
     let mut offsets: Vec<u64> = played.log.attempts.iter().map(|a| a.1).collect();
     offsets.sort_unstable();
     let expected: Vec<u64> = (0..20).map(|n| n * BLOCK).collect();
     assert_eq!(offsets, expected);
     // Time in assay's own queue is not the device's latency.
-    assert_eq!(played.merged.write.latency.max_ns, MS);
+    assert_eq!(played.measured.write.latency.max_ns, MS);
 }
 
 #[test]
 fn a_stop_from_outside_ends_an_endless_job() {
-    let stop = AtomicBool::new(false);
+    let shared = Arc::<crate::load::shared::Shared>::default();
     let script = |n| {
-        stop.store(n >= 1000, Ordering::Relaxed);
+        if n >= 1000 {
+            shared.stop();
+        }
         after(MS)
     };
     let mut play = Play::new(endless(10), &script);
-    play.stop = &stop;
+    play.shared = Arc::clone(&shared);
     let played = play.synchronous();
-    let ios = played.merged.write.ios;
+    let ios = played.measured.write.ios;
     assert!((1000..=1101).contains(&ios), "{ios}");
     assert_eq!(played.ios_told, ios);
 }
@@ -422,22 +442,14 @@ fn several_workers_stall_only_where_all_of_them_do() {
     let gaps = SharedGaps::new(2);
     let stalling = |number, from: u64, length: u64| {
         let script = move |n| after(if n == from { length } else { MS });
-        let mut job = writes(500);
-        job.numjobs = 2;
-        let mut play = Play::new(job, &script);
+        let mut play = Play::new(writes(500), &script);
         play.gaps = (Arc::clone(&gaps), number);
-        play.on::<false, _>(|finished, _, _, _| finished.recorder)
+        play.synchronous().measured
     };
     // One stalls from 100 to 900 ms, the other from 300 to 1300 ms.
-    let both = merge(
-        vec![stalling(0, 100, 800 * MS), stalling(1, 300, SECOND)],
-        &gaps,
-    )
-    .unwrap();
-    let gap = both.longest_gap.unwrap();
+    stalling(0, 100, 800 * MS);
+    let gap = stalling(1, 300, SECOND).longest_gap.unwrap();
     assert_eq!((gap.start_ns, gap.length_ns), (300 * MS, 600 * MS));
-    assert_eq!(both.write.ios, 1000);
-    assert_eq!(both.write.latency.max_ns, SECOND);
 }
 
 #[test]
@@ -450,10 +462,10 @@ fn only_what_the_kernel_took_has_a_submission_time() {
     play.takes = 0;
     // A kernel that is out of resources takes them later, with the wait.
     let played = play.asynchronous();
-    assert_eq!(played.merged.write.ios, 40);
-    assert_eq!(played.merged.write.submission.unwrap().count, 0);
+    assert_eq!(played.measured.write.ios, 40);
+    assert_eq!(played.report.directions.write.submission.count, 0);
     let played = Play::new(job, &script).asynchronous();
-    assert_eq!(played.merged.write.submission.unwrap().count, 40);
+    assert_eq!(played.measured.write.submission.unwrap().count, 40);
 }
 
 #[test]
@@ -466,7 +478,7 @@ fn a_ramp_takes_nothing_from_a_single_pass() {
             job.iodepth = depth;
             job.ramp_time = Nanos(5 * MS);
             let played = Play::new(job, &script).run();
-            assert_eq!(played.merged.write.ios, 100, "{rw}, depth {depth}");
+            assert_eq!(played.measured.write.ios, 100, "{rw}, depth {depth}");
         }
     }
 }

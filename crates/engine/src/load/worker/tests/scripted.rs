@@ -4,11 +4,17 @@
 use super::super::*;
 use super::START;
 use crate::gaps::SharedGaps;
-use crate::recorder::{Merged, merge};
+use crate::io::{Completion, OpenFile, QueueStatus};
+use crate::load::sequence::Sequence;
+use crate::measure::load_of;
+use assay_model::job::{FlushCall, Job};
+use assay_model::load::Ddir;
+use assay_model::trial::{Gap, Measurement};
+use assay_stats::streams::measurement;
+use rustix::io::Errno;
 use std::cell::Cell;
-use std::fs::File;
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Time that passes only when the engine works or the worker sleeps.
 #[derive(Clone, Copy)]
@@ -38,7 +44,9 @@ pub(super) type Script<'s> = dyn Fn(u64) -> Act + 's;
 #[derive(Default)]
 pub(super) struct Log {
     /// (time, offset, direction) of each attempt.
-    pub(super) attempts: Vec<(u64, u64, Direction)>,
+    pub(super) attempts: Vec<(u64, u64, Ddir)>,
+    /// Times of flushes.
+    pub(super) flushes: Vec<u64>,
     pub(super) deepest: usize,
 }
 
@@ -55,6 +63,7 @@ struct Scripted<'s, const ASYNC: bool> {
     /// Not yet handed over, and how many are at a time.
     queued: usize,
     takes: usize,
+    flush: Result<(), Errno>,
 }
 
 impl<const ASYNC: bool> Scripted<'_, ASYNC> {
@@ -63,7 +72,7 @@ impl<const ASYNC: bool> Scripted<'_, ASYNC> {
         let mut log = self.log.take();
         let (offset, _) = unit.remainder();
         let act = (self.script)(log.attempts.len() as u64);
-        log.attempts.push((now_ns, offset, direction_of(&unit)));
+        log.attempts.push((now_ns, offset, unit.ddir));
         self.log.set(log);
         let result = act.result.map(|bytes| bytes.min(unit.left()));
         (now_ns + act.latency_ns, Completion { unit, result })
@@ -88,6 +97,14 @@ impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
         log.deepest = log.deepest.max(self.under_way.len());
         self.log.set(log);
         QueueStatus::Queued
+    }
+
+    fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
+        let mut log = self.log.take();
+        log.flushes.push(self.clock.now());
+        self.log.set(log);
+        self.clock.sleep(FLUSH_NS);
+        self.flush
     }
 
     fn commit(&mut self) -> Result<usize, EngineError> {
@@ -118,6 +135,9 @@ impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
     }
 }
 
+/// Each flush takes that long.
+pub(super) const FLUSH_NS: u64 = 2_000_000;
+
 /// A job and how the world treats it.
 pub(super) struct Play<'s> {
     pub(super) job: Job,
@@ -127,24 +147,22 @@ pub(super) struct Play<'s> {
     pub(super) takes: usize,
     /// Gaps of all workers, and which of them this one is.
     pub(super) gaps: (Arc<SharedGaps>, usize),
-    /// What is flushed; a plain file unless a test wants flushes to fail.
-    pub(super) file: Option<File>,
-    pub(super) stop: &'s AtomicBool,
+    /// What comes of flushes.
+    pub(super) flush: Result<(), Errno>,
+    /// What the script can stop it with.
+    pub(super) shared: Arc<Shared>,
 }
 
 /// What came of it.
 pub(super) struct Played {
-    pub(super) merged: Merged,
-    /// From clock start.
-    pub(super) elapsed_ns: u64,
+    pub(super) report: StreamReport,
+    /// The same as that of a job with one worker.
+    pub(super) measured: Measurement,
     pub(super) still_ramping: bool,
-    pub(super) halted: bool,
     /// As told to those who watch.
     pub(super) ios_told: u64,
     pub(super) log: Log,
 }
-
-static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl<'s> Play<'s> {
     pub(super) fn new(job: Job, script: &'s Script<'s>) -> Self {
@@ -154,8 +172,8 @@ impl<'s> Play<'s> {
             room: usize::MAX,
             takes: usize::MAX,
             gaps: (SharedGaps::new(1), 0),
-            file: None,
-            stop: &NEVER,
+            flush: Ok(()),
+            shared: Arc::default(),
         }
     }
 
@@ -169,38 +187,42 @@ impl<'s> Play<'s> {
     }
 
     pub(super) fn synchronous(self) -> Played {
-        self.on::<false, _>(Played::new)
+        self.on::<false>()
     }
 
     pub(super) fn asynchronous(self) -> Played {
-        self.on::<true, _>(Played::new)
+        self.on::<true>()
     }
 
-    /// Plays it and looks at what is left behind.
-    pub(super) fn on<const ASYNC: bool, T>(
-        self,
-        look: impl FnOnce(Finished, &Shared<'_>, &SharedGaps, Log) -> T,
-    ) -> T {
+    fn on<const ASYNC: bool>(self) -> Played {
         let time = AtomicU64::new(START);
         let clock = Virtual(&time);
         let log = Cell::default();
-        let shared = Shared {
-            stop: self.stop,
-            halted: AtomicBool::new(false),
-            bytes: AtomicU64::new(0),
-            ios: AtomicU64::new(0),
-        };
-        let (shared_gaps, number) = self.gaps;
-        let file = self.file.unwrap_or_else(|| tempfile::tempfile().unwrap());
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let load = load_of(&self.job, file.path(), 1);
+        let stream = &load.streams[0];
+        let plan = FilePlan::resolve(stream, &load).unwrap();
+        let shared_files = SharedFiles::default();
+        let (gaps, number) = self.gaps;
+        let depth = stream.engine.iodepth;
         let parts = Parts {
             clock,
-            job: &self.job,
-            shared: &shared,
-            file: OpenFile::new(file, 0, Path::new("scripted"), true).unwrap(),
-            pattern: Pattern::new(&self.job, 1).unwrap(),
-            buffers: buffers(&self.job, 1),
-            seed: 1,
-            gaps: shared_gaps.of_worker(number),
+            stream,
+            plan: &plan,
+            shared_files: &shared_files,
+            shared: &self.shared,
+            files: FileTable::new(stream, &plan, &shared_files),
+            source: Source::order(Sequence::new(stream, &plan.spans(), 1).unwrap()),
+            pass_bytes: plan.total_bytes,
+            buffers: (0..depth).map(|_| IoBuf::zeroed(4096)).collect(),
+            filler: Some(Filler::new(&stream.content, 4096, 1)),
+            checks: None,
+            pacing: Pacing::new(&stream.pace, START, 1),
+            flow: None,
+            priorities: None,
+            logs: None,
+            trace: None,
+            gaps: gaps.of_worker(number),
         };
         let engine = Scripted::<ASYNC> {
             clock,
@@ -210,21 +232,24 @@ impl<'s> Play<'s> {
             room: self.room,
             queued: 0,
             takes: self.takes,
+            flush: self.flush,
         };
-        let finished = Worker::new(engine, parts, START).run().unwrap();
-        look(finished, &shared, &shared_gaps, log.take())
-    }
-}
-
-impl Played {
-    fn new(finished: Finished, shared: &Shared<'_>, gaps: &SharedGaps, log: Log) -> Self {
-        Self {
-            elapsed_ns: finished.end_ns - START,
+        let mut worker = Worker::new(engine, parts);
+        worker.open_files(&AtomicBool::new(false)).unwrap();
+        let finished = worker.run(START);
+        assert!(finished.error.is_none(), "{:?}", finished.error);
+        let mut report = finished.report;
+        report.longest_gap = gaps.longest().map(|gap| Gap {
+            start_ns: gap.from_ns - finished.start_ns,
+            length_ns: gap.length_ns(),
+        });
+        let told = self.shared.progress().ios;
+        Played {
+            measured: measurement(&[&report]),
+            report,
             still_ramping: finished.still_ramping,
-            merged: merge(vec![finished.recorder], gaps).unwrap(),
-            halted: shared.halted.load(Ordering::Relaxed),
-            ios_told: shared.ios.load(Ordering::Relaxed),
-            log,
+            ios_told: told.iter().map(|(_, ios)| *ios).sum(),
+            log: log.take(),
         }
     }
 }

@@ -1,0 +1,161 @@
+//! The loop itself: queue, wait, take back.
+
+use super::Worker;
+use super::issue::Next;
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, QueueStatus};
+
+/// Why no more I/O was queued.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Starved {
+    /// This phase has no more.
+    Over,
+    /// The pace allows none before that time.
+    Until(u64),
+    /// Something must come back first.
+    Blocked,
+}
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Until nothing is left to begin in this phase and nothing is in flight.
+    pub(super) fn drive(&mut self) -> Result<(), EngineError> {
+        let mut done = Vec::with_capacity(self.depth as usize);
+        loop {
+            let next = self.fill()?;
+            if self.in_flight == 0 {
+                match next {
+                    Starved::Over => return Ok(()),
+                    Starved::Until(due_ns) => self.rest(due_ns),
+                    // What stands in the way is checked by other threads.
+                    Starved::Blocked => self.await_checks(),
+                }
+                continue;
+            }
+            self.take_back(next, &mut done)?;
+        }
+    }
+
+    /// Waits for completions, as many as the job says, and handles them.
+    fn take_back(&mut self, next: Starved, done: &mut Vec<Completion>) -> Result<(), EngineError> {
+        let options = &self.stream.engine;
+        // A full queue is drained to its low mark before more is queued.
+        let enough = match self.in_flight >= self.depth {
+            true => options.iodepth_low.clamp(1, self.depth),
+            false => self.depth,
+        };
+        let least = options.batch_complete_min.max(1);
+        loop {
+            let timeout_ns = match next {
+                Starved::Until(due_ns) => Some(due_ns.saturating_sub(self.clock.now())),
+                Starved::Over | Starved::Blocked => None,
+            };
+            self.engine
+                .reap(least.min(self.in_flight), timeout_ns, done)?;
+            let now_ns = self.clock.now();
+            self.depths.completed(done.len());
+            let timed_out = done.is_empty();
+            for completion in done.drain(..) {
+                self.in_flight -= 1;
+                self.complete(completion, now_ns);
+            }
+            if self.in_flight <= enough || timed_out {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Queues I/Os until the depth is reached or there is nothing to queue now.
+    #[inline]
+    fn fill(&mut self) -> Result<Starved, EngineError> {
+        let mut starved = Starved::Blocked;
+        while self.in_flight < self.depth {
+            let mut unit = match self.next_unit() {
+                Next::Unit(unit) => unit,
+                Next::Over => {
+                    starved = Starved::Over;
+                    break;
+                }
+                Next::NotBefore(due_ns) => {
+                    starved = Starved::Until(due_ns);
+                    break;
+                }
+                Next::Blocked => break,
+            };
+            let now_ns = self.clock.now();
+            if unit.moved == 0 {
+                unit.submitted_ns = now_ns;
+            }
+            if !self.queue(unit)? {
+                break;
+            }
+        }
+        self.commit()?;
+        Ok(starved)
+    }
+
+    /// Hands an I/O to the engine; false when its queue is full.
+    #[inline]
+    fn queue(&mut self, unit: IoUnit) -> Result<bool, EngineError> {
+        let (tag, number) = (unit.tag, unit.file);
+        let Some(file) = self.files.get(number) else {
+            return Err(self.lost_file(number));
+        };
+        match self.engine.queue(file, unit) {
+            QueueStatus::Completed(completion) => {
+                let now_ns = self.clock.now();
+                self.complete(completion, now_ns);
+            }
+            QueueStatus::Queued => {
+                self.in_flight += 1;
+                self.depths.queued(self.in_flight);
+                self.uncommitted.push(tag);
+                if self.uncommitted.len() >= self.stream.engine.batch as usize {
+                    self.commit()?;
+                }
+            }
+            QueueStatus::Busy(unit) => {
+                self.again.push(unit);
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    pub(super) fn commit(&mut self) -> Result<(), EngineError> {
+        if self.uncommitted.is_empty() {
+            return Ok(());
+        }
+        let taken = self.engine.commit()?.min(self.uncommitted.len());
+        if taken == 0 {
+            return Ok(());
+        }
+        let now_ns = self.clock.now();
+        self.depths.submitted(taken);
+        // What the kernel did not take goes on waiting.
+        for tag in self.uncommitted.drain(..taken) {
+            self.tags.issued(tag, now_ns);
+        }
+        Ok(())
+    }
+
+    /// Waits while nothing is in flight and nothing may go yet.
+    pub(super) fn rest(&mut self, due_ns: u64) {
+        let now_ns = self.clock.now();
+        let until_ns = due_ns.min(self.next_tick_ns);
+        if until_ns > now_ns {
+            self.clock.sleep(until_ns - now_ns);
+        } else {
+            std::thread::yield_now();
+        }
+        self.tick_if_due();
+    }
+
+    #[cold]
+    fn lost_file(&self, number: u32) -> EngineError {
+        EngineError::Job {
+            job: self.stream.name.clone(),
+            problem: format!("file number {number} is not open"),
+        }
+    }
+}
