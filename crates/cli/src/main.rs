@@ -16,6 +16,7 @@ mod stored;
 mod usage;
 
 use args::Command;
+use assay_model::text::clean;
 use assay_target::Local;
 use exit::Failure;
 use host::AGENT;
@@ -25,7 +26,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
-        output::say(&format!("assay: {failure}"));
+        output::say(&format!("assay: {}", clean(&failure.to_string())));
         failure.code()
     })
 }

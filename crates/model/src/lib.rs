@@ -16,6 +16,7 @@ pub mod rng;
 pub mod run;
 pub mod storage;
 pub mod system;
+pub mod text;
 pub mod trial;
 pub mod units;
 pub mod wire;

@@ -1,46 +1,6 @@
-//! Text that came from a device, a path or a person, made safe to show.
+//! Words and lines; text from outside is made safe to show.
 
-use std::fmt::Write as _;
-
-/// Writes control characters and characters that reorder or hide text
-/// (U+202E and the like) as escapes, so that a device name can neither steer
-/// a terminal nor disguise itself.
-///
-/// ```
-/// use assay_report::text::clean;
-/// assert_eq!(clean("Card\u{1b}[31m"), "Card\\u{1b}[31m");
-/// assert_eq!(clean("eMMC 5.1 µ"), "eMMC 5.1 µ");
-/// ```
-#[must_use]
-pub fn clean(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' => out.push_str("\\n"),
-            '\t' => out.push_str("\\t"),
-            c if c.is_control() || is_invisible(c) => {
-                // Writing to a String cannot fail.
-                let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Zero-width characters, line separators and the bidirectional controls.
-fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{61c}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{feff}'
-            | '\u{fff9}'..='\u{fffb}'
-    )
-}
+pub use assay_model::text::{clean, shorten};
 
 /// Breaks `text` at spaces into lines of at most `width` characters; a longer
 /// word stands on a line of its own.
@@ -57,21 +17,6 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Shortens to at most `width` characters, with an ellipsis in the middle:
-/// both ends of a path tell more than its beginning alone.
-#[must_use]
-pub fn shorten(text: &str, width: usize) -> String {
-    let count = text.chars().count();
-    if count <= width || width < 3 {
-        return text.to_owned();
-    }
-    let tail = (width - 1) / 2;
-    let head = width - 1 - tail;
-    let first: String = text.chars().take(head).collect();
-    let last: String = text.chars().skip(count - tail).collect();
-    format!("{first}…{last}")
 }
 
 /// `a`, `a and b`, `a, b and c`.
@@ -102,24 +47,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_and_reordering_characters_are_spelled_out() {
-        assert_eq!(clean("a\u{1b}[2Jb"), "a\\u{1b}[2Jb");
-        assert_eq!(clean("a\r\nb\tc"), "a\\u{d}\\nb\\tc");
-        assert_eq!(clean("gpj.\u{202e}exe"), "gpj.\\u{202e}exe");
-        assert_eq!(clean("\u{9b}31m"), "\\u{9b}31m");
-    }
-
-    #[test]
     fn lines_are_no_longer_than_asked() {
         let lines = wrap("one two three four five", 9);
         assert_eq!(lines, ["one two", "three", "four five"]);
         assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
-    }
-
-    #[test]
-    fn both_ends_of_a_path_survive() {
-        assert_eq!(shorten("/mnt/very/long/path", 11), "/mnt/…/path");
-        assert_eq!(shorten("short", 11), "short");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use crate::runs::random;
 use assay_dialects::fio::Environment;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -11,12 +11,10 @@ pub struct Machine;
 
 impl Environment for Machine {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        if path == Path::new("-") {
-            let mut text = Vec::new();
-            io::stdin().lock().read_to_end(&mut text)?;
-            return Ok(text);
+        match path == Path::new("-") {
+            true => read_some(io::stdin().lock()),
+            false => read_some(File::open(path)?),
         }
-        fs::read(path)
     }
 
     fn var(&self, name: &str) -> Option<String> {
@@ -62,6 +60,22 @@ impl Environment for Machine {
     }
 }
 
+/// Longest file that is read: a job file with 100 000 jobs has a few MB.
+const LONGEST: u64 = 64 << 20;
+
+/// All that is there to read, unless it has no end.
+fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    source.take(LONGEST + 1).read_to_end(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|length| length <= LONGEST) {
+        return Ok(text);
+    }
+    Err(io::Error::other(format!(
+        "it is longer than {} MiB",
+        LONGEST >> 20
+    )))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -72,6 +86,16 @@ mod tests {
         assert!(Machine.memory_mib() >= 16);
         assert!(Machine.page_bytes().is_power_of_two());
         assert_ne!(Machine.entropy(), Machine.entropy());
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read() {
+        assert!(Machine.read(Path::new("/dev/zero")).is_err());
+        assert_eq!(Machine.read(Path::new("/dev/null")).unwrap(), b"");
+        let longest = usize::try_from(LONGEST).unwrap();
+        let text = vec![b' '; longest + 1];
+        assert_eq!(read_some(&text[1..]).unwrap().len(), longest);
+        assert!(read_some(&text[..]).is_err());
     }
 
     #[test]

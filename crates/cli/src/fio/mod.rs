@@ -11,11 +11,12 @@ mod verdict;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::interrupt::{Interrupt, on_report_request};
-use crate::loads;
+use crate::loads::{self, Repeats};
 use crate::output::{print, prints_to_terminal, say};
 use assay_dialects::fio::output::{JobText, TerseVersion};
 use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
 use assay_model::load::Load;
+use assay_model::text::{clean, shorten};
 use assay_model::units::Nanos;
 use assay_model::wire::ToAgent;
 use assay_target::Target;
@@ -33,7 +34,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
     if let Some(word) = words.iter().find(|word| word.to_str().is_none()) {
         return Err(Failure::usage(format!(
             "{} is not UTF-8: use a path that leads there by another name",
-            word.display()
+            shorten(&clean(&word.to_string_lossy()), 100)
         )));
     }
     match fio::parse(words, &Machine).map_err(of_fio)? {
@@ -71,7 +72,7 @@ pub type Talk = fn(&str);
 /// Says what the user should know of a job file.
 pub fn warn(warnings: &[String], talk: Talk) {
     for warning in warnings {
-        talk(&format!("assay: warning: {warning}"));
+        talk(&format!("assay: warning: {}", clean(warning)));
     }
 }
 
@@ -91,7 +92,11 @@ fn show(parsing: &[String]) -> Result<(), Failure> {
     if parsing.is_empty() {
         return Ok(());
     }
-    print(|out| parsing.iter().try_for_each(|line| writeln!(out, "{line}")))
+    print(|out| {
+        parsing
+            .iter()
+            .try_for_each(|line| writeln!(out, "{}", clean(line)))
+    })
 }
 
 fn run_jobs(
@@ -118,9 +123,11 @@ fn run_jobs(
         random_seeds: invocation.output.random_seeds,
         opened: false,
         talk: talk(&invocation.output),
+        repeats: Repeats::default(),
     };
     let interrupt = listen_to_signals(&host)?;
     let report = loads::execute(&mut host, load, &mut results)?;
+    results.close_notes();
     results.present(&report)?;
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
 }

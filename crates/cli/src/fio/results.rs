@@ -4,7 +4,7 @@ use super::Talk;
 use super::live::LiveLine;
 use super::sink::Sink;
 use crate::exit::Failure;
-use crate::loads::{Listener, in_words};
+use crate::loads::{Listener, Repeats};
 use crate::output::{say, talks_to_terminal};
 use crate::runs::unix_ms;
 use assay_dialects::fio::output::{
@@ -14,6 +14,7 @@ use assay_dialects::fio::{Formats, VERSION};
 use assay_model::label::judge_load;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::text::clean;
 use assay_model::wire::{LoadNote, NoteWeight};
 use jiff::Zoned;
 use std::io::{self, Write};
@@ -49,6 +50,8 @@ pub struct Results<'a> {
     pub opened: bool,
     /// How it is said what is neither a result nor a failure.
     pub talk: Talk,
+    /// What was said of the load so far.
+    pub repeats: Repeats,
 }
 
 impl Results<'_> {
@@ -62,7 +65,7 @@ impl Results<'_> {
             self.write(|this, text| random_seeds(this.load, text))?;
         }
         if self.formats.normal {
-            self.write(|this, text| opening(this.load, VERSION, text))?;
+            self.write(|this, text| cleaned(text, |raw| opening(this.load, VERSION, raw)))?;
         }
         let mut remarks = self.words.remarks.iter();
         remarks.try_for_each(|remark| self.remark(remark))
@@ -73,12 +76,26 @@ impl Results<'_> {
     /// ever in the JSON.
     fn remark(&mut self, remark: &str) -> Result<(), Failure> {
         if self.formats.normal {
-            return self.write(|_, text| writeln!(text, "{remark}"));
+            return self.write(|_, text| writeln!(text, "{}", clean(remark)));
         }
         if !self.sink.is_stdout() || talks_to_terminal() {
-            (self.talk)(&format!("assay: {remark}"));
+            (self.talk)(&format!("assay: {}", clean(remark)));
         }
         Ok(())
+    }
+
+    fn say(&self, weight: NoteWeight, line: &str) {
+        match weight {
+            NoteWeight::Info | NoteWeight::Warning => (self.talk)(line),
+            NoteWeight::Error => say(line),
+        }
+    }
+
+    /// Says what was heard more than once.
+    pub fn close_notes(&mut self) {
+        for (weight, line) in self.repeats.close() {
+            self.say(weight, &line);
+        }
     }
 
     /// The results, in fio's order of formats.
@@ -105,13 +122,13 @@ impl Results<'_> {
         let (formats, terse) = (self.formats, self.terse);
         self.write(|_, text| {
             if let Some(version) = terse {
-                write_terse(&shown, version, text)?;
+                cleaned(text, |raw| write_terse(&shown, version, raw))?;
             }
             if formats.json {
                 write_json(&shown, formats.json_plus, text)?;
             }
             if formats.normal {
-                write_normal(&shown, text)?;
+                cleaned(text, |raw| write_normal(&shown, raw))?;
             }
             Ok(())
         })
@@ -130,6 +147,22 @@ impl Results<'_> {
     }
 }
 
+/// Adds what `make` writes, but names that are in it cannot steer a terminal.
+fn cleaned(
+    text: &mut Vec<u8>,
+    make: impl FnOnce(&mut Vec<u8>) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut raw = Vec::new();
+    make(&mut raw)?;
+    let raw = String::from_utf8_lossy(&raw);
+    for piece in raw.split_inclusive(['\n', '\t']) {
+        let words = piece.trim_end_matches(['\n', '\t']);
+        text.extend_from_slice(clean(words).as_bytes());
+        text.extend_from_slice(&piece.as_bytes()[words.len()..]);
+    }
+    Ok(())
+}
+
 /// The seeds in the form of fio's `--debug=random`: of each job, all generators
 /// start from one.
 fn random_seeds(load: &Load, text: &mut Vec<u8>) -> io::Result<()> {
@@ -146,11 +179,11 @@ impl Listener for Results<'_> {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
         self.open()?;
         self.live.close();
-        let line = in_words(note);
-        match note.weight {
-            NoteWeight::Info => return self.remark(&note.text),
-            NoteWeight::Warning => (self.talk)(&line),
-            NoteWeight::Error => say(&line),
+        if note.weight == NoteWeight::Info {
+            return self.remark(&note.text);
+        }
+        if let Some(line) = self.repeats.hear(note) {
+            self.say(note.weight, &line);
         }
         Ok(())
     }
@@ -163,5 +196,20 @@ impl Listener for Results<'_> {
 
     fn interim(&mut self, report: &LoadReport) -> Result<(), Failure> {
         self.present(report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_and_columns_stay_and_control_characters_do_not() {
+        let mut text = b"{".to_vec();
+        cleaned(&mut text, |raw| {
+            raw.write_all("\ta \u{1b}[2J:\n\n b\t\tc".as_bytes())
+        })
+        .unwrap();
+        assert_eq!(text, b"{\ta \\u{1b}[2J:\n\n b\t\tc");
     }
 }

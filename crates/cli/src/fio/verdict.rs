@@ -4,8 +4,9 @@ use crate::exit::{DATA_MISMATCH, SIGNALLED};
 use assay_model::load::report::LoadReport;
 use std::process::ExitCode;
 
-/// Codes above are those of signals.
-const MOST_FAILURES: usize = SIGNALLED as usize - 1;
+/// To shells, 126 and 127 mean that a command cannot be run, and the codes above
+/// are those of signals.
+const MOST_FAILURES: u8 = 125;
 
 /// fio's exit code: 128 after a signal, else the number of jobs that failed.
 /// Two things differ: a number too large for an exit code does not wrap round
@@ -21,10 +22,10 @@ fn code(report: &LoadReport, stopped: bool) -> u8 {
     let streams = || report.streams.iter();
     let failed = streams().filter(|stream| stream.errno != 0).count();
     let mismatch = streams().any(|stream| stream.data_mismatches > 0);
-    match u8::try_from(failed.min(MOST_FAILURES)) {
-        Ok(0) | Err(_) if mismatch => DATA_MISMATCH,
-        Ok(failed) => failed,
-        Err(_) => SIGNALLED - 1,
+    match u8::try_from(failed) {
+        Ok(0) if mismatch => DATA_MISMATCH,
+        Ok(failed) => failed.min(MOST_FAILURES),
+        Err(_) => MOST_FAILURES,
     }
 }
 
@@ -55,7 +56,9 @@ mod tests {
     fn failed_jobs_are_counted_and_never_wrap_to_success() {
         assert_eq!(code(&report(0, 0), false), 0);
         assert_eq!(code(&report(3, 0), false), 3);
-        assert_eq!(code(&report(256, 0), false), 127);
+        for many in [126, 127, 255, 256, 3000] {
+            assert_eq!(code(&report(many, 0), false), 125);
+        }
         assert_eq!(code(&report(0, 0), true), 128);
     }
 

@@ -9,7 +9,7 @@ use crate::fio::machine::Machine;
 use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
-use crate::loads::{self, Listener, in_words};
+use crate::loads::{self, Listener, Repeats};
 use crate::output::say;
 use crate::owner;
 use crate::progress::{Voice, in_brief};
@@ -150,8 +150,12 @@ impl Runner {
             done: self.trials.len(),
             of: self.header.plan.order.len(),
             number,
+            repeats: Repeats::default(),
         };
         let report = loads::execute(host, &self.load, &mut follower);
+        for (_, line) in follower.repeats.close() {
+            self.voice.say(&line);
+        }
         self.voice.clear();
         report
     }
@@ -242,11 +246,14 @@ struct Follower {
     done: usize,
     of: usize,
     number: u32,
+    repeats: Repeats,
 }
 
 impl Listener for Follower {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.voice.say(&in_words(note));
+        if let Some(line) = self.repeats.hear(note) {
+            self.voice.say(&line);
+        }
         Ok(())
     }
 

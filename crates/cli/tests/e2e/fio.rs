@@ -350,6 +350,46 @@ fn the_file_behind_a_mounted_loop_device_is_left_alone() {
 }
 
 #[test]
+fn names_cannot_steer_the_terminal() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let jobs = "[a\u{1b}[31mb]\nioengine=null\nsize=64k\nfilename=x\nrw=randrw\nrwmixread=1\nrwmixwrite=1\n";
+    fs::write(folder.join("job.fio"), jobs).unwrap();
+    for format in ["normal", "terse", "json"] {
+        let ended = fio(&folder, &["job.fio", &format!("--output-format={format}")]);
+        ended.assert_code(0);
+        ended.assert_says(&["warning", "a\\u{1b}[31mb"]);
+        let said = ended.err.concat() + &ended.out;
+        assert!(!said.contains('\u{1b}'), "{format}: {said}");
+    }
+}
+
+#[test]
+fn what_copies_have_in_common_is_said_once() {
+    let bed = Bed::new();
+    let words = [
+        "--name=a",
+        "--numjobs=5",
+        "--exec_prerun=false",
+        "--filename=x",
+        "--rw=read",
+        "--size=4k",
+    ];
+    let ended = fio(&bed.folder(), &words);
+    ended.assert_code(5);
+    let about: Vec<_> = (ended.err.iter().filter(|line| line.contains("exec_prerun"))).collect();
+    assert_eq!(about.len(), 2, "{about:#?}");
+    assert!(about[1].ends_with("(and 4 more times)"), "{about:#?}");
+}
+
+#[test]
+fn a_file_without_an_end_is_no_job_file() {
+    let bed = Bed::new();
+    let line = fio(&bed.folder(), &["/dev/zero", "--parse-only"]).refusal();
+    assert!(line.contains("longer than 64 MiB"), "{line}");
+}
+
+#[test]
 fn a_file_is_not_trimmed() {
     let bed = Bed::new();
     let folder = bed.folder();

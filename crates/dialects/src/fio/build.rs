@@ -42,6 +42,8 @@ pub(super) struct Builder<'a> {
     noted: BTreeSet<&'static str>,
     /// How many sections have a name; `wait_for` needs one only.
     sections: HashMap<String, u32>,
+    /// How many streams there are, or would be.
+    jobs: u64,
     /// What the names and values of the streams so far take.
     bytes: u64,
     wave: u32,
@@ -67,6 +69,7 @@ impl<'a> Builder<'a> {
             notes: Vec::new(),
             noted: BTreeSet::new(),
             sections: HashMap::new(),
+            jobs: 0,
             bytes: 0,
             wave: 0,
             group: 0,
@@ -91,10 +94,19 @@ impl<'a> Builder<'a> {
             mut entries,
         } = section;
         let within = |error: FioError| error.within(&name);
+        let mut unset = Vec::new();
         for entry in &mut entries {
-            self.replace(entry).map_err(within)?;
+            for note in self.replace(entry).map_err(within)? {
+                unset.push((entry.place.clone(), note));
+            }
         }
-        self.options(&name, &place, entries)
+        // What is wrong with a value may be a variable that is not set.
+        self.options(&name, &place, entries).map_err(|mut error| {
+            for (_, note) in unset.iter().filter(|(place, _)| *place == error.place) {
+                error.problem = format!("{}; {note}", error.problem);
+            }
+            error
+        })
     }
 
     /// Takes the options of a section, in which nothing is left to replace.
@@ -122,19 +134,19 @@ impl<'a> Builder<'a> {
         self.job(job, place).map_err(within)
     }
 
-    /// Puts variables into a line of a file.
-    fn replace(&mut self, entry: &mut Entry) -> Result<(), FioError> {
+    /// Puts variables into a line of a file; what is to be said of them.
+    fn replace(&mut self, entry: &mut Entry) -> Result<Vec<String>, FioError> {
         let Some(value) = &mut entry.value else {
-            return Ok(());
+            return Ok(Vec::new());
         };
         let mut notes = Vec::new();
         *value = substitute(value, self.env, &mut notes)
             .map_err(|problem| at_option(entry.place.clone(), &entry.name, None, problem))?;
-        for note in notes {
+        for note in &notes {
             self.warnings
                 .push(format!("{}: {}: {note}", entry.place, entry.name));
         }
-        Ok(())
+        Ok(notes)
     }
 
     fn apply_all(
@@ -219,20 +231,21 @@ impl<'a> Builder<'a> {
                 .into_iter()
                 .map(|note| format!("{place}: [{label}] {note}")),
         );
-        if self.dry {
-            return Ok(());
-        }
         self.check_wait_for(&job).map_err(fail)?;
-        self.exit_all |= job.exit_all;
-        self.enter_group(&job);
-        let jobs = self.texts.len() as u64 + job.copies;
-        if jobs > self.most_jobs {
+        self.jobs = self.jobs.saturating_add(job.copies);
+        if self.jobs > self.most_jobs {
             let most = self.most_jobs;
             return Err(fail(format!(
                 "more than {most} jobs; --max-jobs=N allows more"
             )));
         }
         self.check_memory(&job).map_err(fail)?;
+        *self.sections.entry(label).or_default() += 1;
+        if self.dry {
+            return Ok(());
+        }
+        self.exit_all |= job.exit_all;
+        self.enter_group(&job);
         let special = job.names.named.is_empty()
             && job.names.count == 1
             && self.env.is_special(Path::new(&job.section));
@@ -240,7 +253,6 @@ impl<'a> Builder<'a> {
         for clone in std::iter::once(0).chain((1..job.copies).rev()) {
             self.stream(&job, clone, special).map_err(fail)?;
         }
-        *self.sections.entry(label).or_default() += 1;
         Ok(())
     }
 

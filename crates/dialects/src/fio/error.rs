@@ -1,5 +1,6 @@
 //! What is wrong with a job file or a command line, and where.
 
+use assay_model::text::{clean, shorten};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -29,7 +30,7 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.file {
             None => f.write_str("command line"),
-            Some(file) => write!(f, "{file}:{}", self.line),
+            Some(file) => write!(f, "{}:{}", line(file), self.line),
         }
     }
 }
@@ -79,25 +80,26 @@ impl fmt::Display for FioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: ", self.place)?;
         if let Some(section) = &self.section {
-            write!(f, "[{}] ", one_line(section))?;
+            write!(f, "[{}] ", quoted(section))?;
         }
         if let Some(option) = &self.option {
-            write!(f, "{}: ", one_line(option))?;
+            write!(f, "{}: ", quoted(option))?;
         }
-        f.write_str(&one_line(&self.problem))
+        f.write_str(&line(&self.problem))
     }
 }
 
-/// `text` without control characters, and not longer than a line that is read.
-fn one_line(text: &str) -> String {
-    const LONGEST: usize = 400;
-    let mut line: String = text
-        .chars()
-        .take(LONGEST)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    if text.chars().nth(LONGEST).is_some() {
-        line.push('…');
-    }
-    line
+/// Longest quotation of what was written.
+const QUOTED: usize = 100;
+/// Longest line that is said.
+const LINE: usize = 400;
+
+/// What was written, to be quoted: no control characters, and not long.
+pub(super) fn quoted(text: &str) -> String {
+    shorten(&clean(text), QUOTED)
+}
+
+/// A line to say: no control characters, and not longer than one that is read.
+pub(super) fn line(text: &str) -> String {
+    shorten(&clean(text), LINE)
 }

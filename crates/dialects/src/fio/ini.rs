@@ -1,7 +1,7 @@
 //! Job files: sections of `name=value` lines.
 
 use super::environment::Environment;
-use super::error::{FioError, Place};
+use super::error::{FioError, Place, quoted};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -68,7 +68,8 @@ pub(super) fn read(
                 each(section)?;
             }
             let name = header.strip_suffix(']').ok_or_else(|| {
-                FioError::at(place.clone(), format!("'[{header}' has no closing ']'"))
+                let shown = quoted(header);
+                FioError::at(place.clone(), format!("'[{shown}' has no closing ']'"))
             })?;
             file.includes = 0;
             skipping = !wanted(name);
@@ -84,7 +85,10 @@ pub(super) fn read(
         } else if !skipping {
             return Err(FioError::at(
                 place,
-                format!("'{line}' is outside of any section: begin one with [name]"),
+                format!(
+                    "'{}' is outside of any section: begin one with [name]",
+                    quoted(line)
+                ),
             ));
         }
     }
@@ -206,18 +210,22 @@ impl File<'_> {
     }
 }
 
-/// A name changed to be readable would be that of another file.
+/// A name changed to be readable would be that of another file, and no name may
+/// hold a NUL.
 fn readable(line: &str, place: &Place) -> Result<(), FioError> {
-    match line.contains(char::REPLACEMENT_CHARACTER) {
-        false => Ok(()),
-        true => Err(FioError::at(
-            place.clone(),
-            format!("'{line}' is not UTF-8"),
-        )),
-    }
+    let problem = if line.contains(char::REPLACEMENT_CHARACTER) {
+        "is not UTF-8"
+    } else if line.contains('\0') {
+        "holds a NUL character"
+    } else {
+        return Ok(());
+    };
+    let problem = format!("'{}' {problem}", quoted(line));
+    Err(FioError::at(place.clone(), problem))
 }
 
-/// The text of a file. Bytes that are not UTF-8 do no harm in comments.
+/// The text of a file, without the mark that some editors begin it with. Bytes
+/// that are not UTF-8 do no harm in comments.
 fn contents(path: &Path, env: &dyn Environment, place: &Place) -> Result<String, FioError> {
     let bytes = env.read(path).map_err(|error| {
         FioError::at(
@@ -225,5 +233,6 @@ fn contents(path: &Path, env: &dyn Environment, place: &Place) -> Result<String,
             format!("cannot read '{}': {error}", path.display()),
         )
     })?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    let text = String::from_utf8_lossy(&bytes);
+    Ok(text.strip_prefix('\u{feff}').unwrap_or(&text).to_owned())
 }

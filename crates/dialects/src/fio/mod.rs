@@ -134,6 +134,7 @@ fn run(arguments: Arguments, env: &dyn Environment) -> Result<Command, FioError>
         let mut warnings = builder.warnings;
         warnings.extend(arguments.notes);
         warnings.extend(builder.notes);
+        let warnings = lines(&warnings);
         let parsing = builder.parsing.unwrap_or_default();
         return Ok(Command::ParsedOnly { warnings, parsing });
     }
@@ -159,6 +160,11 @@ fn read_all<'a>(arguments: &Arguments, env: &'a dyn Environment) -> Result<Build
     }
     builder.finish();
     Ok(builder)
+}
+
+/// As they can be said: names in them may hold anything.
+fn lines(texts: &[String]) -> Vec<String> {
+    texts.iter().map(|text| error::line(text)).collect()
 }
 
 fn invocation(
@@ -187,9 +193,9 @@ fn invocation(
         jobs: builder.texts,
         global_options: builder.global.texts,
         output: arguments.output,
-        warnings: builder.warnings,
+        warnings: lines(&builder.warnings),
         parsing: builder.parsing.unwrap_or_default(),
-        notes,
+        notes: lines(&notes),
         warnings_fatal: arguments.warnings_fatal,
     })
 }

@@ -2,6 +2,7 @@
 //! settles between options that depend on each other.
 
 use super::job::Job;
+use super::options::HEADER_BYTES;
 use assay_model::job::EngineKind;
 use assay_model::load::Extent;
 use assay_model::load::PerDirection;
@@ -21,10 +22,11 @@ pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, Stri
         job.stream.name.clone_from(&job.section);
     }
     sizes(job)?;
+    mix(job, &mut notes);
     offsets(job, &mut notes);
     engine(job, &mut notes);
     job.stream.engine.priorities = job.priorities.shares(job.stream.engine.kind)?;
-    verify(job, &mut notes);
+    verify(job, &mut notes)?;
     content(job)?;
     zones(job)?;
     pace(job, &mut notes)?;
@@ -70,6 +72,22 @@ fn block_size(bytes: u64) -> Result<u32, String> {
         _ => Err(format!(
             "a block of {bytes} bytes is not possible: use 1 byte to 1 GiB"
         )),
+    }
+}
+
+/// Each of the two shares sets both, in fio too.
+fn mix(job: &Job, notes: &mut Vec<String>) {
+    let share = |name: &str| {
+        let mut texts = job.texts.iter().rev();
+        let (_, value) = texts.find(|(option, _)| option == name)?;
+        value.as_ref()?.trim().parse::<u64>().ok()
+    };
+    if let (Some(read), Some(write)) = (share("rwmixread"), share("rwmixwrite"))
+        && read.saturating_add(write) != 100
+    {
+        notes.push(format!(
+            "rwmixread={read} and rwmixwrite={write} are not 100 together: the last one counts"
+        ));
     }
 }
 
@@ -134,14 +152,14 @@ fn engine(job: &mut Job, notes: &mut Vec<String>) {
     }
 }
 
-fn verify(job: &mut Job, notes: &mut Vec<String>) {
+fn verify(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
     let patterned = !job.verify.pattern.bytes.is_empty();
     let kind = match job.verify_kind {
         None if patterned && !job.is_given("verify") => Some(VerifyKind::PatternHeader),
         kind => kind,
     };
     let Some(kind) = kind else {
-        return;
+        return Ok(());
     };
     let rw = job.stream.blocks.rw.clone();
     let sizes = &job.stream.blocks.sizes;
@@ -155,6 +173,12 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) {
         high,
         rw.read.then_some(sizes.read.min),
     );
+    let headers = !matches!(kind, VerifyKind::Pattern | VerifyKind::Null);
+    if headers && (rw.read || rw.write) && job.verify.interval < HEADER_BYTES {
+        return Err(format!(
+            "verify needs blocks of more than {HEADER_BYTES} bytes, the length of its header"
+        ));
+    }
     if !job.is_given("refill_buffers") {
         job.stream.content.refill = true;
     }
@@ -190,6 +214,7 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) {
     job.verify.pattern.interval = job.verify_pattern_interval;
     job.verify.kind = kind;
     job.stream.verify = Some(job.verify.clone());
+    Ok(())
 }
 
 /// The largest interval that is asked for and divides every block; fio's rule.

@@ -232,6 +232,7 @@ fn skeleton(outcome: &Outcome, ignored: &[&str]) -> Vec<String> {
             "fio: ",
             "opendir: ",
             "  evidence ",
+            "job.fio:",
         ];
         let mut starts = starts.iter().chain(ignored);
         starts.any(|start| line.starts_with(start))

@@ -11,7 +11,10 @@ use std::path::PathBuf;
 pub(super) static OPTIONS: &[OptionDef] = &[
     text("filename", "paths, with : between", "", "Files or devices to use", |job, _, value| {
         job.names.named = split_list(value);
-        Ok(())
+        match job.names.named.is_empty() {
+            true => Err("it names no file".to_owned()),
+            false => Ok(()),
+        }
     }),
     text("directory", "paths, with : between", "", "Where files are put; copies take them in turn", |job, _, value| {
         job.names.directories = split_list(value);

@@ -29,6 +29,7 @@ pub use define::{OptionDef, Support};
 pub(super) use engines::{ENGINES, engine};
 pub(super) use priorities::CommandPriorities;
 pub(super) use reader::Reader;
+pub(super) use verify::HEADER_BYTES;
 
 use std::collections::HashMap;
 use std::sync::OnceLock;

@@ -121,7 +121,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
 ];
 
 /// Size of fio's header before each checked block.
-const HEADER_BYTES: u32 = 40;
+pub(in crate::fio) const HEADER_BYTES: u32 = 40;
 
 fn header_number(bytes: u64) -> Result<u32, String> {
     u32::try_from(bytes).map_err(|_| format!("{bytes} is too large"))

@@ -6,6 +6,7 @@ mod environment;
 mod examples;
 mod fuzz;
 mod grammar;
+mod mistakes;
 mod priorities;
 
 pub(super) use environment::TestEnvironment;
