@@ -14,6 +14,7 @@
 //!   in the page cache, and the device has no volatile cache or was seen to be
 //!   flushed as often as the job asked.
 
+mod beneath;
 mod figures;
 mod flush;
 mod foreign;
@@ -96,7 +97,9 @@ pub struct DirectionEvidence {
     pub because: String,
     /// Bytes the job moved.
     pub job_bytes: u64,
-    /// Share of them that moved to or from the device while the clock ran.
+    /// Share of them that moved to or from the device while the clock ran; of
+    /// random buffered reads, the share of the reads that asked it where that
+    /// is smaller.
     pub device_share: Option<f64>,
     /// Bytes per layer while the clock ran, whoever caused them, top first.
     pub layers: Vec<(String, u64)>,
@@ -106,6 +109,9 @@ pub struct DirectionEvidence {
     pub volatile_cache: Option<bool>,
     /// Bytes of the test file not yet on the device at clock stop (writes).
     pub dirty_bytes_at_stop: Option<u64>,
+    /// What must be said beside the label even where that is `device`; part of
+    /// `because` too.
+    pub caveat: Option<String>,
 }
 
 /// I/O of others on the device during the trial.
@@ -126,8 +132,16 @@ pub struct Judgement {
     pub read: Option<DirectionEvidence>,
     /// Writes; `None` when the job did none.
     pub write: Option<DirectionEvidence>,
+    /// Trims; `None` when the job did none.
+    pub trim: Option<DirectionEvidence>,
     /// Others; `None` when the device's counters are missing or switched off.
     pub foreign: Option<ForeignIo>,
+}
+
+impl Judgement {
+    const fn moved_something(&self) -> bool {
+        self.read.is_some() || self.write.is_some() || self.trim.is_some()
+    }
 }
 
 /// Judges a trial; `None` when it did not start.
@@ -144,12 +158,14 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         evidence,
         completed: trial.outcome == Outcome::Completed,
     };
-    let read = (measured.read.bytes > 0).then(|| case.judge_read(case.read_share()));
+    let read =
+        (measured.read.bytes > 0).then(|| case.judge_read(case.read_share(), case.request_share()));
     let write = (measured.write.bytes > 0).then(|| case.judge_write(case.write_share()));
     let foreign = case.foreign();
     Some(Judgement {
         read,
         write,
+        trim: None,
         foreign,
     })
 }
@@ -164,26 +180,20 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    fn judge_read(&self, share: Result<Share, String>) -> DirectionEvidence {
-        let (measured, because) = match &share {
-            Err(why) => (Measured::unknown(why.clone()), why.clone()),
-            Ok(share) => {
-                let came = format!(
-                    "{share} of the bytes came from {} while the clock ran",
-                    self.top_name()
-                );
-                match share.place() {
-                    Place::Device => (Measured::Device, came),
-                    Place::Elsewhere(measured) => (measured, came),
-                    Place::Unclear => {
-                        let why = "part of the file was already cached, and read-ahead hides how much of that was used";
-                        (Measured::unknown(why), format!("{came}: {why}"))
-                    }
-                }
-            }
+    /// Judges reads by the device's share of the bytes and, for random buffered
+    /// ones, of the requests.
+    fn judge_read(
+        &self,
+        bytes: Result<Share, String>,
+        requests: Option<Share>,
+    ) -> DirectionEvidence {
+        let share = bytes.map(|bytes| (bytes, requests.map_or(bytes, |r| bytes.smaller(r))));
+        let (measured, because) = match share.clone() {
+            Err(why) => (Measured::unknown(why.clone()), why),
+            Ok((bytes, share)) => self.judge_came(bytes, share),
         };
-        DirectionEvidence {
-            device_share: share.ok().and_then(Share::certain),
+        self.beneath(Direction::Read).qualify(DirectionEvidence {
+            device_share: share.ok().and_then(|(_, share)| share.certain()),
             because,
             measured,
             job_bytes: self.measured.read.bytes,
@@ -191,6 +201,35 @@ impl Case<'_> {
             flushes: None,
             volatile_cache: None,
             dirty_bytes_at_stop: None,
+            caveat: None,
+        })
+    }
+
+    /// What the share of the bytes, and the one that is left when the requests
+    /// are looked at too, say about reads.
+    fn judge_came(&self, bytes: Share, share: Share) -> (Measured, String) {
+        let top = self.top_name();
+        let by_requests = share.place() != bytes.place();
+        let came = if by_requests {
+            format!(
+                "{bytes} of the bytes came from {top}, but only {share} of the reads asked it: the others found theirs in the page cache"
+            )
+        } else {
+            self.said(format!(
+                "{bytes} of the bytes came from {top} while the clock ran"
+            ))
+        };
+        match share.place() {
+            Place::Device => (Measured::Device, came),
+            Place::Elsewhere(measured) => (measured, came),
+            Place::Unclear if by_requests => {
+                let why = "other reads may have made the requests that were counted";
+                (Measured::unknown(why), format!("{came}; {why}"))
+            }
+            Place::Unclear => {
+                let why = "part of the file was already cached, and read-ahead hides how much of that was used";
+                (Measured::unknown(why), format!("{came}: {why}"))
+            }
         }
     }
 
@@ -199,7 +238,7 @@ impl Case<'_> {
             Err(why) => (Measured::unknown(why.clone()), why.clone()),
             Ok(share) => self.judge_written(*share),
         };
-        DirectionEvidence {
+        self.beneath(Direction::Write).qualify(DirectionEvidence {
             device_share: share.ok().and_then(Share::certain),
             because,
             measured,
@@ -208,14 +247,15 @@ impl Case<'_> {
             flushes: self.flushes(),
             volatile_cache: self.volatile_cache(),
             dirty_bytes_at_stop: self.dirty_at_stop(),
-        }
+            caveat: None,
+        })
     }
 
     fn judge_written(&self, share: Share) -> (Measured, String) {
-        let reached = format!(
+        let reached = self.said(format!(
             "{share} of the bytes had reached {} when the clock stopped",
             self.top_name()
-        );
+        ));
         match share.place() {
             Place::Device => {
                 let (measured, clause) = self.judge_safety();

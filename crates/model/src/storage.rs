@@ -17,7 +17,7 @@ pub struct Storage {
     /// Where the bytes end up.
     pub backing: Backing,
     /// The stack of block devices, top first. Empty unless `backing` is a
-    /// device.
+    /// device, or a loop device whose file is in memory.
     pub layers: Vec<Layer>,
     /// Size of the file system or device.
     pub total: Option<Bytes>,
@@ -52,6 +52,32 @@ impl Storage {
             Backing::Unknown { .. } => "unknown device".to_owned(),
             Backing::Device { name } => self.device().map_or_else(|| name.clone(), Layer::words),
         }
+    }
+
+    /// What says that all of the storage is memory: `tmpfs is memory`,
+    /// `loop0 is in memory (file on tmpfs)`, `dm-0 is on zram0 (zram)`; `None`
+    /// when it is not, or not known to be.
+    #[must_use]
+    pub fn memory(&self) -> Option<String> {
+        let top = self.top();
+        if let Backing::Memory { fs_type } = &self.backing {
+            return Some(top.map_or_else(
+                || format!("{fs_type} is memory"),
+                |top| format!("{} is in memory ({fs_type})", top.name),
+            ));
+        }
+        let mut lowest = self.layers.iter().filter(|layer| {
+            let mut all = self.layers.iter();
+            !all.any(|below| below.parent.as_deref() == Some(layer.name.as_str()))
+        });
+        let (top, first) = (top?, lowest.next()?);
+        let all =
+            first.identity.kind.is_memory() && lowest.all(|layer| layer.identity.kind.is_memory());
+        let kind = &first.identity.kind;
+        all.then(|| match first.name == top.name {
+            true => format!("{} is memory ({kind})", top.name),
+            false => format!("{} is on {} ({kind})", top.name, first.name),
+        })
     }
 
     /// The layers in which no page cache stands between the file and the
@@ -95,9 +121,9 @@ pub enum Backing {
         /// For example `mmcblk0p2`.
         name: String,
     },
-    /// In memory: tmpfs, ramfs.
+    /// In memory: tmpfs, ramfs, a loop device on a file of these.
     Memory {
-        /// Type of the file system.
+        /// Type of the file system; of a loop device, `file on` that.
         fs_type: String,
     },
     /// It cannot be told.
@@ -198,6 +224,14 @@ pub enum DeviceKind {
     /// None of these.
     #[default]
     Other,
+}
+
+impl DeviceKind {
+    /// Whether what it stores is in memory, or nowhere.
+    #[must_use]
+    pub const fn is_memory(&self) -> bool {
+        matches!(self, Self::Zram | Self::Ram | Self::Nullblk)
+    }
 }
 
 impl fmt::Display for DeviceKind {

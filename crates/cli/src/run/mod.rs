@@ -27,7 +27,7 @@ use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{LoadNote, PathKind, ToAgent};
 use assay_store::Store;
 use assay_target::Target;
-use records::{Entry, Repetition, entries};
+use records::{Entry, Repetition, entries, left_out};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -47,6 +47,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
             args.file.display()
         )));
     }
+    warn(&left_out(&load), say);
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&place_of(&load))?;

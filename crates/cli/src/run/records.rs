@@ -2,11 +2,11 @@
 //! load reports.
 
 use assay_model::evidence::Evidence;
-use assay_model::job::{CacheState, Content, Flush, FlushCall, Job, RateLimit, Rw};
+use assay_model::job::{CacheState, Content, Direction, Flush, FlushCall, Job, RateLimit, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveRecord};
 use assay_model::load::{Ddir, Extent, Load, Stream};
-use assay_model::trial::{IoErrors, Outcome, Series, TrialRecord};
+use assay_model::trial::{IoErrorRecord, IoErrors, Outcome, Series, TrialRecord};
 use assay_model::units::Bytes;
 use assay_stats::streams::measurement;
 use std::collections::BTreeMap;
@@ -45,6 +45,30 @@ pub fn entries(load: &Load) -> Vec<Entry> {
             Entry { job, streams }
         })
         .collect()
+}
+
+/// What of a load is run although a run has no place for its figures: trims.
+/// One line for each job.
+pub fn left_out(load: &Load) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for stream in &load.streams {
+        let rw = &stream.blocks.rw;
+        if !rw.trim {
+            continue;
+        }
+        let what = match rw.read || rw.write {
+            true => "its trims are made, but",
+            false => "it only trims: it is run, but",
+        };
+        let line = format!(
+            "job {}: {what} a run keeps no figures of trims (assay fio shows them)",
+            stream.name
+        );
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
 }
 
 /// A stream as a job: what of it a job can say.
@@ -259,13 +283,23 @@ fn bare(report: &StreamReport) -> StreamReport {
     StreamReport {
         series: Series::default(),
         steady_state: None,
-        errors: IoErrors::default(),
+        errors: IoErrors {
+            count: report.errors.count,
+            first: first_of_writes(report),
+        },
         sync: count(&report.sync),
         directions: assay_model::load::PerDirection::from_fn(|ddir| {
             direction(&report.directions[ddir])
         }),
         ..report.clone()
     }
+}
+
+/// The error by which the judge says why writes are not judged.
+fn first_of_writes(report: &StreamReport) -> Vec<IoErrorRecord> {
+    let mut errors = report.errors.first.iter();
+    let first = errors.find(|error| error.direction == Some(Direction::Write));
+    first.cloned().into_iter().collect()
 }
 
 #[cfg(test)]
@@ -325,6 +359,13 @@ mod tests {
         let entries = entries(&load);
         assert_eq!(entries.len(), 1);
         assert_eq!(entries[0].streams, [1]);
+        let [line] = &left_out(&load)[..] else {
+            panic!("{:?}", left_out(&load));
+        };
+        assert!(line.starts_with("job t: it only trims"), "{line}");
+        load.streams[0].blocks.rw.write = true;
+        let line = left_out(&load).remove(0);
+        assert!(line.starts_with("job t: its trims are made"), "{line}");
     }
 
     #[test]

@@ -111,6 +111,18 @@ impl Case<'_> {
         })
     }
 
+    /// Read requests that a layer completed while the clock ran.
+    pub(super) fn read_requests(&self, layer: &str) -> Option<u64> {
+        let (before, after) = self.counters(layer)?;
+        Some(after.read_ios.saturating_sub(before.read_ios))
+    }
+
+    /// Bytes that a layer discarded while the clock ran (Linux 4.18).
+    pub(super) fn discarded(&self, layer: &str) -> Option<u64> {
+        let (before, after) = self.counters(layer)?;
+        Some(after.discard_bytes?.saturating_sub(before.discard_bytes?))
+    }
+
     fn counters(&self, layer: &str) -> Option<(&DeviceCounters, &DeviceCounters)> {
         let mut before = self.evidence.before.devices.iter();
         let mut after = self.evidence.after.devices.iter();

@@ -2,7 +2,6 @@
 
 use super::{Case, ForeignIo};
 use crate::job::{Direction, OpenSync};
-use crate::storage::Backing;
 use crate::units::{KIB, MIB};
 
 /// Metadata that any job may cause (superblock, bitmaps, inode).
@@ -48,7 +47,7 @@ impl Case<'_> {
     /// more than the job's bytes where blocks are smaller than pages or the
     /// kernel reads ahead, less where the page cache kept them.
     fn own_moved(&self, direction: Direction) -> u64 {
-        if !matches!(self.evidence.storage.backing, Backing::Device { .. }) {
+        if self.evidence.storage.layers.is_empty() {
             return 0;
         }
         match direction {

@@ -10,6 +10,7 @@
 mod group;
 #[cfg(test)]
 mod tests;
+mod trims;
 mod ways;
 
 use super::{DirectionEvidence, Judgement, Measured, witness};
@@ -56,14 +57,16 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
             flushes: None,
             volatile_cache: None,
             dirty_bytes_at_stop: None,
+            caveat: None,
         })
     };
     let judgement = Judgement {
         read: unknown(Ddir::Read),
         write: unknown(Ddir::Write),
+        trim: unknown(Ddir::Trim),
         foreign: None,
     };
-    (judgement.read.is_some() || judgement.write.is_some()).then_some(judgement)
+    judgement.moved_something().then_some(judgement)
 }
 
 /// Judges the streams of a wave that make up one trial, together.
@@ -76,6 +79,7 @@ pub(super) fn judge_members(wave: &WaveRecord) -> Option<Judgement> {
     Some(Judgement {
         read: as_one(judged.iter().filter_map(|j| j.read.as_ref())),
         write: as_one(judged.iter().filter_map(|j| j.write.as_ref())),
+        trim: as_one(judged.iter().filter_map(|j| j.trim.as_ref())),
         foreign: judged.first()?.foreign.clone(),
     })
 }

@@ -21,6 +21,39 @@ impl Share {
         most: 0.0,
     };
 
+    /// A part of a whole that is known.
+    pub(super) fn exactly(part: u64, whole: u64) -> Self {
+        let share = ratio(part, whole);
+        Self {
+            least: share,
+            most: share,
+        }
+    }
+
+    /// What the share of all says about a part of them: what is missing may all
+    /// be its own, or all of others.
+    pub(super) fn of_part(self, part: u64, all: u64) -> Self {
+        let own = ratio(part, all);
+        if own <= 0.0 {
+            return Self {
+                least: 0.0,
+                most: 1.0,
+            };
+        }
+        Self {
+            least: (1.0 - (1.0 - self.least) / own).max(0.0),
+            most: (self.most / own).min(1.0),
+        }
+    }
+
+    /// What both allow.
+    pub(super) fn smaller(self, other: Self) -> Self {
+        Self {
+            least: self.least.min(other.least),
+            most: self.most.min(other.most),
+        }
+    }
+
     /// The share to show: what is proven, unless that is too little to name
     /// a place.
     pub(super) fn certain(self) -> Option<f64> {
@@ -48,12 +81,22 @@ impl Share {
 /// `40 %`, or `between 0 and 40 %`.
 impl fmt::Display for Share {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (least, most) = (self.least * 100.0, self.most * 100.0);
-        if most - least < 1.0 {
-            write!(f, "{least:.0} %")
+        let (least, most) = (percent(self.least), percent(self.most));
+        if (self.most - self.least) * 100.0 < 1.0 {
+            write!(f, "{least} %")
         } else {
-            write!(f, "between {least:.0} and {most:.0} %")
+            write!(f, "between {least} and {most} %")
         }
+    }
+}
+
+/// A share in percent; nearly all is never shown as all.
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if (99.5..100.0).contains(&percent) {
+        format!("{:.1}", (percent * 10.0).floor() / 10.0)
+    } else {
+        format!("{percent:.0}")
     }
 }
 
@@ -96,6 +139,43 @@ impl Case<'_> {
         })
     }
 
+    /// How many of a random job's buffered reads asked the device, of those
+    /// that must have when nothing was cached: each needs a request at least.
+    /// `None` for jobs without such reads.
+    ///
+    /// All bytes may have come from the device although most reads found
+    /// theirs in the page cache: what the kernel reads around one block serves
+    /// the next ones.
+    pub(super) fn request_share(&self) -> Option<Share> {
+        if !self.job.rw.is_random() || self.job.direct {
+            return None;
+        }
+        self.share_of_requests(self.measured.read.ios, 0)
+    }
+
+    /// Of `needed` requests, those that the device completed, where up to
+    /// `of_others` more were made by jobs that are not asked about.
+    pub(super) fn share_of_requests(&self, needed: u64, of_others: u64) -> Option<Share> {
+        if needed == 0 {
+            return None;
+        }
+        let made = self.read_requests(&self.top_name())?;
+        let foreign = match self.own_io() {
+            // Each at least a page.
+            Some(own) => {
+                let device = self.delta(&self.top_name(), Direction::Read)?;
+                device.saturating_sub(own.read_bytes) / PAGE_BYTES
+            }
+            None if self.foreign_traffic(Direction::Read) => made,
+            None => 0,
+        };
+        let sure = made.saturating_sub(foreign.saturating_add(of_others));
+        Some(Share {
+            least: ratio(sure, needed),
+            most: ratio(made, needed),
+        })
+    }
+
     /// At most so many of the bytes read were in the page cache before.
     fn reads_served_by_old_pages(&self) -> u64 {
         if self.job.direct {
@@ -117,6 +197,9 @@ impl Case<'_> {
     /// have gone to the device, whoever else wrote meanwhile. A page that was
     /// dirty already is not accounted again: overwriting it reaches nothing.
     pub(super) fn write_share(&self) -> Result<Share, String> {
+        if let Some(why) = self.failed_write() {
+            return Err(why);
+        }
         let Some(device) = self.device_bytes(Direction::Write)? else {
             return Ok(Share::NONE);
         };
@@ -148,6 +231,17 @@ impl Case<'_> {
             least: ratio(sure, job).min(cleaned(dirty.most)),
             most: ratio(device.most, job).min(cleaned(dirty.least)),
         })
+    }
+
+    /// Why nothing can be said of writes some of which failed: the device's
+    /// counters do not tell those that did from the others.
+    fn failed_write(&self) -> Option<String> {
+        let errors = &self.measured.errors;
+        let mut writes = errors
+            .first
+            .iter()
+            .filter(|error| error.direction != Some(Direction::Read));
+        writes.next().map(|error| failed_because(&error.message))
     }
 
     /// Bytes that the kernel accounted to the agent and that were not thrown
@@ -198,6 +292,11 @@ impl Case<'_> {
             "the kernel does not tell how much of the file is still dirty (Linux 6.5 does)"
         }
     }
+}
+
+/// Why writes are not judged after a failed write or flush.
+pub(super) fn failed_because(error: &str) -> String {
+    format!("a write or a flush failed, and the device counts what failed too: {error}")
 }
 
 /// `part` of `whole` as 0 to 1; of nothing, all.

@@ -175,7 +175,16 @@ impl Trial {
     }
 
     fn read_from(self, name: &str, bytes: u64) -> Self {
-        self.with(|t| t.counters(name).read_bytes += bytes)
+        self.with(|t| {
+            let counters = t.counters(name);
+            counters.read_bytes += bytes;
+            counters.read_ios += bytes / 4096;
+        })
+    }
+
+    /// All that was read of the layer came in so many requests.
+    fn in_requests(self, name: &str, requests: u64) -> Self {
+        self.with(|t| t.counters(name).read_ios = requests)
     }
 
     fn flushed(self, name: &str, times: u64) -> Self {

@@ -13,16 +13,32 @@ impl Case<'_> {
         if moves_no_data(self.job.ioengine) {
             return Err(format!("the {} engine moves no data", self.job.ioengine));
         }
+        if self.is_memory()? {
+            return Ok(None);
+        }
+        let top = self.top_name();
+        let moved = self
+            .delta(&top, direction)
+            .ok_or_else(|| format!("the kernel has no counters for {top}"))?;
+        self.count_on(moved, direction).map(Some)
+    }
+
+    /// Whether the storage is memory; else its device is known, or an error
+    /// says why not.
+    pub(super) fn is_memory(&self) -> Result<bool, String> {
         match &self.evidence.storage.backing {
             Backing::Unknown { why } => Err(why.clone()),
-            Backing::Memory { .. } => Ok(None),
-            Backing::Device { .. } => {
-                let top = self.top_name();
-                let moved = self
-                    .delta(&top, direction)
-                    .ok_or_else(|| format!("the kernel has no counters for {top}"))?;
-                self.count_on(moved, direction).map(Some)
+            Backing::Memory { .. } | Backing::Device { .. } => {
+                Ok(self.evidence.storage.memory().is_some())
             }
+        }
+    }
+
+    /// What is said of bytes: these words, or that there is only memory.
+    pub(super) fn said(&self, words: String) -> String {
+        match self.evidence.storage.memory() {
+            Some(memory) => format!("{memory}: there is no device behind it"),
+            None => words,
         }
     }
 

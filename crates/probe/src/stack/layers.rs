@@ -8,39 +8,68 @@ use crate::identity;
 use assay_model::storage::{Layer, LayerRole};
 use std::collections::VecDeque;
 
+/// What a device is made of.
+pub(super) struct Stack {
+    /// Top first; each device once.
+    pub(super) layers: Vec<Layer>,
+    /// The type of the file system in memory that holds the files of loop
+    /// devices, when these are all that the stack ends in.
+    pub(super) memory: Option<String>,
+}
+
 impl View<'_> {
-    /// The stack of `top`, top first; each device once.
-    pub(super) fn layers(&self, top: Device) -> Vec<Layer> {
+    /// The stack of `top`.
+    pub(super) fn stack(&self, top: Device) -> Stack {
         let mut walk = Walk {
             view: self,
             layers: Vec::new(),
             loops: VecDeque::new(),
         };
         walk.add(top, LayerRole::Top, None);
+        let mut in_memory = Vec::new();
         // Last, so that a disk reached both directly and beneath a loop
         // device counts as reached directly. Each device is added once, so
         // this ends.
         while let Some(device) = walk.loops.pop_front() {
-            if let Some(below) = self.below_loop(&device) {
-                walk.add(below, LayerRole::Beneath, Some(device.name));
+            match self.below_loop(&device) {
+                Some(Holder::Device(below)) => {
+                    walk.add(below, LayerRole::Beneath, Some(device.name));
+                }
+                Some(Holder::Memory { fs_type }) => in_memory.push((device.name, fs_type)),
+                None => {}
             }
         }
-        walk.layers
+        Stack {
+            memory: only_memory(&walk.layers, in_memory),
+            layers: walk.layers,
+        }
     }
 
-    /// The device that holds the backing file of a loop device; `None` when
-    /// the file was deleted or is not the one seen from here under that name.
-    fn below_loop(&self, device: &Device) -> Option<Device> {
+    /// What holds the backing file of a loop device; `None` when the file was
+    /// deleted or is not the one seen from here under that name.
+    fn below_loop(&self, device: &Device) -> Option<Holder> {
         let found = self.files.look(&device.backing_file()?).ok()?;
         match found.kind {
-            FileKind::BlockDevice(number) => Device::numbered(self.roots, number),
-            FileKind::Regular if covers(&found.stamp, device) => match self.holder(&found).ok()? {
-                Holder::Device(below) => Some(below),
-                Holder::Memory { .. } => None,
-            },
+            FileKind::BlockDevice(number) => {
+                Device::numbered(self.roots, number).map(Holder::Device)
+            }
+            FileKind::Regular if covers(&found.stamp, device) => self.holder(&found).ok(),
             _ => None,
         }
     }
+}
+
+/// The file system in memory, when each layer that has none below it is a loop
+/// device on a file there.
+fn only_memory(layers: &[Layer], in_memory: Vec<(String, String)>) -> Option<String> {
+    let has_layer_below = |layer: &Layer| {
+        let mut all = layers.iter();
+        all.any(|below| below.parent.as_deref() == Some(&layer.name))
+    };
+    let mut lowest = layers.iter().filter(|layer| !has_layer_below(layer));
+    let all = lowest.all(|layer| in_memory.iter().any(|(name, _)| *name == layer.name));
+    let (_, fs_type) = in_memory.into_iter().next()?;
+    all.then_some(fs_type)
 }
 
 /// Whether a file is long enough to back the loop device. A shorter one of

@@ -119,12 +119,17 @@ impl<'a> View<'a> {
         total: Option<Bytes>,
     ) -> Storage {
         let (backing, layers) = match holder {
-            Ok(Holder::Device(device)) => (
-                Backing::Device {
-                    name: device.name.clone(),
-                },
-                self.layers(device),
-            ),
+            Ok(Holder::Device(device)) => {
+                let name = device.name.clone();
+                let stack = self.stack(device);
+                let backing = match stack.memory {
+                    Some(fs_type) => Backing::Memory {
+                        fs_type: format!("file on {fs_type}"),
+                    },
+                    None => Backing::Device { name },
+                };
+                (backing, stack.layers)
+            }
             Ok(Holder::Memory { fs_type }) => (Backing::Memory { fs_type }, Vec::new()),
             Err(why) => (Backing::Unknown { why }, Vec::new()),
         };

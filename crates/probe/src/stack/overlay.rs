@@ -31,25 +31,29 @@ pub(super) fn real_file(
 /// The nearest folder on the way up that the upper layer has already: a new
 /// file is made on the same file system.
 fn upper_folder(files: &dyn Files, entry: &MountEntry, inside: &Path) -> Result<Found, String> {
-    let upper = option(entry, "upperdir=")
-        .next()
+    let uppers: Vec<PathBuf> = option(entry, "upperdir=").collect();
+    let named = uppers
+        .first()
         .ok_or("the overlay is read-only: it has no upper layer")?;
     let below_root = entry.root.strip_prefix("/").unwrap_or(&entry.root);
     for folder in inside.ancestors() {
         let Ok(below_mount) = folder.strip_prefix(below_root) else {
             break;
         };
-        let shown = files.look(&entry.mount.point.join(below_mount));
-        let real = files.look(&upper.join(folder));
-        if let (Ok(shown), Ok(real)) = (shown, real) {
-            return if same(&shown, &real) {
-                Ok(real)
-            } else {
-                Err(not_visible(&upper))
-            };
+        let Ok(shown) = files.look(&entry.mount.point.join(below_mount)) else {
+            continue;
+        };
+        let there = uppers
+            .iter()
+            .filter_map(|upper| files.look(&upper.join(folder)).ok());
+        let there: Vec<Found> = there.collect();
+        if !there.is_empty() {
+            let mut there = there.into_iter();
+            let real = there.find(|real| same(&shown, real));
+            return real.ok_or_else(|| not_visible(named));
         }
     }
-    Err(not_visible(&upper))
+    Err(not_visible(named))
 }
 
 fn layer_of(
@@ -58,8 +62,11 @@ fn layer_of(
     inside: &Path,
     found: &Found,
 ) -> Result<Found, String> {
-    let lower = option(entry, "lowerdir=")
-        .flat_map(|layers| split_layers(&layers))
+    let options = entry.mount.super_options.iter();
+    let lower = options
+        .filter_map(|option| option.strip_prefix("lowerdir="))
+        .flat_map(split_layers)
+        .flat_map(|layer| places(entry, &layer))
         .chain(option(entry, "lowerdir+="))
         .chain(option(entry, "datadir+="));
     let layers: Vec<PathBuf> = option(entry, "upperdir=").chain(lower).collect();
@@ -83,20 +90,27 @@ fn not_visible(upper: &Path) -> String {
     )
 }
 
-/// The absolute folders given with an option; relative ones were relative to
-/// an unknown folder.
+/// The folders that an option may mean.
 fn option<'a>(entry: &'a MountEntry, key: &'a str) -> impl Iterator<Item = PathBuf> + 'a {
     let options = entry.mount.super_options.iter();
     options
         .filter_map(move |option| option.strip_prefix(key))
-        .filter(|folders| folders.starts_with('/'))
-        .map(PathBuf::from)
+        .flat_map(|folder| places(entry, Path::new(folder)))
+}
+
+/// A folder as it was given to `mount`, from wherever that was: a relative one
+/// is looked for from each folder above the mount point. A wrong place does no
+/// harm, for only the very same file counts.
+fn places(entry: &MountEntry, folder: &Path) -> Vec<PathBuf> {
+    let above = entry.mount.point.ancestors();
+    let mut places: Vec<PathBuf> = above.map(|base| base.join(folder)).collect();
+    places.dedup();
+    places
 }
 
 /// `/a:/b\:c` are the two layers `/a` and `/b:c`; `::` sets data layers apart.
-fn split_layers(layers: &Path) -> Vec<PathBuf> {
+fn split_layers(text: &str) -> Vec<PathBuf> {
     let mut all = vec![String::new()];
-    let text = layers.to_string_lossy();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         let next = match c {
@@ -111,7 +125,7 @@ fn split_layers(layers: &Path) -> Vec<PathBuf> {
             last.push(next);
         }
     }
-    all.retain(|layer| layer.starts_with('/'));
+    all.retain(|layer| !layer.is_empty());
     all.into_iter().map(PathBuf::from).collect()
 }
 
@@ -121,7 +135,10 @@ mod tests {
 
     #[test]
     fn lower_layers_are_split_at_unescaped_colons() {
-        let layers = split_layers(Path::new("/a:/b\\:c::/data:relative"));
-        assert_eq!(layers, ["/a", "/b:c", "/data"].map(PathBuf::from));
+        let layers = split_layers("/a:/b\\:c::/data:relative");
+        assert_eq!(
+            layers,
+            ["/a", "/b:c", "/data", "relative"].map(PathBuf::from)
+        );
     }
 }

@@ -163,6 +163,32 @@ fn what_is_beneath_a_loop_device_is_told_apart() {
 }
 
 #[test]
+fn a_loop_device_on_a_file_in_memory_is_memory() {
+    let machine = two_disks();
+    add_loop(&machine);
+    machine.mountinfo("41 27 0:30 / /data rw - tmpfs tmpfs rw\n");
+    let files = |top| {
+        directory("/mnt", top)
+            .with("/data/image", FileKind::Regular, "0:30")
+            .stamp("/data/image", 10 << 20)
+    };
+    let memory = Backing::Memory {
+        fs_type: "file on tmpfs".to_owned(),
+    };
+    let storage = resolve(&machine, &files("7:0"), "/mnt");
+    assert_eq!(storage.backing, memory);
+    assert_eq!(shape(&storage), [("loop0", LayerRole::Top, None)]);
+    assert_eq!(storage.words(), "file on tmpfs in memory");
+    // A volume on it too, unless a part of that is on a disk.
+    machine.disk("virtual/block/dm-0", "253:0", 20 * MIB_SECTORS);
+    machine.hold("dm-0", "loop0");
+    assert_eq!(resolve(&machine, &files("253:0"), "/mnt").backing, memory);
+    machine.hold("dm-0", "sda2");
+    let both = resolve(&machine, &files("253:0"), "/mnt");
+    assert_ne!(both.backing, memory);
+}
+
+#[test]
 fn a_disk_reached_directly_and_beneath_a_loop_counts_as_direct() {
     let machine = two_disks();
     add_loop(&machine);
@@ -277,6 +303,31 @@ fn an_existing_file_on_an_overlay_is_where_its_stamp_is() {
     let in_upper = resolve(&machine, &file("/up/f", "8:1", 7), "/over/f");
     assert_eq!(in_upper.top().unwrap().name, "sda1");
     let another = resolve(&machine, &file("/up/f", "8:1", 8), "/over/f");
+    assert!(why(&another).contains("none of the overlay's layers"));
+}
+
+/// `cd /srv; mount -t overlay ... upperdir=o/up ... o/merged`
+#[test]
+fn relative_layers_are_found_from_above_the_mount_point() {
+    let machine = two_disks();
+    machine.mountinfo(
+        "27 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
+         40 27 8:17 / /srv/o rw - xfs /dev/sdb1 rw\n\
+         41 40 0:50 / /srv/o/merged rw - overlay overlay rw,lowerdir=o/low,upperdir=o/up\n",
+    );
+    let file = |length| {
+        directory("/srv/o/merged", "0:50")
+            .with("/srv/o/merged/f", FileKind::Regular, "0:50")
+            .stamp("/srv/o/merged/f", 7)
+            .with("/srv/o/up", FileKind::Directory, "8:17")
+            .with("/srv/o/up/f", FileKind::Regular, "8:17")
+            .stamp("/srv/o/up/f", length)
+    };
+    for path in ["/srv/o/merged/f", "/srv/o/merged"] {
+        let storage = resolve(&machine, &file(7), path);
+        assert_eq!(storage.top().unwrap().name, "sdb1", "{path}");
+    }
+    let another = resolve(&machine, &file(8), "/srv/o/merged/f");
     assert!(why(&another).contains("none of the overlay's layers"));
 }
 

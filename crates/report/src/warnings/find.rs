@@ -9,7 +9,7 @@ use crate::way::Way;
 use assay_model::job::Direction;
 use assay_model::label::Measured;
 use assay_model::run::RunStatus;
-use assay_model::storage::{Backing, DeviceKind};
+use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
 use assay_model::units::Nanos;
 
@@ -130,10 +130,8 @@ fn memory(summary: &Summary<'_>) -> Option<Warning> {
         let what = format!("{path} is a {}", clean(fs_type));
         return Some(Warning::Memory { what });
     }
-    let in_memory = storage.layers.iter().find(|layer| {
-        use DeviceKind::{Nullblk, Ram, Zram};
-        matches!(layer.identity.kind, Zram | Ram | Nullblk)
-    })?;
+    let mut layers = storage.layers.iter();
+    let in_memory = layers.find(|layer| layer.identity.kind.is_memory())?;
     let (name, kind) = (clean(&in_memory.name), &in_memory.identity.kind);
     let what = format!("{name} is a {kind}");
     Some(Warning::Memory { what })

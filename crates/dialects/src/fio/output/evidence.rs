@@ -3,15 +3,15 @@
 use super::Presentation;
 use super::entry::Member;
 use super::tree::{Map, Value};
-use assay_model::job::Direction;
 use assay_model::label::{DirectionEvidence, Judgement};
+use assay_model::load::Ddir;
 use std::fmt::Write as _;
 
 /// What the figures of an entry measured.
 #[derive(Debug)]
 pub(super) struct EntryEvidence {
     /// Directions that moved bytes.
-    directions: Vec<(Direction, Conclusion)>,
+    directions: Vec<(Ddir, Conclusion)>,
     /// (read, written) by others; `None`: not known.
     foreign_bytes: Option<(u64, u64)>,
     /// Longest time without a completion of a stream.
@@ -33,6 +33,7 @@ struct Conclusion {
     flushes: Option<u64>,
     volatile_cache: Option<bool>,
     dirty_bytes_at_stop: Option<u64>,
+    caveat: Option<String>,
 }
 
 impl EntryEvidence {
@@ -42,7 +43,7 @@ impl EntryEvidence {
             true => "the load is still running",
             false => "no evidence was taken",
         };
-        let directions = [Direction::Read, Direction::Write]
+        let directions = Ddir::ALL
             .into_iter()
             .filter_map(|direction| {
                 let parts: Vec<Part<'_>> = members
@@ -77,9 +78,11 @@ impl EntryEvidence {
         let mut line = String::new();
         for (direction, conclusion) in &self.directions {
             let separator = if line.is_empty() { "" } else { "; " };
-            let name = name(*direction);
+            let name = direction.name();
             let _ = write!(line, "{separator}{name}={}", conclusion.label);
-            if conclusion.label != "device" {
+            // How trims were counted is not what everybody expects.
+            let bare = *direction != Ddir::Trim && conclusion.caveat.is_none();
+            if conclusion.label != "device" || !bare {
                 let _ = write!(line, " ({})", conclusion.because);
             }
         }
@@ -96,7 +99,7 @@ impl EntryEvidence {
     pub(super) fn object(&self) -> Map {
         let mut map = Map::new();
         for (direction, conclusion) in &self.directions {
-            map.add(name(*direction), conclusion.object());
+            map.add(direction.name(), conclusion.object());
         }
         let foreign = self.foreign_bytes.map(|(read, write)| {
             let mut foreign = Map::new();
@@ -127,14 +130,8 @@ impl Conclusion {
         map.add("flushes", self.flushes);
         map.add("volatile_cache", self.volatile_cache.map(Value::Flag));
         map.add("dirty_bytes_at_stop", self.dirty_bytes_at_stop);
+        map.add("caveat", self.caveat.as_deref());
         map
-    }
-}
-
-const fn name(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Read => "read",
-        Direction::Write => "write",
     }
 }
 
@@ -151,14 +148,16 @@ enum Part<'a> {
 }
 
 fn part<'a>(
-    direction: Direction,
+    direction: Ddir,
     (_, _, report): Member<'_>,
     judgement: Option<&'a Judgement>,
 ) -> Option<Part<'a>> {
-    let (judged, moved) = match direction {
-        Direction::Read => (judgement.map(|j| &j.read), report.directions.read.bytes),
-        Direction::Write => (judgement.map(|j| &j.write), report.directions.write.bytes),
-    };
+    let judged = judgement.map(|judgement| match direction {
+        Ddir::Read => &judgement.read,
+        Ddir::Write => &judgement.write,
+        Ddir::Trim => &judgement.trim,
+    });
+    let moved = report.directions[direction].bytes;
     match judged.and_then(Option::as_ref) {
         Some(evidence) => Some(Part::Judged(evidence)),
         None => (moved > 0).then_some(Part::Unjudged(moved)),
@@ -211,6 +210,7 @@ fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
         flushes: common(&judged, |evidence| &evidence.flushes),
         volatile_cache: common(&judged, |evidence| &evidence.volatile_cache),
         dirty_bytes_at_stop: common(&judged, |evidence| &evidence.dirty_bytes_at_stop),
+        caveat: judged.iter().find_map(|evidence| evidence.caveat.clone()),
         ..alone(first)
     }
 }
@@ -252,6 +252,7 @@ fn alone(evidence: &DirectionEvidence) -> Conclusion {
         flushes: evidence.flushes,
         volatile_cache: evidence.volatile_cache,
         dirty_bytes_at_stop: evidence.dirty_bytes_at_stop,
+        caveat: evidence.caveat.clone(),
     }
 }
 

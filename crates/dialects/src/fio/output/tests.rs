@@ -103,6 +103,7 @@ fn evidence(measured: Measured, because: &str, job_bytes: u64) -> DirectionEvide
         flushes: Some(3),
         volatile_cache: Some(true),
         dirty_bytes_at_stop: None,
+        caveat: None,
     }
 }
 
@@ -185,6 +186,7 @@ fn plain() -> Case {
             4_096_000,
         )),
         write: None,
+        trim: None,
         foreign: None,
     })];
     case.report.disks = vec![disk("mmcblk0", &[])];
@@ -261,6 +263,7 @@ fn full() -> Case {
         Some(Judgement {
             read: Some(evidence(Measured::Device, "100% of the bytes", 2_867_200)),
             write: Some(evidence(measured, because, 1_228_800)),
+            trim: None,
             foreign: None,
         })
     };

@@ -1,8 +1,9 @@
 //! The streams of a wave on one storage, judged together.
 
-use super::super::share::{Share, ratio};
+use super::super::share::{Share, failed_because};
 use super::super::witness::moves_no_data;
 use super::super::{Case, DirectionEvidence, ForeignIo, Judgement, Measured, Place};
+use super::trims::Trims;
 use super::ways::{Member, ddir};
 use crate::evidence::Evidence;
 use crate::job::{Direction, Flush, FlushCall, Job, OpenSync, Rw};
@@ -70,25 +71,64 @@ impl<'a> Group<'a> {
             let judgement = Judgement {
                 read: self.judge_member(member, &reads),
                 write: self.judge_member(member, &writes),
+                trim: self.judge_trims(member),
                 foreign: foreign.clone(),
             };
-            let moved = judgement.read.is_some() || judgement.write.is_some();
+            let moved = judgement.moved_something();
             (member.index, moved.then_some(judgement))
         });
         judged.collect()
+    }
+
+    fn judge_trims(&self, member: &Member<'_>) -> Option<DirectionEvidence> {
+        let measured = member.came.directions.trim.bytes;
+        if measured == 0 {
+            return None;
+        }
+        let moved = |member: &Member<'_>| member.came.moved_bytes.trim;
+        let failed = self.members.iter().find_map(Member::trim_failure);
+        let trims = Trims {
+            of_all: self.members.iter().map(moved).sum(),
+            of_member: moved(member),
+            measured,
+            hopeless: match failed {
+                _ if self.spread => Some(SPREAD.to_owned()),
+                Some(error) => Some(format!(
+                    "a trim failed, and the device counts what failed too: {error}"
+                )),
+                None => None,
+            },
+        };
+        let job = member.job();
+        Some(self.case(&job, member.completed()).judge_trims(&trims))
     }
 
     /// What all did in a direction.
     fn traffic(&self, direction: Direction) -> Traffic {
         let mut names = self.active(direction).map(|member| &member.stream.name);
         let first = names.next();
+        let copies = names.all(|name| Some(name) == first);
         Traffic {
             direction,
             bytes: self.active(direction).map(|m| m.moved(direction)).sum(),
-            copies: names.all(|name| Some(name) == first),
+            copies,
             in_time: self.share(direction, seen_in_time(&self.members, &self.evidence)),
             at_end: self.share(direction, window_ns(&self.evidence)),
+            needed: self.members.iter().map(Member::requests_needed).sum(),
+            requests: self.requests(copies),
         }
+    }
+
+    /// How many of the requests that random buffered reads need were made.
+    fn requests(&self, copies: bool) -> Option<Share> {
+        let job = self.job_of_all(Direction::Read);
+        let members = || self.members.iter();
+        let needed = members().map(Member::requests_needed).sum();
+        let others = match copies {
+            true => 0,
+            false => members().map(Member::other_requests).sum(),
+        };
+        self.case(&job, true).share_of_requests(needed, others)
     }
 
     fn active(&self, direction: Direction) -> impl Iterator<Item = &Member<'a>> {
@@ -101,6 +141,12 @@ impl<'a> Group<'a> {
     fn share(&self, direction: Direction, elapsed_ns: u64) -> Result<Share, String> {
         if self.spread {
             return Err(SPREAD.to_owned());
+        }
+        if direction == Direction::Write {
+            let failure = self.members.iter().find_map(Member::write_failure);
+            if let Some(error) = failure {
+                return Err(failed_because(&error));
+            }
         }
         let job = self.job_of_all(direction);
         let measured = Measurement {
@@ -194,7 +240,7 @@ impl<'a> Group<'a> {
         let case = self.case(&job, member.completed());
         let too_late = leaves_pages && case.looked_too_late();
         let mut judged = match all.direction {
-            Direction::Read => case.judge_read(own),
+            Direction::Read => case.judge_read(own, all.requests_of(member)),
             Direction::Write => case.judge_write(own),
         };
         if blurred && !too_late {
@@ -217,26 +263,29 @@ struct Traffic {
     /// The share when the counters were read: the same for members that leave
     /// nothing in the page cache.
     at_end: Result<Share, String>,
+    /// Requests that random buffered reads need.
+    needed: u64,
+    /// How many of these were made.
+    requests: Option<Share>,
 }
 
 impl Traffic {
-    /// What the share of all says about one of them: what is missing may all be
-    /// its own, or all of others.
+    /// The share of one of them.
     fn of_member(&self, all: Share, member: &Member<'_>) -> Share {
-        let own = ratio(member.moved(self.direction), self.bytes);
         if self.copies {
             return all;
         }
-        if own <= 0.0 {
-            return Share {
-                least: 0.0,
-                most: 1.0,
-            };
-        }
-        Share {
-            least: (1.0 - (1.0 - all.least) / own).max(0.0),
-            most: (all.most / own).min(1.0),
-        }
+        all.of_part(member.moved(self.direction), self.bytes)
+    }
+
+    /// How many of the requests that a member needs were made.
+    fn requests_of(&self, member: &Member<'_>) -> Option<Share> {
+        let needed = member.requests_needed();
+        let all = self.requests.filter(|_| needed > 0)?;
+        Some(match self.copies {
+            true => all,
+            false => all.of_part(needed, self.needed),
+        })
     }
 }
 

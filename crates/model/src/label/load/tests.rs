@@ -1,6 +1,10 @@
 //! Loads whose evidence is of several streams together. Most of them try to
 //! make the judge take one stream's I/O for another's.
 
+mod errors;
+mod requests;
+mod trims;
+
 use super::*;
 use crate::evidence::{
     CacheSource, DeviceCounters, Evidence, FileCache, OwnIo, QueueSettings, Snapshot, WriteCache,
@@ -100,6 +104,7 @@ impl Wave {
     /// The device read that much, all of it for this process.
     fn read(&mut self, bytes: u64) -> &mut Self {
         self.after().devices[0].read_bytes = bytes;
+        self.after().devices[0].read_ios = bytes / 4096;
         self.after().own_io.as_mut().unwrap().read_bytes = bytes;
         self
     }
@@ -112,6 +117,17 @@ impl Wave {
         self
     }
 
+    /// Why the first stream's figure has its label.
+    fn because(&self, ddir: Ddir) -> String {
+        let judgement = self.judged().remove(0).unwrap();
+        let evidence = match ddir {
+            Ddir::Read => judgement.read,
+            Ddir::Write => judgement.write,
+            Ddir::Trim => judgement.trim,
+        };
+        evidence.unwrap().because
+    }
+
     fn judged(&self) -> Vec<Option<Judgement>> {
         judge_load(&self.load, &self.report)
     }
@@ -122,8 +138,9 @@ impl Wave {
         let of = |judgement: &Option<Judgement>| {
             let judgement = judgement.as_ref()?;
             let evidence = match ddir {
+                Ddir::Read => &judgement.read,
                 Ddir::Write => &judgement.write,
-                _ => &judgement.read,
+                Ddir::Trim => &judgement.trim,
             };
             Some(evidence.as_ref()?.measured.label())
         };
@@ -188,12 +205,13 @@ fn a_flush_at_the_end_counts_when_it_was_made_and_seen() {
     wave.stream("w", Ddir::Write, MOVED).wrote(MOVED, MOVED);
     wave.last(|stream, came| {
         stream.durability.at_end = Some(FlushCall::Fsync);
+        came.flushed_at_end = true;
         came.sync.count = 1;
     });
     assert_eq!(wave.labels(Ddir::Write), ["device-unflushed"], "not seen");
     wave.after().devices[0].flush_ios = Some(1);
     assert_eq!(wave.labels(Ddir::Write), ["device"]);
-    wave.last(|_, came| came.sync.count = 0);
+    wave.last(|_, came| came.flushed_at_end = false);
     assert_eq!(wave.labels(Ddir::Write), ["device-unflushed"], "not made");
 }
 
@@ -264,6 +282,7 @@ fn a_write_that_ended_early_is_not_vouched_for_by_later_counters() {
     // One that was flushed has nothing left.
     wave.load.streams[0].durability.at_end = Some(FlushCall::Fsync);
     wave.report.streams[0].sync.count = 1;
+    wave.report.streams[0].flushed_at_end = true;
     wave.after().devices[0].flush_ios = Some(1);
     assert_eq!(wave.labels(Ddir::Write), ["device", "none"]);
 }
@@ -374,7 +393,7 @@ fn another_storage_of_the_wave_takes_the_processes_account_away() {
 #[test]
 fn what_moved_nothing_is_not_judged() {
     let mut wave = Wave::new();
-    wave.stream("t", Ddir::Trim, MOVED);
+    wave.stream("t", Ddir::Read, 0);
     assert_eq!(wave.judged(), [None]);
     wave.report.evidence.clear();
     assert_eq!(wave.judged(), [None]);

@@ -1,6 +1,7 @@
 //! How a stream goes about its I/O, in the words of a job.
 
 use crate::job::{Direction, EngineKind, Flush, FlushCall, Job, OpenSync, Rw};
+use crate::load::blocks::Sequencer;
 use crate::load::report::StreamReport;
 use crate::load::{Ddir, Extent, Stream};
 use crate::units::Bytes;
@@ -102,6 +103,65 @@ impl Member<'_> {
             }
             _ => moved,
         }
+    }
+
+    /// Reads, those of the ramp included.
+    fn reads(&self) -> u64 {
+        let reads = &self.came.directions.read;
+        let mean = reads.bytes.checked_div(reads.ios).unwrap_or(0);
+        self.moved(Direction::Read).checked_div(mean).unwrap_or(0)
+    }
+
+    /// The fewest requests of the device that its reads need when nothing is
+    /// cached, as far as that can be told: buffered reads at random offsets do
+    /// not share one. What follows such a read in order may.
+    pub(super) fn requests_needed(&self) -> u64 {
+        let blocks = &self.stream.blocks;
+        if !blocks.rw.random || self.is_direct() {
+            return 0;
+        }
+        let in_a_row = match blocks.rw.sequencer {
+            Sequencer::Sequential => u64::from(blocks.rw.every.max(1)),
+            Sequencer::Identical => 1,
+        };
+        let percent = u128::from(blocks.percentage_random.read);
+        let random = u128::from(self.reads() / in_a_row) * percent / 100;
+        u64::try_from(random).unwrap_or(u64::MAX)
+    }
+
+    /// The most requests that its reads are likely to have made beyond
+    /// [`Self::requests_needed`], and that another job must not take for its own.
+    pub(super) fn other_requests(&self) -> u64 {
+        /// What every device takes as one request.
+        const REQUEST_BYTES: u64 = 64 << 10;
+        let moved = self.moved(Direction::Read);
+        let all = self.reads().max(moved.div_ceil(REQUEST_BYTES));
+        all.saturating_sub(self.requests_needed())
+    }
+
+    /// Why its writes are not to be judged: one of them, or a flush, failed.
+    /// Counted here, because only the first errors are kept in words.
+    pub(super) fn write_failure(&self) -> Option<String> {
+        let (stream, came) = (self.stream, self.came);
+        let filled = stream.length.fill_device && came.total_errors == 0;
+        let dropped = came.directions.write.dropped_ios > 0 && !filled;
+        // Errors that are of no I/O: a flush, or the engine itself.
+        let flush = stream.blocks.rw.write && came.total_errors > came.errors.count;
+        (dropped || flush).then(|| self.error_in_words(Some(Direction::Write)))
+    }
+
+    /// The error of a trim.
+    pub(super) fn trim_failure(&self) -> Option<String> {
+        (self.came.directions.trim.dropped_ios > 0).then(|| self.error_in_words(None))
+    }
+
+    fn error_in_words(&self, direction: Option<Direction>) -> String {
+        let mut located = self.came.errors.first.iter();
+        let located = located.find(|error| error.direction == direction);
+        let words = located.map(|error| error.message.clone());
+        let words = words.or_else(|| self.came.problem.clone());
+        let words = words.unwrap_or_else(|| "it was to be ignored".to_owned());
+        format!("job {}: {words}", self.stream.name)
     }
 
     /// How often it went over its region, at least once.

@@ -101,3 +101,15 @@ fn mixed_jobs_have_both_sides() {
     assert_eq!(judged.read.unwrap().measured, Measured::Device);
     assert_eq!(judged.write.unwrap().measured, Measured::PageCache);
 }
+
+#[test]
+fn random_reads_that_found_what_others_fetched_are_cached() {
+    let trial = || {
+        let trial = Trial::new(Rw::RandRead).own_reads(JOB);
+        trial.read_from("sda", JOB)
+    };
+    trial().in_requests("sda", JOB / MIB).reads_are("device");
+    trial().in_requests("sda", JOB / MIB / 2).reads_are("mixed");
+    let direct = trial().direct();
+    direct.in_requests("sda", 1).reads_are("device");
+}

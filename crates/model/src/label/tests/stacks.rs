@@ -1,6 +1,7 @@
 //! Devices on top of devices.
 
 use super::*;
+use crate::storage::DeviceKind;
 
 fn durable() -> Trial {
     Trial::write().fdatasync_at_end().own_writes(JOB).bare()
@@ -68,4 +69,63 @@ fn a_loop_device_answers_for_itself() {
         .writes_are("device-unflushed");
     let through = trial().with(|t| t.evidence().queues[0].write_cache = Some(WriteCache::Through));
     through.writes_are("device");
+}
+
+fn loop_over_vda(kind: DeviceKind) -> Trial {
+    let layers = |t: Trial| {
+        t.bare()
+            .layer("loop0", LayerRole::Top, None, WriteCache::Back)
+            .layer("vda", LayerRole::Beneath, Some("loop0"), WriteCache::Back)
+    };
+    layers(Trial::read())
+        .own_reads(JOB)
+        .read_from("loop0", JOB)
+        .with(|t| t.evidence().storage.layers[0].identity.kind = kind)
+}
+
+/// The pages of its file answered, not the disk.
+#[test]
+fn a_loop_device_whose_disk_stood_still_says_so() {
+    let judged = loop_over_vda(DeviceKind::Loop)
+        .read_from("vda", JOB / 100)
+        .came();
+    assert_eq!(judged.measured, Measured::Device);
+    let caveat = "only 1 % of that came from vda, beneath loop0";
+    assert_eq!(judged.caveat.as_deref(), Some(caveat));
+    assert!(judged.because.ends_with(caveat), "{}", judged.because);
+    let moved = loop_over_vda(DeviceKind::Loop).read_from("vda", JOB);
+    assert_eq!(moved.came().caveat, None);
+    let hidden = loop_over_vda(DeviceKind::Loop).with(|t| {
+        t.evidence().storage.layers.truncate(1);
+    });
+    let caveat = hidden.came().caveat.expect("one");
+    assert!(caveat.contains("cannot be told"), "{caveat}");
+}
+
+#[test]
+fn memory_under_a_device_is_never_the_device() {
+    let on_tmpfs = || {
+        loop_over_vda(DeviceKind::Loop).with(|t| {
+            let storage = &mut t.evidence().storage;
+            storage.layers.truncate(1);
+            storage.backing = Backing::Memory {
+                fs_type: "file on tmpfs".to_owned(),
+            };
+        })
+    };
+    on_tmpfs().reads_are("page-cache");
+    let because = on_tmpfs().came().because;
+    assert!(because.contains("loop0 is in memory (file on tmpfs)"));
+    assert_eq!(on_tmpfs().judged().foreign.unwrap().read_bytes, 0);
+    for kind in [DeviceKind::Zram, DeviceKind::Ram, DeviceKind::Nullblk] {
+        let on_zram = loop_over_vda(DeviceKind::Loop)
+            .read_from("vda", JOB)
+            .with(|t| t.evidence().storage.layers[1].identity.kind = kind.clone());
+        on_zram.reads_are("page-cache");
+        let mut direct = durable()
+            .layer("zram0", LayerRole::Top, None, WriteCache::Through)
+            .wrote("zram0", JOB);
+        direct.evidence().storage.layers[0].identity.kind = kind;
+        direct.writes_are("page-cache");
+    }
 }

@@ -264,3 +264,31 @@ fn the_null_engine_measures_no_storage() {
     let trial = Trial::write().job(|job| job.ioengine = EngineKind::Null);
     trial.writes_are("unknown");
 }
+
+#[test]
+fn a_failed_write_or_flush_leaves_nothing_proven() {
+    let failed = |direction| {
+        let trial = Trial::write().all_written().write_through();
+        trial.with(|t| {
+            t.measured().errors.first.push(crate::trial::IoErrorRecord {
+                direction,
+                offset: 0,
+                length: 4096,
+                errno: Some(5),
+                message: "Input/output error".to_owned(),
+                at_ns: 0,
+            });
+        })
+    };
+    failed(Some(Direction::Write)).writes_are("unknown");
+    failed(None).writes_are("unknown");
+    failed(Some(Direction::Read)).writes_are("device");
+}
+
+#[test]
+fn nearly_all_is_not_shown_as_all() {
+    let trial = Trial::write().all_written().dirty(4096);
+    let because = trial.written().because;
+    assert!(because.starts_with("99.9 % of the bytes"), "{because}");
+    assert!(because.ends_with("the rest was still in the page cache"));
+}

@@ -269,10 +269,11 @@ fn streams_that_agree_share_a_label_and_weigh_their_bytes() {
     let judged = |share: f64, bytes: u64| {
         let mut read = evidence(Measured::Device, "came from vda", bytes);
         read.device_share = Some(share);
-        let (read, write, foreign) = (Some(read), None, None);
+        let (read, write, trim, foreign) = (Some(read), None, None, None);
         Some(Judgement {
             read,
             write,
+            trim,
             foreign,
         })
     };
@@ -290,4 +291,22 @@ fn streams_that_agree_share_a_label_and_weigh_their_bytes() {
     assert_eq!(read["because"], "came from vda; 1 more alike");
     assert_eq!(read["layer_bytes"]["mmcblk0"], 4096, "both say so");
     assert!(read["flushes"].is_null(), "they were on two storages");
+}
+
+#[test]
+fn a_caveat_is_never_left_out_and_trims_say_how_they_were_counted() {
+    let mut case = plain();
+    let judgement = case.judgements[0].as_mut().unwrap();
+    let mut read = evidence(Measured::Device, "came from loop0, but", 4096);
+    judgement.read = Some(read.clone());
+    assert!(case.normal().contains("read=device\n"));
+    read.caveat = Some("but".to_owned());
+    let trim = evidence(Measured::Device, "discarded on loop0", 4096);
+    let judgement = case.judgements[0].as_mut().unwrap();
+    (judgement.read, judgement.trim) = (Some(read), Some(trim));
+    let line = "read=device (came from loop0, but); trim=device (discarded on loop0)\n";
+    assert!(case.normal().contains(line), "{}", case.normal());
+    let assay = &case.json(false)["jobs"][0]["assay"];
+    assert_eq!(assay["read"]["caveat"], "but");
+    assert_eq!(assay["trim"]["label"], "device");
 }
