@@ -2,17 +2,21 @@
 
 use super::{Request, python};
 use anyhow::{Context, Result, bail};
+use std::fs;
 use std::io::{BufRead, BufReader};
 use std::num::NonZero;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread::available_parallelism;
 
-/// Those that use fio as a user does.
-const BLACK_BOX: [u32; 32] = [
+/// Those that use fio as a user does, of all versions: fio 3.33 has them up to
+/// 26, and from 1003 to 1012.
+const BLACK_BOX: [u32; 44] = [
     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26,
-    1003, 1004, 1006, 1010, 1011, 1012,
+    27, 28, 29, 30, 31, 33, 34, 35, 36, 37, 1003, 1004, 1006, 1010, 1011, 1012, 1013, 1017,
 ];
+/// What runs them, in fio's source tree.
+const PROGRAM: &str = "t/run-fio-tests.py";
 /// The one that needs SciPy.
 const STEADY_STATE: u32 = 1004;
 
@@ -20,7 +24,7 @@ const STEADY_STATE: u32 = 1004;
 const FOUR_PROCESSORS: u32 = 9;
 
 /// Those that look into fio, or at what assay refuses, and why they are left out.
-const INTERNAL: [(u32, &str, &str); 7] = [
+const INTERNAL: [(u32, &str, &str); 11] = [
     (1000, "t/axmap", "a unit test of fio's own bitmap"),
     (1001, "t/ieee754", "a unit test of fio's own float format"),
     (1002, "t/lfsr-test", "a unit test of fio's own generator"),
@@ -36,6 +40,18 @@ const INTERNAL: [(u32, &str, &str); 7] = [
         "zonemode=zbd is not supported",
     ),
     (1009, "unittests/unittest", "unit tests of fio's own code"),
+    (1014, "t/nvmept.py", "it needs the engine io_uring_cmd"),
+    (1015, "t/nvmept_trim.py", "it needs the engine io_uring_cmd"),
+    (
+        1016,
+        "t/client_server.py",
+        "fio's network protocol is not supported",
+    ),
+    (
+        1018,
+        "t/verify-trim.py",
+        "it needs a device that discards: run it with --dut",
+    ),
 ];
 
 /// What became of a program.
@@ -68,20 +84,43 @@ impl Outcome {
     }
 }
 
-/// That all numbers asked for are those of programs.
-fn check_numbers(only: &[u32]) -> Result<()> {
+/// That all numbers asked for are those of programs that this version has.
+fn check_numbers(only: &[u32], there: &[u32]) -> Result<()> {
     let internal = INTERNAL.map(|(number, ..)| number);
-    let unknown = |number: &&u32| !BLACK_BOX.contains(number) && !internal.contains(number);
+    let known = |number: &u32| BLACK_BOX.contains(number) || internal.contains(number);
+    let unknown = |number: &&u32| !there.contains(number) || !known(number);
     match only.iter().find(unknown) {
         Some(number) => bail!("--only: there is no program {number}"),
         None => Ok(()),
     }
 }
 
+/// The numbers that this version of the program has.
+fn numbers_of(source: &Path) -> Result<Vec<u32>> {
+    let path = source.join(PROGRAM);
+    let text = fs::read_to_string(&path).with_context(|| {
+        format!(
+            "{} cannot be read: is this fio's source tree? `apt-get source fio` gives one",
+            path.display()
+        )
+    })?;
+    Ok(text.lines().filter_map(number_of).collect())
+}
+
+/// `'test_id':          1003,`
+fn number_of(line: &str) -> Option<u32> {
+    let value = line.trim().strip_prefix("'test_id':")?;
+    value.trim().trim_end_matches(',').parse().ok()
+}
+
 /// Runs what is asked for, in the order of the numbers.
 pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<Outcome>> {
-    check_numbers(&request.only)?;
-    let wanted = |number: &u32| request.only.is_empty() || request.only.contains(number);
+    let there = numbers_of(&request.source)?;
+    check_numbers(&request.only, &there)?;
+    let wanted = |number: &u32| {
+        let asked = request.only.is_empty() || request.only.contains(number);
+        asked && there.contains(number)
+    };
     let mut numbers: Vec<u32> = BLACK_BOX.into_iter().filter(wanted).collect();
     let mut outcomes: Vec<Outcome> = INTERNAL
         .iter()
@@ -106,7 +145,7 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
         None
     });
     if !numbers.is_empty() {
-        let mut suite = suite(request, fio, &numbers)?;
+        let mut suite = suite(request, fio, &numbers);
         suite.current_dir(scratch);
         if let Some(path) = python {
             suite.env("PATH", path);
@@ -122,21 +161,15 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
 }
 
 /// `-k`: what it asks a build of fio for, assay has.
-fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Result<Command> {
-    let program = request.source.join("t/run-fio-tests.py");
-    if !program.is_file() {
-        bail!(
-            "{} is not there: is this fio's source tree? `apt-get source fio` gives one",
-            program.display()
-        );
-    }
+fn suite(request: &Request, fio: &Path, numbers: &[u32]) -> Command {
+    let program = request.source.join(PROGRAM);
     let mut command = Command::new("python3");
     command.arg("-u").arg(program).arg("-k");
     command.arg("--fio").arg(fio);
     command.arg("--fio-root").arg(&request.source);
     command.args(["--artifact-root", "results", "--run-only"]);
     command.args(numbers.iter().map(u32::to_string));
-    Ok(command)
+    command
 }
 
 fn outcomes_of(suite: &mut Command) -> Result<Vec<Outcome>> {
@@ -180,6 +213,12 @@ fn outcome(line: &str) -> Option<Outcome> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_of_the_program_are_read() {
+        assert_eq!(number_of("        'test_id':          1003,"), Some(1003));
+        assert_eq!(number_of("        'test_class':       FioExeTest,"), None);
+    }
 
     #[test]
     fn lines_of_the_suite_are_read() {
