@@ -555,3 +555,41 @@ fn a_run_that_is_refused_is_not_stored() {
     assert!(!listed.out.contains(node), "{}", listed.out);
     assert!(File::open(&file).is_ok(), "job files stay");
 }
+
+/// A loop device of 64 MiB over a file in a tmpfs of 4 MiB: it takes no more.
+#[test]
+fn a_loop_device_in_memory_is_no_device_and_failed_writes_prove_nothing() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let tmpfs = or_skip!(Mount::tmpfs(4, &scratch.join("ram")));
+    let image = tmpfs.point().join("image");
+    File::create(&image).unwrap().set_len(64 << 20).unwrap();
+    let device = or_skip!(LoopDevice::over(&image));
+    let node = format!("--filename={}", text(device.node()));
+    let words = [&node, "--bs=1M", "--direct=1"].map(str::to_owned);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let read = measured(&folder, &[&words[..], &["--size=2M"]].concat());
+    assert_label(&read, "read", "page-cache");
+    let more = [
+        "--name=job",
+        "--output-format=json",
+        "--rw=write",
+        "--size=32M",
+        "--continue_on_error=all",
+    ];
+    let written = fio(&folder, &[&more[..], &words].concat());
+    assert_label(&job(&written), "write", "unknown");
+}
+
+#[test]
+fn trims_of_a_loop_device_are_counted() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let bed = Bed::new();
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    let node = format!("--filename={}", text(device.node()));
+    let trimmed = measured(&bed.folder(), &[&node, "--rw=trim", "--bs=1M"]);
+    assert_label(&trimmed, "trim", "device");
+}
