@@ -7,12 +7,13 @@ use rustix::process::geteuid;
 use std::process::Command;
 
 /// Programs that tests start, each with the Debian package it is in.
-const PROGRAMS: [(&str, &str); 18] = [
+const PROGRAMS: [(&str, &str); 19] = [
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
     ("fio", "fio"),
+    ("fio-verify-state", "fio"),
     ("losetup", "mount"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),

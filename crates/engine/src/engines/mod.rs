@@ -1,5 +1,6 @@
 //! The back ends, one file each.
 
+mod boxed;
 mod file_call;
 mod libaio;
 mod mmap;
@@ -19,6 +20,7 @@ use crate::error::EngineError;
 use crate::io::IoEngine;
 use assay_model::job::EngineKind;
 use assay_model::load::Engine;
+use boxed::Boxed;
 use file_call::FileCall;
 use libaio::Libaio;
 use mmap::Mmap;
@@ -106,22 +108,23 @@ pub(crate) fn with_engine<V: WithEngine>(
 ) -> Result<V::Output, EngineError> {
     Ok(match engine.kind {
         EngineKind::Psync => visitor.run(Psync),
-        EngineKind::Sync => visitor.run(Sync::default()),
         EngineKind::Libaio => visitor.run(Libaio::new(engine)?),
         EngineKind::IoUring => visitor.run(Uring::new(engine)?),
-        EngineKind::Pvsync => visitor.run(Pvsync::first()),
-        EngineKind::Pvsync2 => visitor.run(Pvsync::second(engine)),
-        EngineKind::Vsync => visitor.run(Vsync::new(engine)),
-        EngineKind::Mmap => visitor.run(Mmap::new()),
-        EngineKind::Posixaio => visitor.run(Posixaio::new(engine)),
         EngineKind::Null => visitor.run(Null),
-        EngineKind::FileCreate => visitor.run(FileCall::create()),
-        EngineKind::FileStat => visitor.run(FileCall::stat()),
-        EngineKind::FileDelete => visitor.run(FileCall::delete()),
-        EngineKind::DirCreate => visitor.run(FileCall::make_directory()),
-        EngineKind::DirStat => visitor.run(FileCall::stat()),
-        EngineKind::DirDelete => visitor.run(FileCall::remove_directory()),
-        EngineKind::Ftruncate => visitor.run(FileCall::ftruncate()),
-        EngineKind::Falloc => visitor.run(FileCall::falloc()),
+        EngineKind::Vsync => visitor.run(Boxed::asynchronous(Vsync::new(engine))),
+        EngineKind::Posixaio => visitor.run(Boxed::asynchronous(Posixaio::new(engine))),
+        EngineKind::Sync => visitor.run(Boxed::synchronous(Sync::default())),
+        EngineKind::Pvsync => visitor.run(Boxed::synchronous(Pvsync::first())),
+        EngineKind::Pvsync2 => visitor.run(Boxed::synchronous(Pvsync::second(engine))),
+        EngineKind::Mmap => visitor.run(Boxed::synchronous(Mmap::new())),
+        EngineKind::FileCreate => visitor.run(Boxed::synchronous(FileCall::create())),
+        EngineKind::FileStat | EngineKind::DirStat => {
+            visitor.run(Boxed::synchronous(FileCall::stat()))
+        }
+        EngineKind::FileDelete => visitor.run(Boxed::synchronous(FileCall::delete())),
+        EngineKind::DirCreate => visitor.run(Boxed::synchronous(FileCall::make_directory())),
+        EngineKind::DirDelete => visitor.run(Boxed::synchronous(FileCall::remove_directory())),
+        EngineKind::Ftruncate => visitor.run(Boxed::synchronous(FileCall::ftruncate())),
+        EngineKind::Falloc => visitor.run(Boxed::synchronous(FileCall::falloc())),
     })
 }

@@ -1,0 +1,105 @@
+//! Engines behind a pointer: those whose calls cost so much, or are made so
+//! seldom, that one more jump is nothing. Each engine that is not behind one
+//! takes a loop of its own in the program, some 100 KiB.
+
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_model::job::FlushCall;
+use rustix::io::Errno;
+
+/// An engine whose kind is known when the program runs; `ASYNCHRONOUS` is
+/// [`IoEngine::ASYNCHRONOUS`] of it.
+pub(super) struct Boxed<const ASYNCHRONOUS: bool>(Box<dyn AnyEngine>);
+
+impl Boxed<false> {
+    pub(super) fn synchronous<E: IoEngine + 'static>(engine: E) -> Self {
+        debug_assert!(!E::ASYNCHRONOUS);
+        Self(Box::new(engine))
+    }
+}
+
+impl Boxed<true> {
+    pub(super) fn asynchronous<E: IoEngine + 'static>(engine: E) -> Self {
+        debug_assert!(E::ASYNCHRONOUS);
+        Self(Box::new(engine))
+    }
+}
+
+/// [`IoEngine`] without what a pointer cannot have.
+trait AnyEngine {
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError>;
+    fn closes(&mut self, file: &OpenFile);
+    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus;
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno>;
+    fn commit(&mut self) -> Result<usize, EngineError>;
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError>;
+}
+
+impl<E: IoEngine> AnyEngine for E {
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        IoEngine::opened(self, file)
+    }
+
+    fn closes(&mut self, file: &OpenFile) {
+        IoEngine::closes(self, file);
+    }
+
+    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
+        IoEngine::queue(self, file, unit)
+    }
+
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+        IoEngine::flush(self, file, call)
+    }
+
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        IoEngine::commit(self)
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        IoEngine::reap(self, min, timeout_ns, done)
+    }
+}
+
+impl<const A: bool> IoEngine for Boxed<A> {
+    const ASYNCHRONOUS: bool = A;
+
+    fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
+        self.0.opened(file)
+    }
+
+    fn closes(&mut self, file: &OpenFile) {
+        self.0.closes(file);
+    }
+
+    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
+        self.0.queue(file, unit)
+    }
+
+    fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
+        self.0.flush(file, call)
+    }
+
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        self.0.commit()
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        self.0.reap(min, timeout_ns, done)
+    }
+}
