@@ -16,7 +16,8 @@ pub fn exit_code(report: &LoadReport, stopped: bool) -> ExitCode {
 }
 
 fn code(report: &LoadReport, stopped: bool) -> u8 {
-    if stopped {
+    // Somebody may have stopped the agent alone.
+    if stopped || report.stopped {
         return SIGNALLED;
     }
     let streams = || report.streams.iter();
@@ -60,6 +61,11 @@ mod tests {
             assert_eq!(code(&report(many, 0), false), 125);
         }
         assert_eq!(code(&report(0, 0), true), 128);
+        let stopped = LoadReport {
+            stopped: true,
+            ..report(0, 0)
+        };
+        assert_eq!(code(&stopped, false), 128);
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct LoadReport {
     pub at_unix_ms: u64,
     /// More follows (`--status-interval`).
     pub interim: bool,
+    /// It was stopped before all streams had done what they were to do.
+    #[serde(default)]
+    pub stopped: bool,
 }
 
 /// What the kernel said while a wave ran, about one storage.

@@ -148,6 +148,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
             job.stream.engine.fixed_buffers = on;
         },
     )
+    .differs("accepted, but buffers are not registered")
     .of(URING),
     switch(
         "registerfiles",

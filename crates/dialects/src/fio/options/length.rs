@@ -134,6 +134,7 @@ pub(super) static ENGINE: &[OptionDef] = &[
             job.stream.engine.batch_complete_min = small(n);
         },
     )
+    .differs("a full queue is waited for until one is back, with 0 too")
     .alias(&["iodepth_batch_complete"]),
     count(
         "iodepth_batch_complete_max",
@@ -143,7 +144,8 @@ pub(super) static ENGINE: &[OptionDef] = &[
         |job, n| {
             job.stream.engine.batch_complete_max = Some(small(n));
         },
-    ),
+    )
+    .differs("it limits nothing: what is back is taken"),
     count(
         "iodepth_low",
         (0, 1 << 16),
@@ -170,7 +172,8 @@ pub(super) static ENGINE: &[OptionDef] = &[
         "inline",
         "Who submits I/O",
         |job, how| job.stream.engine.offload = how == "offload",
-    ),
+    )
+    .differs("offload: the thread of the job submits, too"),
     flag("direct", "0", "Use O_DIRECT", |job, on| {
         job.stream.durability.direct = on
     }),

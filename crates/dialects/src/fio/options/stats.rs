@@ -84,13 +84,15 @@ pub(super) static OPTIONS: &[OptionDef] = &[
                 stats.slat_percentiles = false;
             }
         },
-    ),
+    )
+    .differs("latencies are measured nevertheless, but not shown"),
     flag(
         "disable_lat",
         "0",
         "Do not measure total latency",
         |job, on| job.stream.stats.lat = !on,
-    ),
+    )
+    .differs("it is measured nevertheless, but not shown"),
     flag(
         "disable_clat",
         "0",
@@ -98,7 +100,8 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         |job, on| {
             job.stream.stats.clat = !on;
         },
-    ),
+    )
+    .differs("it is measured nevertheless, but not shown"),
     flag(
         "disable_slat",
         "0",
@@ -106,7 +109,8 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         |job, on| {
             job.stream.stats.slat = !on;
         },
-    ),
+    )
+    .differs("it is measured nevertheless, but not shown"),
     flag(
         "disable_bw_measurement",
         "0",
@@ -115,6 +119,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
             job.stream.stats.bandwidth = !on;
         },
     )
+    .differs("it is measured nevertheless, but not shown")
     .alias(&["disable_bw"]),
     time(
         "bwavgtime",
@@ -125,6 +130,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
             job.stream.stats.bw_interval = time;
         },
     )
+    .differs("both samples have the smaller of the two widths")
     .differs("samples without any I/O count as zero instead of being left out"),
     time(
         "iopsavgtime",
@@ -135,6 +141,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
             job.stream.stats.iops_interval = time;
         },
     )
+    .differs("both samples have the smaller of the two widths")
     .differs("samples without any I/O count as zero instead of being left out"),
     choice(
         "unified_rw_reporting",

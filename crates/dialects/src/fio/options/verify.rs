@@ -96,7 +96,8 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     }),
     flag("experimental_verify", "0", "Generate offsets anew for checking instead of keeping them", |job, on| {
         job.verify.regenerate = on;
-    }),
+    })
+    .differs("offsets are kept nevertheless: what is checked is the same"),
     flag("verify_state_load", "0", "Check up to where a state file says", |job, on| {
         job.verify.load_state = on;
     }),

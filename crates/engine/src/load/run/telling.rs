@@ -8,6 +8,7 @@ use crate::load::shared::Shared;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::trial::Gap;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 impl Conductor<'_> {
@@ -67,6 +68,7 @@ impl Conductor<'_> {
             streams,
             at_unix_ms: unix_ms(),
             interim,
+            stopped: self.stage.signals.stop.load(Ordering::Relaxed),
             ..LoadReport::default()
         }
     }

@@ -5,6 +5,7 @@ use super::{Failure, Worker};
 use crate::clock::Clock;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit};
+use crate::load::Note;
 use crate::load::pace::Finding;
 use assay_model::job::Direction;
 use assay_model::load::Ddir;
@@ -164,6 +165,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             if !go_on && !self.passes_bad_spot(errno) {
                 self.fail_stream(number, text);
             }
+        } else if errors.say_ignored {
+            let text = self.describe(&unit, errno);
+            let note = format!("{}: ignored: {text}", self.stream.name);
+            self.notes.push(Note::Info(note));
         }
         if let Some(checks) = &mut self.checks
             && unit.ddir == Ddir::Write
