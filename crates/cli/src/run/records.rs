@@ -249,6 +249,7 @@ impl Repetition<'_> {
                 disks: Vec::new(),
                 at_unix_ms: self.report.at_unix_ms,
                 interim: self.report.interim,
+                stopped: self.report.stopped,
             },
             members: entry
                 .streams
