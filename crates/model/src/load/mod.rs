@@ -330,7 +330,7 @@ pub struct Engine {
     /// Most completions to take at once; `None`: as many as there are.
     pub batch_complete_max: Option<u32>,
     /// When the depth is reached, drain to this many before more is queued
-    /// (`iodepth_low`).
+    /// (`iodepth_low`); 0: as soon as there is room.
     pub iodepth_low: u32,
     /// I/Os that overlap never are in flight together.
     pub serialize_overlap: bool,
@@ -359,7 +359,7 @@ impl Default for Engine {
             batch: 1,
             batch_complete_min: 1,
             batch_complete_max: None,
-            iodepth_low: 1,
+            iodepth_low: 0,
             serialize_overlap: false,
             offload: false,
             hipri: false,

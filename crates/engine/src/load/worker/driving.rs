@@ -40,8 +40,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     fn take_back(&mut self, next: Starved, done: &mut Vec<Completion>) -> Result<(), EngineError> {
         let options = &self.stream.engine;
         // A full queue is drained to its low mark before more is queued.
-        let enough = match self.in_flight >= self.depth {
-            true => options.iodepth_low.clamp(1, self.depth),
+        let low = options.iodepth_low;
+        let enough = match low > 0 && self.in_flight >= self.depth {
+            true => low.min(self.depth),
             false => self.depth,
         };
         let least = options.batch_complete_min.max(1);
