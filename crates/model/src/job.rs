@@ -124,6 +124,24 @@ pub enum EngineKind {
 }
 
 impl EngineKind {
+    /// Whether each I/O moves the bytes of its block to or from the storage:
+    /// not where the engine only pretends, or works on whole files.
+    #[must_use]
+    pub const fn moves_data(self) -> bool {
+        !matches!(
+            self,
+            Self::Null
+                | Self::FileCreate
+                | Self::FileStat
+                | Self::FileDelete
+                | Self::DirCreate
+                | Self::DirStat
+                | Self::DirDelete
+                | Self::Ftruncate
+                | Self::Falloc
+        )
+    }
+
     /// Whether I/Os are handed over before they are done, so that a depth above
     /// 1 means something.
     #[must_use]

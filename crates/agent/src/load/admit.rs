@@ -2,7 +2,6 @@
 
 use super::replay::{self, files_of};
 use crate::inspect::uses;
-use assay_model::job::EngineKind;
 use assay_model::load::{Load, Stream};
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
@@ -36,7 +35,7 @@ pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> 
                 None => warnings.extend(not_owned(&path, owned.uses_of(&path))?),
             }
         }
-        if let (Some(folder), true) = (&stream.files.opendir, changes(stream)) {
+        if let (Some(folder), true) = (&stream.files.opendir, stream.blocks.rw.changes()) {
             warnings.extend(not_owned(folder, owned.uses_below(folder))?);
         }
     }
@@ -48,7 +47,7 @@ pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> 
 fn only_reads(stream: &Stream) -> Result<(), Refusal> {
     let trace = stream.trace.read.as_deref();
     let replayed = trace.is_some_and(|trace| !files_of(trace, &["write", "trim"]).is_empty());
-    if changes(stream) || replayed {
+    if stream.blocks.rw.changes() || replayed {
         return Err(refuse(format!(
             "job {} writes, and nothing may be written (--readonly)",
             stream.name
@@ -89,35 +88,11 @@ fn trimmed(stream: &Stream) -> Vec<PathBuf> {
     }
     let blocks = &stream.blocks.rw;
     let checked = stream.verify.is_some() && blocks.write && stream.trim.percent > 0;
-    if !(blocks.trim || checked) || !discards(stream.engine.kind) {
+    if !(blocks.trim || checked) || !stream.engine.kind.moves_data() {
         return Vec::new();
     }
     let below = stream.files.opendir.iter().cloned();
     stream.files.paths.iter().cloned().chain(below).collect()
-}
-
-/// Whether an engine's trims are discards of a device.
-fn discards(engine: EngineKind) -> bool {
-    match engine {
-        EngineKind::Null
-        | EngineKind::FileCreate
-        | EngineKind::FileStat
-        | EngineKind::FileDelete
-        | EngineKind::DirCreate
-        | EngineKind::DirStat
-        | EngineKind::DirDelete
-        | EngineKind::Ftruncate
-        | EngineKind::Falloc => false,
-        EngineKind::Psync
-        | EngineKind::Sync
-        | EngineKind::Libaio
-        | EngineKind::IoUring
-        | EngineKind::Pvsync
-        | EngineKind::Pvsync2
-        | EngineKind::Vsync
-        | EngineKind::Mmap
-        | EngineKind::Posixaio => true,
-    }
 }
 
 /// What the user should know of files that are written although a loop device
@@ -151,17 +126,12 @@ fn not_owned(path: &Path, uses: Vec<FileUse>) -> Result<Vec<String>, Refusal> {
     Ok(warnings)
 }
 
-/// Whether a stream changes what is on its files by itself.
-fn changes(stream: &Stream) -> bool {
-    stream.blocks.rw.write || stream.blocks.rw.trim
-}
-
 /// All paths that a stream may write.
 fn written(stream: &Stream) -> Vec<PathBuf> {
     match (&stream.trace.read, &stream.trace.redirect) {
         (Some(_), Some(path)) => vec![path.clone()],
         (Some(trace), None) => replay::written(trace),
-        (None, _) if changes(stream) => stream.files.paths.clone(),
+        (None, _) if stream.blocks.rw.changes() => stream.files.paths.clone(),
         (None, _) => Vec::new(),
     }
 }
@@ -200,6 +170,7 @@ fn refuse(message: String) -> Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::job::EngineKind;
     use assay_model::load::verify::{Verify, VerifyKind};
 
     fn writer(path: &Path) -> Stream {

@@ -34,7 +34,7 @@ pub(super) fn resolve(job: &mut Job, readonly: bool) -> Result<Vec<String>, Stri
     logs(job)?;
     length(job, &mut notes)?;
     let rw = &job.stream.blocks.rw;
-    if readonly && (rw.write || rw.trim) {
+    if readonly && rw.changes() {
         return Err("it writes or trims, which --readonly forbids".to_owned());
     }
     Ok(notes)
@@ -146,8 +146,7 @@ fn engine(job: &mut Job, notes: &mut Vec<String>) {
     let most = engine.batch_complete_max.unwrap_or(0);
     engine.batch_complete_max = Some(most.max(engine.batch_complete_min));
     let rw = &job.stream.blocks.rw;
-    let changes = rw.write || rw.trim;
-    if !engine.offload && job.stream.trace.read.is_none() && (!changes || depth == 1) {
+    if !engine.offload && job.stream.trace.read.is_none() && (!rw.changes() || depth == 1) {
         engine.serialize_overlap = false;
     }
 }
@@ -193,15 +192,6 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
     let checks = rw.write && job.verify.read_back;
     if checks && job.copies > 1 && !job.names.named.is_empty() {
         notes.push("several copies write the same files: they may overwrite each other's blocks, which then do not verify".to_owned());
-    }
-    let length = &job.stream.length;
-    if checks
-        && !rw.read
-        && length.time_based
-        && length.runtime.is_some()
-        && job.verify.backlog == 0
-    {
-        notes.push("nothing will be checked: with time_based, writing takes all of runtime; use verify_backlog".to_owned());
     }
     // Nobody knows which of two writes that overlap in flight came last.
     let overlaps = job.stream.blocks.no_map && several && !engine.serialize_overlap;

@@ -255,7 +255,10 @@ impl Post<'_> {
         let stream = self.stream;
         let (source, largest) = self.source()?;
         let mut seeds = SplitMix64::new(self.seed);
-        let checked = stream.verify.as_ref().filter(|_| moves_data(stream));
+        let checked = stream
+            .verify
+            .as_ref()
+            .filter(|_| stream.engine.kind.moves_data());
         let folder = self.beside("");
         let checks = match checked {
             Some(spec) => Some(Checks::new(spec, stream, &folder, seeds.next_u64())?),
@@ -379,22 +382,5 @@ impl WithEngine for OnEngine<'_, '_> {
 /// Whether there is data in memory: also where the engine only pretends to move
 /// it.
 fn has_buffers(stream: &Stream) -> bool {
-    moves_data(stream) || stream.engine.kind == EngineKind::Null
-}
-
-/// Whether what is written can be read back: not where the engine only
-/// pretends, or works on whole files.
-fn moves_data(stream: &Stream) -> bool {
-    !matches!(
-        stream.engine.kind,
-        EngineKind::Null
-            | EngineKind::FileCreate
-            | EngineKind::FileStat
-            | EngineKind::FileDelete
-            | EngineKind::DirCreate
-            | EngineKind::DirStat
-            | EngineKind::DirDelete
-            | EngineKind::Ftruncate
-            | EngineKind::Falloc
-    )
+    stream.engine.kind.moves_data() || stream.engine.kind == EngineKind::Null
 }

@@ -97,7 +97,7 @@ impl FilePlan {
     /// end, a path that leads to no storage. [`EngineError::File`] when a path
     /// cannot be looked at.
     pub(crate) fn resolve(stream: &Stream, load: &Load) -> Result<Self, EngineError> {
-        if load.readonly && changes(stream) {
+        if load.readonly && stream.blocks.rw.changes() {
             return Err(problem(
                 stream,
                 "it writes or trims, which --readonly forbids".to_owned(),
@@ -106,7 +106,7 @@ impl FilePlan {
         let found = look::at_files(stream)?;
         if let Some(device) = found
             .iter()
-            .find(|file| file.kind == FileKind::BlockDevice && changes(stream))
+            .find(|file| file.kind == FileKind::BlockDevice && stream.blocks.rw.changes())
             && !load.destroy_data
         {
             return Err(problem(
@@ -175,11 +175,6 @@ impl FilePlan {
         }
         Ok(())
     }
-}
-
-/// Whether a stream changes its files.
-fn changes(stream: &Stream) -> bool {
-    stream.blocks.rw.write || stream.blocks.rw.trim
 }
 
 /// Whether nothing need be done about a path before it is opened: the engine

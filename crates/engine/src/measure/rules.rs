@@ -29,7 +29,7 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
         Some(format!(
             "direct I/O needs block size and offset in multiples of {SECTOR} bytes"
         ))
-    } else if !moves_data(job.ioengine) {
+    } else if !job.ioengine.moves_data() && job.ioengine != EngineKind::Null {
         Some(format!(
             "{} moves no data: it works in a load (assay fio), not here",
             job.ioengine
@@ -62,22 +62,6 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
             problem,
         })
     })
-}
-
-/// Whether an engine's I/Os are of the blocks that a job is about. (The null
-/// engine's are, as far as anybody can tell from outside.)
-const fn moves_data(engine: EngineKind) -> bool {
-    !matches!(
-        engine,
-        EngineKind::FileCreate
-            | EngineKind::FileStat
-            | EngineKind::FileDelete
-            | EngineKind::DirCreate
-            | EngineKind::DirStat
-            | EngineKind::DirDelete
-            | EngineKind::Ftruncate
-            | EngineKind::Falloc
-    )
 }
 
 /// What the buffers of all workers take, in bytes.

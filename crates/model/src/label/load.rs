@@ -13,7 +13,7 @@ mod tests;
 mod trims;
 mod ways;
 
-use super::{DirectionEvidence, Judgement, Measured, witness};
+use super::{DirectionEvidence, Judgement, Measured};
 use crate::load::report::{LoadReport, StreamReport, WaveRecord};
 use crate::load::{Ddir, Load, Stream};
 use group::Group;
@@ -41,7 +41,7 @@ pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
 
 /// The judgement of a stream that nobody looked at.
 fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
-    let why = if witness::moves_no_data(stream.engine.kind) {
+    let why = if !stream.engine.kind.moves_data() {
         format!("the {} engine moves no data", stream.engine.kind)
     } else {
         "no counters were taken around it".to_owned()

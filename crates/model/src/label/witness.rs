@@ -3,14 +3,14 @@
 
 use super::share::{Range, ratio};
 use super::{Case, DEVICE_SHARE};
-use crate::job::{Direction, EngineKind};
+use crate::job::Direction;
 use crate::storage::{Backing, Layer};
 
 impl Case<'_> {
     /// What the device moved, whoever caused it; `None` when there is no
     /// device below the page cache.
     pub(super) fn device_bytes(&self, direction: Direction) -> Result<Option<u64>, String> {
-        if moves_no_data(self.job.ioengine) {
+        if !self.job.ioengine.moves_data() {
             return Err(format!("the {} engine moves no data", self.job.ioengine));
         }
         if self.is_memory()? {
@@ -139,20 +139,4 @@ impl Case<'_> {
             Direction::Write => self.measured.write.bytes,
         }
     }
-}
-
-/// Whether what the engine counts as bytes never leaves the program.
-pub(super) const fn moves_no_data(engine: EngineKind) -> bool {
-    matches!(
-        engine,
-        EngineKind::Null
-            | EngineKind::FileCreate
-            | EngineKind::FileStat
-            | EngineKind::FileDelete
-            | EngineKind::DirCreate
-            | EngineKind::DirStat
-            | EngineKind::DirDelete
-            | EngineKind::Ftruncate
-            | EngineKind::Falloc
-    )
 }

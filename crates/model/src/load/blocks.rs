@@ -108,6 +108,14 @@ pub struct RwPattern {
     pub sequencer: Sequencer,
 }
 
+impl RwPattern {
+    /// Whether it changes what the storage holds.
+    #[must_use]
+    pub const fn changes(&self) -> bool {
+        self.write || self.trim
+    }
+}
+
 impl Default for RwPattern {
     fn default() -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! Making the files of a stream: directories, missing files, missing parts.
 
-use super::{FilePlan, PlannedFile, SharedFiles, changes, needs_only_names, problem, room, size};
+use super::{FilePlan, PlannedFile, SharedFiles, needs_only_names, problem, room, size};
 use crate::error::EngineError;
 use crate::layout;
 use crate::load::Note;
@@ -102,7 +102,7 @@ impl FilePlan {
     }
 
     fn hold_devices(&self, stream: &Stream, shared: &SharedFiles) -> Result<(), EngineError> {
-        if !changes(stream) {
+        if !stream.blocks.rw.changes() {
             return Ok(());
         }
         self.files

@@ -1,6 +1,6 @@
 //! Opening one file as its stream wants it.
 
-use super::{FileKind, PlannedFile, changes, problem};
+use super::{FileKind, PlannedFile, problem};
 use crate::engines::needs_open_file;
 use crate::error::EngineError;
 use crate::io::OpenFile;
@@ -38,7 +38,7 @@ pub(super) fn open(
     };
     refuse_another_kind(stream, planned, &file)?;
     if stream.files.prepared {
-        return OpenFile::new(file, number, &planned.path, changes(stream))
+        return OpenFile::new(file, number, &planned.path, stream.blocks.rw.changes())
             .map_err(|error| EngineError::file("use", &planned.path, error));
     }
     if first {
@@ -82,7 +82,7 @@ fn of(stream: &Stream, planned: &PlannedFile, number: u32, file: File) -> OpenFi
         size: planned.file_size,
         holder: None,
         is_device: planned.kind == FileKind::BlockDevice,
-        writable: changes(stream),
+        writable: stream.blocks.rw.changes(),
         random: wants_random(stream),
     }
 }
@@ -92,7 +92,7 @@ fn of(stream: &Stream, planned: &PlannedFile, number: u32, file: File) -> OpenFi
 fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
     let rw = &stream.blocks.rw;
     let mut flags = OFlags::CLOEXEC;
-    flags |= if changes(stream) {
+    flags |= if stream.blocks.rw.changes() {
         OFlags::RDWR
     } else {
         OFlags::RDONLY

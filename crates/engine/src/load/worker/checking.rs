@@ -67,10 +67,6 @@ impl Checks {
         seed: u64,
     ) -> Result<Self, EngineError> {
         let thread = u16::try_from(stream.number).unwrap_or(u16::MAX);
-        let spec = &Verify {
-            interval: interval(spec, stream),
-            ..spec.clone()
-        };
         let verifier = Arc::new(Verifier::new(spec, thread).with_content(&stream.content));
         refuse_small_blocks(spec, stream, &verifier)?;
         let pool = match spec.threads {
@@ -201,25 +197,6 @@ fn step_of(unit: &IoUnit) -> Step {
         offset: unit.offset,
         length: unit.length,
     }
-}
-
-/// Blocks of several sizes have headers at a distance that divides all of them,
-/// as in fio: then a part of a block can be checked, too.
-fn interval(spec: &Verify, stream: &Stream) -> u32 {
-    let sizes = &stream.blocks.sizes;
-    let lengths = [&sizes.read, &sizes.write].into_iter().flat_map(|size| {
-        let split = size.split.iter().map(|(length, _)| *length);
-        split.chain([size.min, size.max])
-    });
-    let smallest = lengths.clone().min().unwrap_or(0);
-    match spec.interval {
-        0 if lengths.clone().any(|length| length != smallest) => lengths.fold(0, gcd),
-        interval => interval,
-    }
-}
-
-fn gcd(a: u32, b: u32) -> u32 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A block must have room for a header and something to check.

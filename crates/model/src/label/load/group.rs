@@ -1,7 +1,6 @@
 //! The streams of a wave on one storage, judged together.
 
 use super::super::share::{Share, failed_because};
-use super::super::witness::moves_no_data;
 use super::super::{Case, DirectionEvidence, ForeignIo, Judgement, Measured, Place};
 use super::trims::Trims;
 use super::ways::{Member, ddir};
@@ -39,7 +38,7 @@ impl<'a> Group<'a> {
         };
         let members = wave.streams.iter().filter_map(member);
         let members: Vec<Member<'a>> = members
-            .filter(|member| !moves_no_data(member.stream.engine.kind))
+            .filter(|member| member.stream.engine.kind.moves_data())
             .collect();
         let mut others = report
             .evidence
