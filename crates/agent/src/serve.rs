@@ -99,6 +99,7 @@ impl Session {
             // A run is an event of its own; the others came too late for one.
             ToAgent::Run { .. }
             | ToAgent::RunLoad { .. }
+            | ToAgent::RunWork { .. }
             | ToAgent::Stored { .. }
             | ToAgent::ReportNow
             | ToAgent::Cancel => return Ok(()),

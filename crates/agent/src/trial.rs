@@ -65,6 +65,7 @@ impl Bench<'_> {
                 measured: attempt.result.ok(),
                 evidence: attempt.evidence,
                 wave: None,
+                detail: None,
             },
             fatal,
         }

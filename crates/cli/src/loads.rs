@@ -58,6 +58,12 @@ pub fn execute(
             | FromAgent::Progress { .. }
             | FromAgent::TrialDone(_)
             | FromAgent::RunDone { .. }
+            | FromAgent::StepStarted { .. }
+            | FromAgent::StepDone(_)
+            | FromAgent::KeepSteps { .. }
+            | FromAgent::WorkProgress(_)
+            | FromAgent::WorkStands(_)
+            | FromAgent::WorkDone { .. }
             | FromAgent::Refused(_) => {}
         }
     }

@@ -324,6 +324,10 @@ pub struct Job {
     /// What it is for; `None`: what its shape says.
     #[serde(default)]
     pub purpose: Option<Purpose>,
+    /// What it does in words, where its shape does not tell: a step of a work
+    /// ([`crate::work`]), for example `SQLite insert, journal wal`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
 }
 
 impl Job {
@@ -354,6 +358,7 @@ impl Job {
             interval: Nanos::millis(100),
             content: Content::Random,
             purpose: None,
+            description: None,
         }
     }
 

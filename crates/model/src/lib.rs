@@ -20,3 +20,4 @@ pub mod text;
 pub mod trial;
 pub mod units;
 pub mod wire;
+pub mod work;

@@ -4,6 +4,7 @@ use crate::evidence::Evidence;
 use crate::job::{Direction, Job};
 use crate::latency::LatencyRecord;
 use crate::load::report::WaveRecord;
+use crate::work::StepDetail;
 use serde::{Deserialize, Serialize};
 
 /// How a trial ended.
@@ -63,6 +64,9 @@ pub struct TrialRecord {
     /// For a job of a load: all that ran beside it, by which it is then judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<Box<WaveRecord>>,
+    /// For a step of a work: what it tells beyond `measured`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Box<StepDetail>>,
 }
 
 /// Raw results of the measured time, all workers together.

@@ -1,6 +1,7 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
+use crate::job::Job;
 use crate::load::Load;
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
@@ -8,11 +9,12 @@ use crate::storage::Storage;
 use crate::system::System;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
+use crate::work::{WorkOrder, WorkProgress, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 2;
+pub const WIRE_VERSION: u32 = 3;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,9 +50,14 @@ pub enum ToAgent {
         /// The load.
         load: Box<Load>,
     },
-    /// Report how the load under way stands, once.
+    /// Asks to carry out a work.
+    RunWork {
+        /// The work.
+        order: Box<WorkOrder>,
+    },
+    /// Report how the load or work under way stands, once.
     ReportNow,
-    /// Stop the trial or load under way, clean up, and end the run.
+    /// Stop the trial, load or work under way, clean up, and end the run.
     Cancel,
 }
 
@@ -93,6 +100,32 @@ pub enum FromAgent {
     },
     /// A trial ended; the agent waits for [`ToAgent::Stored`].
     TrialDone(Box<TrialRecord>),
+    /// A step of a work begins.
+    StepStarted {
+        /// The job that describes it.
+        job: Box<Job>,
+    },
+    /// A step of a work ended. Steps can be very short, so the agent does not
+    /// wait after each: see [`FromAgent::KeepSteps`].
+    StepDone(Box<TrialRecord>),
+    /// The steps that ended so far are to be stored together; the agent waits
+    /// for [`ToAgent::Stored`] with the position of the last.
+    KeepSteps {
+        /// Of the last step.
+        position: u32,
+    },
+    /// The work under way, a few times a second.
+    WorkProgress(WorkProgress),
+    /// How the work under way stands, because it was asked for.
+    WorkStands(Box<WorkReport>),
+    /// The work ended; what it made for itself is removed.
+    WorkDone {
+        /// How.
+        end: RunEnd,
+        /// What only the whole work can tell; `None` when it did not come so
+        /// far.
+        report: Option<Box<WorkReport>>,
+    },
     /// The run ended, the test file is removed.
     RunDone {
         /// How.
@@ -100,7 +133,7 @@ pub enum FromAgent {
         /// The test folder, if it could not be removed.
         leftover: Option<Leftover>,
     },
-    /// A load has something to tell its user.
+    /// A load or a work has something to tell its user.
     LoadNote(LoadNote),
     /// The load under way, a few times a second.
     LoadProgress(LoadProgress),

@@ -12,6 +12,9 @@ use assay_model::units::{BytesPerSec, Nanos};
 /// What a job does: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
 #[must_use]
 pub fn job(job: &Job) -> String {
+    if let Some(description) = &job.description {
+        return description.clone();
+    }
     let mut words = vec![pattern(job), format!("{} blocks", job.bs)];
     if job.iodepth > 1 {
         words.push(format!("depth {}", job.iodepth));

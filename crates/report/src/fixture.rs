@@ -185,6 +185,7 @@ fn trial(shape: &Shape, slot: Slot, position: u32) -> TrialRecord {
         measured: None,
         evidence: None,
         wave: None,
+        detail: None,
     };
     if matches!(shape.special, Special::Skipped) {
         return TrialRecord {

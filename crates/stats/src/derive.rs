@@ -203,6 +203,7 @@ mod tests {
             measured,
             evidence: None,
             wave: None,
+            detail: None,
         }
     }
 

@@ -165,6 +165,12 @@ fn follow(
             | FromAgent::LoadProgress(_)
             | FromAgent::LoadStream(_)
             | FromAgent::LoadReport(_)
+            | FromAgent::StepStarted { .. }
+            | FromAgent::StepDone(_)
+            | FromAgent::KeepSteps { .. }
+            | FromAgent::WorkProgress(_)
+            | FromAgent::WorkStands(_)
+            | FromAgent::WorkDone { .. }
             | FromAgent::Refused(_) => {}
         }
     }

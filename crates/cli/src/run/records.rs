@@ -190,6 +190,7 @@ impl Repetition<'_> {
             measured: ran.then(|| measurement(&streams)),
             evidence: evidence(&wave),
             wave: ran.then(|| Box::new(wave)),
+            detail: None,
         }
     }
 

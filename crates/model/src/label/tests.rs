@@ -48,6 +48,7 @@ impl Trial {
             outcome: Outcome::Completed,
             measured: Some(measured),
             wave: None,
+            detail: None,
             evidence: Some(Evidence {
                 storage: Storage {
                     path: "/mnt".into(),

@@ -13,6 +13,7 @@ use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, IoErrorRecord, Measurement, Outcome, Series, TrialRecord,
 };
+use assay_model::work::StepDetail;
 use assay_stats::derive;
 use assay_stats::histogram::bucket_bounds;
 use assay_stats::latency::{DamagedRecord, Distribution};
@@ -42,6 +43,8 @@ pub struct TrialPart<'a> {
     errors: Option<&'a [IoErrorRecord]>,
     cpu: Option<CpuUse>,
     evidence: Option<EvidencePart<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detail: Option<&'a StepDetail>,
 }
 
 impl<'a> TrialPart<'a> {
@@ -78,6 +81,7 @@ impl<'a> TrialPart<'a> {
                 .evidence
                 .as_ref()
                 .map(|evidence| EvidencePart::of(evidence, judgement)),
+            detail: record.detail.as_deref(),
         }
     }
 }
@@ -107,6 +111,8 @@ struct JobPart<'a> {
     interval_ns: u64,
     content: Content,
     purpose: Option<Purpose>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -144,6 +150,7 @@ impl<'a> JobPart<'a> {
             interval_ns: job.interval.0,
             content: job.content,
             purpose: job.purpose,
+            description: job.description.as_deref(),
         }
     }
 }

@@ -121,6 +121,7 @@ pub fn trial(position: u32) -> TrialRecord {
         measured: Some(measured),
         evidence: Some(evidence()),
         wave: None,
+        detail: None,
     }
 }
 

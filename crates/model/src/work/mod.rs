@@ -1,0 +1,121 @@
+//! Work that is more than one block job: what `assay dd`, `iozone`,
+//! `androbench`, `disks`, `capacity` and `watch` ask of the agent.
+//!
+//! A *work* is carried out in *steps*; each step that is measured becomes a
+//! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
+//! tells beyond bytes, I/Os and latencies is its [`StepDetail`]; what only the
+//! whole work can tell is its [`WorkReport`].
+
+pub mod androbench;
+pub mod capacity;
+pub mod copy;
+pub mod extent;
+pub mod iozone;
+pub mod watch;
+
+use androbench::{AndroBench, DatabaseStep};
+use capacity::{Capacity, CapacityReport, CapacityStep};
+use copy::{CopyReport, FileCopy};
+use extent::{Extent, ExtentStep};
+use iozone::{Iozone, IozoneStep};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use watch::{Watch, WatchReport};
+
+/// A work, and what it needs to be carried out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WorkOrder {
+    /// The run that it belongs to.
+    pub run_id: String,
+    /// Decides orders and contents.
+    pub seed: u64,
+    /// Which repetition it is, from 1.
+    pub trial: u32,
+    /// [`crate::trial::TrialRecord::position`] of its first step.
+    pub first_position: u32,
+    /// The user's word that what is on a block device may go.
+    pub destroy_data: bool,
+    /// What to do.
+    pub work: Work,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "work", rename_all = "snake_case")]
+pub enum Work {
+    /// Copying as dd does.
+    Copy(Box<FileCopy>),
+    /// iozone's tests on files.
+    Iozone(Box<Iozone>),
+    /// AndroBench's and Mobibench's files and databases.
+    AndroBench(Box<AndroBench>),
+    /// Samples over the extent of a device or file, as GNOME Disks takes them.
+    Extent(Box<Extent>),
+    /// Whether storage holds as much as it says.
+    Capacity(Box<Capacity>),
+    /// Looking on while a command runs.
+    Watch(Box<Watch>),
+}
+
+impl Work {
+    /// Files, folders and devices that it may write. Those that are devices
+    /// have to be free, and files must not be swap or behind a loop device in
+    /// use; the agent looks before it begins.
+    #[must_use]
+    pub fn written(&self) -> Vec<PathBuf> {
+        match self {
+            Self::Copy(work) => work.written(),
+            Self::Iozone(work) => work.written(),
+            Self::AndroBench(work) => work.written(),
+            Self::Extent(work) => work.written(),
+            Self::Capacity(work) => work.written(),
+            Self::Watch(_) => Vec::new(),
+        }
+    }
+}
+
+/// What a step tells beyond a [`crate::trial::Measurement`]. Raw: figures are
+/// derived from it on read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum StepDetail {
+    /// A cell of iozone's.
+    Iozone(IozoneStep),
+    /// Transactions of a database.
+    Database(DatabaseStep),
+    /// Samples over an extent.
+    Extent(ExtentStep),
+    /// Filling or checking storage.
+    Capacity(CapacityStep),
+    /// A copy of dd's.
+    Copy(CopyReport),
+}
+
+/// What only the whole work can tell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WorkReport {
+    /// Its steps have told all.
+    Steps,
+    /// Of a copy.
+    Copy(CopyReport),
+    /// Of a check of capacity.
+    Capacity(CapacityReport),
+    /// Of looking on.
+    Watch(WatchReport),
+}
+
+/// How far a work is, a few times a second.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkProgress {
+    /// The step under way, in words.
+    pub step: String,
+    /// Steps done.
+    pub steps_done: u32,
+    /// Bytes (or what else the step counts) done in this step.
+    pub done: u64,
+    /// The same when the step will be done, where that is known.
+    pub total: Option<u64>,
+    /// Time since the step began.
+    pub elapsed_ns: u64,
+}

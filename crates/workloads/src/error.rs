@@ -1,0 +1,57 @@
+//! Why a work cannot go on.
+
+use assay_engine::EngineError;
+use rustix::io::Errno;
+use thiserror::Error;
+
+/// Why a work cannot begin or go on.
+#[derive(Debug, Error)]
+pub enum WorkError {
+    /// It cannot be carried out as asked for; the message says why, and what
+    /// to do.
+    #[error("{0}")]
+    Refused(String),
+    /// Something failed on the way.
+    #[error("{message}")]
+    Failed {
+        /// What, where, and what to do.
+        message: String,
+        /// Error number of the kernel, where it was one.
+        errno: Option<i32>,
+    },
+    /// It was stopped from outside.
+    #[error("stopped")]
+    Stopped,
+}
+
+impl WorkError {
+    /// A system call failed; `doing` says what it was to do, and where
+    /// (`cannot write /mnt/a`).
+    pub(crate) fn call(doing: impl std::fmt::Display, errno: Errno) -> Self {
+        Self::Failed {
+            message: format!("{doing}: {errno}"),
+            errno: Some(errno.raw_os_error()),
+        }
+    }
+
+    /// Error number of the kernel, where it was one.
+    #[must_use]
+    pub const fn errno(&self) -> Option<i32> {
+        match self {
+            Self::Failed { errno, .. } => *errno,
+            Self::Refused(_) | Self::Stopped => None,
+        }
+    }
+}
+
+impl From<EngineError> for WorkError {
+    fn from(error: EngineError) -> Self {
+        match error {
+            EngineError::Stopped => Self::Stopped,
+            error => Self::Failed {
+                errno: error.errno(),
+                message: error.to_string(),
+            },
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Work that is more than one block job: what `assay dd`, `iozone`,
+//! `androbench`, `disks`, `capacity` and `watch` do on the target.
+//!
+//! [`run`] carries out a work of `assay_model::work`, step by step. It knows
+//! nothing of devices, counters or the host: an [`Observer`] stands around each
+//! step, takes evidence when its clock starts and stops, and passes on what
+//! came of it.
+
+mod androbench;
+mod capacity;
+mod copy;
+mod error;
+mod extent;
+mod iozone;
+mod observer;
+mod watch;
+
+pub use error::WorkError;
+pub use observer::{Context, Observer, Step, StepOutcome};
+
+use assay_model::work::{Work, WorkReport};
+
+/// Carries out a work.
+///
+/// # Errors
+/// When it cannot begin, cannot go on, or was stopped. Steps that ended before
+/// were told to the observer.
+pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    match work {
+        Work::Copy(work) => copy::run(work, context),
+        Work::Iozone(work) => iozone::run(work, context),
+        Work::AndroBench(work) => androbench::run(work, context),
+        Work::Extent(work) => extent::run(work, context),
+        Work::Capacity(work) => capacity::run(work, context),
+        Work::Watch(work) => watch::run(work, context),
+    }
+}

@@ -1,0 +1,75 @@
+//! Whoever stands around the steps of a work.
+
+use assay_model::job::Job;
+use assay_model::trial::{Measurement, Outcome};
+use assay_model::wire::NoteWeight;
+use assay_model::work::{StepDetail, WorkProgress, WorkReport};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a work runs in.
+pub struct Context<'a> {
+    /// Decides orders and contents.
+    pub seed: u64,
+    /// The work is to end, and to tidy up.
+    pub stop: &'a AtomicBool,
+    /// A report is wanted, once; the work clears it.
+    pub report_now: &'a AtomicBool,
+    /// Stands around the steps.
+    pub observer: &'a mut dyn Observer,
+}
+
+impl Context<'_> {
+    /// Whether the work is to end.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Whether a report is wanted; says so once.
+    #[must_use]
+    pub fn report_wanted(&self) -> bool {
+        self.report_now.load(Ordering::Relaxed) && self.report_now.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// A step that is about to be measured.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// Describes it; its name is unique in the work.
+    pub job: &'a Job,
+    /// The files or devices whose storage and pages are evidence.
+    pub paths: &'a [&'a Path],
+}
+
+/// What became of a step.
+#[derive(Clone, Debug, Default)]
+pub struct StepOutcome {
+    /// What was measured; `None` when it did not start.
+    pub measured: Option<Measurement>,
+    /// What it tells beyond that.
+    pub detail: Option<StepDetail>,
+}
+
+/// Stands around the steps of a work. Called on the thread that runs it, in
+/// this order for each step: `begins`, `clock_starts`, `clock_stopped`, `ended`.
+pub trait Observer {
+    /// A step is prepared from here on; nothing is measured yet.
+    fn begins(&mut self, step: Step<'_>);
+    /// Everything is ready: the clock starts when this returns. `step` is as in
+    /// `begins`; its files may exist only now.
+    fn clock_starts(&mut self, step: Step<'_>);
+    /// The clock has just stopped.
+    fn clock_stopped(&mut self);
+    /// The step is over.
+    fn ended(&mut self, outcome: Outcome, came: StepOutcome);
+    /// Waits until all steps that ended are stored. Called where waiting
+    /// disturbs nothing.
+    fn keep(&mut self);
+    /// A line for the user.
+    fn note(&mut self, weight: NoteWeight, text: String);
+    /// A few times a second.
+    fn progress(&mut self, progress: &WorkProgress);
+    /// How it stands, when a report was wanted.
+    fn stands(&mut self, report: WorkReport);
+}
