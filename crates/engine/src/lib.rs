@@ -30,8 +30,10 @@ mod recorder;
 mod start;
 mod sys;
 mod verify;
+mod wake;
 
 pub use engines::usable;
 pub use error::EngineError;
+pub use wake::Waker;
 pub use measure::{Observer, Progress, Start, measure};
 pub use sys::inherited;
