@@ -38,6 +38,10 @@ pub enum Command {
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
     Fio(FioArgs),
+    /// Copies as GNU dd does, and says how much of it had reached the device
+    /// (assay dd --help).
+    #[command(disable_help_flag = true)]
+    Dd(DdArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -114,6 +118,19 @@ pub struct RunArgs {
 #[derive(Args, Debug)]
 pub struct FioArgs {
     /// Options, job options and job files of fio.
+    #[arg(
+        value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<OsString>,
+}
+
+/// `assay dd`. Its words are dd's, and are read as dd reads them: they never
+/// come here (see `main`).
+#[derive(Args, Debug)]
+pub struct DdArgs {
+    /// Operands of dd, and options of assay's own.
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,

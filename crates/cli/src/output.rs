@@ -14,6 +14,12 @@ pub fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// Says a part of a line on standard error.
+pub fn say_part(part: &str) {
+    let mut talk = io::stderr().lock();
+    let _ = talk.write_all(part.as_bytes()).and_then(|()| talk.flush());
+}
+
 /// Writes data to standard output. A reader that has seen enough (`| head`)
 /// is no failure.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
