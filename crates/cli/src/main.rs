@@ -8,6 +8,7 @@ mod host;
 mod interrupt;
 mod leftovers;
 mod loads;
+mod mark;
 mod output;
 mod owner;
 mod place;
@@ -50,6 +51,7 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::List(args) => stored::list(&args),
