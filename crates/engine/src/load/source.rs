@@ -2,7 +2,7 @@
 
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
-use super::trace::{TraceAction, TraceReader, TraceStep};
+use super::trace::{TraceAction, TraceReader, TraceStep, TraceSummary};
 use super::worker::Goal;
 use crate::error::EngineError;
 use assay_model::job::FlushCall;
@@ -215,6 +215,6 @@ pub(super) fn longest(reader: &TraceReader) -> u32 {
 }
 
 /// Whether a trace holds I/O of that direction.
-pub(super) fn holds(reader: &TraceReader, ddir: Ddir) -> bool {
-    reader.summary().ios[ddir] > 0
+pub(super) fn holds(trace: &TraceSummary, ddir: Ddir) -> bool {
+    trace.ios[ddir] > 0
 }
