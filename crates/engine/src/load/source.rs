@@ -154,6 +154,11 @@ impl Order {
         if let Some(step) = self.sequence.next() {
             return Some(step);
         }
+        self.next_pass(goal)
+    }
+
+    #[cold]
+    fn next_pass(&mut self, goal: &Goal) -> Option<Step> {
         if !goal.repeats() {
             return None;
         }
