@@ -8,7 +8,7 @@ pub use database::{DatabasePhase, DatabaseStep, Journal, Schema, Statement, Sync
 use crate::job::{EngineKind, Flush, Job, OpenSync, Rw};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The most files that a phase may use.
 pub const MAX_FILES: u32 = 64;
@@ -28,16 +28,10 @@ pub struct AndroBench {
 }
 
 impl AndroBench {
-    /// What it may write.
+    /// What it may write besides its own folder: nothing.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
-        vec![self.folder.clone()]
-    }
-
-    /// Where it wants a folder of assay's own.
-    #[must_use]
-    pub fn folder(&self) -> &Path {
-        &self.folder
+        Vec::new()
     }
 
     /// Bytes that its test files take at a time, at most; databases are small
