@@ -169,7 +169,7 @@ impl FilePhase {
     #[must_use]
     pub fn job(&self) -> Job {
         let per_thread = self.all_bytes().0 / u64::from(self.threads.max(1));
-        let bytes_of = |ios: u64| Bytes(ios.saturating_mul(self.bs.0));
+        let bytes_of = |ios: u64| Bytes(ios.saturating_mul(self.bs.0).min(per_thread));
         Job {
             numjobs: self.threads,
             io_size: self.ios.map(bytes_of),
