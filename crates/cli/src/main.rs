@@ -1,5 +1,6 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod androbench;
 mod announce;
 mod args;
 mod exit;
@@ -54,6 +55,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -2,5 +2,6 @@
 //! speak. Pure: files, environment and clock come in through traits and
 //! parameters.
 
+pub mod androbench;
 pub mod fio;
 pub mod mark;
