@@ -12,6 +12,7 @@ pub mod identity;
 pub mod json;
 pub mod labels;
 pub mod ladder;
+pub mod matrix;
 #[cfg(test)]
 mod samples;
 pub mod series;
