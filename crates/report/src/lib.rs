@@ -1,6 +1,7 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+pub mod cache_edge;
 pub mod csv;
 pub mod describe;
 pub mod digest;
@@ -21,3 +22,4 @@ pub mod terminal;
 pub mod text;
 pub mod warnings;
 pub mod way;
+pub mod xlsx;
