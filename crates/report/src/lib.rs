@@ -21,5 +21,6 @@ pub mod summary;
 pub mod terminal;
 pub mod text;
 pub mod warnings;
+pub mod watch;
 pub mod way;
 pub mod xlsx;
