@@ -159,7 +159,7 @@ pub struct ShowArgs {
 pub struct ReportArgs {
     /// `last`, or the first letters of a run's id.
     pub run: String,
-    /// Where to write; its ending decides the format: .html, .json or .csv.
+    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]
