@@ -1,7 +1,7 @@
 //! Samples over the extent of a device or file, as GNOME Disks takes them.
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which samples to take.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +17,12 @@ impl Extent {
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
         self.write.then(|| self.path.clone()).into_iter().collect()
+    }
+
+    /// Where it makes its own file, when `path` is a folder.
+    #[must_use]
+    pub fn private_folder_in(&self) -> Option<&Path> {
+        None
     }
 }
 
