@@ -3,3 +3,4 @@
 //! parameters.
 
 pub mod fio;
+pub mod iozone;
