@@ -27,7 +27,7 @@ pub enum Test {
     RecordRewrite,
     /// Every so many records, and from the next record on after the end.
     StrideRead,
-    /// `fwrite(3)` into a new file.
+    /// `fwrite(3)` into the file that is there, or a new one.
     Fwrite,
     /// `fwrite(3)` over the file that is there.
     Frewrite,
@@ -37,7 +37,7 @@ pub enum Test {
     Freread,
     /// Some children read, the others write (throughput mode).
     Mixed,
-    /// `pwrite(2)` into a new file.
+    /// `pwrite(2)` into the file that is there, or a new one.
     Pwrite,
     /// `pwrite(2)` over the file that is there.
     Repwrite,
@@ -45,7 +45,7 @@ pub enum Test {
     Pread,
     /// `pread(2)` again.
     Repread,
-    /// `pwritev(2)` into a new file.
+    /// `pwritev(2)` into the file that is there, or a new one.
     Pwritev,
     /// `pwritev(2)` over the file that is there.
     Repwritev,
@@ -198,10 +198,7 @@ impl Test {
     /// Whether it begins with an empty file of its own.
     #[must_use]
     pub const fn creates(self) -> bool {
-        matches!(
-            self,
-            Self::Write | Self::Fwrite | Self::Pwrite | Self::Pwritev
-        )
+        matches!(self, Self::Write)
     }
 }
 
