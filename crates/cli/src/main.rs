@@ -1,15 +1,21 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod announce;
 mod args;
 mod exit;
 mod fio;
 mod host;
 mod interrupt;
+mod leftovers;
 mod loads;
+mod mark;
 mod output;
 mod owner;
+mod place;
+mod plans;
 mod progress;
 mod qualify;
+mod room;
 mod run;
 mod runs;
 mod stored;
@@ -45,6 +51,7 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::List(args) => stored::list(&args),

@@ -4,3 +4,4 @@
 
 pub mod fio;
 pub mod iozone;
+pub mod mark;

@@ -37,6 +37,12 @@ impl MappedFile {
         })
     }
 
+    /// How much of the file is mapped.
+    #[must_use]
+    pub const fn length(&self) -> usize {
+        self.length
+    }
+
     fn range(&self, offset: usize, length: usize) -> Result<NonNull<u8>, Errno> {
         let end = offset.checked_add(length).ok_or(Errno::INVAL)?;
         if end > self.length {

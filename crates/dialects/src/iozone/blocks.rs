@@ -66,6 +66,7 @@ fn block(
         record_kib,
         children: Vec::new(),
         parent_ns: None,
+        mismatch: false,
     };
     for &file in files {
         let of_file = |step: &&IozoneStep| step.test == test && step.file_kib == file;

@@ -264,7 +264,7 @@ impl Draft {
                 "Purge Mode On"
             }
             "Q" => {
-                work.latency_files = true;
+                work.latency_files = Some(PathBuf::from("."));
                 "Offset/latency files enabled."
             }
             "w" => {

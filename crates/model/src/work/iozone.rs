@@ -279,8 +279,8 @@ pub struct Iozone {
     pub lock: bool,
     /// Children stop when the first is done; else each does all (`-x`).
     pub stonewall: bool,
-    /// Offsets and latencies of all records go to files (`-Q`).
-    pub latency_files: bool,
+    /// Offsets and latencies of all records go to files in this folder (`-Q`).
+    pub latency_files: Option<PathBuf>,
     /// What is read is compared with this pattern (`-V`, `-+d`).
     pub verify: Option<u8>,
     /// The pattern is another in each byte of a record (`-+d`).
@@ -321,6 +321,9 @@ pub struct IozoneStep {
     /// From the moment at which all children could begin until the last was
     /// gone; `None` in single mode.
     pub parent_ns: Option<u64>,
+    /// What was read is not what had been written (`-V`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mismatch: bool,
 }
 
 /// What one child did.

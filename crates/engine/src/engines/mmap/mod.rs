@@ -16,7 +16,7 @@ pub(crate) mod fault;
 
 use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::io::{IoEngine, IoUnit, OpenFile};
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -221,15 +221,13 @@ impl IoEngine for Mmap {
     }
 
     #[inline]
-    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return trim::transfer(file, unit);
         }
-        let result = self
-            .mapping(file)
-            .and_then(|mapping| mapping.transfer(file, &mut unit))
-            .map_err(Errno::raw_os_error);
-        QueueStatus::Completed(Completion { unit, result })
+        self.mapping(file)
+            .and_then(|mapping| mapping.transfer(file, unit))
+            .map_err(Errno::raw_os_error)
     }
 
     /// `msync(2)` of all of the file, whichever call was asked for.
