@@ -12,7 +12,7 @@
 //! least on the device when it counts as done; with `O_DIRECT` the pages are
 //! also taken out of the mapping, as fio does it. They stay in the page cache.
 
-mod fault;
+pub(crate) mod fault;
 
 use super::trim;
 use crate::error::EngineError;
@@ -155,7 +155,7 @@ impl Drop for Mapping {
 }
 
 /// Maps the start of a file.
-fn map(
+pub(crate) fn map(
     at: *mut libc::c_void,
     length: usize,
     protection: libc::c_int,
@@ -173,7 +173,7 @@ fn map(
     NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-fn check(answer: libc::c_int) -> Result<(), Errno> {
+pub(crate) fn check(answer: libc::c_int) -> Result<(), Errno> {
     if answer == 0 {
         return Ok(());
     }
