@@ -14,7 +14,7 @@
     reason = "the one crate that talks to the kernel below the safe wrappers"
 )]
 
-mod buffer;
+pub mod buffer;
 mod clock;
 mod content;
 mod engines;
@@ -34,3 +34,4 @@ mod verify;
 pub use engines::usable;
 pub use error::EngineError;
 pub use measure::{Observer, Progress, Start, measure};
+pub use sys::thread_cpu_use;
