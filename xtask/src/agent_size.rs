@@ -30,7 +30,7 @@ const PLATFORMS: [Platform; 2] = [
 /// Crates that may be in the agent, besides derive macros, which leave nothing
 /// there. Another one is a decision: what does it cost, what does it do that a
 /// board needs? regex, clap and async runtimes stay out.
-const CRATES: [&str; 43] = [
+const CRATES: [&str; 44] = [
     "adler2",
     "approx",
     "assay-agent",
@@ -38,6 +38,7 @@ const CRATES: [&str; 43] = [
     "assay-model",
     "assay-probe",
     "assay-stats",
+    "assay-workloads",
     "bitflags",
     "block-buffer",
     "cfg-if",

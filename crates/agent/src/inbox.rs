@@ -7,6 +7,7 @@ use assay_engine::load::Controls;
 use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::wire::ToAgent;
+use assay_model::work::WorkOrder;
 use std::io::Read;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,6 +19,8 @@ pub(crate) enum Event {
     Run(Box<Plan>, Arc<Controls>),
     /// A load, and what can be asked of it meanwhile.
     RunLoad(Box<Load>, Arc<Controls>),
+    /// A work, and what can be asked of it meanwhile.
+    RunWork(Box<WorkOrder>, Arc<Controls>),
 }
 
 /// How a session ends: the host closed the stream or a signal came (`Ok`), or
@@ -73,6 +76,20 @@ impl Inbox {
         None
     }
 
+    /// Waits until the host has stored a trial: its writing must not fall into
+    /// the next one. A cancel and the end of the session end the wait.
+    pub(crate) fn await_stored(&mut self, position: u32) {
+        while let Some(event) = self.next() {
+            match event {
+                Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
+                    return;
+                }
+                Event::Request(ToAgent::Cancel) => return,
+                Event::Request(_) | Event::Run(..) | Event::RunLoad(..) | Event::RunWork(..) => {}
+            }
+        }
+    }
+
     /// How the session ended.
     pub(crate) fn close(self) -> End {
         self.ended.unwrap_or(Ok(()))
@@ -100,6 +117,7 @@ fn listen(reader: &mut impl Read, session: &Ending) -> End {
         let event = match request {
             ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
             ToAgent::RunLoad { load } => Event::RunLoad(load, stops.of_new_run()),
+            ToAgent::RunWork { order } => Event::RunWork(order, stops.of_new_run()),
             request => {
                 match request {
                     ToAgent::Cancel => {

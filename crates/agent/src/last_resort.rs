@@ -7,6 +7,7 @@
 
 use crate::commands::signal_all;
 use assay_model::load::Load;
+use assay_model::work::Work;
 use rustix::process::Signal;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -58,9 +59,23 @@ impl LastResort {
     pub(crate) fn load_begins(&self, load: &Load) -> UnderWay<'_> {
         let schedules = load.streams.iter().map(|stream| &stream.schedule);
         let mut commands = schedules.map(|s| s.exec_before.is_some() || s.exec_after.is_some());
+        self.begins(commands.any(|has| has))
+    }
+
+    /// A work begins; `None` for one that has something to remove or restore,
+    /// and is waited for as a plan is.
+    pub(crate) fn work_begins(&self, work: &Work) -> Option<UnderWay<'_>> {
+        match work {
+            Work::Copy(_) => Some(self.begins(false)),
+            Work::Watch(_) => Some(self.begins(true)),
+            Work::Iozone(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Capacity(_) => None,
+        }
+    }
+
+    fn begins(&self, commands: bool) -> UnderWay<'_> {
         self.change(|state| {
             state.load = Some(Running {
-                commands: commands.any(|has| has),
+                commands,
                 cancelled: false,
             });
         });

@@ -5,6 +5,7 @@
 //! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
 //! streams; the same code serves this machine, and boards through a link.
 
+mod cached;
 mod commands;
 mod fatal;
 pub mod frame;
@@ -13,11 +14,13 @@ mod inspect;
 mod last_resort;
 mod load;
 mod outbox;
+mod permission;
 mod serve;
 mod signals;
 mod stops;
 mod trial;
 mod watch;
+mod work;
 mod workspace;
 
-pub use serve::serve;
+pub use serve::{serve, serve_in_front};

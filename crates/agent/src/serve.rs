@@ -2,13 +2,14 @@
 
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
-use crate::inbox::{Event, Inbox};
+use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::{inspect, uses};
 use crate::last_resort::LastResort;
 use crate::load;
 use crate::outbox::Outbox;
 use crate::signals::EndingSignals;
 use crate::trial::{Bench, Ended};
+use crate::work;
 use crate::workspace::{Workspace, sweep};
 use assay_engine::{EngineError, Progress, layout};
 use assay_model::job::FileState;
@@ -21,6 +22,7 @@ use assay_probe::roots::Roots;
 use assay_probe::stack;
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
+use std::os::fd::RawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -36,9 +38,29 @@ pub fn serve(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
 ) -> Result<(), FrameError> {
+    serve_until(reader, writer, EndingSignals::catch)
+}
+
+/// As [`serve`], for an agent that was started in front of a terminal and is
+/// talked to over two descriptors that it inherited. A Ctrl-C there reaches the
+/// host too, which then says what is to be done.
+///
+/// # Errors
+/// As [`serve`], and when one of the descriptors is not open.
+pub fn serve_in_front(requests: RawFd, answers: RawFd) -> Result<(), FrameError> {
+    let reader = assay_engine::inherited(requests)?;
+    let writer = assay_engine::inherited(answers)?;
+    serve_until(reader, writer, EndingSignals::catch_but_interrupts)
+}
+
+fn serve_until(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+    catch: fn(Ending) -> EndingSignals,
+) -> Result<(), FrameError> {
     let (inbox, ending) = Inbox::open(reader);
     let last_resort = ending.last_resort();
-    let signals = EndingSignals::catch(ending.clone());
+    let signals = catch(ending.clone());
     let outbox = Outbox::open(writer, ending)?;
     let mut session = Session {
         outbox,
@@ -77,6 +99,17 @@ impl Session {
                 Event::RunLoad(load, controls) => {
                     let _under_way = self.last_resort.load_begins(&load);
                     load::run(&self.roots, &self.outbox, &load, &controls)?;
+                }
+                Event::RunWork(order, controls) => {
+                    let last_resort = self.last_resort.clone();
+                    let _under_way = last_resort.work_begins(&order.work);
+                    work::run(
+                        &self.roots,
+                        &self.outbox,
+                        &mut self.inbox,
+                        &order,
+                        &controls,
+                    )?;
                 }
                 Event::Request(request) => self.answer(&request)?,
             }
@@ -210,23 +243,9 @@ impl Session {
             if let Some(fatal) = fatal {
                 return Ok(fatal.into());
             }
-            self.await_stored(position);
+            self.inbox.await_stored(position);
         }
         Ok(RunEnd::Finished)
-    }
-
-    /// Waits until the host has stored a trial: its writing must not fall into
-    /// the next one. A cancel and the end of the session end the wait.
-    fn await_stored(&mut self, position: u32) {
-        while let Some(event) = self.inbox.next() {
-            match event {
-                Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
-                    return;
-                }
-                Event::Request(ToAgent::Cancel) => return,
-                Event::Request(_) | Event::Run(..) | Event::RunLoad(..) => {}
-            }
-        }
     }
 }
 

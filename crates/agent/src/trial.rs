@@ -147,7 +147,7 @@ fn in_words(first: &IoErrorRecord, count: u64) -> String {
 }
 
 /// Milliseconds since 1970.
-fn unix_ms() -> u64 {
+pub(crate) fn unix_ms() -> u64 {
     SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| u64::try_from(since.as_millis()).unwrap_or(0))

@@ -99,10 +99,7 @@ impl Workspace {
     /// next start finds it.
     pub(crate) fn clear(self) -> Option<Leftover> {
         match self {
-            Self::Folder(folder) => {
-                let leftover = take_away(&folder.path, &folder.run_id);
-                leftover.problem.is_some().then_some(leftover)
-            }
+            Self::Folder(folder) => folder.clear(),
             Self::File(_) | Self::Device { .. } => None,
         }
     }
@@ -121,7 +118,8 @@ impl Workspace {
 }
 
 impl Folder {
-    fn new(parent: &Path, run_id: &str) -> io::Result<Self> {
+    /// Makes the folder of a run in another one.
+    pub(crate) fn new(parent: &Path, run_id: &str) -> io::Result<Self> {
         let path = parent.join(format!("{PREFIX}{run_id}"));
         // Nobody else's business, and nobody else's links in it.
         DirBuilder::new().mode(0o700).create(&path)?;
@@ -133,6 +131,17 @@ impl Folder {
         };
         folder.owner = Some(folder.own()?);
         Ok(folder)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Removes it. If that cannot be done, the next start finds it.
+    pub(crate) fn clear(self) -> Option<Leftover> {
+        let leftover = take_away(&self.path, &self.run_id);
+        leftover.problem.is_some().then_some(leftover)
     }
 
     /// Makes the owner file and locks it.

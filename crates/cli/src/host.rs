@@ -5,7 +5,9 @@ use assay_agent::frame::{FrameError, receive, send};
 use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
-use assay_target::{Session, Target};
+use assay_model::work::WorkOrder;
+use assay_target::{Session, Target, TargetError};
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -44,11 +46,17 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        let program = std::env::current_exe()
-            .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))?;
-        let mut session = target
-            .spawn(&[program.into(), AGENT.into()])
-            .map_err(|error| Failure::failed(error.to_string()))?;
+        Self::greeted(target.spawn(&agent()?))
+    }
+
+    /// Starts an agent that has this program's standard streams and terminal:
+    /// for what copies them, or runs a command of the user's.
+    pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
+        Self::greeted(target.spawn_in_front(&agent()?))
+    }
+
+    fn greeted(spawned: Result<Session, TargetError>) -> Result<Self, Failure> {
+        let mut session = spawned.map_err(|error| Failure::failed(error.to_string()))?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
         let mut host = Self { requests, session };
         host.greet()?;
@@ -100,6 +108,15 @@ impl Host {
         self.requests.send(&ToAgent::RunLoad { load }).map_err(lost)
     }
 
+    /// Asks the agent to carry out a work; what it says is then to be
+    /// [heard](Host::hear).
+    pub fn run_work(&self, order: WorkOrder) -> Result<(), Failure> {
+        let order = Box::new(order);
+        self.requests
+            .send(&ToAgent::RunWork { order })
+            .map_err(lost)
+    }
+
     /// Tells the agent that a trial is safely stored.
     pub fn stored(&self, position: u32) -> Result<(), Failure> {
         self.requests
@@ -129,6 +146,13 @@ impl Host {
         self.requests.send(request).map_err(lost)?;
         self.hear()
     }
+}
+
+/// What is started as an agent.
+fn agent() -> Result<[OsString; 2], Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))?;
+    Ok([program.into(), AGENT.into()])
 }
 
 impl Drop for Host {

@@ -14,6 +14,7 @@ mod run;
 mod runs;
 mod stored;
 mod usage;
+mod works;
 
 use args::Command;
 use assay_model::text::clean;
@@ -34,7 +35,7 @@ fn main() -> ExitCode {
 fn run() -> Result<ExitCode, Failure> {
     let words: Vec<OsString> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == AGENT) {
-        return serve_host();
+        return serve_host(&words[2..]);
     }
     if let Some(words) = words_of_fio(&words) {
         return fio::run(words, &mut Local);
@@ -63,9 +64,18 @@ fn words_of_fio(words: &[OsString]) -> Option<&[OsString]> {
     (command == "fio").then_some(rest)
 }
 
-/// What the local target starts.
-fn serve_host() -> Result<ExitCode, Failure> {
-    assay_agent::serve(std::io::stdin(), std::io::stdout())
+/// What the local target starts: an agent on its standard streams, or one in
+/// front, which is told its descriptors.
+fn serve_host(descriptors: &[OsString]) -> Result<ExitCode, Failure> {
+    let numbers: Vec<i32> = descriptors
+        .iter()
+        .filter_map(|word| word.to_str()?.parse().ok())
+        .collect();
+    let served = match numbers[..] {
+        [requests, answers] => assay_agent::serve_in_front(requests, answers),
+        _ => assay_agent::serve(std::io::stdin(), std::io::stdout()),
+    };
+    served
         .map(|()| exit::DONE)
         .map_err(|error| Failure::failed(error.to_string()))
 }

@@ -6,7 +6,7 @@ use crate::output::{print, style};
 use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::wire::Inspection;
+use assay_model::wire::{Inspection, RunEnd};
 use assay_report::json;
 use assay_report::terminal::write_summary;
 use assay_store::StoreError;
@@ -41,6 +41,32 @@ pub struct Ending {
 }
 
 impl Ending {
+    /// The agent said how the run ended.
+    pub fn of(end: RunEnd, signal: Option<u8>) -> Self {
+        let (status, failure) = match end {
+            RunEnd::Finished => (RunStatus::Finished, None),
+            RunEnd::Cancelled => (RunStatus::Interrupted, None),
+            RunEnd::DeviceLost { error } => (
+                RunStatus::Failed {
+                    error: error.clone(),
+                },
+                Some(Failure::lost(error)),
+            ),
+            RunEnd::Failed { error } => (
+                RunStatus::Failed {
+                    error: error.clone(),
+                },
+                Some(Failure::failed(error)),
+            ),
+        };
+        Self {
+            status,
+            failure,
+            signal,
+            agent_lost: false,
+        }
+    }
+
     /// The way to the result broke.
     pub fn of_failure(failure: Failure) -> Self {
         Self {

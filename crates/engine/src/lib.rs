@@ -34,4 +34,4 @@ mod verify;
 pub use engines::usable;
 pub use error::EngineError;
 pub use measure::{Observer, Progress, Start, measure};
-pub use sys::thread_cpu_use;
+pub use sys::{inherited, thread_cpu_use};

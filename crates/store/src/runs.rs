@@ -5,7 +5,7 @@ use crate::error::StoreError;
 use crate::record;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
-use rusqlite::{Params, params};
+use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
 
@@ -121,20 +121,29 @@ impl Store {
     /// trial of that position.
     pub fn save_trial(&mut self, run_id: &str, trial: &TrialRecord) -> Result<(), StoreError> {
         let blob = record::trial_to_blob(trial).map_err(unwritable(run_id))?;
-        self.execute(
-            "INSERT INTO trials (run_id, position, job, trial, outcome, started_unix_ms, record) \
-             VALUES (?, ?, ?, ?, ?, ?, ?)",
-            params![
-                run_id,
-                trial.position,
-                trial.job.name,
-                trial.trial,
-                trial.outcome.word(),
-                trial.started_unix_ms,
-                blob,
-            ],
-        )?;
-        Ok(())
+        self.database
+            .with(|connection| insert(connection, run_id, trial, &blob))
+    }
+
+    /// Stores trials that ended one after the other, all or none. When this
+    /// returns, they survive a kill and a power cut.
+    ///
+    /// # Errors
+    /// As [`Self::save_trial`].
+    pub fn save_trials(&mut self, run_id: &str, trials: &[TrialRecord]) -> Result<(), StoreError> {
+        let blobs: Result<Vec<Vec<u8>>, StoreError> = trials
+            .iter()
+            .map(|trial| record::trial_to_blob(trial).map_err(unwritable(run_id)))
+            .collect();
+        let rows: Vec<_> = trials.iter().zip(blobs?).collect();
+        self.database.with(|connection| {
+            // Unchecked: it cannot lie within another, none is open between calls.
+            let transaction = connection.unchecked_transaction()?;
+            for (trial, blob) in &rows {
+                insert(&transaction, run_id, trial, blob)?;
+            }
+            transaction.commit()
+        })
     }
 
     /// Stores how a run ended, and when (milliseconds since 1970, UTC). The
@@ -195,6 +204,28 @@ impl Store {
             path: self.path().to_owned(),
         }
     }
+}
+
+fn insert(
+    connection: &Connection,
+    run_id: &str,
+    trial: &TrialRecord,
+    blob: &[u8],
+) -> rusqlite::Result<()> {
+    connection.execute(
+        "INSERT INTO trials (run_id, position, job, trial, outcome, started_unix_ms, record) \
+         VALUES (?, ?, ?, ?, ?, ?, ?)",
+        params![
+            run_id,
+            trial.position,
+            trial.job.name,
+            trial.trial,
+            trial.outcome.word(),
+            trial.started_unix_ms,
+            blob,
+        ],
+    )?;
+    Ok(())
 }
 
 fn unwritable(run_id: &str) -> impl FnOnce(io::Error) -> StoreError {

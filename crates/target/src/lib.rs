@@ -19,6 +19,14 @@ pub trait Target {
     /// # Errors
     /// When it cannot be started.
     fn spawn(&mut self, argv: &[OsString]) -> Result<Session, TargetError>;
+
+    /// Starts a program as a part of this one: with its standard streams and
+    /// terminal. The session's stream is on two other descriptors, whose numbers
+    /// (to read from, to write to) are its last two arguments.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the target has no such place.
+    fn spawn_in_front(&mut self, argv: &[OsString]) -> Result<Session, TargetError>;
 }
 
 /// Why a target cannot be used.

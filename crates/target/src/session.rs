@@ -25,6 +25,19 @@ impl Session {
         })
     }
 
+    /// A child that is talked to over a stream of its own.
+    pub(crate) fn with_stream(
+        child: Child,
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+    ) -> Self {
+        Self {
+            reader: Box::new(reader),
+            writer: Some(Box::new(writer)),
+            child,
+        }
+    }
+
     /// Process id of the program, or of the link to it.
     #[must_use]
     pub fn pid(&self) -> u32 {

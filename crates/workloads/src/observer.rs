@@ -11,6 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct Context<'a> {
     /// Decides orders and contents.
     pub seed: u64,
+    /// A folder of assay's own that is removed afterwards, for a work that wants
+    /// one (`Work::private_folder_in`).
+    pub folder: Option<&'a Path>,
     /// The work is to end, and to tidy up.
     pub stop: &'a AtomicBool,
     /// A report is wanted, once; the work clears it.

@@ -1,15 +1,12 @@
 //! Whether a load may be run: no device that is in use is written.
 
 use super::replay::{self, files_of};
-use crate::inspect::uses;
+use crate::permission::{device, is_free, not_owned, refuse};
 use assay_model::load::{Load, Stream};
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
-use assay_probe::safety::{FileUse, KernelOwned};
-use assay_probe::stack;
+use assay_probe::safety::KernelOwned;
 use std::collections::BTreeSet;
-use std::fs;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Looks at everything that a load would write, before it writes anything. The
@@ -95,37 +92,6 @@ fn trimmed(stream: &Stream) -> Vec<PathBuf> {
     stream.files.paths.iter().cloned().chain(below).collect()
 }
 
-/// What the user should know of files that are written although a loop device
-/// is on them.
-///
-/// # Errors
-/// When that device is in use, or a file is swap space.
-fn not_owned(path: &Path, uses: Vec<FileUse>) -> Result<Vec<String>, Refusal> {
-    let mut warnings = Vec::new();
-    for FileUse {
-        file,
-        device,
-        reasons,
-    } in uses
-    {
-        let what = match &device {
-            Some(name) => format!("the file {} is behind {name}", file.display()),
-            None => format!("the file {}", file.display()),
-        };
-        if !reasons.is_empty() {
-            return Err(refuse(format!(
-                "{} is left alone: {what}: {}",
-                path.display(),
-                reasons.join("; ")
-            )));
-        }
-        warnings.push(format!(
-            "{what}: what is written to it changes the device too"
-        ));
-    }
-    Ok(warnings)
-}
-
 /// All paths that a stream may write.
 fn written(stream: &Stream) -> Vec<PathBuf> {
     match (&stream.trace.read, &stream.trace.redirect) {
@@ -136,42 +102,13 @@ fn written(stream: &Stream) -> Vec<PathBuf> {
     }
 }
 
-/// The node of a block device behind a path; `None` for all else.
-fn device(path: &Path) -> Option<PathBuf> {
-    let node = fs::canonicalize(path).ok()?;
-    let meta = fs::metadata(&node).ok()?;
-    meta.file_type().is_block_device().then_some(node)
-}
-
-/// Fails when somebody uses a device.
-fn is_free(roots: &Roots, node: &Path) -> Result<(), Refusal> {
-    let storage = stack::resolve(roots, node).map_err(|error| refuse(error.to_string()))?;
-    let reasons = match storage.top() {
-        Some(top) => uses(roots, node, &top.name),
-        None => vec!["what it is cannot be told".to_owned()],
-    };
-    if reasons.is_empty() {
-        return Ok(());
-    }
-    Err(refuse(format!(
-        "{} is in use and is left alone: {}",
-        node.display(),
-        reasons.join("; ")
-    )))
-}
-
-fn refuse(message: String) -> Refusal {
-    Refusal {
-        usage: true,
-        message,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use assay_model::job::EngineKind;
     use assay_model::load::verify::{Verify, VerifyKind};
+    use assay_probe::safety::FileUse;
+    use std::fs;
 
     fn writer(path: &Path) -> Stream {
         let mut stream = Stream::new("w");

@@ -3,25 +3,20 @@
 
 use super::disks::Disks;
 use super::send_report;
+use crate::cached::pages;
 use crate::frame::FrameError;
+use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use assay_engine::load::{LoadObserver, Note};
-use assay_engine::page_cache;
-use assay_model::evidence::{CacheSource, Evidence, FileCache, Snapshot};
+use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport, WaveEvidence};
-use assay_model::storage::{Backing, Storage};
+use assay_model::storage::Storage;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::snapshot;
-use assay_probe::stack;
-use rustix::fs::{Mode, OFlags, open};
-use rustix::io::Errno;
-use std::fs::File;
-use std::io::ErrorKind;
-use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// Processes named in the evidence.
@@ -101,7 +96,7 @@ impl<'a> Watch<'a> {
                 let folder = path.parent().filter(|_| !is_node(path));
                 let at = match (last, folder) {
                     (Some((known, at)), Some(folder)) if known == folder => at,
-                    _ => place_of(&mut places, self.storage_of(path)),
+                    _ => place_of(&mut places, storage_of(self.roots, path)),
                 };
                 last = folder.map(|folder| (folder, at));
                 places[at].add(*stream, path);
@@ -112,28 +107,6 @@ impl<'a> Watch<'a> {
             place.files.dedup();
         }
         places
-    }
-
-    /// The storage of a file, or of the folder it will be made in.
-    fn storage_of(&self, path: &Path) -> Storage {
-        let folder = match path.parent() {
-            Some(folder) if folder != Path::new("") => folder,
-            _ => Path::new("."),
-        };
-        let found = match stack::resolve(self.roots, path) {
-            Err(stack::ResolveError::NotFound(_)) => stack::resolve(self.roots, folder),
-            found => found,
-        };
-        found.unwrap_or_else(|error| Storage {
-            path: path.to_owned(),
-            mount: None,
-            backing: Backing::Unknown {
-                why: error.to_string(),
-            },
-            layers: Vec::new(),
-            total: None,
-            available: None,
-        })
     }
 
     /// Whether a stream on this storage wants its disks shown.
@@ -270,70 +243,11 @@ fn processes(roots: &Roots) -> ProcessIoTable {
     ProcessIoTable::take(roots, &[std::process::id()])
 }
 
-/// The cached pages of all files together; `None` when one of them cannot be
-/// looked at. A file that is not there has none.
-fn pages(files: &[PathBuf]) -> Option<FileCache> {
-    let mut sum = FileCache {
-        source: CacheSource::Cachestat,
-        cached_bytes: 0,
-        dirty_bytes: Some(0),
-        writeback_bytes: Some(0),
-    };
-    // One that has become a pipe since it was looked at does not block.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    for path in files.iter().filter(|path| may_be_cached(path)) {
-        let file = match open(path, flags, Mode::empty()) {
-            Ok(file) => File::from(file),
-            Err(Errno::NOENT) => continue,
-            Err(_) => return None,
-        };
-        let pages = page_cache::look(&file)?;
-        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
-        sum.cached_bytes += pages.cached_bytes;
-        sum.dirty_bytes = both(sum.dirty_bytes, pages.dirty_bytes);
-        sum.writeback_bytes = both(sum.writeback_bytes, pages.writeback_bytes);
-        if pages.source == CacheSource::Mincore {
-            sum.source = CacheSource::Mincore;
-        }
-    }
-    Some(sum)
-}
-
-/// Whether a path has pages in the page cache, or hides whether it has.
-/// Directories, pipes and character devices have none.
-fn may_be_cached(path: &Path) -> bool {
-    match std::fs::metadata(path) {
-        Ok(meta) => meta.is_file() || meta.file_type().is_block_device(),
-        Err(error) => error.kind() != ErrorKind::NotFound,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rustix::fs::{CWD, mkfifoat};
-    use std::fs;
-
-    #[test]
-    fn pages_of_files_add_up_and_missing_files_have_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let [one, two, missing] = ["one", "two", "missing"].map(|name| folder.path().join(name));
-        fs::write(&one, vec![1; 1 << 20]).unwrap();
-        fs::write(&two, vec![1; 2 << 20]).unwrap();
-        let cached = |files: &[PathBuf]| pages(files).map(|pages| pages.cached_bytes);
-        let Some(first) = cached(std::slice::from_ref(&one)) else {
-            eprintln!("skipped: this kernel does not tell what is cached");
-            return;
-        };
-        let second = cached(std::slice::from_ref(&two)).unwrap();
-        assert!(first > 0 && second > 0);
-        assert_eq!(cached(&[one, two, missing]), Some(first + second));
-        assert_eq!(cached(&[folder.path().join("none")]), Some(0));
-        let pipe = folder.path().join("pipe");
-        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
-        let rest = [pipe, folder.path().to_owned(), PathBuf::from("/dev/null")];
-        assert_eq!(cached(&rest), Some(0));
-    }
+    use assay_model::storage::Backing;
+    use assay_probe::stack;
 
     #[test]
     fn storages_are_told_apart_and_found_again() {

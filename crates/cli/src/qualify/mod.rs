@@ -16,7 +16,7 @@ use crate::runs::{self, Ending, header, of_store, random, run_id, unix_ms};
 use crate::stored::store_path;
 use announce::announce;
 use assay_model::plan::{Place, Plan, interleave};
-use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_model::wire::{FromAgent, Inspection, RunEnd, ToAgent};
@@ -106,7 +106,7 @@ fn execute(
     host.run(plan)?;
     let end = follow(host, plan, &mut progress, store, trials);
     progress.clear();
-    Ok(ending(end?, interrupt.exit_code()))
+    Ok(Ending::of(end?, interrupt.exit_code()))
 }
 
 /// Listens to the agent until the run is done.
@@ -173,30 +173,5 @@ fn follow(
             | FromAgent::WorkDone { .. }
             | FromAgent::Refused(_) => {}
         }
-    }
-}
-
-fn ending(end: RunEnd, signal: Option<u8>) -> Ending {
-    let (status, failure) = match end {
-        RunEnd::Finished => (RunStatus::Finished, None),
-        RunEnd::Cancelled => (RunStatus::Interrupted, None),
-        RunEnd::DeviceLost { error } => (
-            RunStatus::Failed {
-                error: error.clone(),
-            },
-            Some(Failure::lost(error)),
-        ),
-        RunEnd::Failed { error } => (
-            RunStatus::Failed {
-                error: error.clone(),
-            },
-            Some(Failure::failed(error)),
-        ),
-    };
-    Ending {
-        status,
-        failure,
-        signal,
-        agent_lost: false,
     }
 }

@@ -1,13 +1,15 @@
 //! Samples over the extent of a device or file, as GNOME Disks takes them.
 
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Which samples to take.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
     /// The device, the file, or the folder to make a file in.
     pub path: PathBuf,
+    /// `path` is a folder.
+    pub in_folder: bool,
     /// Samples of the rate are taken at so many places, evenly over the extent.
     pub samples: u32,
     /// Bytes of each of them.
@@ -26,6 +28,7 @@ impl Default for Extent {
     fn default() -> Self {
         Self {
             path: PathBuf::new(),
+            in_folder: false,
             samples: 100,
             sample_bytes: 10 << 20,
             write: false,
@@ -36,10 +39,17 @@ impl Default for Extent {
 }
 
 impl Extent {
-    /// What it may write.
+    /// What it may write, its own file apart.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
-        self.write.then(|| self.path.clone()).into_iter().collect()
+        let writes = self.write && !self.in_folder;
+        writes.then(|| self.path.clone()).into_iter().collect()
+    }
+
+    /// Where it makes its own file, when `path` is a folder.
+    #[must_use]
+    pub fn private_folder_in(&self) -> Option<&Path> {
+        self.in_folder.then_some(&self.path)
     }
 }
 

@@ -19,7 +19,7 @@ use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use serde::{Deserialize, Serialize};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use watch::{Watch, WatchReport};
 
 /// A work, and what it needs to be carried out.
@@ -70,6 +70,17 @@ impl Work {
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
             Self::Watch(_) => Vec::new(),
+        }
+    }
+
+    /// The folder in which it wants one of assay's own, that is removed at the
+    /// end whatever happens.
+    #[must_use]
+    pub fn private_folder_in(&self) -> Option<&Path> {
+        match self {
+            Self::AndroBench(work) => Some(&work.folder),
+            Self::Extent(work) => work.private_folder_in(),
+            Self::Copy(_) | Self::Iozone(_) | Self::Capacity(_) | Self::Watch(_) => None,
         }
     }
 }

@@ -1,0 +1,78 @@
+//! Pages of files in the page cache.
+
+use assay_engine::page_cache;
+use assay_model::evidence::{CacheSource, FileCache};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io::ErrorKind;
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// The cached pages of all files together; `None` when one of them cannot be
+/// looked at. A file that is not there has none.
+pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
+    let mut sum = FileCache {
+        source: CacheSource::Cachestat,
+        cached_bytes: 0,
+        dirty_bytes: Some(0),
+        writeback_bytes: Some(0),
+    };
+    // One that has become a pipe since it was looked at does not block.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let files = files.iter().map(AsRef::as_ref);
+    for path in files.filter(|path| may_be_cached(path)) {
+        let file = match open(path, flags, Mode::empty()) {
+            Ok(file) => File::from(file),
+            Err(Errno::NOENT) => continue,
+            Err(_) => return None,
+        };
+        let pages = page_cache::look(&file)?;
+        let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        sum.cached_bytes += pages.cached_bytes;
+        sum.dirty_bytes = both(sum.dirty_bytes, pages.dirty_bytes);
+        sum.writeback_bytes = both(sum.writeback_bytes, pages.writeback_bytes);
+        if pages.source == CacheSource::Mincore {
+            sum.source = CacheSource::Mincore;
+        }
+    }
+    Some(sum)
+}
+
+/// Whether a path has pages in the page cache, or hides whether it has.
+/// Directories, pipes and character devices have none.
+fn may_be_cached(path: &Path) -> bool {
+    match std::fs::metadata(path) {
+        Ok(meta) => meta.is_file() || meta.file_type().is_block_device(),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::{CWD, mkfifoat};
+    use std::fs;
+    use std::path::PathBuf;
+
+    #[test]
+    fn pages_of_files_add_up_and_missing_files_have_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, two, missing] = ["one", "two", "missing"].map(|name| folder.path().join(name));
+        fs::write(&one, vec![1; 1 << 20]).unwrap();
+        fs::write(&two, vec![1; 2 << 20]).unwrap();
+        let cached = |files: &[PathBuf]| pages(files).map(|pages| pages.cached_bytes);
+        let Some(first) = cached(std::slice::from_ref(&one)) else {
+            eprintln!("skipped: this kernel does not tell what is cached");
+            return;
+        };
+        let second = cached(std::slice::from_ref(&two)).unwrap();
+        assert!(first > 0 && second > 0);
+        assert_eq!(cached(&[one, two, missing]), Some(first + second));
+        assert_eq!(cached(&[folder.path().join("none")]), Some(0));
+        let pipe = folder.path().join("pipe");
+        mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
+        let rest = [pipe, folder.path().to_owned(), PathBuf::from("/dev/null")];
+        assert_eq!(cached(&rest), Some(0));
+    }
+}

@@ -1,0 +1,134 @@
+//! Carrying out a work: what it may write, the folder it gets, and how it
+//! ended. The evidence around its steps is taken in [`steps`].
+
+mod steps;
+
+use crate::fatal::Fatal;
+use crate::frame::FrameError;
+use crate::inbox::Inbox;
+use crate::inspect::storage_of;
+use crate::outbox::Outbox;
+use crate::permission::{device, is_free, not_owned, refuse};
+use crate::workspace::Folder;
+use assay_engine::load::Controls;
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
+use assay_model::work::WorkOrder;
+use assay_probe::roots::Roots;
+use assay_probe::safety::KernelOwned;
+use assay_workloads::{Context, WorkError};
+use std::path::Path;
+use std::sync::atomic::Ordering;
+use steps::Steps;
+
+/// Carries out a work and tells the host all about it, its refusal included.
+pub(crate) fn run(
+    roots: &Roots,
+    outbox: &Outbox,
+    inbox: &mut Inbox,
+    order: &WorkOrder,
+    controls: &Controls,
+) -> Result<(), FrameError> {
+    let admitted = admit(roots, order).and_then(|warnings| Ok((warnings, folder(order)?)));
+    let (warnings, folder) = match admitted {
+        Ok(admitted) => admitted,
+        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
+    };
+    for text in warnings {
+        outbox.send(&note(text))?;
+    }
+    let mut steps = Steps::new(roots, outbox, inbox, order);
+    let came = assay_workloads::run(
+        &order.work,
+        &mut Context {
+            seed: order.seed,
+            folder: folder.as_ref().map(Folder::path),
+            stop: &controls.stop,
+            report_now: &controls.report_now,
+            observer: &mut steps,
+        },
+    );
+    steps.close()?;
+    if let Some(leftover) = folder.and_then(Folder::clear) {
+        let problem = leftover.problem.unwrap_or_default();
+        let path = leftover.folder.display();
+        outbox.send(&note(format!("{path} could not be removed: {problem}")))?;
+    }
+    let stopped = controls.stop.load(Ordering::Relaxed);
+    let done = match came {
+        Ok(report) => FromAgent::WorkDone {
+            end: if stopped {
+                RunEnd::Cancelled
+            } else {
+                RunEnd::Finished
+            },
+            report: Some(Box::new(report)),
+        },
+        Err(WorkError::Refused(message)) => FromAgent::Refused(refuse(message)),
+        Err(error) => FromAgent::WorkDone {
+            end: end_of(&error, roots, order),
+            report: None,
+        },
+    };
+    outbox.send(&done)
+}
+
+/// What an error makes of the run.
+fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
+    if matches!(error, WorkError::Stopped) {
+        return RunEnd::Cancelled;
+    }
+    let text = error.to_string();
+    let place = order.work.written().into_iter().next();
+    let place = place.or_else(|| order.work.private_folder_in().map(Path::to_owned));
+    let fatal = place.and_then(|path| {
+        let storage = storage_of(roots, &path);
+        Fatal::of(&text, error.errno(), roots, &storage)
+    });
+    fatal.map_or(RunEnd::Failed { error: text }, RunEnd::from)
+}
+
+/// Looks at everything that a work would write, before it writes anything; what
+/// the user should know of it.
+fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Refusal> {
+    let written = order.work.written();
+    if written.is_empty() {
+        return Ok(Vec::new());
+    }
+    let owned = KernelOwned::look(roots);
+    let mut warnings = Vec::new();
+    for path in written {
+        match device(&path) {
+            Some(node) if !order.destroy_data => {
+                let node = node.display();
+                return Err(refuse(format!(
+                    "{node} is a block device: this destroys all data on it; if that is what you \
+                     want, add --destroy-data"
+                )));
+            }
+            Some(node) => is_free(roots, &node)?,
+            None => warnings.extend(not_owned(&path, owned.uses_of(&path))?),
+        }
+    }
+    Ok(warnings)
+}
+
+/// The folder of its own that a work wants.
+fn folder(order: &WorkOrder) -> Result<Option<Folder>, Refusal> {
+    let Some(parent) = order.work.private_folder_in() else {
+        return Ok(None);
+    };
+    let made = Folder::new(parent, &order.run_id);
+    made.map(Some).map_err(|error| {
+        refuse(format!(
+            "cannot make test files in {}: {error}",
+            parent.display()
+        ))
+    })
+}
+
+fn note(text: String) -> FromAgent {
+    FromAgent::LoadNote(LoadNote {
+        weight: NoteWeight::Warning,
+        text,
+    })
+}

@@ -1,0 +1,233 @@
+//! The evidence around the steps of a work, and what the host is told of them.
+
+use crate::cached::pages;
+use crate::frame::FrameError;
+use crate::inbox::Inbox;
+use crate::inspect::storage_of;
+use crate::outbox::Outbox;
+use crate::trial::unix_ms;
+use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::job::Job;
+use assay_model::storage::Storage;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
+use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
+use assay_probe::counters;
+use assay_probe::processes::{ProcessIoTable, busiest};
+use assay_probe::roots::Roots;
+use assay_probe::snapshot::snapshot;
+use assay_workloads::{Observer, Step, StepOutcome};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Processes named in the evidence.
+const PROCESSES_KEPT: usize = 8;
+/// Looking at all processes costs milliseconds, which a step of a few
+/// milliseconds must not be preceded by: a look so young is young enough...
+const YOUNG: Duration = Duration::from_secs(1);
+/// ... and after a step so short no new one is taken.
+const SHORT: Duration = Duration::from_millis(200);
+
+/// Stands around the steps of a work.
+pub(super) struct Steps<'a> {
+    roots: &'a Roots,
+    outbox: &'a Outbox,
+    inbox: &'a mut Inbox,
+    order: &'a WorkOrder,
+    /// Of the next step.
+    position: u32,
+    /// The storage looked up last, and of which path it is.
+    place: Option<(PathBuf, Storage)>,
+    processes: Option<(Instant, ProcessIoTable)>,
+    step: Option<UnderWay>,
+    /// A step ended that the host was not yet asked to store.
+    unkept: bool,
+    /// The first message that could not be sent.
+    unsent: Option<FrameError>,
+}
+
+/// A step under way.
+struct UnderWay {
+    job: Job,
+    paths: Vec<PathBuf>,
+    started_unix_ms: u64,
+    /// When its clock started, and what was seen then.
+    before: Option<(Instant, Snapshot)>,
+    after: Option<Snapshot>,
+}
+
+impl<'a> Steps<'a> {
+    pub(super) fn new(
+        roots: &'a Roots,
+        outbox: &'a Outbox,
+        inbox: &'a mut Inbox,
+        order: &'a WorkOrder,
+    ) -> Self {
+        Self {
+            roots,
+            outbox,
+            inbox,
+            order,
+            position: order.first_position,
+            place: None,
+            processes: None,
+            step: None,
+            unkept: false,
+            unsent: None,
+        }
+    }
+
+    /// All steps are stored, or there is nobody to store them.
+    pub(super) fn close(mut self) -> Result<(), FrameError> {
+        self.keep();
+        self.unsent.map_or(Ok(()), Err)
+    }
+
+    fn send(&mut self, message: &FromAgent) {
+        if let Err(error) = self.outbox.send(message) {
+            self.unsent.get_or_insert(error);
+        }
+    }
+
+    /// The storage of a path. Steps follow each other on the same files, so the
+    /// last answer is kept.
+    fn storage(&mut self, path: &Path) -> Storage {
+        match &self.place {
+            Some((known, storage)) if known == path => storage.clone(),
+            _ => {
+                let storage = storage_of(self.roots, path);
+                self.place = Some((path.to_owned(), storage.clone()));
+                storage
+            }
+        }
+    }
+
+    fn look_at_processes(&mut self) {
+        let table = ProcessIoTable::take(self.roots, &[std::process::id()]);
+        self.processes = Some((Instant::now(), table));
+    }
+
+    /// The evidence of a step whose clock ran.
+    fn evidence(&mut self, step: &UnderWay) -> Option<Evidence> {
+        let path = step.paths.first()?;
+        let storage = self.storage(path);
+        let (started, before) = step.before.as_ref()?;
+        let after = step.after.clone()?;
+        let other_processes = self.others_since(*started);
+        Some(Evidence {
+            queues: counters::queues(self.roots, &storage),
+            storage,
+            before: before.clone(),
+            after,
+            other_processes,
+        })
+    }
+
+    /// Others that did I/O since a step began; `None` when it was too short to
+    /// look.
+    fn others_since(&mut self, started: Instant) -> Option<Vec<assay_model::evidence::ProcessIo>> {
+        if started.elapsed() < SHORT {
+            return None;
+        }
+        let (_, before) = self.processes.take()?;
+        self.look_at_processes();
+        let (_, after) = self.processes.as_ref()?;
+        busiest(&before, after, PROCESSES_KEPT)
+    }
+}
+
+impl Observer for Steps<'_> {
+    fn begins(&mut self, step: Step<'_>) {
+        self.send(&FromAgent::StepStarted {
+            job: Box::new(step.job.clone()),
+        });
+        self.step = Some(UnderWay {
+            job: step.job.clone(),
+            paths: Vec::new(),
+            started_unix_ms: unix_ms(),
+            before: None,
+            after: None,
+        });
+    }
+
+    /// The counters are read last: the clock starts right after them.
+    fn clock_starts(&mut self, step: Step<'_>) {
+        let old = |(taken, _): &(Instant, ProcessIoTable)| taken.elapsed() > YOUNG;
+        if self.processes.as_ref().is_none_or(old) {
+            self.look_at_processes();
+        }
+        let Some(path) = step.paths.first() else {
+            return;
+        };
+        let storage = self.storage(path);
+        let file_cache = pages(step.paths);
+        let before = Snapshot {
+            file_cache,
+            ..snapshot(self.roots, &storage)
+        };
+        if let Some(under_way) = &mut self.step {
+            under_way.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
+            under_way.before = Some((Instant::now(), before));
+        }
+    }
+
+    /// The counters are read first: what takes long comes after them.
+    fn clock_stopped(&mut self) {
+        let Some(mut step) = self.step.take() else {
+            return;
+        };
+        if let Some(path) = step.paths.first() {
+            let storage = self.storage(path);
+            let counters = snapshot(self.roots, &storage);
+            step.after = Some(Snapshot {
+                file_cache: pages(&step.paths),
+                ..counters
+            });
+        }
+        self.step = Some(step);
+    }
+
+    fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
+        let Some(step) = self.step.take() else {
+            return;
+        };
+        let evidence = self.evidence(&step);
+        let record = TrialRecord {
+            job: step.job,
+            trial: self.order.trial,
+            position: self.position,
+            started_unix_ms: step.started_unix_ms,
+            seed: self.order.seed,
+            outcome,
+            measured: came.measured,
+            evidence,
+            wave: None,
+            detail: came.detail.map(Box::new),
+        };
+        self.position += 1;
+        self.unkept = true;
+        self.send(&FromAgent::StepDone(Box::new(record)));
+    }
+
+    fn keep(&mut self) {
+        if !self.unkept {
+            return;
+        }
+        self.unkept = false;
+        let position = self.position - 1;
+        self.send(&FromAgent::KeepSteps { position });
+        self.inbox.await_stored(position);
+    }
+
+    fn note(&mut self, weight: NoteWeight, text: String) {
+        self.send(&FromAgent::LoadNote(LoadNote { weight, text }));
+    }
+
+    fn progress(&mut self, progress: &WorkProgress) {
+        self.outbox.tell(&FromAgent::WorkProgress(progress.clone()));
+    }
+
+    fn stands(&mut self, report: WorkReport) {
+        self.send(&FromAgent::WorkStands(Box::new(report)));
+    }
+}

@@ -1,0 +1,267 @@
+//! A work on the host's side: asking for it as often as wanted, storing its
+//! steps, and listening until it has ended.
+
+use crate::args::StoreArgs;
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::interrupt::{Interrupt, on_report_request};
+use crate::loads::in_words;
+use crate::output::say;
+use crate::owner;
+use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::stored::store_path;
+use assay_model::job::Job;
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::rng::SplitMix64;
+use assay_model::run::{Run, RunHeader};
+use assay_model::trial::TrialRecord;
+use assay_model::units::Bytes;
+use assay_model::wire::{FromAgent, Inspection, LoadNote, RunEnd, ToAgent};
+use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
+use assay_store::Store;
+use std::process::ExitCode;
+
+/// What is asked for.
+pub struct Request {
+    /// The work.
+    pub work: Work,
+    /// Its steps in their order, as far as they are known beforehand.
+    pub steps: Vec<Job>,
+    /// Its repetitions.
+    pub trials: u32,
+    /// Decides orders and contents.
+    pub seed: u64,
+    /// The user's word that what is on a block device may go.
+    pub destroy_data: bool,
+    /// Where.
+    pub place: Place,
+    /// What is said when the user asks to stop; empty: nothing.
+    pub stopping: &'static str,
+}
+
+/// Whoever follows a work.
+pub trait Listener {
+    /// It has something to tell.
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        say(&in_words(note));
+        Ok(())
+    }
+    /// A step begins.
+    fn started(&mut self, _job: &Job) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// A step ended. It is not stored yet.
+    fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// How far it is, a few times a second.
+    fn progress(&mut self, _progress: &WorkProgress) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// How it stands, because SIGUSR1 asked for it.
+    fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// A repetition (from 1) ended; `None`: it did not come so far as to have a
+    /// report.
+    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// A work that has ended.
+pub struct Done {
+    /// Its steps.
+    pub run: Run,
+    /// Why not all of it was done, and with what the command ends.
+    pub ending: Ending,
+    /// The store has it. A work without steps leaves nothing there.
+    pub stored: bool,
+}
+
+impl Done {
+    /// The exit code: what stopped it, or whether a step failed.
+    pub fn conclude(self) -> Result<ExitCode, Failure> {
+        runs::conclude(&self.run, self.ending.failure, self.ending.signal)
+    }
+}
+
+/// Carries out a work and stores its steps.
+///
+/// # Errors
+/// When it cannot begin. What befalls it later is its [`Done::ending`].
+pub fn execute(
+    host: &mut Host,
+    inspection: Inspection,
+    request: Request,
+    store: &StoreArgs,
+    listener: &mut dyn Listener,
+) -> Result<Done, Failure> {
+    let header = header(plan(&request), inspection);
+    let mut runner = Runner {
+        store: Store::open(&store_path(store)?)?,
+        header,
+        begun: false,
+        trials: Vec::new(),
+        kept: 0,
+        listener,
+    };
+    let interrupt = listen_to_signals(host, request.stopping)?;
+    let ended = runner.repeat(host, &request, &interrupt);
+    let ending = ended.unwrap_or_else(Ending::of_failure);
+    runner.close(ending)
+}
+
+/// The steps of a work follow each other in every repetition: their order is
+/// the work's to decide, and is not shuffled.
+fn plan(request: &Request) -> Plan {
+    let steps = &request.steps;
+    let round = |trial| (0..steps.len()).map(move |job| Slot { job, trial });
+    Plan {
+        run_id: run_id(),
+        seed: request.seed,
+        place: request.place.clone(),
+        file_size: steps.iter().map(|job| job.size).max().unwrap_or(Bytes(0)),
+        jobs: steps
+            .iter()
+            .map(|job| PlannedJob {
+                job: job.clone(),
+                trials: request.trials,
+            })
+            .collect(),
+        order: (1..=request.trials).flat_map(round).collect(),
+    }
+}
+
+/// Signals that end the work, or ask how it stands.
+fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, Failure> {
+    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
+    // An agent that cannot hear a request has ended, which is noticed elsewhere.
+    let requests = host.requests();
+    on_report_request(move || {
+        let _ = requests.send(&ToAgent::ReportNow);
+    })
+    .map_err(failed)?;
+    let requests = host.requests();
+    Interrupt::catch(move || {
+        if !stopping.is_empty() {
+            say(stopping);
+        }
+        let _ = requests.send(&ToAgent::Cancel);
+    })
+    .map_err(failed)
+}
+
+/// A work under way.
+struct Runner<'a> {
+    store: Store,
+    header: RunHeader,
+    /// The store knows the run. A work that is refused leaves none behind.
+    begun: bool,
+    trials: Vec<TrialRecord>,
+    /// How many of `trials` are stored.
+    kept: usize,
+    listener: &'a mut dyn Listener,
+}
+
+impl Runner<'_> {
+    fn repeat(
+        &mut self,
+        host: &mut Host,
+        request: &Request,
+        interrupt: &Interrupt,
+    ) -> Result<Ending, Failure> {
+        let mut seeds = SplitMix64::new(request.seed);
+        for trial in 1..=request.trials {
+            host.run_work(WorkOrder {
+                run_id: self.header.id.clone(),
+                seed: seeds.next_u64(),
+                trial,
+                first_position: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
+                destroy_data: request.destroy_data,
+                work: request.work.clone(),
+            })?;
+            let (end, report) = self.follow(host)?;
+            self.listener.repeated(trial, report.as_ref())?;
+            if end != RunEnd::Finished {
+                return Ok(Ending::of(end, interrupt.exit_code()));
+            }
+        }
+        Ok(Ending::of(RunEnd::Finished, interrupt.exit_code()))
+    }
+
+    /// Listens until the work is done.
+    fn follow(&mut self, host: &mut Host) -> Result<(RunEnd, Option<WorkReport>), Failure> {
+        loop {
+            match host.hear()? {
+                FromAgent::LoadNote(note) => self.listener.note(&note)?,
+                FromAgent::StepStarted { job } => self.listener.started(&job)?,
+                FromAgent::StepDone(record) => {
+                    self.listener.ended(&record)?;
+                    self.trials.push(*record);
+                }
+                FromAgent::KeepSteps { position } => {
+                    self.keep()?;
+                    // An agent that cannot hear it has ended, which is heard next.
+                    let _ = host.stored(position);
+                }
+                FromAgent::WorkProgress(progress) => self.listener.progress(&progress)?,
+                FromAgent::WorkStands(report) => self.listener.stands(&report)?,
+                FromAgent::WorkDone { end, report } => {
+                    return Ok((end, report.map(|report| *report)));
+                }
+                FromAgent::Hello { .. }
+                | FromAgent::Inspected(_)
+                | FromAgent::Swept { .. }
+                | FromAgent::Preparing { .. }
+                | FromAgent::TrialStarted { .. }
+                | FromAgent::Progress { .. }
+                | FromAgent::TrialDone(_)
+                | FromAgent::RunDone { .. }
+                | FromAgent::LoadProgress(_)
+                | FromAgent::LoadStream(_)
+                | FromAgent::LoadReport(_)
+                | FromAgent::Refused(_) => {}
+            }
+        }
+    }
+
+    /// Stores the steps that were not stored yet, together.
+    fn keep(&mut self) -> Result<(), Failure> {
+        if !self.begun {
+            self.store
+                .begin_run(&self.header, &owner::this_process())
+                .map_err(of_store)?;
+            self.begun = true;
+        }
+        let new = self.trials.get(self.kept..).unwrap_or_default();
+        self.store
+            .save_trials(&self.header.id, new)
+            .map_err(of_store)?;
+        self.kept = self.trials.len();
+        Ok(())
+    }
+
+    fn close(mut self, ending: Ending) -> Result<Done, Failure> {
+        // What was heard of an agent that is gone is kept too.
+        if self.kept < self.trials.len() {
+            self.keep()?;
+        }
+        let finished_unix_ms = unix_ms();
+        if self.begun {
+            self.store
+                .finish_run(&self.header.id, &ending.status, finished_unix_ms)
+                .map_err(of_store)?;
+        }
+        Ok(Done {
+            run: Run {
+                header: self.header,
+                status: ending.status.clone(),
+                finished_unix_ms: Some(finished_unix_ms),
+                trials: self.trials,
+            },
+            ending,
+            stored: self.begun,
+        })
+    }
+}
