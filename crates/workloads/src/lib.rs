@@ -12,7 +12,9 @@ mod copy;
 mod error;
 mod extent;
 mod iozone;
+mod meter;
 mod observer;
+mod pulse;
 mod watch;
 
 pub use error::WorkError;

@@ -208,7 +208,12 @@ mod tests {
     fn only_the_first_errors_are_located() {
         let mut meter = Meter::start(0);
         for offset in 0..100 {
-            meter.failed(Some(Direction::Read), offset, 1, &io::Error::from_raw_os_error(5));
+            meter.failed(
+                Some(Direction::Read),
+                offset,
+                1,
+                &io::Error::from_raw_os_error(5),
+            );
         }
         let errors = meter.stop().errors;
         assert_eq!(errors.count, 100);

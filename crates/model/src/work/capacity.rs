@@ -99,11 +99,7 @@ impl CapacityStep {
     /// All parts together.
     #[must_use]
     pub fn total(&self) -> Tally {
-        let mut total = Tally::default();
-        for tally in self.parts.iter().filter_map(|part| part.found.as_ref()) {
-            total.add(tally);
-        }
-        total
+        Tally::total(self.parts.iter().filter_map(|part| part.found.as_ref()))
     }
 }
 
@@ -138,8 +134,6 @@ pub struct CapacityReport {
     pub kept: Vec<String>,
     /// What probing found.
     pub probed: Option<Probed>,
-    /// It was stopped before all was done.
-    pub stopped: bool,
 }
 
 impl CapacityReport {

@@ -46,7 +46,11 @@ pub(super) fn write_all(
         let chunk = usize::try_from(length - at).map_or(CHUNK, |left| left.min(CHUNK));
         let bytes = &mut buffer.block_mut()[..chunk];
         fill(bytes, at);
-        in_vain = if writer.write(at, bytes) { 0 } else { in_vain + 1 };
+        in_vain = if writer.write(at, bytes) {
+            0
+        } else {
+            in_vain + 1
+        };
         at += chunk as u64;
         unflushed += 1;
         if unflushed == CHUNKS_PER_FLUSH {
@@ -89,8 +93,7 @@ impl Writer<'_> {
         let began_ns = self.meter.now_ns();
         let length = bytes.len() as u64;
         self.store.write_at(at, bytes).inspect_err(|error| {
-            self.meter
-                .failed(Some(Direction::Write), at, length, error);
+            self.meter.failed(Some(Direction::Write), at, length, error);
         })?;
         self.meter.moved(Direction::Write, length, began_ns);
         Ok(())

@@ -33,6 +33,22 @@ pub enum Kind {
     Dead,
 }
 
+impl Kind {
+    /// Whether such a device has memory for an address.
+    #[must_use]
+    pub const fn holds(self, address: u64) -> bool {
+        match self {
+            Self::Good | Self::Wraparound { .. } | Self::Damaged => true,
+            Self::Limbo { real_bytes } => address < real_bytes,
+            Self::Chain {
+                real_bytes,
+                wraps_at,
+            } => address % wraps_at < real_bytes,
+            Self::Dead => false,
+        }
+    }
+}
+
 /// What probing found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Probed {

@@ -115,6 +115,16 @@ impl Tally {
         }
     }
 
+    /// All together, in their order.
+    #[must_use]
+    pub fn total<'a>(all: impl IntoIterator<Item = &'a Self>) -> Self {
+        let mut total = Self::default();
+        for one in all {
+            total.add(one);
+        }
+        total
+    }
+
     /// Adds what was found further on.
     pub fn add(&mut self, other: &Self) {
         let (sum, more) = (&mut self.sectors, &other.sectors);
@@ -139,6 +149,12 @@ impl Tally {
     #[must_use]
     pub const fn all_ok(&self) -> bool {
         self.sectors.bad() == 0
+    }
+
+    /// Bytes that were looked at.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.sectors.all() * SECTOR_BYTES
     }
 
     /// Bytes that are as they were written.
