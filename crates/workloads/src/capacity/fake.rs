@@ -41,7 +41,10 @@ impl Fake {
             // And one place for all the rest.
             Lie::Sink(real) => real + (1 << 20),
         };
-        let memory = (0..real).map(|at| (at / 512 % 251) as u8).collect();
+        let mut memory = vec![0; usize::try_from(real).unwrap()];
+        for (number, sector) in memory.chunks_mut(512).enumerate() {
+            sector.fill((number % 251) as u8);
+        }
         Self {
             memory,
             bytes,
