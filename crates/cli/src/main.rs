@@ -1,15 +1,20 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod announce;
 mod args;
 mod exit;
 mod fio;
 mod host;
 mod interrupt;
+mod leftovers;
 mod loads;
 mod output;
 mod owner;
+mod place;
+mod plans;
 mod progress;
 mod qualify;
+mod room;
 mod run;
 mod runs;
 mod stored;

@@ -5,6 +5,7 @@ use crate::args::StoreArgs;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::interrupt::{Interrupt, on_report_request};
+use crate::leftovers;
 use crate::loads::in_words;
 use crate::output::say;
 use crate::owner;
@@ -97,9 +98,13 @@ pub fn execute(
     store: &StoreArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
+    let mut store = Store::open(&store_path(store)?)?;
+    if request.work.private_folder_in().is_some() {
+        leftovers::clear(host, &mut store, &request.place)?;
+    }
     let header = header(plan(&request), inspection);
     let mut runner = Runner {
-        store: Store::open(&store_path(store)?)?,
+        store,
         header,
         begun: false,
         trials: Vec::new(),

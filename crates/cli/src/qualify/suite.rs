@@ -2,17 +2,14 @@
 
 use crate::args::QualifyArgs;
 use crate::exit::Failure;
+use crate::room::file_size;
 use assay_model::job::{
     CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw,
 };
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::units::{Bytes, MIB, Nanos};
-use assay_model::wire::{Inspection, PathKind};
+use assay_model::wire::Inspection;
 
-/// Smallest test file: one block of the largest block size.
-const SMALLEST: Bytes = Bytes::mib(1);
-/// What a file system needs besides the files themselves.
-const HEADROOM: Bytes = Bytes::mib(16);
 /// Depth of the jobs that keep several I/Os in flight.
 const DEEP: u32 = 32;
 /// Opening, evicting, flushing and looking around a trial.
@@ -103,66 +100,6 @@ impl Scale {
         };
         Nanos(trials + prepare)
     }
-}
-
-/// The size of the test file: as asked for, or as planned where there is room.
-fn file_size(
-    asked: Option<Bytes>,
-    planned: Bytes,
-    ladder: Bytes,
-    inspection: &Inspection,
-) -> Result<Bytes, Failure> {
-    let path = inspection.path.display();
-    let room = match inspection.kind {
-        PathKind::File { length, .. } => length,
-        PathKind::Device { size } => size,
-        PathKind::Directory { .. } => match inspection.storage.available {
-            Some(available) => {
-                // The ladder writes a second file beside the first.
-                let beside = ladder.min(asked.unwrap_or(planned));
-                Bytes(available.0.saturating_sub(beside.0 + HEADROOM.0))
-            }
-            None => asked.unwrap_or(planned),
-        },
-    };
-    let size = match asked {
-        Some(asked) if asked < SMALLEST => {
-            return Err(Failure::usage(format!(
-                "--size {asked} is below {SMALLEST}"
-            )));
-        }
-        Some(asked) if asked > room => {
-            return Err(Failure::usage(format!(
-                "no room for --size {asked}: {path} has room for {room}"
-            )));
-        }
-        Some(asked) => asked,
-        // A tool that fills a file system to the brim harms what it stands on.
-        None => planned.min(match inspection.kind {
-            PathKind::Directory { .. } => Bytes(room.0 / 5 * 4),
-            _ => room,
-        }),
-    };
-    let whole = Bytes(size.0 / MIB * MIB);
-    if whole < SMALLEST {
-        return Err(Failure::usage(format!(
-            "no room: {path} has space for {room}, at least {SMALLEST} is needed"
-        )));
-    }
-    Ok(whole)
-}
-
-/// The most that a plan writes to the storage, with the test file itself.
-pub fn written(plan: &Plan) -> Bytes {
-    let trials: u64 = plan
-        .jobs
-        .iter()
-        .map(|planned| {
-            let per_trial = planned.job.max_written().unwrap_or(plan.file_size);
-            per_trial.0.saturating_mul(planned.trials.into())
-        })
-        .sum();
-    Bytes(plan.file_size.0 + trials)
 }
 
 /// All jobs that make sense here, or those of `--only`.

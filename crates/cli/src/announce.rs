@@ -1,18 +1,18 @@
 //! What is said before a run starts: what will be written, where, how much,
 //! and for how long.
 
-use super::suite::{self, Scale};
 use crate::output::{say, talk_columns};
+use crate::room::written;
 use assay_model::plan::{Place, Plan};
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_report::text::{clean, wrap};
 use std::path::Path;
 
-/// Says it on standard error, wrapped where that is a terminal.
-pub fn announce(plan: &Plan, inspection: &Inspection, scale: &Scale, store: &Path) {
+/// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
+pub fn announce(plan: &Plan, inspection: &Inspection, duration: Nanos, store: &Path) {
     let columns = talk_columns().unwrap_or(usize::MAX);
-    for (subject, text) in facts(plan, inspection, scale, store) {
+    for (subject, text) in facts(plan, inspection, duration, store) {
         let mut start = format!("{subject:<MARGIN$}");
         for line in wrap(&text, columns.saturating_sub(MARGIN)) {
             say(&format!("{start}{line}"));
@@ -27,7 +27,7 @@ const MARGIN: usize = 9;
 fn facts(
     plan: &Plan,
     inspection: &Inspection,
-    scale: &Scale,
+    duration: Nanos,
     store: &Path,
 ) -> [(&'static str, String); 4] {
     let path = plan.place.path().display();
@@ -37,19 +37,19 @@ fn facts(
     let writes = match &plan.place {
         Place::Directory { .. } => format!(
             "up to {} in all, to files in {path}/.assay-{} that are removed at the end",
-            suite::written(plan),
+            written(plan),
             plan.run_id
         ),
         Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
         Place::Device { .. } => format!(
             "OVER THE DATA ON {path}: its first {}, up to {} in all",
             plan.file_size,
-            suite::written(plan)
+            written(plan)
         ),
     };
     let takes = format!(
         "about {}, longer on slow storage: {} trials of {} jobs, seed {}",
-        minutes(scale.duration(plan)),
+        minutes(duration),
         plan.order.len(),
         plan.jobs.len(),
         plan.seed,

@@ -1,0 +1,71 @@
+//! How much is written, and whether there is room for it.
+
+use crate::exit::Failure;
+use assay_model::plan::Plan;
+use assay_model::units::{Bytes, MIB};
+use assay_model::wire::{Inspection, PathKind};
+
+/// Smallest test file: one block of the largest block size.
+const SMALLEST: Bytes = Bytes::mib(1);
+/// What a file system needs besides the files themselves.
+const HEADROOM: Bytes = Bytes::mib(16);
+
+/// The size of the test file: as asked for, or as planned where there is room.
+/// `beside`: what else is written there meanwhile.
+pub fn file_size(
+    asked: Option<Bytes>,
+    planned: Bytes,
+    beside: Bytes,
+    inspection: &Inspection,
+) -> Result<Bytes, Failure> {
+    let path = inspection.path.display();
+    let room = match inspection.kind {
+        PathKind::File { length, .. } => length,
+        PathKind::Device { size } => size,
+        PathKind::Directory { .. } => match inspection.storage.available {
+            Some(available) => {
+                let beside = beside.min(asked.unwrap_or(planned));
+                Bytes(available.0.saturating_sub(beside.0 + HEADROOM.0))
+            }
+            None => asked.unwrap_or(planned),
+        },
+    };
+    let size = match asked {
+        Some(asked) if asked < SMALLEST => {
+            return Err(Failure::usage(format!(
+                "--size {asked} is below {SMALLEST}"
+            )));
+        }
+        Some(asked) if asked > room => {
+            return Err(Failure::usage(format!(
+                "no room for --size {asked}: {path} has room for {room}"
+            )));
+        }
+        Some(asked) => asked,
+        // A tool that fills a file system to the brim harms what it stands on.
+        None => planned.min(match inspection.kind {
+            PathKind::Directory { .. } => Bytes(room.0 / 5 * 4),
+            _ => room,
+        }),
+    };
+    let whole = Bytes(size.0 / MIB * MIB);
+    if whole < SMALLEST {
+        return Err(Failure::usage(format!(
+            "no room: {path} has space for {room}, at least {SMALLEST} is needed"
+        )));
+    }
+    Ok(whole)
+}
+
+/// The most that a plan writes to the storage, with the test file itself.
+pub fn written(plan: &Plan) -> Bytes {
+    let trials: u64 = plan
+        .jobs
+        .iter()
+        .map(|planned| {
+            let per_trial = planned.job.max_written().unwrap_or(plan.file_size);
+            per_trial.0.saturating_mul(planned.trials.into())
+        })
+        .sum();
+    Bytes(plan.file_size.0 + trials)
+}
