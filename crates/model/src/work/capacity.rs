@@ -91,15 +91,32 @@ impl Capacity {
 /// Filling, checking or probing: what a step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityStep {
+    /// What the storage says that it holds: the size of a device, the free
+    /// space of a folder before it was filled.
+    pub announced_bytes: Option<u64>,
     /// What was written or checked, file by file; a device is one.
     pub parts: Vec<Part>,
+    /// Names of files that were expected between others and are not there.
+    pub missing: Vec<String>,
+    /// What probing found.
+    pub probed: Option<Probed>,
 }
 
 impl CapacityStep {
-    /// All parts together.
+    /// What was found in all parts together; `None` where none was checked.
     #[must_use]
-    pub fn total(&self) -> Tally {
-        Tally::total(self.parts.iter().filter_map(|part| part.found.as_ref()))
+    pub fn total(&self) -> Option<Tally> {
+        let mut found = self.parts.iter().filter_map(|part| part.found.as_ref());
+        let first = found.next()?;
+        Some(Tally::total([first].into_iter().chain(found)))
+    }
+
+    /// Whether something does not hold what was written to it.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let found = self.total().is_some_and(|found| !found.all_ok());
+        let probed = self.probed.as_ref();
+        found || !self.missing.is_empty() || probed.is_some_and(|probed| !probed.is_good())
     }
 }
 
@@ -118,40 +135,11 @@ pub struct Part {
     pub found: Option<Tally>,
 }
 
-/// What was found out.
+/// What is left to say when all steps are done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityReport {
-    /// What the storage says that it holds: the size of a device, the free
-    /// space of a folder before it was filled.
-    pub announced_bytes: Option<u64>,
-    /// What was written in this run.
-    pub written_bytes: Option<u64>,
-    /// What checking found.
-    pub found: Option<Tally>,
-    /// Names of files that were expected between others and are not there.
-    pub missing: Vec<String>,
-    /// Names of files that this run wrote and left.
+    /// Names of files that were written and left.
     pub kept: Vec<String>,
-    /// What probing found.
-    pub probed: Option<Probed>,
-}
-
-impl CapacityReport {
-    /// Whether something does not hold what was written to it.
-    #[must_use]
-    pub fn differs(&self) -> bool {
-        let found = self.found.as_ref().is_some_and(|found| !found.all_ok());
-        let probed = self.probed.as_ref();
-        found || !self.missing.is_empty() || probed.is_some_and(|probed| !probed.is_good())
-    }
-
-    /// Bytes that the storage is known to hold: those that were read back as
-    /// they were written, or what probing came to.
-    #[must_use]
-    pub fn real_bytes(&self) -> Option<u64> {
-        match &self.probed {
-            Some(probed) => probed.real_bytes(),
-            None => self.found.as_ref().map(Tally::held_bytes),
-        }
-    }
+    /// Something does not hold what was written to it.
+    pub differs: bool,
 }

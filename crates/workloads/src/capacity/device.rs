@@ -8,9 +8,8 @@ use super::write::write_all;
 use crate::meter::Meter;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
-use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
-use assay_model::work::capacity::{CapacityReport, Fill, Part, SECTOR_BYTES, Tally};
+use assay_model::work::capacity::{CapacityReport, CapacityStep, Fill, Part, SECTOR_BYTES, Tally};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -22,48 +21,65 @@ pub(super) fn fill(
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let mut store = open(path, if fill.write { Use::Write } else { Use::Read })?;
-    let announced = store.bytes();
-    report.announced_bytes = Some(announced);
-    let length = announced.min(fill.limit_bytes.unwrap_or(u64::MAX));
+    let length = store.bytes().min(fill.limit_bytes.unwrap_or(u64::MAX));
     let length = length - length % SECTOR_BYTES;
-    let name = path.display().to_string();
     if fill.write {
-        let job = job::of_writing(length, store.is_direct());
-        let mut pulse = Pulse::new("write", 0, Some(length));
-        let mut bytes = 0;
-        let done = measured(&job, path, context, |meter, context| {
-            let wrote = write_all(&mut store, length, meter, &mut pulse, context);
-            let (came, done) = split(wrote);
-            bytes = came;
-            let part = part(&name, came, meter, None);
-            let parts = vec![part];
-            Measured { parts, done }
-        });
-        report.written_bytes = Some(bytes);
-        done?;
+        write(path, &mut store, length, context)?;
     }
     if fill.verify {
-        let job = job::of_checking(length, store.is_direct());
-        let mut pulse = Pulse::new("verify", u32::from(fill.write), Some(length));
-        let mut found = Tally::default();
-        let done = measured(&job, path, context, |meter, context| {
-            let told = (&mut pulse, context);
-            let checked = Checker::new().check(&mut store, 0, length, meter, told);
-            let (tally, done) = split(checked);
-            found = tally.clone();
-            let part = part(&name, tally.bytes(), meter, Some(tally));
-            let parts = vec![part];
-            Measured { parts, done }
-        });
-        report.found = Some(found);
-        done?;
+        let steps_done = u32::from(fill.write);
+        report.differs = check(path, &mut store, length, steps_done, context)?;
     }
     Ok(())
 }
 
-fn part(name: &str, bytes: u64, meter: &Meter, found: Option<Tally>) -> Part {
+fn write(
+    path: &Path,
+    store: &mut DirectFile,
+    length: u64,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let job = job::of_writing(length, store.is_direct());
+    let mut pulse = Pulse::new("write", 0, Some(length));
+    measured(&job, path, context, |meter, context| {
+        let (came, done) = split(write_all(store, length, meter, &mut pulse, context));
+        let found = found(store, part(path, came, meter, None));
+        Measured { found, done }
+    })
+}
+
+/// Whether something is not as it was written.
+fn check(
+    path: &Path,
+    store: &mut DirectFile,
+    length: u64,
+    steps_done: u32,
+    context: &mut Context<'_>,
+) -> Result<bool, WorkError> {
+    let job = job::of_checking(length, store.is_direct());
+    let mut pulse = Pulse::new("verify", steps_done, Some(length));
+    let mut differs = false;
+    measured(&job, path, context, |meter, context| {
+        let told = (&mut pulse, context);
+        let (tally, done) = split(Checker::new().check(store, 0, length, meter, told));
+        let found = found(store, part(path, tally.bytes(), meter, Some(tally)));
+        differs = found.differs();
+        Measured { found, done }
+    })?;
+    Ok(differs)
+}
+
+fn found(store: &DirectFile, part: Part) -> CapacityStep {
+    CapacityStep {
+        announced_bytes: Some(store.bytes()),
+        parts: vec![part],
+        ..CapacityStep::default()
+    }
+}
+
+fn part(path: &Path, bytes: u64, meter: &Meter, found: Option<Tally>) -> Part {
     Part {
-        name: name.to_owned(),
+        name: path.display().to_string(),
         offset: 0,
         bytes,
         elapsed_ns: meter.now_ns(),
@@ -87,10 +103,9 @@ pub(super) fn probe(
 ) -> Result<(), WorkError> {
     let mut store = open(path, Use::Write)?;
     let announced = store.bytes();
-    report.announced_bytes = Some(announced);
     let job = job::of_probing(announced, store.is_direct());
     let mut pulse = Pulse::new("probe", 0, None);
-    let mut found = None;
+    let mut not_restored = 0;
     let done = measured(&job, path, context, |meter, context| {
         let probed = probe::probe(&mut Probe {
             store: &mut store,
@@ -99,22 +114,25 @@ pub(super) fn probe(
             context,
             done: 0,
         });
-        let done = probed.map(|probed| found = Some(probed));
-        let parts = Vec::new();
-        Measured { parts, done }
-    });
-    if let Some(probed) = &found {
-        let written = Bytes(probed.blocks_written * probed.block_bytes);
-        if !probed.not_restored.is_empty() {
-            let text = format!(
-                "{} of the {written} written could not be put back as they were",
-                Bytes(probed.not_restored.len() as u64 * probed.block_bytes)
-            );
-            context.observer.note(NoteWeight::Warning, text);
+        let (probed, done) = match probed {
+            Ok(probed) => (Some(probed), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        if let Some(probed) = &probed {
+            report.differs = !probed.is_good();
+            not_restored = probed.not_restored.len();
         }
-        report.written_bytes = Some(written.0);
+        let found = CapacityStep {
+            announced_bytes: Some(announced),
+            probed,
+            ..CapacityStep::default()
+        };
+        Measured { found, done }
+    });
+    if not_restored > 0 {
+        let text = format!("{not_restored} blocks could not be put back as they were");
+        context.observer.note(NoteWeight::Warning, text);
     }
-    report.probed = found;
     done
 }
 

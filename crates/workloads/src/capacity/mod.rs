@@ -16,7 +16,7 @@ use crate::{Context, WorkError};
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::WorkReport;
-use assay_model::work::capacity::{Capacity, CapacityReport, Fill, Part, Tally, Task};
+use assay_model::work::capacity::{Capacity, CapacityReport, CapacityStep, Fill, Part, Task};
 use check::Checker;
 use files::{failure, name, offset};
 use folder::Filled;
@@ -60,15 +60,15 @@ fn in_folder(
     let mut filled = Filled::default();
     if fill.write {
         clear(folder, fill, context)?;
-        report.announced_bytes = Some(free_bytes(folder)?);
-        let wrote = write_files(folder, fill, report, &mut filled, context);
+        let wrote = write_files(folder, fill, &mut filled, context);
+        report.kept = filled.parts.iter().map(|part| part.name.clone()).collect();
         if wrote.is_err() && !report.kept.is_empty() {
-            say_kept(report, folder, context);
+            say_kept(&filled, folder, context);
         }
         wrote?;
     }
     if fill.verify {
-        check_files(folder, fill, report, context)?;
+        report.differs = check_files(folder, fill, context)?;
     }
     if fill.remove && fill.verify {
         tidy(folder, &filled, report, context)?;
@@ -104,29 +104,27 @@ fn free_bytes(folder: &Path) -> Result<u64, WorkError> {
 fn write_files(
     folder: &Path,
     fill: &Fill,
-    report: &mut CapacityReport,
     filled: &mut Filled,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let files = fill
         .last_file
         .map(|last| offset(last + 1) - offset(fill.first_file));
-    let total = report
-        .announced_bytes
-        .unwrap_or(u64::MAX)
+    let announced = free_bytes(folder)?;
+    let total = announced
         .min(fill.limit_bytes.unwrap_or(u64::MAX))
         .min(files.unwrap_or(u64::MAX));
     let job = job::of_writing(total, false);
     let mut pulse = Pulse::new("write", 0, Some(total));
     let done = measured(&job, folder, context, |meter, context| {
         let done = folder::write(folder, fill, filled, meter, (&mut pulse, context));
-        Measured {
+        let found = CapacityStep {
+            announced_bytes: Some(announced),
             parts: filled.parts.clone(),
-            done,
-        }
+            ..CapacityStep::default()
+        };
+        Measured { found, done }
     });
-    report.written_bytes = Some(filled.bytes());
-    report.kept = filled.parts.iter().map(|part| part.name.clone()).collect();
     // That the files are there is to outlast a power cut as their data does.
     if let Ok(folder) = File::open(folder) {
         let _ = rustix::fs::fsync(folder);
@@ -134,12 +132,8 @@ fn write_files(
     done
 }
 
-fn check_files(
-    folder: &Path,
-    fill: &Fill,
-    report: &mut CapacityReport,
-    context: &mut Context<'_>,
-) -> Result<(), WorkError> {
+/// Whether something is not as it was written.
+fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<bool, WorkError> {
     let files = files::list(folder, fill)?;
     let Some(first) = files.values().next() else {
         return Err(WorkError::Refused(format!(
@@ -147,7 +141,6 @@ fn check_files(
             folder.display()
         )));
     };
-    report.missing = files::missing(&files, fill);
     let direct = DirectFile::open(first, Use::Read)?.is_direct();
     let lengths = files
         .values()
@@ -155,17 +148,19 @@ fn check_files(
     let total = lengths.flatten().sum();
     let job = job::of_checking(total, direct);
     let mut pulse = Pulse::new("verify", u32::from(fill.write), Some(total));
-    let mut parts = Vec::new();
-    let done = measured(&job, folder, context, |meter, context| {
+    let mut differs = false;
+    measured(&job, folder, context, |meter, context| {
+        let mut parts = Vec::new();
         let done = check_each(&files, &mut parts, meter, (&mut pulse, context));
-        Measured {
-            parts: parts.clone(),
-            done,
-        }
-    });
-    let found = parts.iter().filter_map(|part| part.found.as_ref());
-    report.found = Some(Tally::total(found));
-    done
+        let found = CapacityStep {
+            parts,
+            missing: files::missing(&files, fill),
+            ..CapacityStep::default()
+        };
+        differs = found.differs();
+        Measured { found, done }
+    })?;
+    Ok(differs)
 }
 
 fn check_each(
@@ -207,8 +202,8 @@ fn tidy(
     if filled.files.is_empty() {
         return Ok(());
     }
-    if report.differs() {
-        say_kept(report, folder, context);
+    if report.differs {
+        say_kept(filled, folder, context);
         return Ok(());
     }
     for path in &filled.files {
@@ -218,11 +213,12 @@ fn tidy(
     Ok(())
 }
 
-fn say_kept(report: &CapacityReport, folder: &Path, context: &mut Context<'_>) {
+fn say_kept(filled: &Filled, folder: &Path, context: &mut Context<'_>) {
+    let names: Vec<String> = filled.parts.iter().map(|part| part.name.clone()).collect();
     let text = format!(
         "kept {} with {} in {}: assay capacity --verify-only checks what was written",
-        span(&report.kept),
-        Bytes(report.written_bytes.unwrap_or(0)),
+        span(&names),
+        Bytes(filled.bytes()),
         folder.display()
     );
     context.observer.note(NoteWeight::Warning, text);

@@ -5,12 +5,12 @@ use crate::{Context, Step, StepOutcome, WorkError};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
-use assay_model::work::capacity::{CapacityStep, Part};
+use assay_model::work::capacity::CapacityStep;
 use std::path::Path;
 
 /// What came of a step.
 pub(super) struct Measured {
-    pub(super) parts: Vec<Part>,
+    pub(super) found: CapacityStep,
     pub(super) done: Result<(), WorkError>,
 }
 
@@ -29,7 +29,7 @@ pub(super) fn measured(
     context.observer.begins(step);
     context.observer.clock_starts(step);
     let mut meter = Meter::start(job.interval.0);
-    let Measured { parts, done } = work(&mut meter, context);
+    let Measured { found, done } = work(&mut meter, context);
     let measurement = meter.stop();
     context.observer.clock_stopped();
     let outcome = match &done {
@@ -41,7 +41,7 @@ pub(super) fn measured(
     };
     let came = StepOutcome {
         measured: Some(measurement),
-        detail: Some(StepDetail::Capacity(CapacityStep { parts })),
+        detail: Some(StepDetail::Capacity(found)),
     };
     context.observer.ended(outcome, came);
     context.observer.keep();
