@@ -68,6 +68,16 @@ impl IoBuf {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 
+    /// The block of the current window, to look at.
+    #[must_use]
+    pub fn block(&self) -> &[u8] {
+        // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
+        // at allocation) that only this value owns, and `self` is borrowed for
+        // as long as the slice lives, so nobody writes them meanwhile.
+        let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
+        &all[self.window..self.window + self.block]
+    }
+
     /// The block of the current window.
     #[inline]
     pub fn block_mut(&mut self) -> &mut [u8] {
