@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::androbench::args::AndroBenchArgs;
+use crate::mark::args::MarkArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -12,7 +14,8 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 Finished trials are kept in every case. assay fio: the number of failed jobs,
 4 for data that differs, 128 when stopped.";
 
-const EXIT_CODES: &str = "\
+/// Of most commands.
+pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
@@ -42,6 +45,11 @@ pub enum Command {
     /// (assay dd --help).
     #[command(disable_help_flag = true)]
     Dd(DdArgs),
+    /// The usual disk marks; whether storage has the speed of an SD card class;
+    /// rounds until a device is in a steady state.
+    Mark(MarkArgs),
+    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
+    Androbench(Box<AndroBenchArgs>),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -139,7 +147,8 @@ pub struct DdArgs {
     pub words: Vec<OsString>,
 }
 
-fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+/// A size such as `64M`.
+pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }
 
@@ -167,7 +176,7 @@ pub struct ShowArgs {
 pub struct ReportArgs {
     /// `last`, or the first letters of a run's id.
     pub run: String,
-    /// Where to write; its ending decides the format: .html, .json or .csv.
+    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]

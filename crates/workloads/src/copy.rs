@@ -92,10 +92,13 @@ fn measured(
     context: &mut Context<'_>,
 ) -> (Outcome, StepOutcome) {
     let mut copier = Copier::new(work, ends);
-    let came = interruptible(context, |context| copier.run(buffers, context));
-    let finished = copier.finish(context);
+    let came = interruptible(context, |context| {
+        copier.start();
+        let came = copier.run(buffers, context);
+        came.and(copier.finish(context))
+    });
     context.observer.clock_stopped();
-    let outcome = match came.and(finished) {
+    let outcome = match came {
         Err(Halt::Stopped) => Outcome::Interrupted,
         Ok(()) if copier.error().is_none() => Outcome::Completed,
         Ok(()) | Err(Halt::Failed) => Outcome::Failed {
@@ -112,10 +115,7 @@ fn measured(
 
 /// Does something during which the thread may wait in a system call for as long
 /// as somebody else likes: it is woken when it is to stop or to report.
-fn interruptible<'c, T>(
-    context: &mut Context<'c>,
-    act: impl FnOnce(&mut Context<'c>) -> T,
-) -> T {
+fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context<'c>) -> T) -> T {
     let Ok(waker) = Waker::of_this_thread() else {
         return act(context);
     };

@@ -4,15 +4,13 @@ use crate::exit::Failure;
 use crate::host::Host;
 use assay_dialects::dd::Invocation;
 use assay_model::plan::Place;
+use assay_model::storage::{Backing, Storage};
 use assay_model::wire::Inspection;
 use assay_model::work::copy::FileCopy;
 use rustix::fs::{FileType, fstat};
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
-
-/// What is looked at where neither end is on storage: it is on none either.
-const NOWHERE: &str = "/dev/null";
 
 /// What cannot be done, whatever is at the paths.
 pub fn check(invocation: &Invocation) -> Result<(), Failure> {
@@ -49,9 +47,27 @@ pub fn find(host: &mut Host, copy: &FileCopy) -> Result<(Inspection, Place), Fai
             return Ok((inspection, place));
         }
     }
-    let path = PathBuf::from(NOWHERE);
+    let path = PathBuf::from("/");
     let inspection = host.inspect(&path)?;
-    Ok((inspection, Place::File { path }))
+    Ok((nowhere(inspection), Place::Directory { path }))
+}
+
+/// The machine, without any storage of it.
+fn nowhere(inspection: Inspection) -> Inspection {
+    let storage = Storage {
+        path: inspection.storage.path,
+        mount: None,
+        backing: Backing::Unknown {
+            why: "neither end of the copy is on storage".to_owned(),
+        },
+        layers: Vec::new(),
+        total: None,
+        available: None,
+    };
+    Inspection {
+        storage,
+        ..inspection
+    }
 }
 
 fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {

@@ -49,7 +49,13 @@ impl Buffers {
     pub(super) fn new(work: &FileCopy) -> Result<Self, WorkError> {
         // Nothing will be read: dd does not ask for the memory either.
         let idle = work.count.is_some_and(Extent::is_empty);
-        let size = |block: u64| if idle && work.seek.is_empty() && work.skip.is_empty() { 1 } else { block };
+        let size = |block: u64| {
+            if idle && work.seek.is_empty() && work.skip.is_empty() {
+                1
+            } else {
+                block
+            }
+        };
         let block = |what: &str, length: u64| {
             Block::new(size(length)).ok_or_else(|| exhausted(what, length))
         };

@@ -84,13 +84,23 @@ impl<'a> Copier<'a> {
         }
     }
 
+    /// The clock starts.
+    pub(super) fn start(&mut self) {
+        self.started = Instant::now();
+        self.tick = self.started + TICK;
+    }
+
     /// What failed first.
     pub(super) fn error(&self) -> Option<&str> {
         self.failure.as_deref()
     }
 
     /// Copies.
-    pub(super) fn run(&mut self, mut buffers: Buffers, context: &mut Context<'_>) -> Result<(), Halt> {
+    pub(super) fn run(
+        &mut self,
+        mut buffers: Buffers,
+        context: &mut Context<'_>,
+    ) -> Result<(), Halt> {
         if let Some(problem) = self.ends.problem.take() {
             self.fail(problem, context);
         }
@@ -161,7 +171,9 @@ impl<'a> Copier<'a> {
         let name = output.name.quoted();
         let stat = match fstat(&output.fd) {
             Ok(stat) => stat,
-            Err(why) => return self.give_up(words::failed(&format!("cannot fstat {name}"), why), context),
+            Err(why) => {
+                return self.give_up(words::failed(&format!("cannot fstat {name}"), why), context);
+            }
         };
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Ok(());
@@ -214,7 +226,9 @@ impl<'a> Copier<'a> {
     /// Tells how the copy stands.
     pub(super) fn tell_stand(&mut self, context: &mut Context<'_>) {
         self.report.elapsed_ns = self.elapsed_ns();
-        context.observer.stands(WorkReport::Copy(self.report.clone()));
+        context
+            .observer
+            .stands(WorkReport::Copy(self.report.clone()));
     }
 
     /// Tells about once a second how far the copy is, if that is wanted.
@@ -261,7 +275,11 @@ impl<'a> Copier<'a> {
     }
 
     /// Something failed, and the copy ends.
-    pub(super) fn give_up<T>(&mut self, text: String, context: &mut Context<'_>) -> Result<T, Halt> {
+    pub(super) fn give_up<T>(
+        &mut self,
+        text: String,
+        context: &mut Context<'_>,
+    ) -> Result<T, Halt> {
         self.fail(text, context);
         Err(Halt::Failed)
     }

@@ -2,8 +2,12 @@
 
 use super::words::{self, Name};
 use crate::{Context, WorkError};
+use assay_engine::load::sync_flags;
+use assay_model::job::OpenSync;
 use assay_model::work::copy::{EndKind, FileCopy, Flags};
-use rustix::fs::{FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, open, seek};
+use rustix::fs::{
+    FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, open, seek,
+};
 use rustix::io::Errno;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -127,7 +131,8 @@ fn input(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
         set_flags(&fd, flags, &name)?;
         return End::new(fd, name, Some(Path::new("/proc/self/fd/0")));
     };
-    let fd = open_as(path, OFlags::RDONLY | flags, context).map_err(|why| not_opened(&name, why))?;
+    let fd =
+        open_as(path, OFlags::RDONLY | flags, context).map_err(|why| not_opened(&name, why))?;
     End::new(Descriptor::Own(fd), name, Some(path))
 }
 
@@ -142,7 +147,10 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     let treatment = work.treatment;
     flags.set(OFlags::CREATE, !treatment.must_exist);
     flags.set(OFlags::EXCL, treatment.exclusive);
-    flags.set(OFlags::TRUNC, work.seek.is_empty() && !treatment.keep_length);
+    flags.set(
+        OFlags::TRUNC,
+        work.seek.is_empty() && !treatment.keep_length,
+    );
     check_length(work)?;
     // To be read where it can only be passed over by reading.
     let read_too = if work.seek.is_empty() {
@@ -152,29 +160,39 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     };
     let fd = match read_too {
         Some(fd) => fd,
-        None => open_as(path, OFlags::WRONLY | flags, context).map_err(|why| not_opened(&name, why))?,
+        None => {
+            open_as(path, OFlags::WRONLY | flags, context).map_err(|why| not_opened(&name, why))?
+        }
     };
     End::new(Descriptor::Own(fd), name, Some(path))
 }
 
 fn flags(wanted: Flags) -> OFlags {
-    let mut flags = OFlags::empty();
-    flags.set(OFlags::APPEND, wanted.append);
-    flags.set(OFlags::DIRECT, wanted.direct);
-    flags.set(OFlags::DIRECTORY, wanted.directory);
-    flags.set(OFlags::DSYNC, wanted.dsync);
-    flags.set(OFlags::SYNC, wanted.sync);
-    flags.set(OFlags::NONBLOCK, wanted.nonblock);
-    flags.set(OFlags::NOATIME, wanted.noatime);
-    flags.set(OFlags::NOCTTY, wanted.noctty);
-    flags.set(OFlags::NOFOLLOW, wanted.nofollow);
-    flags
+    // Some share bits, so none is ever taken away.
+    [
+        (wanted.append, OFlags::APPEND),
+        (wanted.direct, OFlags::DIRECT),
+        (wanted.directory, OFlags::DIRECTORY),
+        (wanted.dsync, sync_flags(OpenSync::Dsync)),
+        (wanted.sync, sync_flags(OpenSync::Sync)),
+        (wanted.nonblock, OFlags::NONBLOCK),
+        (wanted.noatime, OFlags::NOATIME),
+        (wanted.noctty, OFlags::NOCTTY),
+        (wanted.nofollow, OFlags::NOFOLLOW),
+    ]
+    .into_iter()
+    .filter(|(wanted, _)| *wanted)
+    .fold(OFlags::empty(), |flags, (_, flag)| flags | flag)
 }
 
 /// A pipe is only open when somebody opens its other end: that can take time.
 fn open_as(path: &Path, flags: OFlags, context: &Context<'_>) -> Result<OwnedFd, Errno> {
     loop {
-        match open(path, flags | OFlags::CLOEXEC, Mode::from_raw_mode(PERMISSIONS)) {
+        match open(
+            path,
+            flags | OFlags::CLOEXEC,
+            Mode::from_raw_mode(PERMISSIONS),
+        ) {
             Err(Errno::INTR) if !context.stopped() => {}
             other => return other,
         }

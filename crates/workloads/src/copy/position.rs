@@ -162,6 +162,9 @@ impl Copier<'_> {
 
 /// In bytes, where that is a place in a file.
 fn exact(extent: Extent, block: u64) -> Option<u64> {
-    let bytes = extent.blocks.checked_mul(block)?.checked_add(extent.bytes)?;
+    let bytes = extent
+        .blocks
+        .checked_mul(block)?
+        .checked_add(extent.bytes)?;
     i64::try_from(bytes).is_ok().then_some(bytes)
 }

@@ -244,7 +244,10 @@ impl Copier<'_> {
                 Err(why) => why,
             },
         };
-        let text = words::failed(&format!("{}: cannot seek", self.ends.input.name.leading()), why);
+        let text = words::failed(
+            &format!("{}: cannot seek", self.ends.input.name.leading()),
+            why,
+        );
         self.fail(text, context);
         false
     }
@@ -257,7 +260,10 @@ impl Copier<'_> {
             return Ok(());
         }
         if here > wanted || wanted - here > bytes {
-            self.warn("warning: invalid file offset after failed read".to_owned(), context);
+            self.warn(
+                "warning: invalid file offset after failed read".to_owned(),
+                context,
+            );
         }
         seek(&self.ends.input.fd, SeekFrom::Start(wanted)).map(drop)
     }
@@ -274,15 +280,23 @@ impl Copier<'_> {
             let came = self.reading.cache.rest(&self.ends.input.fd, to_end);
             if let (true, Err(why)) = (idle, came) {
                 let name = self.ends.input.name.quoted();
-                self.fail(words::failed(&format!("failed to discard cache for: {name}"), why), context);
+                self.fail(
+                    words::failed(&format!("failed to discard cache for: {name}"), why),
+                    context,
+                );
             }
         }
-        if self.work.output_flags.nocache || self.writing.drop_to_end && self.work.output_flags.direct {
+        if self.work.output_flags.nocache
+            || self.writing.drop_to_end && self.work.output_flags.direct
+        {
             let to_end = idle || self.writing.drop_to_end;
             let came = self.writing.cache.rest(&self.ends.output.fd, to_end);
             if let (true, Err(why)) = (idle, came) {
                 let name = self.ends.output.name.quoted();
-                self.fail(words::failed(&format!("failed to discard cache for: {name}"), why), context);
+                self.fail(
+                    words::failed(&format!("failed to discard cache for: {name}"), why),
+                    context,
+                );
             }
         }
     }

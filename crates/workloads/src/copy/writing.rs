@@ -100,10 +100,14 @@ impl Copier<'_> {
     /// cache, so it is flushed and dropped from there.
     fn end_direct(&mut self, context: &mut Context<'_>) {
         let output = &self.ends.output.fd;
-        let cleared = fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
+        let cleared =
+            fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
         if let Err(why) = cleared {
             let name = self.ends.output.name.quoted();
-            self.warn(words::failed(&format!("failed to turn off O_DIRECT: {name}"), why), context);
+            self.warn(
+                words::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
+                context,
+            );
         }
         self.writing.drop_to_end = true;
         self.writing.fsync = true;
@@ -149,7 +153,10 @@ impl Copier<'_> {
     }
 
     fn flush_failed(&mut self, call: &str, why: Errno, context: &mut Context<'_>) {
-        let text = words::failed(&format!("{call} failed for {}", self.ends.output.name.quoted()), why);
+        let text = words::failed(
+            &format!("{call} failed for {}", self.ends.output.name.quoted()),
+            why,
+        );
         self.fail(text, context);
     }
 }
