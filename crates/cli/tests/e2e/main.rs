@@ -16,6 +16,7 @@ mod ladder;
 mod outputs;
 mod reads;
 mod refusals;
+mod run_file;
 mod seeds;
 mod stop;
 mod untouched;
