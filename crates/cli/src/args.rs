@@ -10,15 +10,20 @@ use std::path::PathBuf;
 /// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
 const ALL_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
-Finished trials are kept in every case. assay fio: the number of failed jobs,
-4 for data that differs, 128 when stopped.";
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.
+assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
 
 /// Of most commands.
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
+
+const RUN_EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// Measures storage honestly: every figure carries evidence of what was
 /// measured.
@@ -106,7 +111,7 @@ pub struct QualifyArgs {
 
 /// `assay run`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = RUN_EXIT_CODES)]
 pub struct RunArgs {
     /// A job file of fio. A block device that it names is overwritten, unless it
     /// is in use.

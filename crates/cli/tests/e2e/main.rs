@@ -17,6 +17,7 @@ mod mark;
 mod outputs;
 mod reads;
 mod refusals;
+mod run_file;
 mod seeds;
 mod stop;
 mod untouched;
