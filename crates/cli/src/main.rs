@@ -9,6 +9,7 @@ mod host;
 mod interrupt;
 mod leftovers;
 mod loads;
+mod mark;
 mod output;
 mod owner;
 mod place;
@@ -51,6 +52,7 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::Androbench(args) => androbench::run(&args, &mut Local),

@@ -4,3 +4,4 @@
 
 pub mod androbench;
 pub mod fio;
+pub mod mark;
