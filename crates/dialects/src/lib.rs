@@ -4,4 +4,5 @@
 
 pub mod androbench;
 pub mod fio;
+pub mod iozone;
 pub mod mark;

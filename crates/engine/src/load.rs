@@ -16,6 +16,7 @@ mod worker;
 
 pub(crate) use run::{Outcome, Signals, conduct};
 pub use run::{run, run_until};
+pub use trace::traced_files;
 
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;

@@ -10,6 +10,7 @@ mod course;
 mod evidence;
 mod ladder;
 mod latency;
+mod matrices;
 mod method;
 mod overview;
 mod page;

@@ -8,6 +8,7 @@ use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_model::work::StepDetail;
 use assay_stats::derive;
 use assay_stats::summary::Summary as Statistics;
 
@@ -211,6 +212,18 @@ impl<'a> JobSummary<'a> {
         self.trials
             .iter()
             .filter(|trial| trial.record.outcome == Outcome::Completed)
+    }
+
+    /// Whether it is a cell of a matrix, which is shown among its like.
+    #[must_use]
+    pub fn is_cell(&self) -> bool {
+        let details = self
+            .trials
+            .iter()
+            .map(|trial| trial.record.detail.as_deref());
+        details
+            .flatten()
+            .any(|detail| matches!(detail, StepDetail::Iozone(_)))
     }
 
     /// One metric over the completed trials; `None` when none has it.

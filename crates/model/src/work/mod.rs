@@ -20,7 +20,7 @@ use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use watch::{Watch, WatchReport};
+use watch::{Sample as WatchSample, Watch, WatchReport};
 
 /// A work, and what it needs to be carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -123,6 +123,8 @@ pub enum WorkReport {
     Copy(CopyReport),
     /// Of a check of capacity.
     Capacity(CapacityReport),
+    /// Of looking on, at each interval; said while it goes on.
+    Watching(Box<WatchSample>),
     /// Of looking on.
     Watch(WatchReport),
 }
