@@ -69,6 +69,7 @@ impl IoBuf {
     }
 
     /// The block of the current window, to look at.
+    #[inline]
     #[must_use]
     pub fn block(&self) -> &[u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
@@ -83,15 +84,6 @@ impl IoBuf {
     pub fn block_mut(&mut self) -> &mut [u8] {
         let (window, block) = (self.window, self.block);
         &mut self.all_mut()[window..window + block]
-    }
-
-    /// The block of the current window, to read from.
-    #[inline]
-    #[must_use]
-    pub fn block(&self) -> &[u8] {
-        // SAFETY: as in `all_mut`; the memory is only read while the slice lives.
-        let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
-        &all[self.window..self.window + self.block]
     }
 
     /// Goes to the next window, if there is more than one.

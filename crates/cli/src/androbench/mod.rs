@@ -38,7 +38,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     let of = request.steps.len() * args.trials as usize;
     let mut listener = Teller::new(of);
     let place = request.place.clone();
-    let done = execute(&mut host, inspection, request, &args.store, &mut listener);
+    let done = execute(&mut host, inspection, &request, &args.store, &mut listener);
     listener.voice.clear();
     let done = done?;
     if done.ending.agent_lost {
