@@ -19,6 +19,7 @@ mod run;
 mod runs;
 mod stored;
 mod usage;
+mod watch;
 mod works;
 
 use args::Command;
@@ -52,6 +53,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Watch(args) => watch::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
