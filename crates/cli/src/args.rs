@@ -1,6 +1,9 @@
 //! The command line.
 
-use assay_model::units::{Bytes, Nanos};
+use crate::androbench::args::AndroBenchArgs;
+use crate::mark::args::MarkArgs;
+use crate::watch::args::WatchArgs;
+use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,7 +15,8 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 Finished trials are kept in every case. assay fio: the number of failed jobs,
 4 for data that differs, 128 when stopped.";
 
-const EXIT_CODES: &str = "\
+/// Of most commands.
+pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
@@ -38,6 +42,11 @@ pub enum Command {
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
     Fio(FioArgs),
+    /// The usual disk marks; whether storage has the speed of an SD card class;
+    /// rounds until a device is in a steady state.
+    Mark(MarkArgs),
+    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
+    Androbench(Box<AndroBenchArgs>),
     /// The page cache at work: free, vmstat and iostat in one, while a command
     /// runs, and when its data was on the device.
     Watch(WatchArgs),
@@ -45,7 +54,7 @@ pub enum Command {
     List(ListArgs),
     /// Shows a stored run.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON or CSV by its name.
+    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name.
     Report(ReportArgs),
 }
 
@@ -125,76 +134,8 @@ pub struct FioArgs {
     pub words: Vec<OsString>,
 }
 
-const WATCH_EXIT_CODES: &str = "\
-Exit codes: those of the command, 128 and the number of the signal that ended it;
-without a command 0 after Ctrl-C; 2 when it cannot be carried out as given.";
-
-/// `assay watch`.
-#[derive(Args, Debug)]
-#[command(after_help = WATCH_EXIT_CODES)]
-pub struct WatchArgs {
-    /// Time between two samples: 1s, 500ms, 2min; from 50 ms on.
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
-    pub interval: Nanos,
-    /// The device to look at: its name, its node, or a path on it [default: the
-    /// disk that moves most].
-    #[arg(long, value_name = "DEV|PATH")]
-    pub device: Option<PathBuf>,
-    /// The longest wait for dirty pages after the command. The kernel writes
-    /// them some 30 s after they became dirty, if nobody asks for it earlier.
-    #[arg(long, value_name = "TIME", default_value = "90s", value_parser = parse_time)]
-    pub wait: Nanos,
-    /// Without a command: end after so many samples.
-    #[arg(long, value_name = "N", conflicts_with = "command", value_parser = clap::value_parser!(u64).range(1..))]
-    pub samples: Option<u64>,
-    /// Print one row per sample as CSV on standard output, with one header.
-    #[arg(long, conflicts_with = "json")]
-    pub csv: bool,
-    /// Print all samples as one JSON document on standard output.
-    #[arg(long)]
-    pub json: bool,
-    /// The command and its arguments; it has this terminal and these streams.
-    /// Without one: until Ctrl-C.
-    #[arg(value_name = "COMMAND", trailing_var_arg = true)]
-    pub command: Vec<OsString>,
-}
-
-/// A time with its unit; a bare number is seconds.
-fn parse_time(text: &str) -> Result<Nanos, String> {
-    let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
-    let (number, unit) = text.split_at(split.unwrap_or(text.len()));
-    let scale = match unit.trim() {
-        "ms" => 1e6,
-        "" | "s" => 1e9,
-        "min" => 60e9,
-        _ => {
-            return Err(format!(
-                "{text} is no time: use for example 500ms, 1s or 2min"
-            ));
-        }
-    };
-    let number: f64 = number
-        .parse()
-        .map_err(|_| format!("{text} is no time: use for example 500ms, 1s or 2min"))?;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "the cast saturates, and no number has a sign here"
-    )]
-    let nanos = (number * scale).round() as u64;
-    Ok(Nanos(nanos))
-}
-
-/// A time that is long enough to be slept.
-fn parse_interval(text: &str) -> Result<Nanos, String> {
-    const SHORTEST: Nanos = Nanos(50_000_000);
-    match parse_time(text)? {
-        time if time < SHORTEST => Err(format!("{text} is too short: at least {SHORTEST}")),
-        time => Ok(time),
-    }
-}
-
-fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+/// A size such as `64M`.
+pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }
 

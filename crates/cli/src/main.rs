@@ -1,5 +1,6 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod androbench;
 mod announce;
 mod args;
 mod exit;
@@ -8,6 +9,7 @@ mod host;
 mod interrupt;
 mod leftovers;
 mod loads;
+mod mark;
 mod output;
 mod owner;
 mod place;
@@ -51,8 +53,10 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::Watch(args) => watch::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),

@@ -16,7 +16,7 @@ const PERIOD: usize = 1 << 20;
 
 /// An aligned buffer of which one window of a block's length is in use.
 #[derive(Debug)]
-pub(crate) struct IoBuf {
+pub struct IoBuf {
     start: NonNull<u8>,
     layout: Layout,
     window: usize,
@@ -29,7 +29,8 @@ unsafe impl Send for IoBuf {}
 
 impl IoBuf {
     /// A zeroed buffer for one block.
-    pub(crate) fn zeroed(block: usize) -> Self {
+    #[must_use]
+    pub fn zeroed(block: usize) -> Self {
         Self::with_windows(block, 1)
     }
 
@@ -67,9 +68,20 @@ impl IoBuf {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 
+    /// The block of the current window, to look at.
+    #[inline]
+    #[must_use]
+    pub fn block(&self) -> &[u8] {
+        // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
+        // at allocation) that only this value owns, and `self` is borrowed for
+        // as long as the slice lives, so nobody writes them meanwhile.
+        let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
+        &all[self.window..self.window + self.block]
+    }
+
     /// The block of the current window.
     #[inline]
-    pub(crate) fn block_mut(&mut self) -> &mut [u8] {
+    pub fn block_mut(&mut self) -> &mut [u8] {
         let (window, block) = (self.window, self.block);
         &mut self.all_mut()[window..window + block]
     }
@@ -93,7 +105,7 @@ impl Drop for IoBuf {
 }
 
 /// Fills `bytes` with random content.
-pub(crate) fn fill_random(bytes: &mut [u8], rng: &mut SplitMix64) {
+pub fn fill_random(bytes: &mut [u8], rng: &mut SplitMix64) {
     for chunk in bytes.chunks_mut(8) {
         let word = rng.next_u64().to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);

@@ -14,7 +14,7 @@
     reason = "the one crate that talks to the kernel below the safe wrappers"
 )]
 
-mod buffer;
+pub mod buffer;
 mod clock;
 mod content;
 mod engines;
@@ -23,15 +23,19 @@ mod gaps;
 mod io;
 pub mod layout;
 pub mod load;
+pub mod mapped;
 mod measure;
 pub mod page_cache;
 mod permutation;
 mod recorder;
 mod start;
+pub mod stdio;
 mod sys;
 mod verify;
+mod wake;
 
 pub use engines::usable;
 pub use error::EngineError;
 pub use measure::{Observer, Progress, Start, measure};
-pub use sys::inherited;
+pub use sys::{inherited, own_file_table, thread_cpu_use};
+pub use wake::Waker;

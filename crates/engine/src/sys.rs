@@ -112,7 +112,7 @@ fn map_and_look(file: &File, start: usize, window: usize, pages: &mut [u8]) -> i
     clippy::cast_sign_loss,
     reason = "the kernel's counters and times are never negative"
 )]
-pub(crate) fn thread_cpu_use() -> CpuUse {
+pub fn thread_cpu_use() -> CpuUse {
     let usage = thread_usage();
     let nanos = |t: libc::timeval| t.tv_sec as u64 * 1_000_000_000 + t.tv_usec as u64 * 1_000;
     CpuUse {
@@ -236,7 +236,7 @@ pub(crate) fn exact_timers() {
 ///
 /// The thread keeps a copy of every file that is open now until it ends, and
 /// files that it opens are seen by nobody else.
-pub(crate) fn own_file_table() {
+pub fn own_file_table() {
     // SAFETY: unshares the table of the calling thread only; no memory is
     // passed. Descriptors that other threads own stay theirs: this thread
     // opens, uses and closes only its own from here on.

@@ -117,7 +117,8 @@ fn size(kib: u64) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::matrix::{Cell, RateUnit};
+    use crate::matrix::Cell;
+    use assay_model::work::iozone::RateUnit;
 
     /// One letter a cell, one word a row: `c`, `d`, `m`, `?`, and `.` for none.
     fn said(rows: &str) -> String {

@@ -6,7 +6,7 @@ use assay_model::label::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
-use assay_model::work::iozone::{IozoneStep, Test};
+use assay_model::work::iozone::{IozoneStep, RateUnit, Test};
 
 /// One test (with one number of children).
 #[derive(Clone, Debug, PartialEq)]
@@ -31,43 +31,6 @@ pub struct Cell {
     /// What was measured: a label of [`Measured::label`], or `differs` where
     /// the trials do not agree; `None` without evidence.
     pub label: Option<String>,
-}
-
-/// In what iozone gives its rates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum RateUnit {
-    /// KiB/s.
-    #[default]
-    KibPerSec,
-    /// Records per second (`-O`).
-    OpsPerSec,
-    /// Microseconds per record (`-N`).
-    MicrosPerOp,
-}
-
-impl RateUnit {
-    /// As it stands next to values.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::KibPerSec => "KiB/s",
-            Self::OpsPerSec => "ops/s",
-            Self::MicrosPerOp => "µs/op",
-        }
-    }
-
-    /// The rate of a step in this unit; 0 when it moved nothing.
-    #[must_use]
-    pub fn of(self, step: &IozoneStep) -> f64 {
-        let bytes = step.bytes_per_sec();
-        let ops = bytes / (step.record_kib.max(1) * 1024) as f64;
-        match self {
-            Self::KibPerSec => bytes / 1024.0,
-            Self::OpsPerSec => ops,
-            Self::MicrosPerOp if ops > 0.0 => 1e6 / ops,
-            Self::MicrosPerOp => 0.0,
-        }
-    }
 }
 
 /// The matrices of a run in KiB/s, in the order of iozone's columns; none when

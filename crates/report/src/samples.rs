@@ -283,6 +283,7 @@ pub fn with_matrix() -> Run {
                     cpu_ns: 0,
                 }],
                 parent_ns: None,
+                mismatch: false,
             })));
             Some(trial)
         });

@@ -79,11 +79,13 @@ pub enum Group {
     Fsync,
     /// One long write.
     Sustained,
+    /// Transactions of a database.
+    Transactions,
 }
 
 impl Group {
     /// All, in reading order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::WriteLadder,
         Self::ReadLadder,
         Self::Sequential,
@@ -92,6 +94,7 @@ impl Group {
         Self::Mixed,
         Self::Fsync,
         Self::Sustained,
+        Self::Transactions,
     ];
 
     /// The group of a job: what it is for, else what it does. A direct
@@ -103,6 +106,7 @@ impl Group {
             (Some(Purpose::WriteLadder), _) => Self::WriteLadder,
             (Some(Purpose::ReadLadder), _) => Self::ReadLadder,
             (Some(Purpose::Sustained), _) => Self::Sustained,
+            (Some(Purpose::Transactions), _) => Self::Transactions,
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
@@ -124,6 +128,7 @@ impl Group {
             Self::Mixed => "Mixed",
             Self::Fsync => "Small durable writes",
             Self::Sustained => "Sustained write",
+            Self::Transactions => "Database transactions",
         }
     }
 }
@@ -305,12 +310,13 @@ impl<'a> JudgedTrial<'a> {
     }
 }
 
-/// The direction a metric is about, from its name; flushes belong to writes.
+/// The direction a metric is about, from its name; flushes and commits belong
+/// to writes.
 #[must_use]
 pub fn direction_of(metric: &str) -> Option<Direction> {
     match metric.split('_').next() {
         Some("read") => Some(Direction::Read),
-        Some("write" | "flush") => Some(Direction::Write),
+        Some("write" | "flush" | "commit") => Some(Direction::Write),
         _ => None,
     }
 }

@@ -6,12 +6,14 @@ mod course;
 mod digest;
 mod ladder;
 mod list;
+mod mark;
 mod results;
 mod style;
 mod table;
 mod warned;
 
 pub use list::{ListRow, write_list};
+pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use style::Style;
 
 use crate::digest::Digest;

@@ -11,6 +11,8 @@ pub mod derive;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
+pub mod requirement;
+pub mod rounds;
 pub mod series;
 pub mod steps;
 pub mod streams;

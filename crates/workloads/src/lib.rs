@@ -12,7 +12,9 @@ mod copy;
 mod error;
 mod extent;
 mod iozone;
+mod meter;
 mod observer;
+mod pulse;
 
 pub use error::WorkError;
 pub use observer::{Context, Observer, Step, StepOutcome};

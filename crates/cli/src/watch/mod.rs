@@ -2,13 +2,14 @@
 //!
 //! Nothing is stored: what is seen is on the screen, in the CSV or in the JSON.
 
+pub mod args;
 mod signals;
 mod voice;
 
-use crate::args::WatchArgs;
 use crate::exit::{DONE, Failure, SIGNALLED};
 use crate::host::Host;
 use crate::output::{print, say};
+use args::WatchArgs;
 use assay_model::wire::{FromAgent, RunEnd};
 use assay_model::work::watch::{CommandEnd, Sample, Watch, WatchReport};
 use assay_model::work::{Work, WorkOrder, WorkReport};

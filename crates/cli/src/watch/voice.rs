@@ -1,7 +1,7 @@
 //! Where the samples go while they come: a table for people, CSV for programs.
 //! Standard output is the command's, if there is one, and the CSV's.
 
-use crate::args::WatchArgs;
+use super::args::WatchArgs;
 use crate::exit::Failure;
 use crate::output::{print_while_read, say};
 use assay_model::work::watch::Sample;

@@ -27,7 +27,7 @@ pub enum Test {
     RecordRewrite,
     /// Every so many records, and from the next record on after the end.
     StrideRead,
-    /// `fwrite(3)` into a new file.
+    /// `fwrite(3)` into the file that is there, or a new one.
     Fwrite,
     /// `fwrite(3)` over the file that is there.
     Frewrite,
@@ -37,7 +37,7 @@ pub enum Test {
     Freread,
     /// Some children read, the others write (throughput mode).
     Mixed,
-    /// `pwrite(2)` into a new file.
+    /// `pwrite(2)` into the file that is there, or a new one.
     Pwrite,
     /// `pwrite(2)` over the file that is there.
     Repwrite,
@@ -45,7 +45,7 @@ pub enum Test {
     Pread,
     /// `pread(2)` again.
     Repread,
-    /// `pwritev(2)` into a new file.
+    /// `pwritev(2)` into the file that is there, or a new one.
     Pwritev,
     /// `pwritev(2)` over the file that is there.
     Repwritev,
@@ -198,10 +198,7 @@ impl Test {
     /// Whether it begins with an empty file of its own.
     #[must_use]
     pub const fn creates(self) -> bool {
-        matches!(
-            self,
-            Self::Write | Self::Fwrite | Self::Pwrite | Self::Pwritev
-        )
+        matches!(self, Self::Write)
     }
 }
 
@@ -282,8 +279,8 @@ pub struct Iozone {
     pub lock: bool,
     /// Children stop when the first is done; else each does all (`-x`).
     pub stonewall: bool,
-    /// Offsets and latencies of all records go to files (`-Q`).
-    pub latency_files: bool,
+    /// Offsets and latencies of all records go to files in this folder (`-Q`).
+    pub latency_files: Option<PathBuf>,
     /// What is read is compared with this pattern (`-V`, `-+d`).
     pub verify: Option<u8>,
     /// The pattern is another in each byte of a record (`-+d`).
@@ -324,6 +321,9 @@ pub struct IozoneStep {
     /// From the moment at which all children could begin until the last was
     /// gone; `None` in single mode.
     pub parent_ns: Option<u64>,
+    /// What was read is not what had been written (`-V`).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mismatch: bool,
 }
 
 /// What one child did.
@@ -356,5 +356,42 @@ impl IozoneStep {
             .iter()
             .map(|child| child.bytes_per_sec())
             .sum()
+    }
+}
+
+/// In what iozone gives its rates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateUnit {
+    /// KiB/s.
+    #[default]
+    KibPerSec,
+    /// Records per second (`-O`).
+    OpsPerSec,
+    /// Microseconds per record (`-N`).
+    MicrosPerOp,
+}
+
+impl RateUnit {
+    /// As it stands next to values.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::KibPerSec => "KiB/s",
+            Self::OpsPerSec => "ops/s",
+            Self::MicrosPerOp => "µs/op",
+        }
+    }
+
+    /// The rate of a step in this unit; 0 when it moved nothing.
+    #[must_use]
+    pub fn of(self, step: &IozoneStep) -> f64 {
+        let bytes = step.bytes_per_sec();
+        let ops = bytes / (step.record_kib.max(1) * 1024) as f64;
+        match self {
+            Self::KibPerSec => bytes / 1024.0,
+            Self::OpsPerSec => ops,
+            Self::MicrosPerOp if ops > 0.0 => 1e6 / ops,
+            Self::MicrosPerOp => 0.0,
+        }
     }
 }

@@ -102,6 +102,17 @@ pub enum StepDetail {
     Copy(CopyReport),
 }
 
+impl StepDetail {
+    /// Transactions of a database.
+    #[must_use]
+    pub const fn database(&self) -> Option<&DatabaseStep> {
+        match self {
+            Self::Database(step) => Some(step),
+            _ => None,
+        }
+    }
+}
+
 /// What only the whole work can tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

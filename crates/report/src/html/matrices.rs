@@ -2,10 +2,11 @@
 
 use crate::cache_edge;
 use crate::labels;
-use crate::matrix::{Cell, Matrix, RateUnit, matrices};
+use crate::matrix::{Cell, Matrix, matrices};
 use crate::summary::Summary;
 use crate::text::clean;
 use assay_model::units::Bytes;
+use assay_model::work::iozone::RateUnit;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {

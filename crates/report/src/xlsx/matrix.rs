@@ -3,8 +3,9 @@
 use super::look::{self, SHADES, Shade};
 use super::surface::{self, Axes, Place};
 use crate::cache_edge;
-use crate::matrix::{Cell, Matrix, RateUnit};
+use crate::matrix::{Cell, Matrix};
 use crate::text::clean;
+use assay_model::work::iozone::RateUnit;
 use rust_xlsxwriter::{Chart, Format, Worksheet, XlsxError};
 
 const FILE_SIZE: &str = "File size, KiB";
