@@ -2,6 +2,7 @@
 
 use crate::androbench::args::AndroBenchArgs;
 use crate::mark::args::MarkArgs;
+use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -55,11 +56,14 @@ pub enum Command {
     Mark(MarkArgs),
     /// What AndroBench and Mobibench measure: files, and SQLite transactions.
     Androbench(Box<AndroBenchArgs>),
+    /// The page cache at work: free, vmstat and iostat in one, while a command
+    /// runs, and when its data was on the device.
+    Watch(WatchArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON or CSV by its name.
+    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name.
     Report(ReportArgs),
 }
 

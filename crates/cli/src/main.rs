@@ -22,6 +22,7 @@ mod run;
 mod runs;
 mod stored;
 mod usage;
+mod watch;
 mod works;
 
 use args::Command;
@@ -61,6 +62,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::Dd(args) => dd::run(&args.words, &mut Local),
         Command::Androbench(args) => androbench::run(&args, &mut Local),
+        Command::Watch(args) => watch::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

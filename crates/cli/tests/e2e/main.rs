@@ -23,3 +23,4 @@ mod seeds;
 mod stop;
 mod untouched;
 mod user;
+mod watch;
