@@ -47,6 +47,10 @@ pub enum Command {
     /// The usual disk marks; whether storage has the speed of an SD card class;
     /// rounds until a device is in a steady state.
     Mark(MarkArgs),
+    /// Is iozone: its flags and its text, and what each figure measured (assay
+    /// iozone -h).
+    #[command(disable_help_flag = true)]
+    Iozone(IozoneArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -172,6 +176,19 @@ pub struct FioArgs {
 
 fn parse_class(text: &str) -> Result<SdClass, String> {
     text.parse()
+}
+
+/// `assay iozone`. Its words are iozone's, and are read as iozone reads them:
+/// they never come here (see `main`).
+#[derive(Args, Debug)]
+pub struct IozoneArgs {
+    /// Flags of iozone.
+    #[arg(
+        value_name = "FLAGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<OsString>,
 }
 
 fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {

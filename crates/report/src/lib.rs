@@ -4,6 +4,7 @@
 pub mod csv;
 pub mod describe;
 pub mod digest;
+pub mod edge;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
