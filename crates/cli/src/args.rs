@@ -46,11 +46,11 @@ pub enum Command {
     /// Is fio: its job files, options and outputs, and a line of evidence per
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
-    Fio(FioArgs),
+    Fio(ToolArgs),
     /// Copies as GNU dd does, and says how much of it had reached the device
     /// (assay dd --help).
     #[command(disable_help_flag = true)]
-    Dd(DdArgs),
+    Dd(ToolArgs),
     /// The usual disk marks; whether storage has the speed of an SD card class;
     /// rounds until a device is in a steady state.
     Mark(MarkArgs),
@@ -59,6 +59,10 @@ pub enum Command {
     /// The page cache at work: free, vmstat and iostat in one, while a command
     /// runs, and when its data was on the device.
     Watch(WatchArgs),
+    /// Is iozone: its flags and its text, and what each figure measured (assay
+    /// iozone -h).
+    #[command(disable_help_flag = true)]
+    Iozone(ToolArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -130,24 +134,11 @@ pub struct RunArgs {
     pub store: StoreArgs,
 }
 
-/// `assay fio`. Its words are fio's, and are read as fio reads them: they never
-/// come here (see `main`).
+/// The words of another tool, which are read as it reads them: they never come
+/// here (see `main`).
 #[derive(Args, Debug)]
-pub struct FioArgs {
-    /// Options, job options and job files of fio.
-    #[arg(
-        value_name = "ARGS",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub words: Vec<OsString>,
-}
-
-/// `assay dd`. Its words are dd's, and are read as dd reads them: they never
-/// come here (see `main`).
-#[derive(Args, Debug)]
-pub struct DdArgs {
-    /// Operands of dd, and options of assay's own.
+pub struct ToolArgs {
+    /// Its options and operands, and options of assay's own.
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,

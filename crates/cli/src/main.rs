@@ -8,6 +8,7 @@ mod exit;
 mod fio;
 mod host;
 mod interrupt;
+mod iozone;
 mod leftovers;
 mod loads;
 mod mark;
@@ -52,6 +53,9 @@ fn run() -> Result<ExitCode, Failure> {
     if let Some(words) = words_of("dd", &words) {
         return dd::run(words, &mut Local);
     }
+    if let Some(words) = words_of("iozone", &words) {
+        return iozone::run(words, &mut Local);
+    }
     let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
     };
@@ -63,6 +67,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Dd(args) => dd::run(&args.words, &mut Local),
         Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::Watch(args) => watch::run(&args, &mut Local),
+        Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -5,6 +5,7 @@ pub mod cache_edge;
 pub mod csv;
 pub mod describe;
 pub mod digest;
+pub mod edge;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
