@@ -1,5 +1,7 @@
 //! The command line.
 
+use crate::capacity::CapacityArgs;
+use crate::disks::DisksArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -12,7 +14,8 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 Finished trials are kept in every case. assay fio: the number of failed jobs,
 4 for data that differs, 128 when stopped.";
 
-const EXIT_CODES: &str = "\
+/// Of most commands.
+pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
@@ -38,6 +41,12 @@ pub enum Command {
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
     Fio(FioArgs),
+    /// Samples the rate over the whole extent of a device or file, and its
+    /// access time, as GNOME Disks does.
+    Disks(DisksArgs),
+    /// Does this storage hold as much as it says? Fills and checks it as f3 and
+    /// H2testw do, or probes it.
+    Capacity(CapacityArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -122,7 +131,8 @@ pub struct FioArgs {
     pub words: Vec<OsString>,
 }
 
-fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+/// Reads a size such as `256M`.
+pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }
 

@@ -2,6 +2,8 @@
 
 mod announce;
 mod args;
+mod capacity;
+mod disks;
 mod exit;
 mod fio;
 mod host;
@@ -17,6 +19,7 @@ mod qualify;
 mod room;
 mod run;
 mod runs;
+mod steps;
 mod stored;
 mod usage;
 mod works;
@@ -52,6 +55,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Disks(args) => disks::run(&args, &mut Local),
+        Command::Capacity(args) => capacity::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

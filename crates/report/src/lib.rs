@@ -1,9 +1,11 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+pub mod capacity;
 pub mod csv;
 pub mod describe;
 pub mod digest;
+pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;

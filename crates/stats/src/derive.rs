@@ -7,6 +7,7 @@
 //!
 //! A metric that cannot be derived is absent, never 0.
 
+mod detail;
 mod primary;
 
 pub use primary::primary_metrics;
@@ -47,6 +48,9 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `errors` | count | failed I/Os, if any |
 /// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
+/// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
+/// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
+/// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
 /// [`Percentile::estimable`]; the median always, for it is the middle of what
@@ -61,6 +65,9 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
         metrics.flushes(&measured.flush);
         metrics.continuity(measured);
         metrics.processor(measured);
+    }
+    if let Some(detail) = &trial.detail {
+        metrics.detail(detail);
     }
     metrics.list
 }
