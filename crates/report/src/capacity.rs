@@ -8,6 +8,8 @@ use assay_model::work::capacity::{CapacityStep, Counts, Kind, Part, Probed, SECT
 
 /// So many files with differences are named.
 const FILES_NAMED: usize = 10;
+/// This part of all sectors in the wrong place is the work of a fake.
+const MANY: u64 = 100;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
 
@@ -90,7 +92,9 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
             Bytes(alias.bytes)
         ));
     }
-    if let Some(distance) = found.shortest_alias {
+    // A few sectors in the wrong place are no sign of it.
+    let many = sectors.overwritten >= sectors.all() / MANY;
+    if let Some(distance) = found.shortest_alias.filter(|_| many) {
         lines.push(format!(
             "storage that repeats itself every {} would look like this: it is likely to be a fake",
             Bytes(distance)

@@ -55,7 +55,7 @@ pub fn curve(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
     let columns = columns.clamp(1, step.samples.len().max(1));
     let mut sums = vec![(0.0, 0_u32); columns];
     for (sample, rate) in step.samples.iter().filter_map(|s| Some((s, s.rate()?))) {
-        let (sum, count) = &mut sums[column_of(sample, step.extent_bytes, columns)];
+        let (sum, count) = &mut sums[column_of(sample, step, columns)];
         *sum += rate;
         *count += 1;
     }
@@ -63,8 +63,12 @@ pub fn curve(step: &ExtentStep, columns: usize) -> Vec<Option<f64>> {
     sums.into_iter().map(mean).collect()
 }
 
-fn column_of(sample: &Sample, extent_bytes: u64, columns: usize) -> usize {
-    let share = u128::from(sample.offset) * columns as u128 / u128::from(extent_bytes.max(1));
+/// Samples begin with a page, a little before their even place: they belong to
+/// the stretch that half of the way to the next one is in.
+fn column_of(sample: &Sample, step: &ExtentStep, columns: usize) -> usize {
+    let extent = u128::from(step.extent_bytes.max(1));
+    let half_way = extent / (2 * step.samples.len() as u128).max(1);
+    let share = (u128::from(sample.offset) + half_way) * columns as u128 / extent;
     usize::try_from(share).map_or(columns - 1, |column| column.min(columns - 1))
 }
 
@@ -90,6 +94,13 @@ mod tests {
         let step = step(&[10, 20, 30, 50]);
         assert_eq!(curve(&step, 80), [10.0, 20.0, 30.0, 50.0].map(Some));
         assert_eq!(curve(&step, 2), [15.0, 40.0].map(Some));
+    }
+
+    #[test]
+    fn a_sample_that_begins_a_little_early_is_not_in_the_stretch_before() {
+        let mut step = step(&[10, 20, 30, 50]);
+        step.samples[2].offset -= 9;
+        assert_eq!(curve(&step, 4)[2], Some(30.0));
     }
 
     #[test]
