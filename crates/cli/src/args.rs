@@ -1,6 +1,8 @@
 //! The command line.
 
 use crate::androbench::args::AndroBenchArgs;
+use crate::capacity::CapacityArgs;
+use crate::disks::DisksArgs;
 use crate::mark::args::MarkArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
@@ -63,6 +65,12 @@ pub enum Command {
     /// iozone -h).
     #[command(disable_help_flag = true)]
     Iozone(ToolArgs),
+    /// Samples the rate over the whole extent of a device or file, and its
+    /// access time, as GNOME Disks does.
+    Disks(DisksArgs),
+    /// Does this storage hold as much as it says? Fills and checks it as f3 and
+    /// H2testw do, or probes it.
+    Capacity(CapacityArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -147,7 +155,7 @@ pub struct ToolArgs {
     pub words: Vec<OsString>,
 }
 
-/// A size such as `64M`.
+/// Reads a size such as `256M`.
 pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }

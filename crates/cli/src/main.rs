@@ -3,7 +3,9 @@
 mod androbench;
 mod announce;
 mod args;
+mod capacity;
 mod dd;
+mod disks;
 mod exit;
 mod fio;
 mod host;
@@ -21,6 +23,7 @@ mod qualify;
 mod room;
 mod run;
 mod runs;
+mod steps;
 mod stored;
 mod usage;
 mod watch;
@@ -68,6 +71,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::Watch(args) => watch::run(&args, &mut Local),
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
+        Command::Disks(args) => disks::run(&args, &mut Local),
+        Command::Capacity(args) => capacity::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
