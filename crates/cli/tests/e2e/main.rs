@@ -3,6 +3,7 @@
 //! not here is skipped with its reason.
 
 mod assay;
+mod dd;
 mod device;
 mod evidence;
 mod examples;
