@@ -14,8 +14,8 @@ mod tally;
 mod trace;
 mod worker;
 
-pub(crate) use run::{Outcome, Signals, conduct};
 pub use files::sync_flags;
+pub(crate) use run::{Outcome, Signals, conduct};
 pub use run::{run, run_until};
 pub use trace::traced_files;
 

@@ -88,7 +88,8 @@ fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {
         }
     }
     if let Some(path) = input
-        && fs::metadata(&path).is_ok_and(|meta| meta.is_file() || meta.file_type().is_block_device())
+        && fs::metadata(&path)
+            .is_ok_and(|meta| meta.is_file() || meta.file_type().is_block_device())
     {
         found.push((path.clone(), Place::File { path }));
     }

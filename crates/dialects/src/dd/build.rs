@@ -160,7 +160,9 @@ impl Operands {
             reblock: self.both_blocks.is_none() || self.converts(),
             skip: self.skip.extent(input_block, skip_bytes),
             seek: self.seek.extent(output_block, seek_bytes),
-            count: self.count.map(|count| count.extent(input_block, count_bytes)),
+            count: self
+                .count
+                .map(|count| count.extent(input_block, count_bytes)),
             conversion: self.conversion(),
             treatment: self.conv.treatment,
             input_flags: input.flags,

@@ -1,7 +1,7 @@
 //! The four ways to write with dd, side by side.
 
 use super::evidence::size;
-use super::output::rate;
+use assay_model::gnu::rate;
 use assay_model::label::judge;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;
@@ -44,7 +44,11 @@ pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
     let one = |way: Way| {
         let mut one = copy.clone();
         one.name = way.name.to_owned();
-        one.input = Some(copy.input.clone().unwrap_or_else(|| PathBuf::from("/dev/zero")));
+        one.input = Some(
+            copy.input
+                .clone()
+                .unwrap_or_else(|| PathBuf::from("/dev/zero")),
+        );
         one.remove_output = remove;
         one.settle = true;
         one.treatment.fsync = false;
@@ -62,7 +66,17 @@ pub fn ways(copy: &FileCopy, remove: bool) -> FileCopy {
 /// The ways as a table, and what each says.
 #[must_use]
 pub fn explanation(trials: &[TrialRecord]) -> String {
-    let mut rows = vec![["way", "rate", "reached the device", "still dirty", "flushes", "measured"].map(str::to_owned)];
+    let mut rows = vec![
+        [
+            "way",
+            "rate",
+            "reached the device",
+            "still dirty",
+            "flushes",
+            "measured",
+        ]
+        .map(str::to_owned),
+    ];
     rows.extend(trials.iter().map(row));
     let mut width = [0; 6];
     for row in &rows {
@@ -98,7 +112,16 @@ fn row(trial: &TrialRecord) -> [String; 6] {
     };
     let report = match trial.detail.as_deref() {
         Some(StepDetail::Copy(report)) if trial.outcome == Outcome::Completed => report,
-        _ => return [name, trial.outcome.word().to_owned(), dash(), dash(), dash(), dash()],
+        _ => {
+            return [
+                name,
+                trial.outcome.word().to_owned(),
+                dash(),
+                dash(),
+                dash(),
+                dash(),
+            ];
+        }
     };
     let write = judge(trial).and_then(|judgement| judgement.write);
     let share = write.as_ref().and_then(|write| write.device_share);

@@ -49,9 +49,8 @@ fn product(text: &str, warnings: &mut Vec<String>) -> Result<u64, Invalid> {
     let factor = rest.strip_prefix('x').ok_or(Invalid::Words)?;
     let factor = product(factor, warnings)?;
     if text.starts_with("0x") {
-        warnings.push(
-            "warning: '0x' is a zero multiplier; use '00x' if that is intended".to_owned(),
-        );
+        warnings
+            .push("warning: '0x' is a zero multiplier; use '00x' if that is intended".to_owned());
     }
     number.checked_mul(factor).ok_or(Invalid::TooLarge)
 }
@@ -63,7 +62,9 @@ fn term(text: &str) -> Result<(u64, &str), Invalid> {
         Some(text) => (true, text),
         None => (false, text),
     };
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(text.len());
     let (digits, rest) = text.split_at(digits);
     let suffix = suffix(rest);
     if digits.is_empty() {
@@ -149,11 +150,24 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_named() {
-        let words = ["", "0", "0B", "-1", "x", "1x", "1xx", "B", "5BB", "5kb", "1Ki", "1KBB", "1Q", "bs", "1 "];
+        let words = [
+            "", "0", "0B", "-1", "x", "1x", "1xx", "B", "5BB", "5kb", "1Ki", "1KBB", "1Q", "bs",
+            "1 ",
+        ];
         for text in words {
-            assert_eq!(read(text), Err(format!("invalid number: '{text}'")), "{text}");
+            assert_eq!(
+                read(text),
+                Err(format!("invalid number: '{text}'")),
+                "{text}"
+            );
         }
-        for text in ["9223372036854775808", "99999999999999999999", "8E", "1Z", "1Ex1E"] {
+        for text in [
+            "9223372036854775808",
+            "99999999999999999999",
+            "8E",
+            "1Z",
+            "1Ex1E",
+        ] {
             let why = "Value too large for defined data type";
             assert_eq!(read(text), Err(format!("invalid number: '{text}': {why}")));
         }

@@ -50,11 +50,7 @@ pub enum Status {
 }
 
 /// Reads a list of words, each with `set`, which says whether it knows it.
-fn each(
-    list: &str,
-    what: &str,
-    mut set: impl FnMut(&str) -> bool,
-) -> Result<(), DdError> {
+fn each(list: &str, what: &str, mut set: impl FnMut(&str) -> bool) -> Result<(), DdError> {
     for word in list.split(',') {
         if !set(word) {
             let word = quoted_c(word);

@@ -1,6 +1,6 @@
 //! Signals during a copy.
 
-use super::both::{Both, Came};
+use super::both::{Both, Came, assert_same};
 use crate::assay::until;
 use assay_testkit::signal_to;
 use rustix::process::Signal;
@@ -30,7 +30,12 @@ fn signalled(both: &Both, name: &str, signals: &[Signal]) -> Came {
     until("the bytes arrive", || {
         fs::read(folder.join("out")).is_ok_and(|bytes| bytes == b"abc")
     });
-    let lines = || fs::read_to_string(folder.join("err")).unwrap_or_default().lines().count();
+    let lines = || {
+        fs::read_to_string(folder.join("err"))
+            .unwrap_or_default()
+            .lines()
+            .count()
+    };
     for (number, &signal) in signals.iter().enumerate() {
         signal_to(child.id(), signal);
         until("it is told", || lines() >= 3 * (number + 1));
@@ -43,7 +48,8 @@ fn signalled(both: &Both, name: &str, signals: &[Signal]) -> Came {
     output.stderr = fs::read(folder.join("err")).expect("it was written");
     fs::remove_file(folder.join("err")).expect("it is there");
     let mut came = both.came(output, &folder);
-    came.stderr.retain(|line| line.contains("records") || line.contains(" copied"));
+    came.stderr
+        .retain(|line| line.contains("records") || line.contains(" copied"));
     came
 }
 
@@ -59,8 +65,12 @@ fn sigusr1_tells_how_it_stands_and_sigint_ends_it() {
     ] {
         let gnu = signalled(&both, "gnu", signals);
         let assay = signalled(&both, "assay", signals);
-        assert_eq!(assay, gnu, "{signals:?}");
-        let code = if signals.contains(&Signal::INT) { -2 } else { 0 };
+        assert_same(&assay, &gnu, &format!("{signals:?}"));
+        let code = if signals.contains(&Signal::INT) {
+            -2
+        } else {
+            0
+        };
         assert_eq!(assay.code, code);
     }
 }

@@ -7,13 +7,22 @@ use assay_testkit::{Volume, needs, or_skip};
 fn a_copy_is_kept_with_its_repetitions() {
     let bed = Bed::new();
     let of = format!("of={}", text(&bed.folder().join("out")));
-    let words = ["dd", "--trials", "3", "--json", "if=/dev/zero", &of, "bs=64k", "count=16"];
+    let words = [
+        "dd",
+        "--trials",
+        "3",
+        "--json",
+        "if=/dev/zero",
+        &of,
+        "bs=64k",
+        "count=16",
+    ];
     let ended = bed.run(&words);
     ended.assert_code(0);
     let run = ended.json();
     let copies = trials(&run, "dd");
     assert_eq!(copies.len(), 3);
-    assert_eq!(copies[0]["write"]["bytes"], 1 << 20);
+    assert_eq!(copies[0]["totals"]["write"]["bytes"], 1 << 20);
     assert_eq!(trials(&bed.stored("last"), "dd").len(), 3);
 }
 
