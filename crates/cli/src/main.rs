@@ -3,11 +3,14 @@
 mod androbench;
 mod announce;
 mod args;
+mod capacity;
 mod dd;
+mod disks;
 mod exit;
 mod fio;
 mod host;
 mod interrupt;
+mod iozone;
 mod leftovers;
 mod loads;
 mod mark;
@@ -20,8 +23,10 @@ mod qualify;
 mod room;
 mod run;
 mod runs;
+mod steps;
 mod stored;
 mod usage;
+mod watch;
 mod works;
 
 use args::Command;
@@ -51,6 +56,9 @@ fn run() -> Result<ExitCode, Failure> {
     if let Some(words) = words_of("dd", &words) {
         return dd::run(words, &mut Local);
     }
+    if let Some(words) = words_of("iozone", &words) {
+        return iozone::run(words, &mut Local);
+    }
     let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
     };
@@ -61,6 +69,10 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::Dd(args) => dd::run(&args.words, &mut Local),
         Command::Androbench(args) => androbench::run(&args, &mut Local),
+        Command::Watch(args) => watch::run(&args, &mut Local),
+        Command::Iozone(args) => iozone::run(&args.words, &mut Local),
+        Command::Disks(args) => disks::run(&args, &mut Local),
+        Command::Capacity(args) => capacity::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -2,9 +2,11 @@
 //! the store or measures anything.
 
 pub mod cache_edge;
+pub mod capacity;
 pub mod csv;
 pub mod describe;
 pub mod digest;
+pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
