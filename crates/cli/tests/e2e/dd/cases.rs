@@ -1,6 +1,7 @@
 //! Operands, one script a case.
 
 use super::both::Both;
+use assay_testkit::{Mount, Scratch, or_skip, text};
 
 fn compare(scripts: &[&str]) {
     assay_testkit::needs!("dd");
@@ -117,6 +118,42 @@ fn pipes_and_short_reads() {
         "mkfifo pipe; cat pipe > out & dd if=in of=pipe bs=100; wait",
     ]);
     compare(&scripts);
+}
+
+#[test]
+fn progress_is_told_once_a_second() {
+    const SLOWER: &str = "(printf a; sleep 1.4; printf b; sleep 1; printf c)";
+    let scripts = [
+        "dd of=out bs=1 status=progress",
+        "dd of=out bs=1 status=progress conv=fsync",
+        "dd of=out bs=1 status=progress conv=fdatasync count=2",
+        "dd of=/dev/full bs=2 status=progress iflag=fullblock",
+    ]
+    .map(|dd| format!("{SLOWER} | {dd}"));
+    compare(&scripts.each_ref().map(String::as_str));
+}
+
+#[test]
+fn a_full_file_system() {
+    assay_testkit::needs!(root, "dd");
+    let both = Both::new();
+    let folder = Scratch::new().expect("a folder");
+    let full = or_skip!(Mount::tmpfs(1, &folder.join("full")));
+    let out = full.point().join("out");
+    let of = format!("of={}", text(&out));
+    for operands in [
+        "bs=300k",
+        "bs=1M",
+        "obs=300k",
+        "bs=64k conv=fsync",
+        "bs=64k seek=15",
+    ] {
+        let size = format!("stat -c %s {}", text(&out));
+        both.compare(&format!(
+            "dd if=/dev/zero {of} {operands}; {size}; rm {}",
+            text(&out)
+        ));
+    }
 }
 
 #[test]
