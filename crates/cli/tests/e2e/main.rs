@@ -4,6 +4,7 @@
 
 mod androbench;
 mod assay;
+mod dd;
 mod device;
 mod evidence;
 mod examples;

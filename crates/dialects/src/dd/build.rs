@@ -233,3 +233,47 @@ impl Operands {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(words: &str) -> FileCopy {
+        let words: Vec<String> = words.split(' ').map(str::to_owned).collect();
+        let words: Vec<&String> = words.iter().collect();
+        invocation(&words, OwnOptions::default())
+            .expect("it is understood")
+            .copy
+    }
+
+    #[test]
+    fn numbers_that_end_in_b_count_bytes() {
+        let bytes = |blocks, bytes| Extent { blocks, bytes };
+        let copy = copy("bs=100 skip=250B seek=2 count=1kB");
+        assert_eq!(copy.skip, bytes(2, 50));
+        assert_eq!(copy.seek, bytes(2, 0));
+        assert_eq!(copy.count, Some(bytes(10, 0)));
+        assert_eq!(copy.limit_bytes(), Some(1000));
+    }
+
+    #[test]
+    fn one_buffer_is_enough_for_bs_without_a_conversion() {
+        assert!(!copy("bs=1M conv=sync,noerror,sparse,fsync").reblock);
+        assert!(copy("ibs=1M obs=1M").reblock);
+        assert!(copy("bs=1M conv=swab").reblock);
+        // Without a length of records there are none, but blocks are made anew.
+        let blocked = copy("bs=1M conv=block");
+        assert!(blocked.reblock && blocked.conversion.records.is_none());
+    }
+
+    #[test]
+    fn other_character_sets_have_records_and_their_own_spaces() {
+        let ebcdic = copy("conv=ebcdic,ucase cbs=80").conversion;
+        assert_eq!(ebcdic.records, Some(Records::Block));
+        assert_eq!((ebcdic.newline, ebcdic.space), (0x25, 0x40));
+        assert_eq!(ebcdic.table[usize::from(b'a')], 0xc1, "an A");
+        let ascii = copy("conv=ascii cbs=80").conversion;
+        assert_eq!(ascii.records, Some(Records::Unblock));
+        assert_eq!((ascii.newline, ascii.space), (b'\n', b' '));
+    }
+}

@@ -1,6 +1,6 @@
 //! The line that dd does not have: what the rate measured.
 
-use assay_model::gnu::{Base, quotient};
+use assay_model::gnu::{self, Base};
 use assay_model::label::{DirectionEvidence, Measured, judge};
 use assay_model::trial::TrialRecord;
 use assay_model::work::StepDetail;
@@ -74,7 +74,7 @@ fn system_dirty(trial: &TrialRecord) -> Option<u64> {
 }
 
 pub(super) fn size(bytes: u64) -> String {
-    quotient(bytes.into(), 1, Base::Binary, 0)
+    gnu::size(bytes, Base::Binary)
 }
 
 const fn kind(kind: EndKind) -> &'static str {

@@ -1,7 +1,7 @@
 //! The four ways to write with dd, side by side.
 
 use super::evidence::size;
-use super::output::rate;
+use assay_model::gnu::rate;
 use assay_model::label::judge;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::work::StepDetail;

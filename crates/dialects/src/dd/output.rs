@@ -1,10 +1,8 @@
 //! dd's lines on standard error.
 
 use super::symbols::Status;
-use assay_model::gnu::{Base, quotient};
+use assay_model::gnu::{Base, rate, size};
 use assay_model::work::copy::CopyReport;
-
-const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// The lines at the end, and when somebody asks.
 #[must_use]
@@ -41,7 +39,7 @@ pub fn progress(bytes: u64, elapsed_ns: u64) -> String {
 
 /// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`.
 pub(super) fn copied(bytes: u64, elapsed_ns: u64, time: &str) -> String {
-    let size = match bytes {
+    let bytes_in_words = match bytes {
         1 => "1 byte".to_owned(),
         0..1000 => format!("{bytes} bytes"),
         1000..1024 => format!("{bytes} bytes ({})", size(bytes, Base::Decimal)),
@@ -51,20 +49,10 @@ pub(super) fn copied(bytes: u64, elapsed_ns: u64, time: &str) -> String {
             size(bytes, Base::Binary)
         ),
     };
-    format!("{size} copied, {time}, {}", rate(bytes, elapsed_ns))
-}
-
-fn size(bytes: u64, base: Base) -> String {
-    quotient(bytes.into(), 1, base, 0)
-}
-
-/// Bytes per second, in kB at least.
-pub(super) fn rate(bytes: u64, elapsed_ns: u64) -> String {
-    if elapsed_ns == 0 {
-        return "Infinity B/s".to_owned();
-    }
-    let bytes = u128::from(bytes) * NANOS_PER_SECOND;
-    format!("{}/s", quotient(bytes, elapsed_ns.into(), Base::Decimal, 1))
+    format!(
+        "{bytes_in_words} copied, {time}, {}",
+        rate(bytes, elapsed_ns)
+    )
 }
 
 /// Seconds with six digits, as C's `%g` writes them.

@@ -29,11 +29,11 @@ pub(super) fn job(work: &FileCopy, ends: &Ends) -> Job {
             at_end: flush(work),
         };
         job.content = content(&ends.input);
-        let kept = work.treatment.keep_length || !work.seek.is_empty() || work.output.is_none();
-        job.file_state = if kept {
-            FileState::Written
-        } else {
+        let emptied = !work.treatment.keep_length && work.seek.blocks == 0;
+        job.file_state = if work.output.is_some() && emptied {
             FileState::Fresh
+        } else {
+            FileState::Written
         };
     }
     job

@@ -149,11 +149,11 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     flags.set(OFlags::EXCL, treatment.exclusive);
     flags.set(
         OFlags::TRUNC,
-        work.seek.is_empty() && !treatment.keep_length,
+        work.seek.blocks == 0 && !treatment.keep_length,
     );
     check_length(work)?;
     // To be read where it can only be passed over by reading.
-    let read_too = if work.seek.is_empty() {
+    let read_too = if work.seek.blocks == 0 {
         None
     } else {
         open_as(path, OFlags::RDWR | flags, context).ok()
@@ -234,9 +234,10 @@ fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), WorkErro
     fcntl_setfl(fd, new).map_err(setting)
 }
 
-/// Whether the output is made to end where it begins to be written.
+/// Whether the output is made to end where it begins to be written. Within the
+/// first block dd empties it instead.
 const fn truncates(work: &FileCopy) -> bool {
-    work.output.is_some() && !work.seek.is_empty() && !work.treatment.keep_length
+    work.output.is_some() && work.seek.blocks > 0 && !work.treatment.keep_length
 }
 
 fn check_length(work: &FileCopy) -> Result<(), WorkError> {
