@@ -45,6 +45,10 @@ pub enum Command {
     /// The usual disk marks; whether storage has the speed of an SD card class;
     /// rounds until a device is in a steady state.
     Mark(MarkArgs),
+    /// Is iozone: its flags and its text, and what each figure measured (assay
+    /// iozone -h).
+    #[command(disable_help_flag = true)]
+    Iozone(IozoneArgs),
     /// What AndroBench and Mobibench measure: files, and SQLite transactions.
     Androbench(Box<AndroBenchArgs>),
     /// The page cache at work: free, vmstat and iostat in one, while a command
@@ -128,6 +132,19 @@ pub struct FioArgs {
     /// Options, job options and job files of fio.
     #[arg(
         value_name = "ARGS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub words: Vec<OsString>,
+}
+
+/// `assay iozone`. Its words are iozone's, and are read as iozone reads them:
+/// they never come here (see `main`).
+#[derive(Args, Debug)]
+pub struct IozoneArgs {
+    /// Flags of iozone.
+    #[arg(
+        value_name = "FLAGS",
         trailing_var_arg = true,
         allow_hyphen_values = true
     )]

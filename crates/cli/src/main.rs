@@ -7,6 +7,7 @@ mod exit;
 mod fio;
 mod host;
 mod interrupt;
+mod iozone;
 mod leftovers;
 mod loads;
 mod mark;
@@ -45,8 +46,11 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
-    if let Some(words) = words_of_fio(&words) {
+    if let Some(words) = words_of("fio", &words) {
         return fio::run(words, &mut Local);
+    }
+    if let Some(words) = words_of("iozone", &words) {
+        return iozone::run(words, &mut Local);
     }
     let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
@@ -56,6 +60,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::Watch(args) => watch::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
@@ -64,15 +69,15 @@ fn run() -> Result<ExitCode, Failure> {
     }
 }
 
-/// What follows `assay fio`, or the name of a link that is called `fio`: fio's
-/// own words, which no other parser may see.
-fn words_of_fio(words: &[OsString]) -> Option<&[OsString]> {
+/// What follows `assay TOOL`, or the name of a link that is called as the tool:
+/// the tool's own words, which no other parser may see.
+fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
     let (program, rest) = words.split_first()?;
-    if Path::new(program).file_name() == Some(OsStr::new("fio")) {
+    if Path::new(program).file_name() == Some(OsStr::new(tool)) {
         return Some(rest);
     }
     let (command, rest) = rest.split_first()?;
-    (command == "fio").then_some(rest)
+    (command == tool).then_some(rest)
 }
 
 /// What the local target starts: an agent on its standard streams, or one in

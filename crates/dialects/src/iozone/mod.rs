@@ -10,6 +10,7 @@ pub mod blocks;
 mod error;
 mod flags;
 mod help;
+pub mod marks;
 mod plan;
 mod sizes;
 pub mod table;

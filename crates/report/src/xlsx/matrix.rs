@@ -2,7 +2,7 @@
 
 use super::look::{self, SHADES, Shade};
 use super::surface::{self, Axes, Place};
-use crate::cache_edge;
+use crate::edge;
 use crate::matrix::{Cell, Matrix};
 use crate::text::clean;
 use assay_model::work::iozone::RateUnit;
@@ -57,7 +57,7 @@ fn write_head(sheet: &mut Worksheet, matrix: &Matrix) -> Result<u32, XlsxError> 
         matrix.unit.name()
     );
     sheet.write_string(1, 0, how)?;
-    sheet.write_string_with_format(2, 0, cache_edge::sentence(matrix), &look::name())?;
+    sheet.write_string_with_format(2, 0, edge::sentence(matrix), &look::name())?;
     let mut row = 3;
     for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
         let meaning = crate::labels::meaning(shade.label).unwrap_or_default();
