@@ -4,10 +4,12 @@
 //! them in order. maud escapes all text; control characters are spelled out
 //! by [`crate::text::clean`] before.
 
+mod capacity;
 mod charts;
 mod conditions;
 mod course;
 mod evidence;
+mod extent;
 mod ladder;
 mod latency;
 mod matrices;

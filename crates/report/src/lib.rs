@@ -1,10 +1,12 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+pub mod cache_edge;
+pub mod capacity;
 pub mod csv;
 pub mod describe;
 pub mod digest;
-pub mod edge;
+pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;

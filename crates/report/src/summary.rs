@@ -110,7 +110,7 @@ impl Group {
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
-            _ if matches!(job.flush.every, Some((1, _))) => Self::Fsync,
+            _ if derive::primary_metrics(job).contains(&"flush_lat_p50") => Self::Fsync,
             (None, Rw::RandWrite) => Self::RandomWrite,
             (None, Rw::Write) => Self::Sequential,
         }
@@ -362,6 +362,7 @@ mod tests {
         };
         assert_eq!(Group::of(&step), Group::WriteLadder);
         let append = Job {
+            bs: Bytes::kib(4),
             flush: Flush {
                 every: Some((1, FlushCall::Fsync)),
                 at_end: None,

@@ -8,6 +8,7 @@
 //! A metric that cannot be derived is absent, never 0.
 
 mod database;
+mod detail;
 mod primary;
 
 pub use primary::primary_metrics;
@@ -55,6 +56,9 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `commit_write_bytes` | B | handed to the kernel, over transactions |
 /// | `commit_device_bytes` | B | what the disk wrote meanwhile, over transactions |
 /// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
+/// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
+/// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
+/// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
 /// [`Percentile::estimable`]; the median always, for it is the middle of what
@@ -72,6 +76,9 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
     }
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
         metrics.transactions(step, trial);
+    }
+    if let Some(detail) = &trial.detail {
+        metrics.detail(detail);
     }
     metrics.list
 }

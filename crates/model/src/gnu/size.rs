@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_rate_is_a_quotient() {
-        let rate = |bytes, ns| quotient(bytes * 1_000_000_000, ns, Base::Decimal, 1);
+        let rate = |bytes: u128, ns| quotient(bytes * 1_000_000_000, ns, Base::Decimal, 1);
         assert_eq!(rate(104_857_600, 259_118_000), "405 MB");
         assert_eq!(rate(100, 159_507), "627 kB");
         assert_eq!(rate(1, 3_000_000_000), "0.0 kB");

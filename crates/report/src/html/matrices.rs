@@ -1,6 +1,6 @@
 //! Matrices of file and record sizes: each figure with what it measured.
 
-use crate::edge;
+use crate::cache_edge;
 use crate::labels;
 use crate::matrix::{Cell, Matrix, matrices};
 use crate::summary::Summary;
@@ -26,7 +26,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
 fn one(matrix: &Matrix) -> Markup {
     html! {
         h3 { (clean(&matrix.title)) ", " (matrix.unit.name()) }
-        p { (edge::sentence(matrix)) }
+        p { (cache_edge::sentence(matrix)) }
         div.scroll.narrow tabindex="0" {
             table.matrix {
                 thead {

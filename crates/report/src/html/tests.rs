@@ -37,7 +37,7 @@ fn a_matrix_says_in_words_what_each_cell_measured() {
     let page = written(&samples::with_matrix());
     let matrices = section(&page, "matrices");
     assert!(matrices.contains("Writer report, KiB/s"));
-    assert!(matrices.contains("Files up to 128 MiB measured the page cache; those of 256 MiB"));
+    assert!(matrices.contains("Files up to 128 MiB measured the page cache, from 512 MiB on"));
     let cell = |label| format!("<td class=\"n cell {label}\"");
     assert_eq!(matrices.matches(&cell("page-cache")).count(), 4);
     assert_eq!(matrices.matches(">page-cache</span>").count(), 4);

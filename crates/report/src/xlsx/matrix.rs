@@ -2,7 +2,7 @@
 
 use super::look::{self, SHADES, Shade};
 use super::surface::{self, Axes, Place};
-use crate::edge;
+use crate::cache_edge;
 use crate::matrix::{Cell, Matrix};
 use crate::text::clean;
 use assay_model::work::iozone::RateUnit;
@@ -23,9 +23,11 @@ pub fn write(
     name: &str,
 ) -> Result<Option<String>, XlsxError> {
     look::on_paper(sheet);
+    // A surface that is cut in two is none.
+    sheet.set_print_fit_to_pages(1, 1);
     sheet.set_column_width(0, 18)?;
     for column in 1..=u16::try_from(matrix.columns.len()).unwrap_or(u16::MAX) {
-        sheet.set_column_width(column, 13)?;
+        sheet.set_column_width(column, 16)?;
     }
     let digits = match matrix.unit {
         RateUnit::MicrosPerOp => "#,##0.00",
@@ -57,7 +59,7 @@ fn write_head(sheet: &mut Worksheet, matrix: &Matrix) -> Result<u32, XlsxError> 
         matrix.unit.name()
     );
     sheet.write_string(1, 0, how)?;
-    sheet.write_string_with_format(2, 0, edge::sentence(matrix), &look::name())?;
+    sheet.write_string_with_format(2, 0, cache_edge::sentence(matrix), &look::name())?;
     let mut row = 3;
     for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
         let meaning = crate::labels::meaning(shade.label).unwrap_or_default();

@@ -71,7 +71,8 @@ fn each_matrix_has_its_sheet_between_summary_and_evidence() {
     assert_eq!(
         cell("A3").as_deref(),
         Some(
-            "Files up to 128 MiB measured the page cache; those of 256 MiB are of both, or cannot be told; from 512 MiB the device."
+            "Files up to 128 MiB measured the page cache, from 512 MiB on the device; \
+             between them both, or something unknown."
         )
     );
     // Sizes stand around the figures, and a figure that was not measured is

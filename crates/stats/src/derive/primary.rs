@@ -10,7 +10,7 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// stand in summaries and are compared.
 ///
 /// - `flush_lat_p50` instead of the write side when the job flushes after
-///   every write: then the flush is what is waited for;
+///   every small write: then the flush is what is waited for;
 /// - the mean latency when the pace is limited, for then the rate says only
 ///   what was asked for;
 /// - transactions per second where these are what the job is for;
@@ -36,7 +36,7 @@ pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
         ("read_iops", "write_iops")
     };
     let write = match job.flush.every {
-        Some((1, _)) => "flush_lat_p50",
+        Some((1, _)) if job.bs.0 < BANDWIDTH_FROM_BYTES => "flush_lat_p50",
         _ => write,
     };
     let sides = [(job.rw.reads(), read), (job.rw.writes(), write)];
@@ -86,6 +86,7 @@ mod tests {
         assert_eq!(deciding(Rw::Read, kib, every), ["read_iops"]);
         let seldom = |job: &mut Job| job.flush.every = Some((8, FlushCall::Fsync));
         assert_eq!(deciding(Rw::Write, kib, seldom), ["write_iops"]);
+        assert_eq!(deciding(Rw::Write, Bytes::mib(10), every), ["write_bw"]);
     }
 
     #[test]

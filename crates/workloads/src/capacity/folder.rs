@@ -127,7 +127,7 @@ impl Growing<'_> {
         meter: &mut Meter,
         (pulse, context, before): (&mut Pulse, &mut Context<'_>, u64),
     ) -> End {
-        let mut unflushed = 0;
+        let (mut unflushed, mut most) = (0, CHUNK);
         let end = loop {
             let left = length - self.written;
             if left < SECTOR_BYTES {
@@ -136,10 +136,17 @@ impl Growing<'_> {
             if context.stopped() {
                 break End::Stopped;
             }
-            let chunk = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
+            let chunk = usize::try_from(left).map_or(most, |left| left.min(most));
             let chunk = &mut buffer.block_mut()[..chunk];
-            if let Some(end) = self.append(chunk, meter) {
-                break end;
+            match self.append(chunk, meter) {
+                None => {}
+                // Less may still have room, all the more when the file system
+                // knows what it needs for what was written so far.
+                Some(End::NoRoom) if most > SECTOR_BYTES as usize => {
+                    most /= 2;
+                    unflushed = CHUNKS_PER_FLUSH - 1;
+                }
+                Some(end) => break end,
             }
             unflushed += 1;
             if unflushed == CHUNKS_PER_FLUSH {
@@ -163,7 +170,7 @@ impl Growing<'_> {
         while !rest.is_empty() {
             let began_ns = meter.now_ns();
             match self.file.write_at(rest, self.written) {
-                Ok(0) => return Some(End::NoRoom),
+                Ok(0) => return Some(self.cut_to_sectors()),
                 Ok(wrote) => {
                     meter.moved(Direction::Write, wrote as u64, began_ns);
                     self.written += wrote as u64;

@@ -1,6 +1,7 @@
 //! A copy as a job, by which its evidence is judged.
 
 use super::ends::{End, Ends};
+use assay_engine::load::sync_flags;
 use assay_model::job::{CacheState, Content, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::copy::{EndKind, FileCopy};
@@ -49,14 +50,11 @@ fn expected(work: &FileCopy, input: &End) -> u64 {
 }
 
 fn sync(flags: OFlags) -> OpenSync {
-    // O_SYNC includes the bit of O_DSYNC.
-    if flags.contains(OFlags::SYNC) {
-        OpenSync::Sync
-    } else if flags.contains(OFlags::DSYNC) {
-        OpenSync::Dsync
-    } else {
-        OpenSync::None
-    }
+    // The bits of O_SYNC include that of O_DSYNC.
+    let stronger_first = [OpenSync::Sync, OpenSync::Dsync];
+    let mut set = stronger_first.into_iter();
+    set.find(|&sync| flags.contains(sync_flags(sync)))
+        .unwrap_or(OpenSync::None)
 }
 
 fn flush(work: &FileCopy) -> Option<FlushCall> {

@@ -2,6 +2,8 @@
 
 use super::words::{self, Name};
 use crate::{Context, WorkError};
+use assay_engine::load::sync_flags;
+use assay_model::job::OpenSync;
 use assay_model::work::copy::{EndKind, FileCopy, Flags};
 use rustix::fs::{
     FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, open, seek,
@@ -166,17 +168,21 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
 }
 
 fn flags(wanted: Flags) -> OFlags {
-    let mut flags = OFlags::empty();
-    flags.set(OFlags::APPEND, wanted.append);
-    flags.set(OFlags::DIRECT, wanted.direct);
-    flags.set(OFlags::DIRECTORY, wanted.directory);
-    flags.set(OFlags::DSYNC, wanted.dsync);
-    flags.set(OFlags::SYNC, wanted.sync);
-    flags.set(OFlags::NONBLOCK, wanted.nonblock);
-    flags.set(OFlags::NOATIME, wanted.noatime);
-    flags.set(OFlags::NOCTTY, wanted.noctty);
-    flags.set(OFlags::NOFOLLOW, wanted.nofollow);
-    flags
+    // Some share bits, so none is ever taken away.
+    [
+        (wanted.append, OFlags::APPEND),
+        (wanted.direct, OFlags::DIRECT),
+        (wanted.directory, OFlags::DIRECTORY),
+        (wanted.dsync, sync_flags(OpenSync::Dsync)),
+        (wanted.sync, sync_flags(OpenSync::Sync)),
+        (wanted.nonblock, OFlags::NONBLOCK),
+        (wanted.noatime, OFlags::NOATIME),
+        (wanted.noctty, OFlags::NOCTTY),
+        (wanted.nofollow, OFlags::NOFOLLOW),
+    ]
+    .into_iter()
+    .filter(|(wanted, _)| *wanted)
+    .fold(OFlags::empty(), |flags, (_, flag)| flags | flag)
 }
 
 /// A pipe is only open when somebody opens its other end: that can take time.
