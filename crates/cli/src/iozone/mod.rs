@@ -137,10 +137,11 @@ fn opening(command: &Command, words: &[String], inspection: &Inspection) -> Stri
     let began = now.strftime("%a %b %e %H:%M:%S %Y").to_string();
     let system = &inspection.system;
     let host = system.hostname.as_deref().unwrap_or("(none)");
-    let machine = clean(&format!(
-        "Linux {host} {} {}",
+    let machine = format!(
+        "Linux {host} {} {} GNU/Linux",
         system.kernel, system.machine
-    ));
+    );
+    let machine = clean(&machine);
     let line = format!("iozone {}", clean(&words.join(" ")));
     banner::banner(
         command,
@@ -185,7 +186,6 @@ fn closing(command: &Command, done: &Done) -> String {
     let mut text = "\n".to_owned();
     if !single && command.output.blocks {
         text.push_str(&throughput::report(command, &steps));
-        text.push('\n');
     }
     text.push_str("iozone test complete.\n");
     if single && command.output.blocks {
