@@ -6,8 +6,14 @@ use anyhow::Result;
 use rustix::process::geteuid;
 use std::process::Command;
 
-/// Programs that tests start, each with the Debian package it is in.
-const PROGRAMS: [(&str, &str); 19] = [
+/// Programs and libraries that tests start or open, each with the Debian package
+/// it is in.
+const PROGRAMS: [(&str, &str); 21] = [
+    ("/usr/bin/python3", "python3"),
+    (
+        "/usr/lib/python3/dist-packages/openpyxl",
+        "python3-openpyxl",
+    ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
     ("delpart", "util-linux"),

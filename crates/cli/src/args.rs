@@ -1,6 +1,10 @@
 //! The command line.
 
-use assay_dialects::mark::SdClass;
+use crate::androbench::args::AndroBenchArgs;
+use crate::capacity::CapacityArgs;
+use crate::disks::DisksArgs;
+use crate::mark::args::MarkArgs;
+use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -9,19 +13,20 @@ use std::path::PathBuf;
 /// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
 const ALL_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
-Finished trials are kept in every case. assay fio: the number of failed jobs,
-4 for data that differs, 128 when stopped.";
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.
+assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
 
-const EXIT_CODES: &str = "\
+/// Of most commands.
+pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
 
-const MARK_EXIT_CODES: &str = "\
+const RUN_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-3 the class is missed, 5 device or target lost, 130 or 143 stopped by Ctrl-C or
-SIGTERM. Finished trials are kept in every case.";
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// Measures storage honestly: every figure carries evidence of what was
 /// measured.
@@ -43,19 +48,34 @@ pub enum Command {
     /// Is fio: its job files, options and outputs, and a line of evidence per
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
-    Fio(FioArgs),
+    Fio(ToolArgs),
+    /// Copies as GNU dd does, and says how much of it had reached the device
+    /// (assay dd --help).
+    #[command(disable_help_flag = true)]
+    Dd(ToolArgs),
     /// The usual disk marks; whether storage has the speed of an SD card class;
     /// rounds until a device is in a steady state.
     Mark(MarkArgs),
+    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
+    Androbench(Box<AndroBenchArgs>),
+    /// The page cache at work: free, vmstat and iostat in one, while a command
+    /// runs, and when its data was on the device.
+    Watch(WatchArgs),
     /// Is iozone: its flags and its text, and what each figure measured (assay
     /// iozone -h).
     #[command(disable_help_flag = true)]
-    Iozone(IozoneArgs),
+    Iozone(ToolArgs),
+    /// Samples the rate over the whole extent of a device or file, and its
+    /// access time, as GNOME Disks does.
+    Disks(DisksArgs),
+    /// Does this storage hold as much as it says? Fills and checks it as f3 and
+    /// H2testw do, or probes it.
+    Capacity(CapacityArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON or CSV by its name.
+    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name.
     Report(ReportArgs),
 }
 
@@ -105,48 +125,9 @@ pub struct QualifyArgs {
     pub store: StoreArgs,
 }
 
-/// `assay mark`.
-#[derive(Args, Debug)]
-#[command(after_help = MARK_EXIT_CODES)]
-pub struct MarkArgs {
-    /// A directory (a test file is made in it and removed), a file (it is only
-    /// read), or a block device (needs --destroy-data).
-    pub path: PathBuf,
-    /// Check a speed class of SD cards: A1, A2, C10, U1, U3, V6, V10, V30, V60
-    /// or V90.
-    #[arg(long, value_name = "CLASS", conflicts_with = "steady_state", value_parser = parse_class)]
-    pub class: Option<SdClass>,
-    /// Write a whole device twice, then at random in rounds until five of them
-    /// are steady (SNIA).
-    #[arg(long)]
-    pub steady_state: bool,
-    /// How often each test is repeated; of marks one more, a warm-up; of a
-    /// steady state the most rounds [default: 5, of a class 3, 25 rounds].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: Option<u32>,
-    /// How long each trial takes [default: 5, of a class 10, a round 60].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    pub seconds: Option<u64>,
-    /// Size of the test file or region [default: 1G, of a steady state the
-    /// whole device].
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub size: Option<Bytes>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Overwrite the block device. All data on it is lost.
-    #[arg(long)]
-    pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
 /// `assay run`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = RUN_EXIT_CODES)]
 pub struct RunArgs {
     /// A job file of fio. A block device that it names is overwritten, unless it
     /// is in use.
@@ -161,11 +142,11 @@ pub struct RunArgs {
     pub store: StoreArgs,
 }
 
-/// `assay fio`. Its words are fio's, and are read as fio reads them: they never
-/// come here (see `main`).
+/// The words of another tool, which are read as it reads them: they never come
+/// here (see `main`).
 #[derive(Args, Debug)]
-pub struct FioArgs {
-    /// Options, job options and job files of fio.
+pub struct ToolArgs {
+    /// Its options and operands, and options of assay's own.
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
@@ -174,24 +155,8 @@ pub struct FioArgs {
     pub words: Vec<OsString>,
 }
 
-fn parse_class(text: &str) -> Result<SdClass, String> {
-    text.parse()
-}
-
-/// `assay iozone`. Its words are iozone's, and are read as iozone reads them:
-/// they never come here (see `main`).
-#[derive(Args, Debug)]
-pub struct IozoneArgs {
-    /// Flags of iozone.
-    #[arg(
-        value_name = "FLAGS",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    pub words: Vec<OsString>,
-}
-
-fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
+/// Reads a size such as `256M`.
+pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }
 
@@ -219,7 +184,7 @@ pub struct ShowArgs {
 pub struct ReportArgs {
     /// `last`, or the first letters of a run's id.
     pub run: String,
-    /// Where to write; its ending decides the format: .html, .json or .csv.
+    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]

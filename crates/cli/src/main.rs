@@ -1,7 +1,11 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod androbench;
 mod announce;
 mod args;
+mod capacity;
+mod dd;
+mod disks;
 mod exit;
 mod fio;
 mod host;
@@ -19,8 +23,10 @@ mod qualify;
 mod room;
 mod run;
 mod runs;
+mod steps;
 mod stored;
 mod usage;
+mod watch;
 mod works;
 
 use args::Command;
@@ -47,6 +53,9 @@ fn run() -> Result<ExitCode, Failure> {
     if let Some(words) = words_of("fio", &words) {
         return fio::run(words, &mut Local);
     }
+    if let Some(words) = words_of("dd", &words) {
+        return dd::run(words, &mut Local);
+    }
     if let Some(words) = words_of("iozone", &words) {
         return iozone::run(words, &mut Local);
     }
@@ -58,15 +67,20 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Dd(args) => dd::run(&args.words, &mut Local),
+        Command::Androbench(args) => androbench::run(&args, &mut Local),
+        Command::Watch(args) => watch::run(&args, &mut Local),
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
+        Command::Disks(args) => disks::run(&args, &mut Local),
+        Command::Capacity(args) => capacity::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
     }
 }
 
-/// What follows `assay TOOL`, or the name of a link that is called as the tool:
-/// the tool's own words, which no other parser may see.
+/// What follows `assay TOOL`, or the name of a link that is called like the tool:
+/// its own words, which no other parser may see.
 fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
     let (program, rest) = words.split_first()?;
     if Path::new(program).file_name() == Some(OsStr::new(tool)) {

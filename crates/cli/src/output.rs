@@ -14,15 +14,29 @@ pub fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// Says a part of a line on standard error.
+pub fn say_part(part: &str) {
+    let mut talk = io::stderr().lock();
+    let _ = talk.write_all(part.as_bytes()).and_then(|()| talk.flush());
+}
+
 /// Writes data to standard output. A reader that has seen enough (`| head`)
 /// is no failure.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    print_while_read(write).map(|_| ())
+}
+
+/// As [`print`]; whether somebody still reads, for what would go on for ever.
+pub fn print_while_read(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<bool, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(format!(
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!(
             "cannot write to standard output: {error}"
         ))),
-        _ => Ok(()),
     }
 }
 
@@ -54,7 +68,20 @@ pub fn style() -> Style {
     Style {
         color: prints_to_terminal() && colour_wanted(),
         width: print_columns().unwrap_or(DEFAULT_WIDTH).min(MAX_WIDTH),
+        ascii: !colour_wanted() || !speaks_utf8(),
     }
+}
+
+/// Whether the locale's characters are UTF-8: the first variable that is set
+/// decides (POSIX, 8.2). Where none is, all that is read here today does.
+fn speaks_utf8() -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let mut set = names.iter().filter_map(std::env::var_os);
+    let first = set.find(|value| !value.is_empty());
+    first.is_none_or(|locale| {
+        let locale = locale.to_string_lossy().to_ascii_lowercase();
+        locale.ends_with("utf-8") || locale.ends_with("utf8") || locale.contains("utf-8@")
+    })
 }
 
 /// Whether the user has not switched colour off.

@@ -2,6 +2,8 @@
 //! speak. Pure: files, environment and clock come in through traits and
 //! parameters.
 
+pub mod androbench;
+pub mod dd;
 pub mod fio;
 pub mod iozone;
 pub mod mark;

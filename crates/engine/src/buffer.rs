@@ -68,20 +68,22 @@ impl IoBuf {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.layout.size()) }
     }
 
+    /// The block of the current window, to look at.
+    #[inline]
+    #[must_use]
+    pub fn block(&self) -> &[u8] {
+        // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
+        // at allocation) that only this value owns, and `self` is borrowed for
+        // as long as the slice lives, so nobody writes them meanwhile.
+        let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
+        &all[self.window..self.window + self.block]
+    }
+
     /// The block of the current window.
     #[inline]
     pub fn block_mut(&mut self) -> &mut [u8] {
         let (window, block) = (self.window, self.block);
         &mut self.all_mut()[window..window + block]
-    }
-
-    /// The block of the current window, to read from.
-    #[inline]
-    #[must_use]
-    pub fn block(&self) -> &[u8] {
-        // SAFETY: as in `all_mut`; the memory is only read while the slice lives.
-        let all = unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.layout.size()) };
-        &all[self.window..self.window + self.block]
     }
 
     /// Goes to the next window, if there is more than one.

@@ -32,8 +32,10 @@ mod start;
 pub mod stdio;
 mod sys;
 mod verify;
+mod wake;
 
 pub use engines::usable;
 pub use error::EngineError;
 pub use measure::{Observer, Progress, Start, measure};
 pub use sys::{inherited, own_file_table, thread_cpu_use};
+pub use wake::Waker;

@@ -4,12 +4,15 @@
 //! them in order. maud escapes all text; control characters are spelled out
 //! by [`crate::text::clean`] before.
 
+mod capacity;
 mod charts;
 mod conditions;
 mod course;
 mod evidence;
+mod extent;
 mod ladder;
 mod latency;
+mod matrices;
 mod method;
 mod overview;
 mod page;

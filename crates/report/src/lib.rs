@@ -1,10 +1,12 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+pub mod cache_edge;
+pub mod capacity;
 pub mod csv;
 pub mod describe;
 pub mod digest;
-pub mod edge;
+pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
@@ -21,4 +23,6 @@ pub mod summary;
 pub mod terminal;
 pub mod text;
 pub mod warnings;
+pub mod watch;
 pub mod way;
+pub mod xlsx;

@@ -2,8 +2,10 @@
 //! stored runs. Plain lines within the given width; labels are words, colour
 //! only repeats them.
 
+mod capacity;
 mod course;
 mod digest;
+mod extent;
 mod ladder;
 mod list;
 mod mark;
@@ -45,6 +47,8 @@ pub fn write_summary(
         ladder::write(ladder, &summary, &mut page)?;
     }
     results::write(&summary, &mut page)?;
+    extent::write(&summary, &mut page)?;
+    capacity::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }

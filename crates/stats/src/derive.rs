@@ -7,6 +7,8 @@
 //!
 //! A metric that cannot be derived is absent, never 0.
 
+mod database;
+mod detail;
 mod primary;
 
 pub use primary::primary_metrics;
@@ -18,6 +20,7 @@ use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{DirectionTotals, Measurement, TrialRecord};
+use assay_model::work::StepDetail;
 
 /// Percentiles given for reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [
@@ -47,6 +50,15 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `errors` | count | failed I/Os, if any |
 /// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
+/// | `commit_tps` | TPS | transactions of a database per time spent in them |
+/// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
+/// | `commit_flushes` | count | flushes that the disks completed, over transactions |
+/// | `commit_write_bytes` | B | handed to the kernel, over transactions |
+/// | `commit_device_bytes` | B | what the disk wrote meanwhile, over transactions |
+/// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
+/// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
+/// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
+/// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
 /// [`Percentile::estimable`]; the median always, for it is the middle of what
@@ -61,6 +73,12 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
         metrics.flushes(&measured.flush);
         metrics.continuity(measured);
         metrics.processor(measured);
+    }
+    if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
+        metrics.transactions(step, trial);
+    }
+    if let Some(detail) = &trial.detail {
+        metrics.detail(detail);
     }
     metrics.list
 }
@@ -104,14 +122,7 @@ impl Metrics {
                 per_second(totals.ios),
             );
         }
-        if let Ok(latency) = Distribution::of(&totals.latency) {
-            let name = format!("{direction}_lat");
-            self.nanos(format!("{name}_mean"), latency.mean_ns());
-            self.nanos(format!("{name}_min"), latency.min_ns().map(as_f64));
-            self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
-            self.nanos(format!("{name}_stdev"), latency.stdev_ns());
-            self.percentiles(&name, &latency, &IO_PERCENTILES);
-        }
+        self.latencies(&format!("{direction}_lat"), &totals.latency);
         let submission = totals.submission.as_ref().map(Distribution::of);
         if let Some(Ok(submission)) = submission {
             self.nanos(format!("{direction}_slat_mean"), submission.mean_ns());
@@ -119,6 +130,17 @@ impl Metrics {
         if totals.short_ios > 0 {
             self.count(format!("{direction}_short_ios"), totals.short_ios);
         }
+    }
+
+    fn latencies(&mut self, name: &str, record: &LatencyRecord) {
+        let Ok(latency) = Distribution::of(record) else {
+            return;
+        };
+        self.nanos(format!("{name}_mean"), latency.mean_ns());
+        self.nanos(format!("{name}_min"), latency.min_ns().map(as_f64));
+        self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
+        self.nanos(format!("{name}_stdev"), latency.stdev_ns());
+        self.percentiles(name, &latency, &IO_PERCENTILES);
     }
 
     fn flushes(&mut self, flush: &LatencyRecord) {

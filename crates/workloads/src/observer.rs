@@ -76,3 +76,35 @@ pub trait Observer {
     /// How it stands, when a report was wanted.
     fn stands(&mut self, report: WorkReport);
 }
+
+/// An observer for tests.
+#[cfg(test)]
+pub(crate) mod recording {
+    use super::*;
+
+    /// Keeps what it is told.
+    #[derive(Default)]
+    pub(crate) struct Recording {
+        pub(crate) steps: Vec<(Job, Outcome, StepOutcome)>,
+        pub(crate) notes: Vec<String>,
+        under_way: Option<Job>,
+    }
+
+    impl Observer for Recording {
+        fn begins(&mut self, step: Step<'_>) {
+            self.under_way = Some(step.job.clone());
+        }
+        fn clock_starts(&mut self, _step: Step<'_>) {}
+        fn clock_stopped(&mut self) {}
+        fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
+            let job = self.under_way.take().expect("a step begins before it ends");
+            self.steps.push((job, outcome, came));
+        }
+        fn keep(&mut self) {}
+        fn note(&mut self, _weight: NoteWeight, text: String) {
+            self.notes.push(text);
+        }
+        fn progress(&mut self, _progress: &WorkProgress) {}
+        fn stands(&mut self, _report: WorkReport) {}
+    }
+}

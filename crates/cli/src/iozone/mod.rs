@@ -19,7 +19,7 @@ use assay_model::text::{clean, shorten};
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, Row, Test};
 use assay_model::work::{StepDetail, Work};
-use assay_report::edge;
+use assay_report::cache_edge;
 use assay_report::matrix::{Matrix, matrices};
 use assay_target::Target;
 use listing::Listing;
@@ -102,7 +102,7 @@ fn measure(
     };
     let opening = opening(command, words, &inspection);
     let mut listing = Listing::new(command, opening);
-    let done = works::execute(&mut host, inspection, request, &store, &mut listing)?;
+    let done = works::execute(&mut host, inspection, &request, &store, &mut listing)?;
     listing.end()?;
     show(command, &done)?;
     conclude(done)
@@ -208,7 +208,7 @@ fn closing(command: &Command, done: &Done) -> String {
     } else {
         text.push('\n');
     }
-    for sentence in edge::sentences(&matrices) {
+    for sentence in cache_edge::sentences(&matrices) {
         text.push_str(&format!("# {sentence}\n"));
     }
     text

@@ -1,8 +1,9 @@
 //! `assay mark PATH`: the usual disk marks, SD card classes, and rounds until a
 //! steady state.
 
+pub mod args;
+
 use crate::announce::announce;
-use crate::args::MarkArgs;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::host::Host;
 use crate::output::{print, say, style};
@@ -11,6 +12,7 @@ use crate::room::file_size;
 use crate::runs::{header, random, run_id};
 use crate::stored::store_path;
 use crate::{leftovers, owner, place};
+use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};

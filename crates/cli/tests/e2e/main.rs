@@ -2,6 +2,7 @@
 //! one program, so that it is linked once. What needs root or a tool that is
 //! not here is skipped with its reason.
 
+mod androbench;
 mod assay;
 mod device;
 mod evidence;
@@ -17,7 +18,9 @@ mod mark;
 mod outputs;
 mod reads;
 mod refusals;
+mod run_file;
 mod seeds;
 mod stop;
 mod untouched;
 mod user;
+mod watch;

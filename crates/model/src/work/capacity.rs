@@ -1,33 +1,145 @@
 //! Whether storage holds as much as it says.
+//!
+//! [`content`] is what is written: the sectors of H2testw and f3. A *sector*
+//! here has [`SECTOR_BYTES`], whatever the device calls one.
+
+pub mod content;
+mod probed;
+mod tally;
+
+pub use probed::{Kind, Probed};
+pub use tally::{Alias, Counts, Tally};
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+
+/// Bytes of a sector of H2testw and f3.
+pub const SECTOR_BYTES: u64 = 512;
+/// Bytes of a full file of H2testw and f3.
+pub const FILE_BYTES: u64 = 1 << 30;
 
 /// What to fill, check or probe.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Capacity {
     /// The folder or device.
     pub path: PathBuf,
+    /// What to do with it.
+    pub task: Task,
+}
+
+/// What is done.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum Task {
+    /// Fill it, and check that all is still there.
+    Fill(Fill),
+    /// Find out with few writes whether a device is smaller than it says; what
+    /// it held is put back.
+    Probe,
+}
+
+impl Default for Task {
+    fn default() -> Self {
+        Self::Fill(Fill::default())
+    }
+}
+
+/// How much of a folder or device is filled and checked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fill {
+    /// It is written; else what an earlier run wrote is checked.
+    pub write: bool,
+    /// It is read and checked.
+    pub verify: bool,
+    /// Number of the first file, from 1. Of folders only.
+    pub first_file: u32,
+    /// Number of the last file; `None`: as many as there is room for, or as
+    /// there are.
+    pub last_file: Option<u32>,
+    /// At most so many bytes are written, or checked of a device.
+    pub limit_bytes: Option<u64>,
+    /// Files that this run wrote are removed once all of them were found as
+    /// they were written.
+    pub remove: bool,
+}
+
+impl Default for Fill {
+    fn default() -> Self {
+        Self {
+            write: true,
+            verify: true,
+            first_file: 1,
+            last_file: None,
+            limit_bytes: None,
+            remove: false,
+        }
+    }
 }
 
 impl Capacity {
     /// What it may write.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
-        vec![self.path.clone()]
+        let writes = match &self.task {
+            Task::Fill(fill) => fill.write,
+            Task::Probe => true,
+        };
+        writes.then(|| self.path.clone()).into_iter().collect()
     }
 }
 
-/// Filling or checking.
+/// Filling, checking or probing: what a step did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityStep {
-    /// Sectors that hold what was written.
-    pub ok: u64,
+    /// What the storage says that it holds: the size of a device, the free
+    /// space of a folder before it was filled.
+    pub announced_bytes: Option<u64>,
+    /// What was written or checked, file by file; a device is one.
+    pub parts: Vec<Part>,
+    /// Names of files that were expected between others and are not there.
+    pub missing: Vec<String>,
+    /// What probing found.
+    pub probed: Option<Probed>,
 }
 
-/// What was found.
+impl CapacityStep {
+    /// What was found in all parts together; `None` where none was checked.
+    #[must_use]
+    pub fn total(&self) -> Option<Tally> {
+        let mut found = self.parts.iter().filter_map(|part| part.found.as_ref());
+        let first = found.next()?;
+        Some(Tally::total([first].into_iter().chain(found)))
+    }
+
+    /// Whether something does not hold what was written to it.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        let found = self.total().is_some_and(|found| !found.all_ok());
+        let probed = self.probed.as_ref();
+        found || !self.missing.is_empty() || probed.is_some_and(|probed| !probed.is_good())
+    }
+}
+
+/// A file of a folder, or a whole device.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// `3.h2w`, or the device.
+    pub name: String,
+    /// Where it begins in the sequence of all that is written.
+    pub offset: u64,
+    /// Bytes written or checked.
+    pub bytes: u64,
+    /// How long that took.
+    pub elapsed_ns: u64,
+    /// What was found; `None`: it was written.
+    pub found: Option<Tally>,
+}
+
+/// What is left to say when all steps are done.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CapacityReport {
-    /// Bytes that the storage really holds, where it was found out.
-    pub real_bytes: Option<u64>,
+    /// Names of files that were written and left.
+    pub kept: Vec<String>,
+    /// Something does not hold what was written to it.
+    pub differs: bool,
 }

@@ -4,32 +4,77 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 /// Which samples to take.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
-    /// The device or file.
+    /// The device, the file, or the folder to make a file in.
     pub path: PathBuf,
-    /// Samples are also written.
+    /// `path` is a folder.
+    pub in_folder: bool,
+    /// Samples of the rate are taken at so many places, evenly over the extent.
+    pub samples: u32,
+    /// Bytes of each of them.
+    pub sample_bytes: u64,
+    /// Samples are also written: what was read is written back.
     pub write: bool,
+    /// So many single pages are read at random places; the first does not
+    /// count.
+    pub access_samples: u32,
+    /// Length of the file that is made in a folder.
+    pub file_bytes: u64,
+}
+
+impl Default for Extent {
+    /// What GNOME Disks does unless it is told otherwise.
+    fn default() -> Self {
+        Self {
+            path: PathBuf::new(),
+            in_folder: false,
+            samples: 100,
+            sample_bytes: 10 << 20,
+            write: false,
+            access_samples: 1000,
+            file_bytes: 1 << 30,
+        }
+    }
 }
 
 impl Extent {
-    /// What it may write.
+    /// What it may write, its own file apart.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
-        self.write.then(|| self.path.clone()).into_iter().collect()
+        let writes = self.write && !self.in_folder;
+        writes.then(|| self.path.clone()).into_iter().collect()
     }
 
     /// Where it makes its own file, when `path` is a folder.
     #[must_use]
     pub fn private_folder_in(&self) -> Option<&Path> {
-        None
+        self.in_folder.then_some(&self.path)
     }
+}
+
+/// What samples are of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SampleKind {
+    /// The rate of reading.
+    #[default]
+    Read,
+    /// The rate of writing, with the flush that follows.
+    Write,
+    /// The time that it takes to read one page somewhere.
+    Access,
 }
 
 /// Samples of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExtentStep {
-    /// Where each began, and how long it took.
+    /// What they are of.
+    pub of: SampleKind,
+    /// Length of the device or file.
+    pub extent_bytes: u64,
+    /// Where each began, and how long it took, in the order in which they were
+    /// taken.
     pub samples: Vec<Sample>,
 }
 
@@ -42,4 +87,13 @@ pub struct Sample {
     pub bytes: u64,
     /// How long it took.
     pub elapsed_ns: u64,
+}
+
+impl Sample {
+    /// Bytes per second; `None` when no time passed.
+    #[must_use]
+    pub fn rate(&self) -> Option<f64> {
+        #[expect(clippy::cast_precision_loss, reason = "a figure with some digits")]
+        (self.elapsed_ns > 0).then(|| self.bytes as f64 * 1e9 / self.elapsed_ns as f64)
+    }
 }

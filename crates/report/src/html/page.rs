@@ -1,7 +1,8 @@
 //! The page as a whole: head, sections in reading order, foot.
 
 use super::{
-    conditions, course, evidence, ladder, latency, method, overview, results, storage, unfinished,
+    capacity, conditions, course, evidence, extent, ladder, latency, matrices, method, overview,
+    results, storage, unfinished,
 };
 use crate::format::utc;
 use crate::identity;
@@ -64,7 +65,14 @@ fn sections(summary: &Summary<'_>) -> Vec<Section> {
         section("summary", "Summary", Some(overview::markup(summary))),
         of_ladder("ladder", Ladder::Write, summary),
         of_ladder("read-ladder", Ladder::Read, summary),
+        section(
+            "matrices",
+            "File and record sizes",
+            matrices::markup(summary),
+        ),
         section("results", "Results", results::markup(summary)),
+        section("capacity", "Capacity", capacity::markup(summary)),
+        section("extent", "Samples over the extent", extent::markup(summary)),
         section("course", "Rate over time", course::markup(summary)),
         section("latency", "Latency", latency::markup(summary)),
         section("evidence", "Evidence", evidence::markup(summary)),

@@ -129,6 +129,7 @@ mod tests {
         let style = Style {
             color: false,
             width: 80,
+            ascii: false,
         };
         let mut out = Vec::new();
         write_list(rows, style, &mut out).unwrap();

@@ -8,6 +8,8 @@ pub struct Style {
     pub color: bool,
     /// Columns; at least 40 are used.
     pub width: usize,
+    /// Whether curves are drawn with ASCII only.
+    pub ascii: bool,
 }
 
 /// Meaning of a piece of text.

@@ -12,6 +12,7 @@ fn written(run: &Run, style: Style) -> String {
 const PLAIN: Style = Style {
     color: false,
     width: 80,
+    ascii: false,
 };
 
 #[test]
@@ -94,6 +95,7 @@ fn narrow_terminals_get_one_figure_below_the_other() {
     let narrow = Style {
         color: false,
         width: 50,
+        ascii: false,
     };
     let text = written(&fixture::run(), narrow);
     assert!(text.contains("\n  fdatasync\n    15.9 MB/s; low .. high 15.8 .. 16.0;"));

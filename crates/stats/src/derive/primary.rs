@@ -1,6 +1,6 @@
 //! Which metrics decide.
 
-use assay_model::job::Job;
+use assay_model::job::{Job, Purpose};
 use assay_model::units::KIB;
 
 /// From this block size on, bandwidth decides instead of IOPS.
@@ -10,9 +10,10 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// stand in summaries and are compared.
 ///
 /// - `flush_lat_p50` instead of the write side when the job flushes after
-///   every write: then the flush is what is waited for;
+///   every small write: then the flush is what is waited for;
 /// - the mean latency when the pace is limited, for then the rate says only
 ///   what was asked for;
+/// - transactions per second where these are what the job is for;
 /// - bandwidth for blocks of 64 KiB and more, IOPS below.
 ///
 /// ```
@@ -24,6 +25,9 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// ```
 #[must_use]
 pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
+    if job.purpose == Some(Purpose::Transactions) {
+        return vec!["commit_tps"];
+    }
     let (read, write) = if job.rate.is_some() {
         ("read_lat_mean", "write_lat_mean")
     } else if job.bs.0 >= BANDWIDTH_FROM_BYTES {
@@ -32,7 +36,7 @@ pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
         ("read_iops", "write_iops")
     };
     let write = match job.flush.every {
-        Some((1, _)) => "flush_lat_p50",
+        Some((1, _)) if job.bs.0 < BANDWIDTH_FROM_BYTES => "flush_lat_p50",
         _ => write,
     };
     let sides = [(job.rw.reads(), read), (job.rw.writes(), write)];
@@ -50,6 +54,14 @@ mod tests {
         let mut job = Job::new("job", rw, bs, Bytes::mib(64));
         edit(&mut job);
         primary_metrics(&job)
+    }
+
+    #[test]
+    fn transactions_decide_where_they_are_what_is_done() {
+        let found = deciding(Rw::RandWrite, Bytes::kib(4), |job| {
+            job.purpose = Some(Purpose::Transactions);
+        });
+        assert_eq!(found, ["commit_tps"]);
     }
 
     #[test]
@@ -74,6 +86,7 @@ mod tests {
         assert_eq!(deciding(Rw::Read, kib, every), ["read_iops"]);
         let seldom = |job: &mut Job| job.flush.every = Some((8, FlushCall::Fsync));
         assert_eq!(deciding(Rw::Write, kib, seldom), ["write_iops"]);
+        assert_eq!(deciding(Rw::Write, Bytes::mib(10), every), ["write_bw"]);
     }
 
     #[test]

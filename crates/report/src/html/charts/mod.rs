@@ -2,6 +2,7 @@
 //! picture says in words what it shows; colours come from the page's style.
 
 pub mod axis;
+pub mod extent;
 pub mod percentiles;
 pub mod rate;
 pub mod share;

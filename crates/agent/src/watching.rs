@@ -1,0 +1,186 @@
+//! Looking on while a command runs: samples of memory, paging, processors and
+//! devices at each interval, and when what the command left dirty has left.
+//!
+//! The command has the user's own streams. It is waited for on a thread of its
+//! own, so that its end is known at once and not at the next sample.
+
+mod command;
+mod drain;
+
+use crate::inspect::storage_of;
+use assay_model::storage::Backing;
+use assay_model::work::watch::{CommandEnd, Drain, Phase, Sample, Watch, WatchReport};
+use assay_probe::roots::Roots;
+use assay_probe::watch as counters;
+use assay_workloads::WorkError;
+use command::{Command, Waited};
+use drain::Pending;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the work is to end, and whether dirty pages
+/// have left.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Looks on as asked for; each sample is told.
+///
+/// # Errors
+/// When the device is not known, or the command cannot be started.
+pub(crate) fn run(
+    roots: &Roots,
+    watch: &Watch,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Sample),
+) -> Result<WatchReport, WorkError> {
+    let device = watch.device.as_deref().map(|path| device(roots, path));
+    let mut watching = Watching {
+        roots,
+        watch,
+        device: device.transpose()?,
+        stop,
+        tell,
+        began: Instant::now(),
+        samples: 0,
+    };
+    if watch.command.is_empty() {
+        watching.alone();
+        return Ok(WatchReport::default());
+    }
+    watching.with_command()
+}
+
+/// The kernel name of a device that is given by it, by its node, or by a path on
+/// it.
+fn device(roots: &Roots, path: &Path) -> Result<String, WorkError> {
+    let name = path.to_str().filter(|name| !name.contains('/'));
+    if let Some(name) = name.filter(|name| counters::is_device(roots, name)) {
+        return Ok(name.to_owned());
+    }
+    let storage = storage_of(roots, path);
+    let why = match (storage.top(), &storage.backing) {
+        (Some(top), _) => return Ok(top.name.clone()),
+        (None, Backing::Device { name }) => format!("{name} has no counters"),
+        (None, Backing::Memory { fs_type }) => format!("it is in memory ({fs_type})"),
+        (None, Backing::Unknown { why }) => why.clone(),
+    };
+    Err(WorkError::Refused(format!(
+        "no device to look at behind {}: {why}; name another with --device",
+        path.display()
+    )))
+}
+
+struct Watching<'a> {
+    roots: &'a Roots,
+    watch: &'a Watch,
+    device: Option<String>,
+    stop: &'a AtomicBool,
+    tell: &'a mut dyn FnMut(Sample),
+    began: Instant,
+    /// Told so far.
+    samples: u32,
+}
+
+impl Watching<'_> {
+    /// Until it is stopped, or so many samples are taken.
+    fn alone(&mut self) {
+        self.say(self.look(Phase::Alone));
+        let wanted = self.watch.samples.unwrap_or(u64::MAX);
+        while u64::from(self.samples) < wanted {
+            while self.until_due() > Duration::ZERO {
+                if self.stopped() {
+                    return;
+                }
+                std::thread::sleep(self.until_due().min(POLL));
+            }
+            self.say(self.look(Phase::Alone));
+        }
+    }
+
+    fn with_command(&mut self) -> Result<WatchReport, WorkError> {
+        let before = self.look(Phase::Command);
+        let mut pending = Pending::after(&before, counters::dirty_page_age_ns(self.roots));
+        let mut command = Command::start(&self.watch.command)?;
+        self.say(before);
+        let end = loop {
+            match command.wait(self.until_due().min(POLL)) {
+                Waited::Ended(end) => break end.since(self.began),
+                Waited::Runs if self.stopped() => command.ask_to_end(),
+                Waited::Runs => {}
+            }
+            if self.until_due() == Duration::ZERO {
+                let now = self.look(Phase::Command);
+                pending.look(&now);
+                self.say(now);
+            }
+        };
+        let drain = self.drain(&mut pending, &end);
+        Ok(WatchReport {
+            ended: Some(end),
+            drain: Some(drain),
+            last_writes: pending.last_writes(),
+        })
+    }
+
+    /// Goes on until what the command left dirty has left.
+    fn drain(&mut self, pending: &mut Pending, end: &CommandEnd) -> Drain {
+        let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
+        let mut now = self.look(Phase::Draining);
+        self.say(now.clone());
+        let drain = loop {
+            pending.look(&now);
+            if let Some(drain) = pending.drained(&now, end) {
+                break drain;
+            }
+            let unwritten_bytes = pending.unwritten(&now).unwrap_or(0);
+            if self.stopped() {
+                break Drain::NotAwaited { unwritten_bytes };
+            }
+            if Instant::now() >= give_up {
+                break Drain::TimedOut { unwritten_bytes };
+            }
+            if self.until_due() == Duration::ZERO {
+                self.say(now.clone());
+            }
+            std::thread::sleep(self.until_due().min(POLL));
+            now = self.look(Phase::Draining);
+        };
+        self.say(now);
+        drain
+    }
+
+    fn look(&self, phase: Phase) -> Sample {
+        let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let names = match &self.device {
+            Some(name) => vec![name.clone()],
+            None => counters::disks(self.roots),
+        };
+        let disks = names.iter();
+        Sample {
+            at_ns,
+            phase,
+            memory: counters::memory(self.roots),
+            paging: counters::paging(self.roots),
+            processor: counters::processor(self.roots),
+            disks: disks
+                .filter_map(|name| counters::disk(self.roots, name))
+                .collect(),
+        }
+    }
+
+    fn say(&mut self, sample: Sample) {
+        self.samples = self.samples.saturating_add(1);
+        (self.tell)(sample);
+    }
+
+    /// Time until the next sample; they are due at multiples of the interval.
+    fn until_due(&self) -> Duration {
+        let interval = Duration::from_nanos(self.watch.interval_ns);
+        let due = interval.saturating_mul(self.samples);
+        due.saturating_sub(self.began.elapsed())
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

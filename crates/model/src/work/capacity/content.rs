@@ -1,0 +1,142 @@
+//! The content of H2testw and f3: every sector says where it belongs, and
+//! every word of it follows from that.
+//!
+//! Word 0 of a sector is its offset in the sequence of all that is written, in
+//! bytes; each further word is `4294967311` times the one before, plus 17. The
+//! words have 64 bits in the order of the machine's bytes, as f3 writes them.
+
+use super::SECTOR_BYTES;
+
+/// Bytes of a sector.
+const SECTOR: usize = SECTOR_BYTES as usize;
+/// Bytes of a word.
+const WORD: usize = size_of::<u64>();
+/// A sector with at most so many wrong words is "changed", one with more
+/// "corrupted" (f3read's tolerance).
+const TOLERANCE: usize = 2;
+
+/// What a sector holds, in the classes of f3read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// What was written there.
+    Ok,
+    /// The same but for one or two words.
+    Changed,
+    /// What was written elsewhere, but for at most two words: the mark of
+    /// storage that wraps around.
+    Overwritten {
+        /// The offset it was written to.
+        belongs_to: u64,
+    },
+    /// Anything else.
+    Corrupted,
+}
+
+/// The word after `word`.
+const fn following(word: u64) -> u64 {
+    word.wrapping_mul(4_294_967_311).wrapping_add(17)
+}
+
+/// Fills whole sectors of which the first has this offset. What is left of a
+/// `buffer` behind them stays as it is.
+pub fn fill(buffer: &mut [u8], offset: u64) {
+    let mut at = offset;
+    for sector in buffer.chunks_exact_mut(SECTOR) {
+        let mut value = at;
+        for word in sector.chunks_exact_mut(WORD) {
+            word.copy_from_slice(&value.to_ne_bytes());
+            value = following(value);
+        }
+        at = at.wrapping_add(SECTOR_BYTES);
+    }
+}
+
+/// The class of the sector that was written to this offset.
+#[must_use]
+pub fn classify(sector: &[u8], offset: u64) -> Class {
+    let mut words = sector
+        .chunks_exact(WORD)
+        .filter_map(|word| Some(u64::from_ne_bytes(word.try_into().ok()?)));
+    let Some(said) = words.next() else {
+        return Class::Corrupted;
+    };
+    let mut expected = said;
+    let wrong = words
+        .filter(|&word| {
+            expected = following(expected);
+            word != expected
+        })
+        .take(TOLERANCE + 1)
+        .count();
+    match wrong {
+        0 if said == offset => Class::Ok,
+        0..=TOLERANCE if said == offset => Class::Changed,
+        0..=TOLERANCE => Class::Overwritten { belongs_to: said },
+        _ => Class::Corrupted,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sector(offset: u64) -> Vec<u8> {
+        let mut sector = vec![0; SECTOR];
+        fill(&mut sector, offset);
+        sector
+    }
+
+    #[test]
+    fn the_words_are_those_of_f3write() {
+        let words = |bytes: &[u8]| -> Vec<u64> {
+            let words = bytes.chunks_exact(WORD);
+            words
+                .map(|word| u64::from_ne_bytes(word.try_into().unwrap()))
+                .collect()
+        };
+        let mut two = vec![0; 2 * SECTOR];
+        fill(&mut two, 0);
+        let found = words(&two);
+        assert_eq!(found[..4], [0, 0x11, 0x11_0000_0110, 0x020f_0000_1001]);
+        assert_eq!(found[64], 512);
+        assert_eq!(found[65], 0x0200_0000_1e11);
+        assert_eq!(two[SECTOR..], sector(512)[..]);
+    }
+
+    #[test]
+    fn up_to_two_wrong_words_are_a_change() {
+        let mut spoilt = sector(4_096);
+        assert_eq!(classify(&spoilt, 4_096), Class::Ok);
+        for (word, class) in [
+            (63, Class::Changed),
+            (7, Class::Changed),
+            (1, Class::Corrupted),
+        ] {
+            spoilt[word * WORD] ^= 1;
+            assert_eq!(classify(&spoilt, 4_096), class, "word {word}");
+        }
+    }
+
+    #[test]
+    fn what_belongs_elsewhere_says_where() {
+        let mut other = sector(1 << 30);
+        let overwritten = Class::Overwritten {
+            belongs_to: 1 << 30,
+        };
+        assert_eq!(classify(&other, 0), overwritten);
+        other[WORD] ^= 1;
+        other[9 * WORD] ^= 1;
+        assert_eq!(classify(&other, 0), overwritten);
+        other[20 * WORD] ^= 1;
+        assert_eq!(classify(&other, 0), Class::Corrupted);
+        assert_eq!(classify(&[0; SECTOR], 0), Class::Corrupted);
+        assert_eq!(classify(&[], 0), Class::Corrupted);
+    }
+
+    #[test]
+    fn a_wrong_first_word_leaves_nothing_that_follows() {
+        let mut spoilt = sector(512);
+        spoilt[1] ^= 1;
+        assert_eq!(classify(&spoilt, 512), Class::Corrupted);
+    }
+}

@@ -1,0 +1,93 @@
+//! What probing a device found.
+
+use serde::{Deserialize, Serialize};
+
+/// How a device deals with addresses that it has no memory for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Kind {
+    /// There are none: every block probed held what was written to it.
+    Good,
+    /// What is written beyond its real size is lost.
+    Limbo {
+        /// Its real size.
+        real_bytes: u64,
+    },
+    /// What is written beyond its real size goes to its begin.
+    Wraparound {
+        /// Its real size.
+        real_bytes: u64,
+    },
+    /// Addresses repeat after `wraps_at`, and of those before it the ones from
+    /// its real size on are lost.
+    Chain {
+        /// Its real size.
+        real_bytes: u64,
+        /// Distance after which addresses repeat.
+        wraps_at: u64,
+    },
+    /// Blocks are lost here and there, as by wear: it is no fake of a known
+    /// kind.
+    Damaged,
+    /// No block that was written came back.
+    Dead,
+}
+
+impl Kind {
+    /// Whether such a device has memory for an address.
+    #[must_use]
+    pub const fn holds(self, address: u64) -> bool {
+        match self {
+            Self::Good | Self::Wraparound { .. } | Self::Damaged => true,
+            Self::Limbo { real_bytes } => address < real_bytes,
+            Self::Chain {
+                real_bytes,
+                wraps_at,
+            } => address % wraps_at < real_bytes,
+            Self::Dead => false,
+        }
+    }
+}
+
+/// What probing found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Probed {
+    /// What the device is.
+    pub kind: Kind,
+    /// Its size, as it says.
+    pub announced_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Blocks that were written, each once or more.
+    pub blocks_written: u64,
+    /// Blocks that could not be read before, and were therefore not written.
+    pub unreadable: Vec<u64>,
+    /// Blocks that did not hold what was written to them.
+    pub lost: u64,
+    /// Where the first of them is.
+    pub first_lost: Option<u64>,
+    /// Blocks that could not be put back as they were, although they hold what
+    /// is written to them.
+    pub not_restored: Vec<u64>,
+}
+
+impl Probed {
+    /// Whether every block probed held what was written to it.
+    #[must_use]
+    pub fn is_good(&self) -> bool {
+        self.kind == Kind::Good && self.unreadable.is_empty()
+    }
+
+    /// Its real size, where that was found out.
+    #[must_use]
+    pub const fn real_bytes(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Good => Some(self.announced_bytes),
+            Kind::Limbo { real_bytes }
+            | Kind::Wraparound { real_bytes }
+            | Kind::Chain { real_bytes, .. } => Some(real_bytes),
+            Kind::Damaged => None,
+            Kind::Dead => Some(0),
+        }
+    }
+}

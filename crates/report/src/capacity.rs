@@ -1,0 +1,320 @@
+//! What filling, checking or probing found, in words.
+
+use crate::summary::{JudgedTrial, Summary};
+use crate::text::{clean, count};
+use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
+use assay_model::work::capacity::{CapacityStep, Counts, Kind, Part, Probed, SECTOR_BYTES, Tally};
+
+/// So many files with differences are named.
+const FILES_NAMED: usize = 10;
+/// This part of all sectors in the wrong place is the work of a fake.
+const MANY: u64 = 100;
+/// So many runs of displaced sectors are named.
+const ALIASES_NAMED: usize = 3;
+
+/// What was found, one sentence a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Something does not hold what was written to it.
+    pub bad: bool,
+    /// The sentences, the conclusion first.
+    pub lines: Vec<String>,
+}
+
+/// Trials that filled, checked or probed, each with what it found.
+#[must_use]
+pub fn findings<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(&'s JudgedTrial<'a>, Finding)> {
+    let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
+    trials.sort_by_key(|trial| trial.record.position);
+    let found = |trial: &JudgedTrial<'_>| match trial.record.detail.as_deref() {
+        Some(StepDetail::Capacity(step)) => finding(step),
+        _ => None,
+    };
+    let trials = trials.into_iter();
+    trials
+        .filter_map(|trial| Some((trial, found(trial)?)))
+        .collect()
+}
+
+/// What a step found; `None` when it did nothing.
+#[must_use]
+pub fn finding(step: &CapacityStep) -> Option<Finding> {
+    let lines = match (&step.probed, step.total()) {
+        (Some(probed), _) => of_probe(probed),
+        (None, Some(found)) => of_check(step, &found),
+        (None, None) => of_writing(step)?,
+    };
+    Some(Finding {
+        bad: step.differs(),
+        lines,
+    })
+}
+
+fn of_writing(step: &CapacityStep) -> Option<Vec<String>> {
+    let bytes = step.parts.iter().map(|part| part.bytes).sum();
+    let (first, last) = (step.parts.first()?, step.parts.last()?);
+    let names = if step.parts.len() == 1 {
+        clean(&first.name)
+    } else {
+        format!("{} to {}", clean(&first.name), clean(&last.name))
+    };
+    Some(vec![format!("wrote {} to {names}", Bytes(bytes))])
+}
+
+fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
+    let sectors = &found.sectors;
+    let mut lines = Vec::new();
+    if found.all_ok() && step.missing.is_empty() {
+        return vec![format!(
+            "all of {} is as it was written: {} sectors",
+            Bytes(found.bytes()),
+            sectors.ok
+        )];
+    }
+    lines.push(format!(
+        "{} OK, {} DATA LOST: {}",
+        Bytes(found.held_bytes()),
+        Bytes(sectors.bad() * SECTOR_BYTES),
+        classes(sectors)
+    ));
+    if let Some(at) = found.first_bad {
+        lines.push(format!(
+            "the first difference is at offset {at}{}",
+            place(step, at)
+        ));
+    }
+    for alias in found.aliases.iter().take(ALIASES_NAMED) {
+        lines.push(format!(
+            "offset {} holds the data of offset {}, for {}",
+            alias.offset,
+            alias.belongs_to,
+            Bytes(alias.bytes)
+        ));
+    }
+    // A few sectors in the wrong place are no sign of it.
+    let many = sectors.overwritten >= sectors.all() / MANY;
+    if let Some(distance) = found.shortest_alias.filter(|_| many) {
+        lines.push(format!(
+            "storage that repeats itself every {} would look like this: it is likely to be a fake",
+            Bytes(distance)
+        ));
+    }
+    if !step.missing.is_empty() {
+        let some: Vec<&str> = step
+            .missing
+            .iter()
+            .take(FILES_NAMED)
+            .map(String::as_str)
+            .collect();
+        let files = count(step.missing.len() as u64, "file");
+        lines.push(format!("{files} missing: {}", clean(&some.join(", "))));
+    }
+    lines.extend(of_files(&step.parts));
+    lines
+}
+
+/// The classes of f3read that are not empty.
+fn classes(sectors: &Counts) -> String {
+    let named = [
+        ("overwritten", sectors.overwritten),
+        ("corrupted", sectors.corrupted),
+        ("changed", sectors.changed),
+        ("unreadable", sectors.unreadable),
+    ];
+    let some = named.into_iter().filter(|(_, sectors)| *sectors > 0);
+    let words: Vec<String> = some
+        .map(|(class, sectors)| format!("{sectors} {class}"))
+        .collect();
+    match words.is_empty() {
+        true => "no sector".to_owned(),
+        false => format!("sectors {}", words.join(", ")),
+    }
+}
+
+/// In which file that is.
+fn place(step: &CapacityStep, at: u64) -> String {
+    let within = |part: &&Part| (part.offset..part.offset + part.bytes).contains(&at);
+    match step.parts.iter().find(within) {
+        Some(part) if step.parts.len() > 1 => {
+            format!(" ({}, byte {})", clean(&part.name), at - part.offset)
+        }
+        _ => String::new(),
+    }
+}
+
+fn of_files(parts: &[Part]) -> Vec<String> {
+    if parts.len() < 2 {
+        return Vec::new();
+    }
+    let bad = parts.iter().filter_map(|part| {
+        let found = part.found.as_ref().filter(|found| !found.all_ok())?;
+        let (name, sectors) = (clean(&part.name), &found.sectors);
+        Some(format!("{name}: {} ok, {}", sectors.ok, classes(sectors)))
+    });
+    let mut lines: Vec<String> = bad.collect();
+    let more = lines.len().saturating_sub(FILES_NAMED);
+    lines.truncate(FILES_NAMED);
+    if more > 0 {
+        lines.push(format!("and {} more", count(more as u64, "file")));
+    }
+    lines
+}
+
+fn of_probe(probed: &Probed) -> Vec<String> {
+    let says = Bytes(probed.announced_bytes);
+    let conclusion = match probed.kind {
+        Kind::Good => format!("no sign of a fake: every block probed over {says} holds its data"),
+        Kind::Limbo { real_bytes } => format!(
+            "FAKE (limbo): it says {says} and holds {}; what is written beyond is lost",
+            Bytes(real_bytes)
+        ),
+        Kind::Wraparound { real_bytes } => format!(
+            "FAKE (wraparound): it says {says} and holds {}; what is written beyond goes over its begin",
+            Bytes(real_bytes)
+        ),
+        Kind::Chain {
+            real_bytes,
+            wraps_at,
+        } => format!(
+            "FAKE (chain): it says {says} and holds {}; addresses repeat every {}",
+            Bytes(real_bytes),
+            Bytes(wraps_at)
+        ),
+        Kind::Damaged => format!(
+            "DAMAGED: {} of {says} do not hold their data, here and there: fill it to find all of them",
+            count(probed.lost, "block")
+        ),
+        Kind::Dead => "DEAD: no block that was written came back".to_owned(),
+    };
+    let written = Bytes(probed.blocks_written * probed.block_bytes);
+    let mut lines = vec![
+        conclusion,
+        format!(
+            "{} ({written}) were written, and put back as they were",
+            count(probed.blocks_written, "block")
+        ),
+    ];
+    if let Some(&at) = probed.unreadable.first() {
+        let blocks = count(probed.unreadable.len() as u64, "block");
+        lines.push(format!(
+            "{blocks} could not be read, the first at offset {at}"
+        ));
+    }
+    if let Some(&at) = probed.not_restored.first() {
+        let blocks = count(probed.not_restored.len() as u64, "block");
+        lines.push(format!(
+            "{blocks} could not be put back, the first at offset {at}"
+        ));
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::capacity::content::Class;
+
+    fn part(name: &str, offset: u64, classes: &[Class]) -> Part {
+        let mut found = Tally::default();
+        for (number, class) in (0..).zip(classes) {
+            found.count(*class, offset + number * 512);
+        }
+        Part {
+            name: name.to_owned(),
+            offset,
+            bytes: classes.len() as u64 * 512,
+            elapsed_ns: 1,
+            found: Some(found),
+        }
+    }
+
+    fn step(parts: Vec<Part>) -> CapacityStep {
+        CapacityStep {
+            parts,
+            ..CapacityStep::default()
+        }
+    }
+
+    #[test]
+    fn all_well_is_one_sentence() {
+        let found = finding(&step(vec![part("1.h2w", 0, &[Class::Ok; 4])])).unwrap();
+        assert!(!found.bad);
+        assert_eq!(
+            found.lines,
+            ["all of 2 KiB is as it was written: 4 sectors"]
+        );
+    }
+
+    #[test]
+    fn a_wrapped_device_is_named_with_place_and_distance() {
+        let wrapped = Class::Overwritten {
+            belongs_to: 1 << 30,
+        };
+        let parts = vec![
+            part("1.h2w", 0, &[wrapped, Class::Corrupted, Class::Ok]),
+            part("2.h2w", 1 << 30, &[Class::Ok]),
+        ];
+        let found = finding(&step(parts)).unwrap();
+        assert!(found.bad);
+        assert_eq!(
+            found.lines,
+            [
+                "1 KiB OK, 1 KiB DATA LOST: sectors 1 overwritten, 1 corrupted",
+                "the first difference is at offset 0 (1.h2w, byte 0)",
+                "offset 0 holds the data of offset 1073741824, for 512 B",
+                "storage that repeats itself every 1 GiB would look like this: it is likely to be a fake",
+                "1.h2w: 1 ok, sectors 1 overwritten, 1 corrupted",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_missing_file_is_a_difference() {
+        let missing = CapacityStep {
+            missing: vec!["1.h2w".to_owned()],
+            ..step(vec![part("2.h2w", 1 << 30, &[Class::Ok])])
+        };
+        let found = finding(&missing).unwrap();
+        assert!(found.bad);
+        assert_eq!(found.lines[1], "1 file missing: 1.h2w");
+    }
+
+    #[test]
+    fn a_probe_says_what_it_came_to_and_what_it_wrote() {
+        let probed = Probed {
+            kind: Kind::Wraparound {
+                real_bytes: 16 << 20,
+            },
+            announced_bytes: 64 << 20,
+            block_bytes: 4_096,
+            blocks_written: 256,
+            unreadable: Vec::new(),
+            lost: 3,
+            first_lost: Some(0),
+            not_restored: vec![8_192],
+        };
+        let step = CapacityStep {
+            probed: Some(probed),
+            ..CapacityStep::default()
+        };
+        let found = finding(&step).unwrap();
+        assert!(
+            found.bad
+                && found.lines[0].starts_with("FAKE (wraparound): it says 64 MiB and holds 16 MiB")
+        );
+        assert_eq!(
+            found.lines[1],
+            "256 blocks (1 MiB) were written, and put back as they were"
+        );
+        assert_eq!(
+            found.lines[2],
+            "1 block could not be put back, the first at offset 8192"
+        );
+    }
+
+    #[test]
+    fn nothing_done_is_nothing_to_say() {
+        assert_eq!(finding(&CapacityStep::default()), None);
+    }
+}

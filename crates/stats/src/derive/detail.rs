@@ -1,0 +1,118 @@
+//! Metrics of what a step of a work tells beyond I/Os and latencies.
+
+use super::{Metrics, as_f64};
+use assay_model::metric::Unit;
+use assay_model::work::StepDetail;
+use assay_model::work::capacity::CapacityStep;
+use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+
+impl Metrics {
+    pub(super) fn detail(&mut self, detail: &StepDetail) {
+        match detail {
+            StepDetail::Extent(step) => self.samples(step),
+            StepDetail::Capacity(step) => self.sectors(step),
+            StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
+        }
+    }
+
+    /// Each sample counts alike, whatever its length and however long it took:
+    /// so does GNOME Disks.
+    fn samples(&mut self, step: &ExtentStep) {
+        let rates = || step.samples.iter().filter_map(Sample::rate).collect();
+        let (name, unit, values): (_, _, Vec<f64>) = match step.of {
+            SampleKind::Read => ("read_sample_bw", Unit::BytesPerSec, rates()),
+            SampleKind::Write => ("write_sample_bw", Unit::BytesPerSec, rates()),
+            SampleKind::Access => {
+                let times = step.samples.iter().map(|sample| as_f64(sample.elapsed_ns));
+                ("access_time", Unit::Nanos, times.collect())
+            }
+        };
+        if values.is_empty() {
+            return;
+        }
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = values.iter().copied().fold(0.0, f64::max);
+        self.push(format!("{name}_mean"), unit, mean);
+        self.push(format!("{name}_min"), unit, least);
+        self.push(format!("{name}_max"), unit, most);
+    }
+
+    fn sectors(&mut self, step: &CapacityStep) {
+        let Some(found) = step.total() else {
+            return;
+        };
+        let sectors = found.sectors;
+        self.count("sectors_ok", sectors.ok);
+        self.count("sectors_changed", sectors.changed);
+        self.count("sectors_overwritten", sectors.overwritten);
+        self.count("sectors_corrupted", sectors.corrupted);
+        self.count("sectors_unreadable", sectors.unreadable);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::capacity::content::Class;
+    use assay_model::work::capacity::{Part, Tally};
+
+    fn derived(detail: StepDetail) -> Vec<(String, f64)> {
+        let mut metrics = Metrics::default();
+        metrics.detail(&detail);
+        let list = metrics.list.into_iter();
+        list.map(|metric| (metric.name, metric.value)).collect()
+    }
+
+    #[test]
+    fn each_sample_counts_alike() {
+        let sample = |bytes, elapsed_ns| Sample {
+            offset: 0,
+            bytes,
+            elapsed_ns,
+        };
+        let of = |of| {
+            derived(StepDetail::Extent(ExtentStep {
+                of,
+                extent_bytes: 1 << 30,
+                samples: vec![
+                    sample(100, 1_000_000_000),
+                    sample(300, 1_000_000_000),
+                    sample(50, 0),
+                ],
+            }))
+        };
+        let named = |name: &str, value| (name.to_owned(), value);
+        assert_eq!(
+            of(SampleKind::Write),
+            [
+                named("write_sample_bw_mean", 200.0),
+                named("write_sample_bw_min", 100.0),
+                named("write_sample_bw_max", 300.0)
+            ]
+        );
+        assert_eq!(of(SampleKind::Access)[2], named("access_time_max", 1e9));
+    }
+
+    #[test]
+    fn sectors_are_counted_only_where_they_were_checked() {
+        let mut found = Tally::default();
+        found.count(Class::Ok, 0);
+        found.count(Class::Changed, 512);
+        let part = |found| Part {
+            found,
+            ..Part::default()
+        };
+        let step = |parts| {
+            StepDetail::Capacity(CapacityStep {
+                parts,
+                ..CapacityStep::default()
+            })
+        };
+        assert_eq!(derived(step(vec![part(None)])), []);
+        let metrics = derived(step(vec![part(Some(found.clone())), part(Some(found))]));
+        assert_eq!(metrics[0], ("sectors_ok".to_owned(), 2.0));
+        assert_eq!(metrics[1], ("sectors_changed".to_owned(), 2.0));
+        assert_eq!(metrics.len(), 5);
+    }
+}

@@ -1,0 +1,115 @@
+//! Reading back, sector by sector.
+
+use super::store::BlockStore;
+use crate::meter::Meter;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_engine::buffer::IoBuf;
+use assay_model::job::Direction;
+use assay_model::work::capacity::content::classify;
+use assay_model::work::capacity::{SECTOR_BYTES, Tally};
+
+/// Read at a time.
+pub(super) const CHUNK: usize = 1 << 20;
+/// Where a chunk cannot be read, this much is tried at a time.
+const PIECE: usize = 4096;
+/// So many chunks that cannot be read are tried piece by piece: each piece may
+/// take seconds.
+const PATIENCE: u32 = 64;
+
+/// Reads storage back, part after part.
+pub(super) struct Checker {
+    buffer: IoBuf,
+    patience: u32,
+    /// Bytes gone through so far.
+    pub(super) done: u64,
+}
+
+impl Checker {
+    pub(super) fn new() -> Self {
+        Self {
+            buffer: IoBuf::zeroed(CHUNK),
+            patience: PATIENCE,
+            done: 0,
+        }
+    }
+
+    /// Checks the whole sectors of the first `length` bytes of a store, whose
+    /// first sector has the offset `base` in all that was written.
+    pub(super) fn check(
+        &mut self,
+        store: &mut dyn BlockStore,
+        base: u64,
+        length: u64,
+        meter: &mut Meter,
+        (pulse, context): (&mut Pulse, &mut Context<'_>),
+    ) -> Result<Tally, (Tally, WorkError)> {
+        let mut tally = Tally::default();
+        let end = length - length % SECTOR_BYTES;
+        let mut at = 0;
+        while at < end {
+            if context.stopped() {
+                return Err((tally, WorkError::Stopped));
+            }
+            let chunk = usize::try_from(end - at).map_or(CHUNK, |left| left.min(CHUNK));
+            self.check_chunk(store, base, at, chunk, meter, &mut tally);
+            at += chunk as u64;
+            self.done += chunk as u64;
+            pulse.beat(context, self.done);
+        }
+        Ok(tally)
+    }
+
+    fn check_chunk(
+        &mut self,
+        store: &mut dyn BlockStore,
+        base: u64,
+        at: u64,
+        length: usize,
+        meter: &mut Meter,
+        tally: &mut Tally,
+    ) {
+        if self.read(store, base, at, length, meter, tally) {
+            return;
+        }
+        if self.patience == 0 {
+            tally.unreadable(base + at, length as u64 / SECTOR_BYTES);
+            return;
+        }
+        self.patience -= 1;
+        for piece in (0..length).step_by(PIECE) {
+            let short = PIECE.min(length - piece);
+            let at = at + piece as u64;
+            if !self.read(store, base, at, short, meter, tally) {
+                tally.unreadable(base + at, short as u64 / SECTOR_BYTES);
+            }
+        }
+    }
+
+    /// Reads and counts sectors; `false` when they cannot be read.
+    fn read(
+        &mut self,
+        store: &mut dyn BlockStore,
+        base: u64,
+        at: u64,
+        length: usize,
+        meter: &mut Meter,
+        tally: &mut Tally,
+    ) -> bool {
+        // Direct reads are of whole blocks, also where a file ends in one.
+        let whole = length.next_multiple_of(PIECE);
+        let bytes = &mut self.buffer.block_mut()[..whole];
+        let began_ns = meter.now_ns();
+        if let Err(error) = store.read_at(at, bytes) {
+            meter.failed(Some(Direction::Read), base + at, length as u64, &error);
+            return false;
+        }
+        meter.moved(Direction::Read, length as u64, began_ns);
+        let mut offset = base + at;
+        for sector in bytes[..length].chunks_exact(SECTOR_BYTES as usize) {
+            tally.count(classify(sector, offset), offset);
+            offset += SECTOR_BYTES;
+        }
+        true
+    }
+}

@@ -1,0 +1,148 @@
+//! A whole device, filled or probed.
+
+use super::check::Checker;
+use super::probe::{self, Probe};
+use super::steps::{Measured, job, measured};
+use super::store::{BlockStore, DirectFile, Use};
+use super::write::write_all;
+use crate::meter::Meter;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_model::wire::NoteWeight;
+use assay_model::work::capacity::{CapacityReport, CapacityStep, Fill, Part, SECTOR_BYTES, Tally};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Writes a device from its first to its last sector, and reads it back.
+pub(super) fn fill(
+    path: &Path,
+    fill: &Fill,
+    report: &mut CapacityReport,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let mut store = open(path, if fill.write { Use::Write } else { Use::Read })?;
+    let length = store.bytes().min(fill.limit_bytes.unwrap_or(u64::MAX));
+    let length = length - length % SECTOR_BYTES;
+    if fill.write {
+        write(path, &mut store, length, context)?;
+    }
+    if fill.verify {
+        let steps_done = u32::from(fill.write);
+        report.differs = check(path, &mut store, length, steps_done, context)?;
+    }
+    Ok(())
+}
+
+fn write(
+    path: &Path,
+    store: &mut DirectFile,
+    length: u64,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let job = job::of_writing(length, store.is_direct());
+    let mut pulse = Pulse::new("write", 0, Some(length));
+    measured(&job, path, context, |meter, context| {
+        let (came, done) = split(write_all(store, length, meter, &mut pulse, context));
+        let found = found(store, part(path, came, meter, None));
+        Measured { found, done }
+    })
+}
+
+/// Whether something is not as it was written.
+fn check(
+    path: &Path,
+    store: &mut DirectFile,
+    length: u64,
+    steps_done: u32,
+    context: &mut Context<'_>,
+) -> Result<bool, WorkError> {
+    let job = job::of_checking(length, store.is_direct());
+    let mut pulse = Pulse::new("verify", steps_done, Some(length));
+    let mut differs = false;
+    measured(&job, path, context, |meter, context| {
+        let told = (&mut pulse, context);
+        let (tally, done) = split(Checker::new().check(store, 0, length, meter, told));
+        let found = found(store, part(path, tally.bytes(), meter, Some(tally)));
+        differs = found.differs();
+        Measured { found, done }
+    })?;
+    Ok(differs)
+}
+
+fn found(store: &DirectFile, part: Part) -> CapacityStep {
+    CapacityStep {
+        announced_bytes: Some(store.bytes()),
+        parts: vec![part],
+        ..CapacityStep::default()
+    }
+}
+
+fn part(path: &Path, bytes: u64, meter: &Meter, found: Option<Tally>) -> Part {
+    Part {
+        name: path.display().to_string(),
+        offset: 0,
+        bytes,
+        elapsed_ns: meter.now_ns(),
+        found,
+    }
+}
+
+/// What came of it, and what ended it early.
+fn split<T>(came: Result<T, (T, WorkError)>) -> (T, Result<(), WorkError>) {
+    match came {
+        Ok(value) => (value, Ok(())),
+        Err((value, error)) => (value, Err(error)),
+    }
+}
+
+/// Probes a device.
+pub(super) fn probe(
+    path: &Path,
+    report: &mut CapacityReport,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let mut store = open(path, Use::Write)?;
+    let announced = store.bytes();
+    let job = job::of_probing(announced, store.is_direct());
+    let mut pulse = Pulse::new("probe", 0, None);
+    let mut not_restored = 0;
+    let done = measured(&job, path, context, |meter, context| {
+        let probed = probe::probe(&mut Probe {
+            store: &mut store,
+            meter,
+            pulse: &mut pulse,
+            context,
+            done: 0,
+        });
+        let (probed, done) = match probed {
+            Ok(probed) => (Some(probed), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        if let Some(probed) = &probed {
+            report.differs = !probed.is_good();
+            not_restored = probed.not_restored.len();
+        }
+        let found = CapacityStep {
+            announced_bytes: Some(announced),
+            probed,
+            ..CapacityStep::default()
+        };
+        Measured { found, done }
+    });
+    if not_restored > 0 {
+        let text = format!("{not_restored} blocks could not be put back as they were");
+        context.observer.note(NoteWeight::Warning, text);
+    }
+    done
+}
+
+fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
+    let is_device = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_block_device());
+    if !is_device {
+        return Err(WorkError::Refused(format!(
+            "{} is neither a folder nor a block device",
+            path.display()
+        )));
+    }
+    DirectFile::open(path, purpose)
+}

@@ -1,0 +1,223 @@
+//! Filling a folder with files.
+
+use super::check::CHUNK;
+use super::files::{failure, name, offset};
+use super::write::CHUNKS_PER_FLUSH;
+use crate::meter::Meter;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_engine::buffer::IoBuf;
+use assay_model::job::Direction;
+use assay_model::work::capacity::content::fill;
+use assay_model::work::capacity::{FILE_BYTES, Fill, Part, SECTOR_BYTES};
+use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, ftruncate};
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// What has been written.
+#[derive(Debug, Default)]
+pub(super) struct Filled {
+    pub(super) parts: Vec<Part>,
+    pub(super) files: Vec<PathBuf>,
+}
+
+impl Filled {
+    pub(super) fn bytes(&self) -> u64 {
+        self.parts.iter().map(|part| part.bytes).sum()
+    }
+}
+
+/// What ended a file.
+#[derive(Debug)]
+enum End {
+    /// It has its length.
+    Full,
+    /// There is no more room.
+    NoRoom,
+    Stopped,
+    Failed(WorkError),
+}
+
+/// Writes file after file until there is no more room, or as many as asked
+/// for. What was written before an error or a stop is in `filled`.
+pub(super) fn write(
+    folder: &Path,
+    wanted: &Fill,
+    filled: &mut Filled,
+    meter: &mut Meter,
+    (pulse, context): (&mut Pulse, &mut Context<'_>),
+) -> Result<(), WorkError> {
+    let limit = wanted.limit_bytes.unwrap_or(u64::MAX);
+    let mut buffer = IoBuf::zeroed(CHUNK);
+    for number in wanted.first_file..=wanted.last_file.unwrap_or(u32::MAX) {
+        let done = filled.bytes();
+        let length = FILE_BYTES.min(limit - done);
+        if length < SECTOR_BYTES {
+            break;
+        }
+        let path = folder.join(name(number));
+        let began_ns = meter.now_ns();
+        let file = match create(&path) {
+            Err(error) if is_no_room(&error) => break,
+            other => other.map_err(|error| failure("create", &path, &error))?,
+        };
+        let mut growing = Growing {
+            file,
+            path: &path,
+            base: offset(number),
+            written: 0,
+            flushed: 0,
+        };
+        let end = growing.grow(length, &mut buffer, meter, (pulse, context, done));
+        let bytes = growing.written;
+        drop(growing);
+        if bytes == 0 {
+            let _ = fs::remove_file(&path);
+        } else {
+            filled.parts.push(Part {
+                name: name(number),
+                offset: offset(number),
+                bytes,
+                elapsed_ns: meter.now_ns().saturating_sub(began_ns),
+                found: None,
+            });
+            filled.files.push(path);
+        }
+        match end {
+            End::Full => {}
+            End::NoRoom => break,
+            End::Stopped => return Err(WorkError::Stopped),
+            End::Failed(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// A new file, for its user alone as f3 makes it.
+fn create(path: &Path) -> io::Result<File> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    Ok(File::from(file))
+}
+
+fn is_no_room(error: &io::Error) -> bool {
+    // FAT answers so when its root folder is full, NFS and quotas with EDQUOT.
+    let errno = error.raw_os_error();
+    [rustix::io::Errno::NOSPC, rustix::io::Errno::DQUOT]
+        .iter()
+        .any(|known| errno == Some(known.raw_os_error()))
+}
+
+/// A file that is being written.
+struct Growing<'a> {
+    file: File,
+    path: &'a Path,
+    base: u64,
+    written: u64,
+    flushed: u64,
+}
+
+impl Growing<'_> {
+    fn grow(
+        &mut self,
+        length: u64,
+        buffer: &mut IoBuf,
+        meter: &mut Meter,
+        (pulse, context, before): (&mut Pulse, &mut Context<'_>, u64),
+    ) -> End {
+        let (mut unflushed, mut most) = (0, CHUNK);
+        let end = loop {
+            let left = length - self.written;
+            if left < SECTOR_BYTES {
+                break End::Full;
+            }
+            if context.stopped() {
+                break End::Stopped;
+            }
+            let chunk = usize::try_from(left).map_or(most, |left| left.min(most));
+            let chunk = &mut buffer.block_mut()[..chunk];
+            match self.append(chunk, meter) {
+                None => {}
+                // Less may still have room, all the more when the file system
+                // knows what it needs for what was written so far.
+                Some(End::NoRoom) if most > SECTOR_BYTES as usize => {
+                    most /= 2;
+                    unflushed = CHUNKS_PER_FLUSH - 1;
+                }
+                Some(end) => break end,
+            }
+            unflushed += 1;
+            if unflushed == CHUNKS_PER_FLUSH {
+                unflushed = 0;
+                if let Err(end) = self.flush(meter) {
+                    return end;
+                }
+            }
+            pulse.beat(context, before + self.written);
+        };
+        self.flush(meter).err().unwrap_or(end)
+    }
+
+    /// Writes the next bytes; the end of the file if that does not work.
+    fn append(&mut self, bytes: &mut [u8], meter: &mut Meter) -> Option<End> {
+        // A call may have ended within a sector.
+        let whole = bytes.len() - bytes.len() % SECTOR_BYTES as usize;
+        let bytes = &mut bytes[..whole];
+        fill(bytes, self.base + self.written);
+        let mut rest = &*bytes;
+        while !rest.is_empty() {
+            let began_ns = meter.now_ns();
+            match self.file.write_at(rest, self.written) {
+                Ok(0) => return Some(self.cut_to_sectors()),
+                Ok(wrote) => {
+                    meter.moved(Direction::Write, wrote as u64, began_ns);
+                    self.written += wrote as u64;
+                    rest = &rest[wrote..];
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_no_room(&error) => return Some(self.cut_to_sectors()),
+                Err(error) => {
+                    let (at, length) = (self.base + self.written, rest.len() as u64);
+                    meter.failed(Some(Direction::Write), at, length, &error);
+                    return Some(End::Failed(failure("write", self.path, &error)));
+                }
+            }
+        }
+        None
+    }
+
+    /// Takes away what a call has left of a sector.
+    fn cut_to_sectors(&mut self) -> End {
+        self.written -= self.written % SECTOR_BYTES;
+        self.cut()
+    }
+
+    fn cut(&self) -> End {
+        match ftruncate(&self.file, self.written) {
+            Ok(()) => End::NoRoom,
+            Err(errno) => End::Failed(failure("shorten", self.path, &errno.into())),
+        }
+    }
+
+    /// Writes back what is in the page cache, and drops it from there.
+    fn flush(&mut self, meter: &mut Meter) -> Result<(), End> {
+        let began_ns = meter.now_ns();
+        if let Err(errno) = fdatasync(&self.file) {
+            let error = errno.into();
+            if is_no_room(&error) {
+                // What the file system had promised room for is not there.
+                self.written = self.flushed;
+                return Err(self.cut());
+            }
+            meter.failed(None, self.base + self.flushed, 0, &error);
+            return Err(End::Failed(failure("write back", self.path, &error)));
+        }
+        meter.flushed(began_ns);
+        self.flushed = self.written;
+        // What stays cached is seen in the evidence of reading.
+        let _ = fadvise(&self.file, 0, None, Advice::DontNeed);
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! Whether storage holds as much as it says: filled and read back, or probed.
+
+mod check;
+mod device;
+#[cfg(test)]
+mod fake;
+mod files;
+mod folder;
+mod probe;
+mod steps;
+mod store;
+mod write;
+
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_model::units::Bytes;
+use assay_model::wire::NoteWeight;
+use assay_model::work::WorkReport;
+use assay_model::work::capacity::{Capacity, CapacityReport, CapacityStep, Fill, Part, Task};
+use check::Checker;
+use files::{failure, name, offset};
+use folder::Filled;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use steps::{Measured, job, measured};
+use store::{BlockStore, DirectFile, Use};
+
+/// Fills, checks or probes.
+///
+/// # Errors
+/// When the path is no folder or device, and when something other than a
+/// difference stands in the way. A stop is none: the report then says how far
+/// it came.
+pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    let path = &work.path;
+    let found = fs::metadata(path).map_err(|error| failure("look at", path, &error))?;
+    let mut report = CapacityReport::default();
+    let done = match &work.task {
+        Task::Fill(fill) if found.is_dir() => in_folder(path, fill, &mut report, context),
+        _ if found.is_dir() => Err(WorkError::Refused(format!(
+            "{} is a folder: only a block device can be probed",
+            path.display()
+        ))),
+        Task::Fill(fill) => device::fill(path, fill, &mut report, context),
+        Task::Probe => device::probe(path, &mut report, context),
+    };
+    match done {
+        Ok(()) | Err(WorkError::Stopped) => Ok(WorkReport::Capacity(report)),
+        Err(error) => Err(error),
+    }
+}
+
+fn in_folder(
+    folder: &Path,
+    fill: &Fill,
+    report: &mut CapacityReport,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let mut filled = Filled::default();
+    if fill.write {
+        clear(folder, fill, context)?;
+        let wrote = write_files(folder, fill, &mut filled, context);
+        report.kept = filled.parts.iter().map(|part| part.name.clone()).collect();
+        if wrote.is_err() && !report.kept.is_empty() {
+            say_kept(&filled, folder, context);
+        }
+        wrote?;
+    }
+    if fill.verify {
+        report.differs = check_files(folder, fill, context)?;
+    }
+    if fill.remove && fill.verify {
+        tidy(folder, &filled, report, context)?;
+    }
+    Ok(())
+}
+
+/// Removes the files of an earlier run, as f3write does.
+fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), WorkError> {
+    let old = files::list(folder, fill)?;
+    if old.is_empty() {
+        return Ok(());
+    }
+    for path in old.values() {
+        fs::remove_file(path).map_err(|error| failure("remove", path, &error))?;
+    }
+    let numbers: Vec<String> = old.keys().copied().map(name).collect();
+    let text = format!("removed what an earlier run left: {}", span(&numbers));
+    context.observer.note(NoteWeight::Info, text);
+    // The room of removed files may come free only then.
+    let opened = File::open(folder).map_err(|error| failure("open", folder, &error))?;
+    rustix::fs::syncfs(opened)
+        .map_err(|errno| WorkError::call(format!("cannot sync {}", folder.display()), errno))
+}
+
+/// Room in a file system, with what it keeps for root, which may write here.
+fn free_bytes(folder: &Path) -> Result<u64, WorkError> {
+    let stat = rustix::fs::statvfs(folder)
+        .map_err(|errno| WorkError::call(format!("cannot look at {}", folder.display()), errno))?;
+    Ok(stat.f_bfree.saturating_mul(stat.f_frsize))
+}
+
+fn write_files(
+    folder: &Path,
+    fill: &Fill,
+    filled: &mut Filled,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let files = fill
+        .last_file
+        .map(|last| offset(last + 1) - offset(fill.first_file));
+    let announced = free_bytes(folder)?;
+    let total = announced
+        .min(fill.limit_bytes.unwrap_or(u64::MAX))
+        .min(files.unwrap_or(u64::MAX));
+    let job = job::of_writing(total, false);
+    let mut pulse = Pulse::new("write", 0, Some(total));
+    let done = measured(&job, folder, context, |meter, context| {
+        let done = folder::write(folder, fill, filled, meter, (&mut pulse, context));
+        let found = CapacityStep {
+            announced_bytes: Some(announced),
+            parts: filled.parts.clone(),
+            ..CapacityStep::default()
+        };
+        Measured { found, done }
+    });
+    // That the files are there is to outlast a power cut as their data does.
+    if let Ok(folder) = File::open(folder) {
+        let _ = rustix::fs::fsync(folder);
+    }
+    done
+}
+
+/// Whether something is not as it was written.
+fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<bool, WorkError> {
+    let files = files::list(folder, fill)?;
+    let Some(first) = files.values().next() else {
+        return Err(WorkError::Refused(format!(
+            "there is no file like 1.h2w in {}: run without --verify-only first",
+            folder.display()
+        )));
+    };
+    let direct = DirectFile::open(first, Use::Read)?.is_direct();
+    let lengths = files
+        .values()
+        .map(|path| fs::metadata(path).map(|m| m.len()));
+    let total = lengths.flatten().sum();
+    let job = job::of_checking(total, direct);
+    let mut pulse = Pulse::new("verify", u32::from(fill.write), Some(total));
+    let mut differs = false;
+    measured(&job, folder, context, |meter, context| {
+        let mut parts = Vec::new();
+        let done = check_each(&files, &mut parts, meter, (&mut pulse, context));
+        let found = CapacityStep {
+            parts,
+            missing: files::missing(&files, fill),
+            ..CapacityStep::default()
+        };
+        differs = found.differs();
+        Measured { found, done }
+    })?;
+    Ok(differs)
+}
+
+fn check_each(
+    files: &BTreeMap<u32, PathBuf>,
+    parts: &mut Vec<Part>,
+    meter: &mut crate::meter::Meter,
+    (pulse, context): (&mut Pulse, &mut Context<'_>),
+) -> Result<(), WorkError> {
+    let mut checker = Checker::new();
+    for (&number, path) in files {
+        let began_ns = meter.now_ns();
+        let mut store = DirectFile::open(path, Use::Read)?;
+        let length = store.bytes();
+        let checked = checker.check(&mut store, offset(number), length, meter, (pulse, context));
+        let (found, ended) = match checked {
+            Ok(found) => (found, Ok(())),
+            Err((found, error)) => (found, Err(error)),
+        };
+        parts.push(Part {
+            name: name(number),
+            offset: offset(number),
+            bytes: found.bytes(),
+            elapsed_ns: meter.now_ns().saturating_sub(began_ns),
+            found: Some(found),
+        });
+        ended?;
+    }
+    Ok(())
+}
+
+/// Removes what this run wrote, unless something of it is not as it was
+/// written: that may be wanted for a closer look.
+fn tidy(
+    folder: &Path,
+    filled: &Filled,
+    report: &mut CapacityReport,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    if filled.files.is_empty() {
+        return Ok(());
+    }
+    if report.differs {
+        say_kept(filled, folder, context);
+        return Ok(());
+    }
+    for path in &filled.files {
+        fs::remove_file(path).map_err(|error| failure("remove", path, &error))?;
+    }
+    report.kept.clear();
+    Ok(())
+}
+
+fn say_kept(filled: &Filled, folder: &Path, context: &mut Context<'_>) {
+    let names: Vec<String> = filled.parts.iter().map(|part| part.name.clone()).collect();
+    let text = format!(
+        "kept {} with {} in {}: assay capacity --verify-only checks what was written",
+        span(&names),
+        Bytes(filled.bytes()),
+        folder.display()
+    );
+    context.observer.note(NoteWeight::Warning, text);
+}
+
+/// `1.h2w`, or `1.h2w to 7.h2w`.
+fn span(names: &[String]) -> String {
+    match names {
+        [] => "nothing".to_owned(),
+        [one] => one.clone(),
+        [first, .., last] => format!("{first} to {last}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

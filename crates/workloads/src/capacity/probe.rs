@@ -1,0 +1,209 @@
+//! Whether a device is smaller than it says, found out with few writes.
+//!
+//! Marked blocks are written, all of them are read back, and each says what it
+//! holds: its own mark, that of another block, or none. So that storage which
+//! wraps around is found whatever its real size, the blocks lie as in the
+//! search with small and giant steps (D. Shanks): the first `m` blocks of the
+//! device, and every `m`th block of the rest, with `m` the square root of their
+//! number. Wherever the addresses begin again, one of the giant steps falls on
+//! one of the small ones. The giant steps come first and the small ones last,
+//! which also drives the others out of a cache that the device may have.
+//!
+//! Every block is read before it is written, and put back at the end, however
+//! that comes.
+
+mod blocks;
+mod judge;
+mod rescue;
+#[cfg(test)]
+mod tests;
+
+use super::store::BlockStore;
+use crate::meter::Meter;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_model::work::capacity::{Kind, Probed};
+use blocks::{BLOCK, Held, Marker};
+use judge::{Guess, judge};
+use rescue::Rescue;
+use std::collections::BTreeMap;
+
+/// Small steps go at least so far, to fill a cache of the device.
+const CACHE_BYTES: u64 = 8 << 20;
+/// Smaller storage is filled faster than it is probed.
+const LEAST_BLOCKS: u64 = 256;
+/// Blocks written at a time in the search for the first lost one.
+const FAN: u64 = 64;
+
+/// What a probe works with.
+pub(super) struct Probe<'a, 'c> {
+    pub(super) store: &'a mut dyn BlockStore,
+    pub(super) meter: &'a mut Meter,
+    pub(super) pulse: &'a mut Pulse,
+    pub(super) context: &'a mut Context<'c>,
+    pub(super) done: u64,
+}
+
+impl Probe<'_, '_> {
+    /// One block more was read or written.
+    ///
+    /// # Errors
+    /// When the work is to end.
+    fn tick(&mut self) -> Result<(), WorkError> {
+        self.done += BLOCK;
+        self.pulse.beat(self.context, self.done);
+        if self.context.stopped() {
+            return Err(WorkError::Stopped);
+        }
+        Ok(())
+    }
+}
+
+/// Probes a device, and puts back what it held.
+///
+/// # Errors
+/// When it is too small, cannot be flushed, or the work is stopped; what it
+/// held is put back before.
+pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, WorkError> {
+    let blocks = probe.store.bytes() / BLOCK;
+    if blocks < LEAST_BLOCKS {
+        return Err(WorkError::Refused(format!(
+            "{} bytes are too few to probe: fill the device instead (without --probe)",
+            probe.store.bytes()
+        )));
+    }
+    let mut rescue = Rescue::default();
+    let found = search(probe, blocks, &mut rescue);
+    let differ = rescue.put_back(probe.store, probe.meter);
+    let mut probed = found?;
+    probed.blocks_written = rescue.written();
+    probed.unreadable = rescue.unreadable();
+    probed.not_restored = differ
+        .into_iter()
+        .filter(|at| probed.kind.holds(*at))
+        .collect();
+    Ok(probed)
+}
+
+/// Small and giant steps over so many blocks, each in ascending order.
+fn steps(blocks: u64) -> (Vec<u64>, Vec<u64>) {
+    let stride = blocks.isqrt().max(1);
+    let small = stride.max(CACHE_BYTES / BLOCK).min(blocks / 4).max(stride);
+    let first = small.div_ceil(stride);
+    let mut giant: Vec<u64> = (first..)
+        .map(|step| step * stride)
+        .take_while(|block| *block < blocks)
+        .collect();
+    if giant.last() != Some(&(blocks - 1)) {
+        giant.push(blocks - 1);
+    }
+    let at = |block: u64| block * BLOCK;
+    (
+        (0..small).map(at).collect(),
+        giant.into_iter().map(at).collect(),
+    )
+}
+
+fn search(
+    probe: &mut Probe<'_, '_>,
+    blocks: u64,
+    rescue: &mut Rescue,
+) -> Result<Probed, WorkError> {
+    let (small, giant) = steps(blocks);
+    let order: Vec<u64> = giant.iter().chain(&small).copied().collect();
+    let marker = Marker::new(probe.context.seed);
+    rescue.save(probe, &order)?;
+    let (order, unreadable): (Vec<u64>, Vec<u64>) =
+        order.into_iter().partition(|at| rescue.has(*at));
+    let mut held = write_and_read(probe, &marker, &order, &order)?;
+    held.extend(unreadable.into_iter().map(|at| (at, Held::Unreadable)));
+    let bytes = probe.store.bytes();
+    let lost: Vec<u64> = held
+        .iter()
+        .filter(|(_, held)| **held != Held::Own)
+        .map(|(at, _)| *at)
+        .collect();
+    let kind = match judge(&order, &held) {
+        Guess::Sure(kind) => kind,
+        Guess::Limbo { holds, lost } => {
+            let small = small.as_slice();
+            let real_bytes = narrow(probe, &marker, rescue, small, (holds, lost))?;
+            Kind::Limbo { real_bytes }
+        }
+        Guess::Chain {
+            holds,
+            lost,
+            wraps_at,
+        } => {
+            let small = small.as_slice();
+            let real_bytes = narrow(probe, &marker, rescue, small, (holds, lost))?;
+            Kind::Chain {
+                real_bytes,
+                wraps_at,
+            }
+        }
+    };
+    Ok(Probed {
+        kind,
+        announced_bytes: bytes,
+        block_bytes: BLOCK,
+        blocks_written: 0,
+        unreadable: Vec::new(),
+        lost: lost.len() as u64,
+        first_lost: lost.first().copied(),
+        not_restored: Vec::new(),
+    })
+}
+
+/// Marks blocks in this order, then looks at some of them.
+fn write_and_read(
+    probe: &mut Probe<'_, '_>,
+    marker: &Marker,
+    order: &[u64],
+    looked_at: &[u64],
+) -> Result<BTreeMap<u64, Held>, WorkError> {
+    for &at in order {
+        marker.write(probe.store, probe.meter, at);
+        probe.tick()?;
+    }
+    blocks::flush(probe.store, probe.meter);
+    let mut held = BTreeMap::new();
+    for &at in looked_at {
+        held.insert(at, marker.look(probe.store, probe.meter, at));
+        probe.tick()?;
+    }
+    Ok(held)
+}
+
+/// The first block that is lost, between one that holds what is written to it
+/// and one that does not.
+fn narrow(
+    probe: &mut Probe<'_, '_>,
+    marker: &Marker,
+    rescue: &mut Rescue,
+    small: &[u64],
+    (mut holds, mut lost): (u64, u64),
+) -> Result<u64, WorkError> {
+    while lost - holds > BLOCK {
+        let between = (lost - holds) / BLOCK - 1;
+        let step = between.div_ceil(FAN).max(1);
+        let some: Vec<u64> = (1..)
+            .map(|number| holds + number * step * BLOCK)
+            .take_while(|at| *at < lost)
+            .collect();
+        rescue.save(probe, &some)?;
+        let written = |at: &u64| rescue.has(*at);
+        let readable: Vec<u64> = some.iter().copied().filter(written).collect();
+        let cached = small.iter().copied().filter(written);
+        let order: Vec<u64> = readable.iter().copied().chain(cached).collect();
+        let held = write_and_read(probe, marker, &order, &readable)?;
+        let first = some.iter().find(|at| held.get(at) != Some(&Held::Own));
+        let last = some
+            .iter()
+            .take_while(|at| held.get(at) == Some(&Held::Own))
+            .last();
+        lost = first.copied().unwrap_or(lost);
+        holds = last.copied().unwrap_or(holds);
+    }
+    Ok(lost)
+}

@@ -1,0 +1,119 @@
+//! Marked blocks: each says for which address it was written.
+
+use super::super::store::BlockStore;
+use crate::meter::Meter;
+use assay_engine::buffer::IoBuf;
+use assay_model::job::Direction;
+use assay_model::work::capacity::SECTOR_BYTES;
+use assay_model::work::capacity::content::{Class, classify, fill};
+use std::cell::RefCell;
+use std::io;
+
+/// Bytes of a block.
+pub(super) const BLOCK: u64 = 4096;
+const LENGTH: usize = BLOCK as usize;
+
+/// What a block was found to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Held {
+    /// What was written to it.
+    Own,
+    /// What was written to another address, this one.
+    Other(u64),
+    /// Neither.
+    Lost,
+    /// It could not be read.
+    Unreadable,
+}
+
+/// Makes and reads marks that no earlier probe has left.
+pub(super) struct Marker {
+    salt: u64,
+    buffer: RefCell<IoBuf>,
+}
+
+impl Marker {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            salt: seed - seed % BLOCK,
+            buffer: RefCell::new(IoBuf::zeroed(LENGTH)),
+        }
+    }
+
+    /// Marks a block. An error shows when it is read.
+    pub(super) fn write(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) {
+        let mut buffer = self.buffer.borrow_mut();
+        let block = buffer.block_mut();
+        fill(block, self.salt.wrapping_add(at));
+        // Counted by the meter; what became of it is seen on reading.
+        let _ = write_block(store, meter, at, block);
+    }
+
+    /// What a block holds.
+    pub(super) fn look(&self, store: &mut dyn BlockStore, meter: &mut Meter, at: u64) -> Held {
+        let mut buffer = self.buffer.borrow_mut();
+        let block = buffer.block_mut();
+        if read_block(store, meter, at, block).is_err() {
+            return Held::Unreadable;
+        }
+        let mut own = 0;
+        for (sector, from_start) in block
+            .chunks_exact(SECTOR_BYTES as usize)
+            .zip((0..).step_by(SECTOR_BYTES as usize))
+        {
+            let marked = self.salt.wrapping_add(at + from_start);
+            match classify(sector, marked) {
+                Class::Ok => own += 1,
+                Class::Overwritten { belongs_to } => {
+                    let other = belongs_to.wrapping_sub(self.salt);
+                    if other < store.bytes() && other >= from_start {
+                        return Held::Other(other - from_start);
+                    }
+                }
+                Class::Changed | Class::Corrupted => {}
+            }
+        }
+        if own == LENGTH / SECTOR_BYTES as usize {
+            Held::Own
+        } else {
+            Held::Lost
+        }
+    }
+}
+
+pub(super) fn read_block(
+    store: &mut dyn BlockStore,
+    meter: &mut Meter,
+    at: u64,
+    into: &mut [u8],
+) -> io::Result<()> {
+    let began_ns = meter.now_ns();
+    store
+        .read_at(at, into)
+        .inspect_err(|error| meter.failed(Some(Direction::Read), at, BLOCK, error))?;
+    meter.moved(Direction::Read, BLOCK, began_ns);
+    Ok(())
+}
+
+pub(super) fn write_block(
+    store: &mut dyn BlockStore,
+    meter: &mut Meter,
+    at: u64,
+    from: &[u8],
+) -> io::Result<()> {
+    let began_ns = meter.now_ns();
+    store
+        .write_at(at, from)
+        .inspect_err(|error| meter.failed(Some(Direction::Write), at, BLOCK, error))?;
+    meter.moved(Direction::Write, BLOCK, began_ns);
+    Ok(())
+}
+
+/// Flushes; a failure is counted, and seen in what is lost.
+pub(super) fn flush(store: &mut dyn BlockStore, meter: &mut Meter) {
+    let began_ns = meter.now_ns();
+    match store.flush() {
+        Ok(()) => drop(meter.flushed(began_ns)),
+        Err(error) => meter.failed(None, 0, 0, &error),
+    }
+}

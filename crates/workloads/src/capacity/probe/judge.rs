@@ -1,0 +1,111 @@
+//! What the blocks hold, and what that says about the device.
+
+use super::blocks::{BLOCK, Held};
+use assay_model::work::capacity::Kind;
+use std::collections::{BTreeMap, HashMap};
+
+/// What the device is, or where its kind has to be looked at more closely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Guess {
+    Sure(Kind),
+    /// Blocks are lost from some point on, after `holds` and not after `lost`.
+    Limbo {
+        holds: u64,
+        lost: u64,
+    },
+    /// The same, and addresses repeat.
+    Chain {
+        holds: u64,
+        lost: u64,
+        wraps_at: u64,
+    },
+}
+
+/// Judges a device by what its blocks hold after they were written in this
+/// order.
+pub(super) fn judge(order: &[u64], held: &BTreeMap<u64, Held>) -> Guess {
+    if held.values().all(|held| *held == Held::Own) {
+        return Guess::Sure(Kind::Good);
+    }
+    if held
+        .values()
+        .all(|held| matches!(held, Held::Lost | Held::Unreadable))
+    {
+        return Guess::Sure(Kind::Dead);
+    }
+    wrapped(order, held)
+        .or_else(|| ends_somewhere(held))
+        .unwrap_or(Guess::Sure(Kind::Damaged))
+}
+
+/// Whether addresses repeat: every block then holds what was written last to
+/// any address that is the same, or nothing.
+fn wrapped(order: &[u64], held: &BTreeMap<u64, Held>) -> Option<Guess> {
+    let distances = held.iter().filter_map(|(at, held)| match held {
+        Held::Other(other) => Some(at.abs_diff(*other)),
+        _ => None,
+    });
+    let wraps_at = distances.reduce(gcd)?;
+    if wraps_at == 0 {
+        return None;
+    }
+    let mut last: HashMap<u64, u64> = HashMap::new();
+    for &at in order {
+        last.insert(at % wraps_at, at);
+    }
+    // Places that hold something end below those that are lost.
+    let (mut holds, mut lost) = (None, None);
+    for (&at, &held) in held {
+        let place = at % wraps_at;
+        if place + BLOCK > wraps_at {
+            // Its end is the begin of another.
+            continue;
+        }
+        let expected = last.get(&place).copied();
+        let as_expected = match held {
+            Held::Own => expected == Some(at),
+            // Where blocks are displaced by parts of a block, several overlap.
+            Held::Other(other) => other % wraps_at == place,
+            Held::Lost | Held::Unreadable => {
+                lost = Some(lost.map_or(place, |first: u64| first.min(place)));
+                continue;
+            }
+        };
+        if !as_expected {
+            return None;
+        }
+        holds = holds.max(Some(place));
+    }
+    let (Some(holds), Some(lost)) = (holds, lost) else {
+        let real_bytes = wraps_at;
+        return Some(Guess::Sure(Kind::Wraparound { real_bytes }));
+    };
+    (holds < lost).then_some(Guess::Chain {
+        holds: holds - holds % BLOCK,
+        lost: lost - lost % BLOCK,
+        wraps_at,
+    })
+}
+
+/// Whether everything is lost from some point on. What is lost may show marks
+/// of other lost blocks, where all of them go to the same place.
+fn ends_somewhere(held: &BTreeMap<u64, Held>) -> Option<Guess> {
+    let (&lost, _) = held.iter().find(|(_, held)| **held != Held::Own)?;
+    let (&holds, _) = held.range(..lost).next_back()?;
+    let beyond: Vec<_> = held.range(lost..).collect();
+    // The one that was written last may be found where all went.
+    let own = beyond
+        .iter()
+        .filter(|(_, held)| **held == Held::Own)
+        .count();
+    let all_lost = own == 0 || (own == 1 && beyond.len() > 2);
+    let from_beyond = beyond.iter().all(|(_, held)| match held {
+        Held::Other(other) => *other >= lost,
+        _ => true,
+    });
+    (all_lost && from_beyond).then_some(Guess::Limbo { holds, lost })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

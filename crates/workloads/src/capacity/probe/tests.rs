@@ -1,0 +1,179 @@
+use super::*;
+use crate::capacity::fake::{Fake, Lie};
+use crate::observer::recording::Recording;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const MIB: u64 = 1 << 20;
+
+fn probed(fake: &mut Fake) -> Result<Probed, WorkError> {
+    probed_until(fake, &AtomicBool::new(false))
+}
+
+fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, WorkError> {
+    let mut observer = Recording::default();
+    let mut context = Context {
+        seed: 0x1234_5678_9abc_def0,
+        folder: None,
+        stop,
+        report_now: &AtomicBool::new(false),
+        observer: &mut observer,
+    };
+    probe(&mut Probe {
+        store: fake,
+        meter: &mut Meter::start(0),
+        pulse: &mut Pulse::new("probe", 0, None),
+        context: &mut context,
+        done: 0,
+    })
+}
+
+/// What is found, where all that the fake held must be as it was.
+fn kind_of(bytes: u64, lie: Lie) -> Kind {
+    let mut fake = Fake::new(bytes, lie);
+    let before = fake.memory.clone();
+    let found = probed(&mut fake).unwrap();
+    if !matches!(lie, Lie::Sink(_)) {
+        assert!(fake.memory == before, "{lie:?}: blocks were not put back");
+    }
+    assert_eq!(found.not_restored, [], "{lie:?}");
+    found.kind
+}
+
+#[test]
+fn a_good_device_is_good_and_few_of_its_blocks_are_written() {
+    assert_eq!(kind_of(64 * MIB, Lie::None), Kind::Good);
+    assert_eq!(kind_of(64 * MIB + 512, Lie::None), Kind::Good);
+    assert_eq!(kind_of(MIB, Lie::None), Kind::Good);
+    let (small, giant) = steps((32 << 30) / BLOCK);
+    let megabytes = (small.len() + giant.len()) as u64 * BLOCK / MIB;
+    assert!(megabytes < 24, "{megabytes}");
+}
+
+#[test]
+fn wraparound_is_found_whatever_the_real_size() {
+    for real in [
+        32 * MIB,
+        16 * MIB,
+        8 * MIB,
+        4 * MIB,
+        48 * MIB,
+        30 * MIB + 4096,
+        21 * MIB + 8192 * 3,
+        63 * MIB,
+        40 * MIB + 512,
+    ] {
+        let real_bytes = real;
+        let kind = kind_of(64 * MIB, Lie::Wraparound(real));
+        assert_eq!(kind, Kind::Wraparound { real_bytes }, "{real}");
+    }
+}
+
+#[test]
+fn the_first_lost_block_is_found_exactly() {
+    for real in [32 * MIB, 8 * MIB, 4 * MIB + 4096, 61 * MIB + 40_960] {
+        let real_bytes = real;
+        let kind = kind_of(64 * MIB, Lie::Limbo(real));
+        assert_eq!(kind, Kind::Limbo { real_bytes }, "{real}");
+        let kind = kind_of(64 * MIB, Lie::Sink(real));
+        assert_eq!(kind, Kind::Limbo { real_bytes }, "{real}");
+    }
+}
+
+#[test]
+fn a_chain_tells_both_its_figures() {
+    for (real_bytes, wraps_at) in [
+        (12 * MIB, 16 * MIB),
+        (7 * MIB + 4096, 8 * MIB),
+        (20 * MIB, 32 * MIB),
+    ] {
+        let kind = kind_of(64 * MIB, Lie::Chain(real_bytes, wraps_at));
+        let expected = Kind::Chain {
+            real_bytes,
+            wraps_at,
+        };
+        assert_eq!(kind, expected);
+    }
+}
+
+#[test]
+fn a_cache_does_not_hide_what_is_lost() {
+    let mut fake = Fake::new(64 * MIB, Lie::Limbo(20 * MIB));
+    fake.cached = 4_096;
+    let real_bytes = 20 * MIB;
+    assert_eq!(probed(&mut fake).unwrap().kind, Kind::Limbo { real_bytes });
+}
+
+#[test]
+fn broken_blocks_are_told_from_a_fake_and_not_written() {
+    let mut fake = Fake::new(64 * MIB, Lie::None);
+    fake.broken = vec![20 * MIB..21 * MIB];
+    let found = probed(&mut fake).unwrap();
+    assert_eq!(found.kind, Kind::Damaged);
+    assert!(!found.is_good());
+    assert_eq!(found.unreadable.first(), Some(&(20 * MIB)));
+    assert_eq!(found.real_bytes(), None);
+}
+
+#[test]
+fn errors_from_some_point_on_are_the_end_of_a_fake() {
+    let mut fake = Fake::new(64 * MIB, Lie::None);
+    fake.broken = vec![24 * MIB + 4096..64 * MIB];
+    let real_bytes = 24 * MIB + 4096;
+    assert_eq!(probed(&mut fake).unwrap().kind, Kind::Limbo { real_bytes });
+}
+
+#[test]
+fn a_device_that_keeps_nothing_is_dead() {
+    assert_eq!(kind_of(64 * MIB, Lie::Limbo(0)), Kind::Dead);
+}
+
+#[test]
+fn what_is_too_small_is_refused() {
+    let mut fake = Fake::new(MIB - 4096, Lie::None);
+    let refused = probed(&mut fake).unwrap_err().to_string();
+    assert!(refused.contains("too few to probe"), "{refused}");
+    assert_eq!(fake.writes, 0);
+}
+
+#[test]
+fn a_stop_puts_everything_back() {
+    /// Stops after so many writes.
+    struct Stopping<'a>(Fake, usize, &'a AtomicBool);
+    impl BlockStore for Stopping<'_> {
+        fn bytes(&self) -> u64 {
+            self.0.bytes()
+        }
+        fn read_at(&mut self, offset: u64, into: &mut [u8]) -> std::io::Result<()> {
+            self.0.read_at(offset, into)
+        }
+        fn write_at(&mut self, offset: u64, from: &[u8]) -> std::io::Result<()> {
+            self.0.write_at(offset, from)?;
+            self.2.store(self.0.writes >= self.1, Ordering::Relaxed);
+            Ok(())
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+    let fake = Fake::new(64 * MIB, Lie::Wraparound(16 * MIB));
+    let before = fake.memory.clone();
+    let stop = AtomicBool::new(false);
+    let mut stopping = Stopping(fake, 500, &stop);
+    let mut observer = Recording::default();
+    let mut context = Context {
+        seed: 7,
+        folder: None,
+        stop: &stop,
+        report_now: &AtomicBool::new(false),
+        observer: &mut observer,
+    };
+    let ended = probe(&mut Probe {
+        store: &mut stopping,
+        meter: &mut Meter::start(0),
+        pulse: &mut Pulse::new("probe", 0, None),
+        context: &mut context,
+        done: 0,
+    });
+    assert!(matches!(ended, Err(WorkError::Stopped)));
+    assert!(stopping.0.memory == before);
+}

@@ -1,0 +1,103 @@
+//! What blocks are read from and written to.
+
+use crate::WorkError;
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, seek};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// Storage of a known length. Tests have some that is worse than any device
+/// at hand.
+pub(super) trait BlockStore {
+    /// Its length.
+    fn bytes(&self) -> u64;
+    /// Reads all of `into` from `offset` on, except what lies behind the end.
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()>;
+    /// Writes all of `from` to `offset`.
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()>;
+    /// Returns when what was written is safe.
+    fn flush(&mut self) -> io::Result<()>;
+}
+
+/// How a file or device is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Use {
+    /// To be read.
+    Read,
+    /// To be read and written; a device is held exclusively.
+    Write,
+}
+
+/// A file or device past the page cache.
+#[derive(Debug)]
+pub(super) struct DirectFile {
+    file: File,
+    bytes: u64,
+    direct: bool,
+}
+
+impl DirectFile {
+    /// Opens it with `O_DIRECT`, or, where the file system has none, without:
+    /// its pages are then dropped first.
+    pub(super) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
+        let failed = |errno| WorkError::call(format!("cannot open {}", path.display()), errno);
+        let (file, direct) = match open(path, purpose, OFlags::DIRECT) {
+            Err(Errno::INVAL) => (open(path, purpose, OFlags::empty()).map_err(failed)?, false),
+            other => (other.map_err(failed)?, true),
+        };
+        // Unlike its metadata, this is the length of a device too.
+        let bytes = seek(&file, SeekFrom::End(0)).map_err(failed)?;
+        if !direct {
+            // What stays cached is seen in the evidence.
+            let _ = fadvise(&file, 0, None, Advice::DontNeed);
+        }
+        Ok(Self {
+            file,
+            bytes,
+            direct,
+        })
+    }
+
+    /// Whether it is read and written past the page cache.
+    pub(super) const fn is_direct(&self) -> bool {
+        self.direct
+    }
+}
+
+fn open(path: &Path, purpose: Use, more: OFlags) -> Result<File, Errno> {
+    let flags = match purpose {
+        Use::Read => OFlags::RDONLY,
+        Use::Write => OFlags::RDWR | OFlags::EXCL,
+    };
+    let flags = flags | more | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    rustix::fs::open(path, flags, Mode::empty()).map(File::from)
+}
+
+impl BlockStore for DirectFile {
+    fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        let mut done = 0;
+        while done < into.len() && offset + (done as u64) < self.bytes {
+            match self.file.read_at(&mut into[done..], offset + done as u64) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()> {
+        self.file.write_all_at(from, offset)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        rustix::fs::fdatasync(&self.file).map_err(Into::into)
+    }
+}

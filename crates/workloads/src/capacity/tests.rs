@@ -1,0 +1,231 @@
+use super::fake::{Fake, Lie};
+use super::write::write_all;
+use super::*;
+use crate::StepOutcome;
+use crate::meter::Meter;
+use crate::observer::recording::Recording;
+use assay_model::trial::Outcome;
+use assay_model::work::StepDetail;
+use assay_model::work::capacity::Tally;
+use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicBool;
+
+const MIB: u64 = 1 << 20;
+
+fn with_context<T>(
+    observer: &mut Recording,
+    stop: bool,
+    work: impl FnOnce(&mut Context<'_>) -> T,
+) -> T {
+    work(&mut Context {
+        seed: 1,
+        folder: None,
+        stop: &AtomicBool::new(stop),
+        report_now: &AtomicBool::new(false),
+        observer,
+    })
+}
+
+fn capacity(folder: &Path, fill: Fill) -> Capacity {
+    Capacity {
+        path: folder.to_owned(),
+        task: Task::Fill(fill),
+    }
+}
+
+fn report_of(work: &Capacity, observer: &mut Recording) -> CapacityReport {
+    match with_context(observer, false, |context| run(work, context)).unwrap() {
+        WorkReport::Capacity(report) => report,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn step_of(came: &StepOutcome) -> &CapacityStep {
+    match &came.detail {
+        Some(StepDetail::Capacity(step)) => step,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn some(limit: u64) -> Fill {
+    Fill {
+        limit_bytes: Some(limit),
+        ..Fill::default()
+    }
+}
+
+fn only_verify() -> Fill {
+    Fill {
+        write: false,
+        ..Fill::default()
+    }
+}
+
+#[test]
+fn what_is_written_is_found_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut observer = Recording::default();
+    let report = report_of(&capacity(folder.path(), some(3 * MIB + 512)), &mut observer);
+    assert!(!report.differs);
+    assert_eq!(report.kept, ["1.h2w"]);
+    let [(write, ..), (verify, outcome, came)] = &observer.steps[..] else {
+        panic!("two steps: {:?}", observer.steps);
+    };
+    assert_eq!(
+        (write.name.as_str(), verify.name.as_str()),
+        ("write", "verify")
+    );
+    assert_eq!(*outcome, Outcome::Completed);
+    assert_eq!(came.measured.as_ref().unwrap().read.bytes, 3 * MIB + 512);
+    let found = step_of(came).total().unwrap();
+    assert!(found.all_ok());
+    assert_eq!(found.held_bytes(), 3 * MIB + 512);
+}
+
+#[test]
+fn files_are_removed_when_asked_for_and_all_is_well() {
+    let folder = tempfile::tempdir().unwrap();
+    let fill = Fill {
+        remove: true,
+        ..some(MIB)
+    };
+    let report = report_of(&capacity(folder.path(), fill), &mut Recording::default());
+    assert_eq!(report.kept, Vec::<String>::new());
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn differences_are_found_in_their_class_and_place() {
+    let folder = tempfile::tempdir().unwrap();
+    report_of(
+        &capacity(folder.path(), some(MIB)),
+        &mut Recording::default(),
+    );
+    let path = folder.path().join("1.h2w");
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .read(true)
+        .open(&path)
+        .unwrap();
+    let mut sector = vec![0; 512];
+    file.read_exact_at(&mut sector, 8_192).unwrap();
+    file.write_all_at(&sector, 4_096).unwrap();
+    file.write_all_at(b"x", 16_384 + 100).unwrap();
+    file.write_all_at(&[7; 512], 65_536).unwrap();
+    let work = capacity(folder.path(), only_verify());
+    let mut observer = Recording::default();
+    let report = report_of(&work, &mut observer);
+    let found = step_of(&observer.steps[0].2).total().unwrap();
+    let sectors = found.sectors;
+    assert_eq!(
+        (sectors.overwritten, sectors.changed, sectors.corrupted),
+        (1, 1, 1)
+    );
+    assert_eq!(sectors.ok, 2_045);
+    assert_eq!(found.first_bad, Some(4_096));
+    assert_eq!(
+        (found.aliases[0].belongs_to, found.shortest_alias),
+        (8_192, Some(4_096))
+    );
+    assert!(report.differs);
+    assert_eq!(observer.steps.len(), 1);
+}
+
+#[test]
+fn a_missing_file_between_others_is_a_difference() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bytes = vec![0; 512];
+    assay_model::work::capacity::content::fill(&mut bytes, offset(2));
+    fs::write(folder.path().join("2.h2w"), bytes).unwrap();
+    let work = capacity(folder.path(), only_verify());
+    let mut observer = Recording::default();
+    let report = report_of(&work, &mut observer);
+    let step = step_of(&observer.steps[0].2);
+    assert!(step.total().unwrap().all_ok());
+    assert_eq!(step.missing, ["1.h2w"]);
+    assert!(report.differs);
+}
+
+#[test]
+fn what_an_earlier_run_left_is_replaced_and_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = folder.path().join("5.h2w");
+    File::create(&old).unwrap().write_all(b"old").unwrap();
+    let mut observer = Recording::default();
+    report_of(&capacity(folder.path(), some(MIB)), &mut observer);
+    assert!(!old.exists());
+    assert_eq!(observer.notes, ["removed what an earlier run left: 5.h2w"]);
+}
+
+#[test]
+fn a_stop_keeps_what_was_written_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = capacity(folder.path(), some(MIB));
+    let mut observer = Recording::default();
+    let report = with_context(&mut observer, true, |context| run(&work, context)).unwrap();
+    let WorkReport::Capacity(report) = report else {
+        panic!("{report:?}");
+    };
+    assert_eq!(report.kept, Vec::<String>::new());
+    assert_eq!(observer.steps[0].1, Outcome::Interrupted);
+    assert_eq!(observer.steps.len(), 1);
+}
+
+#[test]
+fn nothing_to_check_is_refused_with_the_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = capacity(folder.path(), only_verify());
+    let mut observer = Recording::default();
+    let refused = with_context(&mut observer, false, |context| run(&work, context));
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("no file like 1.h2w")
+    );
+}
+
+/// What filling and checking a fake finds.
+fn filled(fake: &mut Fake) -> (Tally, assay_model::trial::Measurement) {
+    let mut observer = Recording::default();
+    with_context(&mut observer, false, |context| {
+        let mut meter = Meter::start(0);
+        let mut pulse = Pulse::new("", 0, None);
+        let length = fake.bytes();
+        write_all(fake, length, &mut meter, &mut pulse, context).unwrap();
+        let told = (&mut pulse, context);
+        let found = Checker::new().check(fake, 0, length, &mut meter, told);
+        (found.unwrap(), meter.stop())
+    })
+}
+
+#[test]
+fn a_wrapped_device_holds_what_was_written_last() {
+    let (found, _) = filled(&mut Fake::new(8 * MIB, Lie::Wraparound(3 * MIB)));
+    assert_eq!(found.held_bytes(), 3 * MIB);
+    assert_eq!(found.shortest_alias, Some(3 * MIB));
+    assert_eq!(found.first_bad, Some(0));
+    assert_eq!(found.sectors.overwritten, 5 * MIB / 512);
+}
+
+#[test]
+fn a_limbo_loses_what_is_beyond() {
+    let (found, _) = filled(&mut Fake::new(8 * MIB, Lie::Limbo(3 * MIB)));
+    assert_eq!(found.held_bytes(), 3 * MIB);
+    assert_eq!(found.first_bad, Some(3 * MIB));
+    assert_eq!(found.sectors.corrupted, 5 * MIB / 512);
+    assert_eq!(found.shortest_alias, None);
+}
+
+#[test]
+fn bad_blocks_are_passed_over_and_told_apart() {
+    let mut fake = Fake::new(8 * MIB, Lie::None);
+    fake.broken = vec![MIB + 8_192..MIB + 12_288];
+    let (found, measured) = filled(&mut fake);
+    assert_eq!(found.sectors.unreadable, 8);
+    assert_eq!(found.sectors.bad(), 8);
+    assert_eq!(found.first_bad, Some(MIB + 8_192));
+    // The chunk and the block, each way.
+    assert_eq!(measured.errors.count, 4);
+}

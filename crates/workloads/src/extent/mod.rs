@@ -1,0 +1,124 @@
+//! Samples over the extent of a device or file, as GNOME Disks takes them.
+//!
+//! The clock runs only while a sample is taken: finding its place, and reading
+//! what is to be written back, are no part of it.
+
+mod place;
+mod plan;
+mod sampler;
+#[cfg(test)]
+mod tests;
+
+use crate::meter::Meter;
+use crate::{Context, Step, StepOutcome, WorkError};
+use assay_model::job::{Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::trial::Outcome;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::work::extent::{Extent, ExtentStep, SampleKind};
+use assay_model::work::{StepDetail, WorkReport};
+use place::Place;
+use sampler::Sampler;
+
+/// Takes the samples that are asked for.
+///
+/// # Errors
+/// When the place cannot be opened, is too small, or fails all the time.
+pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    let mut place = Place::open(work, context)?;
+    let length = place.bytes();
+    if length < work.sample_bytes {
+        return Err(WorkError::Refused(format!(
+            "{} has {}, less than one sample of {}: choose a smaller --sample-size",
+            work.path.display(),
+            Bytes(length),
+            Bytes(work.sample_bytes)
+        )));
+    }
+    let offsets = plan::offsets(length, work.samples, place.page());
+    step(work, SampleKind::Read, &offsets, &mut place, context)?;
+    if work.write {
+        step(work, SampleKind::Write, &offsets, &mut place, context)?;
+    }
+    if work.access_samples > 1 {
+        let offsets = plan::random(length, work.access_samples, place.page(), context.seed);
+        step(work, SampleKind::Access, &offsets, &mut place, context)?;
+    }
+    Ok(WorkReport::Steps)
+}
+
+/// All samples of one kind.
+fn step(
+    work: &Extent,
+    of: SampleKind,
+    offsets: &[u64],
+    place: &mut Place,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let job = job(work, of, place);
+    let path = place.path().to_owned();
+    let paths = [path.as_path()];
+    let step = Step {
+        job: &job,
+        paths: &paths,
+    };
+    context.observer.begins(step);
+    let mut sampler = Sampler::new(place, of, work.sample_bytes);
+    let offsets = match of {
+        SampleKind::Access => sampler.warm_up(offsets),
+        SampleKind::Read | SampleKind::Write => offsets,
+    };
+    context.observer.clock_starts(step);
+    let mut meter = Meter::start(0);
+    let done = sampler.take(offsets, &mut meter, context);
+    let samples = sampler.into_samples();
+    let measured = meter.stop_at(samples.iter().map(|sample| sample.elapsed_ns).sum());
+    context.observer.clock_stopped();
+    let outcome = match &done {
+        Ok(()) => Outcome::Completed,
+        Err(WorkError::Stopped) => Outcome::Interrupted,
+        Err(error) => Outcome::Failed {
+            error: error.to_string(),
+        },
+    };
+    let detail = ExtentStep {
+        of,
+        extent_bytes: place.bytes(),
+        samples,
+    };
+    let came = StepOutcome {
+        measured: Some(measured),
+        detail: Some(StepDetail::Extent(detail)),
+    };
+    context.observer.ended(outcome, came);
+    context.observer.keep();
+    done
+}
+
+/// Says what a step does.
+fn job(work: &Extent, of: SampleKind, place: &Place) -> Job {
+    let (name, rw, bs, number) = match of {
+        SampleKind::Read => ("read", Rw::Read, work.sample_bytes, work.samples),
+        SampleKind::Write => ("write", Rw::Write, work.sample_bytes, work.samples),
+        SampleKind::Access => {
+            let counted = work.access_samples.saturating_sub(1);
+            ("access", Rw::RandRead, place.page(), counted)
+        }
+    };
+    let description = match of {
+        SampleKind::Read => "samples over the whole extent",
+        SampleKind::Write => "the same samples, written back as they were read",
+        SampleKind::Access => "single pages at random places, one after the other",
+    };
+    Job {
+        io_size: Some(Bytes(bs.saturating_mul(number.into()))),
+        direct: place.is_direct(),
+        sync: OpenSync::Sync,
+        flush: Flush {
+            every: (of == SampleKind::Write).then_some((1, FlushCall::Fsync)),
+            at_end: None,
+        },
+        interval: Nanos(0),
+        description: Some(description.to_owned()),
+        ..Job::new(name, rw, Bytes(bs), Bytes(place.bytes()))
+    }
+}

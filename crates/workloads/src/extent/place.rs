@@ -1,0 +1,166 @@
+//! The device or file that samples are taken of.
+
+use crate::{Context, WorkError};
+use assay_engine::layout;
+use assay_model::units::Bytes;
+use assay_model::wire::NoteWeight;
+use assay_model::work::WorkProgress;
+use assay_model::work::extent::Extent;
+use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, seek};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::num::NonZeroU64;
+use std::os::unix::fs::{FileExt, FileTypeExt};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// An opened device or file.
+#[derive(Debug)]
+pub(super) struct Place {
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+    page: u64,
+    direct: bool,
+}
+
+impl Place {
+    /// Opens it; in a folder, makes a file first.
+    pub(super) fn open(work: &Extent, context: &mut Context<'_>) -> Result<Self, WorkError> {
+        let path = match context.folder {
+            Some(folder) => {
+                let path = folder.join("extent");
+                make(&path, work, context)?;
+                path
+            }
+            None => work.path.clone(),
+        };
+        let found = std::fs::metadata(&path).map_err(|error| failed("look at", &path, &error))?;
+        let device = found.file_type().is_block_device();
+        if !device && !found.is_file() {
+            return Err(WorkError::Refused(format!(
+                "{} is neither a block device nor a file",
+                path.display()
+            )));
+        }
+        if work.write && !device && context.folder.is_none() {
+            return Err(WorkError::Refused(format!(
+                "{} is a file of yours, which is only read: to write, name a folder or an unused block device",
+                path.display()
+            )));
+        }
+        let flags = match (work.write, device) {
+            (false, _) => OFlags::RDONLY,
+            (true, false) => OFlags::RDWR,
+            (true, true) => OFlags::RDWR | OFlags::EXCL,
+        };
+        let (file, direct) = open(&path, flags)?;
+        if !direct {
+            let text = "the file system refuses direct I/O: pages are dropped before each sample";
+            context.observer.note(NoteWeight::Warning, text.to_owned());
+        }
+        // Unlike its metadata, this is the length of a device too.
+        let bytes = seek(&file, SeekFrom::End(0))
+            .map_err(|errno| failed("find the length of", &path, &errno.into()))?;
+        Ok(Self {
+            path,
+            file,
+            bytes,
+            page: rustix::param::page_size() as u64,
+            direct,
+        })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Bytes of a page of memory, in which samples are measured out.
+    pub(super) const fn page(&self) -> u64 {
+        self.page
+    }
+
+    pub(super) const fn is_direct(&self) -> bool {
+        self.direct
+    }
+
+    /// Reads all of `into`.
+    pub(super) fn read(&self, into: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(into, offset)
+    }
+
+    /// Writes all of `from`.
+    pub(super) fn write(&self, from: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(from, offset)
+    }
+
+    pub(super) fn flush(&self) -> io::Result<()> {
+        rustix::fs::fsync(&self.file).map_err(Into::into)
+    }
+
+    /// Without direct I/O: drops pages, so that the device is asked.
+    pub(super) fn forget(&self, offset: u64, length: u64) {
+        if !self.direct {
+            // What stays cached is seen in the evidence.
+            let _ = fadvise(
+                &self.file,
+                offset,
+                NonZeroU64::new(length),
+                Advice::DontNeed,
+            );
+        }
+    }
+}
+
+/// Opens with `O_DIRECT` where that is to be had, and says whether it was.
+fn open(path: &Path, flags: OFlags) -> Result<(File, bool), WorkError> {
+    let flags = flags | OFlags::SYNC | OFlags::CLOEXEC;
+    let open = |more| rustix::fs::open(path, flags | more, Mode::empty()).map(File::from);
+    let (opened, direct) = match open(OFlags::DIRECT) {
+        Err(Errno::INVAL) => (open(OFlags::empty()), false),
+        other => (other, true),
+    };
+    let file = opened.map_err(|errno| failed("open", path, &errno.into()))?;
+    Ok((file, direct))
+}
+
+/// Makes a file of which every block was really written.
+fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), WorkError> {
+    let file = File::options()
+        .write(true)
+        .create_new(true)
+        .open(path)
+        .map_err(|error| failed("create", path, &error))?;
+    let began = Instant::now();
+    let (seed, stop) = (context.seed, context.stop);
+    let observer = &mut context.observer;
+    layout::write(
+        &file,
+        path,
+        Bytes(work.file_bytes),
+        seed,
+        stop,
+        &mut |done| {
+            observer.progress(&WorkProgress {
+                step: "writing the test file".to_owned(),
+                steps_done: 0,
+                done: done.0,
+                total: Some(work.file_bytes),
+                elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+            });
+        },
+    )?;
+    Ok(())
+}
+
+fn failed(operation: &str, path: &Path, error: &io::Error) -> WorkError {
+    WorkError::Failed {
+        message: format!("cannot {operation} {}: {error}", path.display()),
+        errno: error.raw_os_error(),
+    }
+}

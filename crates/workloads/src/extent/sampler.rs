@@ -1,0 +1,157 @@
+//! Taking samples.
+
+use super::place::Place;
+use crate::meter::Meter;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_engine::buffer::IoBuf;
+use assay_model::job::Direction;
+use assay_model::work::extent::{Sample, SampleKind};
+use std::io;
+
+/// After so many failures in a row there is nothing to sample.
+const HOPELESS: u32 = 16;
+
+/// Takes samples of one kind.
+pub(super) struct Sampler<'a> {
+    place: &'a Place,
+    of: SampleKind,
+    length: u64,
+    buffer: IoBuf,
+    samples: Vec<Sample>,
+}
+
+impl<'a> Sampler<'a> {
+    pub(super) fn new(place: &'a Place, of: SampleKind, sample_bytes: u64) -> Self {
+        let length = match of {
+            SampleKind::Read | SampleKind::Write => sample_bytes,
+            SampleKind::Access => place.page(),
+        };
+        Self {
+            place,
+            of,
+            length,
+            buffer: IoBuf::zeroed(usize::try_from(length).unwrap_or(usize::MAX)),
+            samples: Vec::new(),
+        }
+    }
+
+    /// Takes the first sample, which does not count; returns the others.
+    pub(super) fn warm_up<'b>(&mut self, offsets: &'b [u64]) -> &'b [u64] {
+        let Some((&first, rest)) = offsets.split_first() else {
+            return offsets;
+        };
+        // An error will show again.
+        let _ = self.place.read(self.buffer.block_mut(), first);
+        rest
+    }
+
+    /// Takes a sample at each of these places. One that fails is counted and
+    /// left out.
+    pub(super) fn take(
+        &mut self,
+        offsets: &[u64],
+        meter: &mut Meter,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let (name, done) = match self.of {
+            SampleKind::Read => ("read", 0),
+            SampleKind::Write => ("write", 1),
+            SampleKind::Access => ("access", 2),
+        };
+        let mut pulse = Pulse::new(name, done, Some(offsets.len() as u64));
+        let mut in_vain = 0;
+        for (number, &offset) in offsets.iter().enumerate() {
+            if context.stopped() {
+                return Err(WorkError::Stopped);
+            }
+            match self.sample(offset, meter) {
+                Ok(sample) => {
+                    self.samples.push(sample);
+                    in_vain = 0;
+                }
+                Err(error) => {
+                    in_vain += 1;
+                    if in_vain == HOPELESS {
+                        return Err(self.hopeless(offset, &error));
+                    }
+                }
+            }
+            pulse.beat(context, number as u64 + 1);
+        }
+        match (self.samples.is_empty(), offsets.first()) {
+            (true, Some(&offset)) => Err(self.hopeless(offset, &io::ErrorKind::Other.into())),
+            _ => Ok(()),
+        }
+    }
+
+    fn hopeless(&self, offset: u64, error: &io::Error) -> WorkError {
+        WorkError::Failed {
+            message: format!(
+                "cannot sample {}: too many samples failed, the last at offset {offset}: {error}",
+                self.place.path().display()
+            ),
+            errno: error.raw_os_error(),
+        }
+    }
+
+    fn sample(&mut self, offset: u64, meter: &mut Meter) -> io::Result<Sample> {
+        let place = self.place;
+        // The last ones may not have room for all of it.
+        let left = place.bytes() - offset;
+        let bytes = self.length.min(left - left % place.page());
+        let usable = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let buffer = &mut self.buffer.block_mut()[..usable];
+        place.forget(offset, bytes);
+        let elapsed_ns = match self.of {
+            SampleKind::Read => {
+                find(place, buffer, offset)?;
+                place.forget(offset, bytes);
+                timed_read(place, buffer, offset, meter)?
+            }
+            SampleKind::Write => {
+                place.read(buffer, offset)?;
+                timed_write(place, buffer, offset, meter)?
+            }
+            SampleKind::Access => timed_read(place, buffer, offset, meter)?,
+        };
+        Ok(Sample {
+            offset,
+            bytes,
+            elapsed_ns,
+        })
+    }
+
+    pub(super) fn into_samples(self) -> Vec<Sample> {
+        self.samples
+    }
+}
+
+/// Goes to a place by reading its first page.
+fn find(place: &Place, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+    let page = usize::try_from(place.page()).unwrap_or(usize::MAX);
+    let page = page.min(buffer.len());
+    place.read(&mut buffer[..page], offset)
+}
+
+fn timed_read(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<u64> {
+    let (length, began_ns) = (buffer.len() as u64, meter.now_ns());
+    place
+        .read(buffer, offset)
+        .inspect_err(|error| meter.failed(Some(Direction::Read), offset, length, error))?;
+    Ok(meter.moved(Direction::Read, length, began_ns))
+}
+
+/// Writes and flushes; both count.
+fn timed_write(place: &Place, buffer: &[u8], offset: u64, meter: &mut Meter) -> io::Result<u64> {
+    let (length, began_ns) = (buffer.len() as u64, meter.now_ns());
+    place
+        .write(buffer, offset)
+        .inspect_err(|error| meter.failed(Some(Direction::Write), offset, length, error))?;
+    let write_ns = meter.moved(Direction::Write, length, began_ns);
+    let began_ns = meter.now_ns();
+    place
+        .flush()
+        .inspect_err(|error| meter.failed(None, offset, length, error))?;
+    Ok(write_ns + meter.flushed(began_ns))
+}

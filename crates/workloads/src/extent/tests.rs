@@ -1,0 +1,144 @@
+use super::*;
+use crate::observer::recording::Recording;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+const MIB: u64 = 1 << 20;
+
+fn small(path: &Path) -> Extent {
+    Extent {
+        path: path.to_owned(),
+        samples: 5,
+        sample_bytes: MIB,
+        access_samples: 11,
+        file_bytes: 8 * MIB,
+        ..Extent::default()
+    }
+}
+
+fn ran(
+    work: &Extent,
+    folder: Option<&Path>,
+    stop: bool,
+    observer: &mut Recording,
+) -> Result<WorkReport, WorkError> {
+    run(
+        work,
+        &mut Context {
+            seed: 3,
+            folder,
+            stop: &AtomicBool::new(stop),
+            report_now: &AtomicBool::new(false),
+            observer,
+        },
+    )
+}
+
+fn details(observer: &Recording) -> Vec<&ExtentStep> {
+    let details = observer.steps.iter().map(|(_, _, came)| &came.detail);
+    details
+        .filter_map(|detail| match detail {
+            Some(StepDetail::Extent(step)) => Some(step),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn a_file_is_only_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine");
+    fs::write(&path, vec![9; 4 * MIB as usize]).unwrap();
+    let mut observer = Recording::default();
+    ran(&small(&path), None, false, &mut observer).unwrap();
+    let [read, access] = details(&observer)[..] else {
+        panic!("{:?}", observer.steps);
+    };
+    let page = rustix::param::page_size() as u64;
+    let offsets: Vec<u64> = read.samples.iter().map(|sample| sample.offset).collect();
+    assert_eq!(offsets, plan::offsets(4 * MIB, 5, page));
+    // The last ones are cut short by the end.
+    let bytes: Vec<u64> = read.samples.iter().map(|sample| sample.bytes).collect();
+    assert_eq!(bytes[..4], [MIB; 4]);
+    assert_eq!(bytes[4], 4 * MIB - offsets[4]);
+    assert_eq!(access.samples.len(), 10, "the first does not count");
+    assert_eq!((read.of, access.of), (SampleKind::Read, SampleKind::Access));
+    for (job, outcome, came) in &observer.steps {
+        assert_eq!(*outcome, Outcome::Completed);
+        let measured = came.measured.as_ref().unwrap();
+        assert_eq!(measured.read.ios, measured.read.latency.count);
+        assert_eq!(
+            measured.elapsed_ns, measured.read.latency.sum_ns,
+            "{}",
+            job.name
+        );
+    }
+}
+
+#[test]
+fn a_file_of_the_user_is_never_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine");
+    fs::write(&path, vec![9; 4 * MIB as usize]).unwrap();
+    let work = Extent {
+        write: true,
+        ..small(&path)
+    };
+    let refused = ran(&work, None, false, &mut Recording::default()).unwrap_err();
+    assert!(refused.to_string().contains("only read"), "{refused}");
+}
+
+#[test]
+fn in_a_folder_a_file_is_made_and_written_back_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let work = Extent {
+        write: true,
+        in_folder: true,
+        ..small(folder.path())
+    };
+    let mut observer = Recording::default();
+    ran(&work, Some(folder.path()), false, &mut observer).unwrap();
+    let after = fs::read(folder.path().join("extent")).unwrap();
+    assert_eq!(after.len() as u64, 8 * MIB);
+    let [_, write, _] = details(&observer)[..] else {
+        panic!("{:?}", observer.steps);
+    };
+    assert_eq!(write.of, SampleKind::Write);
+    let measured = observer.steps[1].2.measured.as_ref().unwrap();
+    assert_eq!((measured.write.ios, measured.flush.count), (5, 5));
+    let again = tempfile::tempdir().unwrap();
+    let unwritten = Extent {
+        write: false,
+        ..work
+    };
+    ran(
+        &unwritten,
+        Some(again.path()),
+        false,
+        &mut Recording::default(),
+    )
+    .unwrap();
+    assert!(after == fs::read(again.path().join("extent")).unwrap());
+}
+
+#[test]
+fn what_is_smaller_than_a_sample_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("tiny");
+    fs::write(&path, vec![9; 4_096]).unwrap();
+    let refused = ran(&small(&path), None, false, &mut Recording::default()).unwrap_err();
+    assert!(refused.to_string().contains("--sample-size"), "{refused}");
+}
+
+#[test]
+fn a_stop_keeps_the_samples_so_far() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine");
+    fs::write(&path, vec![9; 4 * MIB as usize]).unwrap();
+    let mut observer = Recording::default();
+    let ended = ran(&small(&path), None, true, &mut observer);
+    assert!(matches!(ended, Err(WorkError::Stopped)));
+    assert_eq!(observer.steps.len(), 1);
+    assert_eq!(observer.steps[0].1, Outcome::Interrupted);
+}

@@ -1,0 +1,222 @@
+//! What is measured while the clock of a step runs.
+
+use assay_engine::thread_cpu_use;
+use assay_model::job::Direction;
+use assay_model::trial::{
+    CpuUse, DirectionTotals, Gap, Interval, IoErrorRecord, IoErrors, Measurement, Series,
+};
+use assay_stats::histogram::Histogram;
+use std::io;
+use std::time::Instant;
+
+/// So many failed I/Os are located; all are counted.
+const ERRORS_KEPT: usize = 16;
+
+/// Counts I/Os of one thread from clock start to clock stop.
+pub(crate) struct Meter {
+    started: Instant,
+    cpu_before: CpuUse,
+    read: Way,
+    write: Way,
+    flush: Histogram,
+    errors: IoErrors,
+    series: Series,
+    last_end_ns: u64,
+    longest_gap: Gap,
+}
+
+#[derive(Default)]
+struct Way {
+    ios: u64,
+    bytes: u64,
+    latency: Histogram,
+}
+
+impl Way {
+    fn totals(&self) -> DirectionTotals {
+        DirectionTotals {
+            ios: self.ios,
+            bytes: self.bytes,
+            latency: self.latency.to_record(),
+            ..DirectionTotals::default()
+        }
+    }
+}
+
+impl Meter {
+    /// Starts the clock. The series has intervals of that width; 0: there is
+    /// none.
+    pub(crate) fn start(interval_ns: u64) -> Self {
+        Self {
+            cpu_before: thread_cpu_use(),
+            read: Way::default(),
+            write: Way::default(),
+            flush: Histogram::new(),
+            errors: IoErrors::default(),
+            series: Series {
+                interval_ns,
+                points: Vec::new(),
+            },
+            last_end_ns: 0,
+            longest_gap: Gap::default(),
+            started: Instant::now(),
+        }
+    }
+
+    /// Nanoseconds since the clock started.
+    pub(crate) fn now_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Counts an I/O that began at `began_ns` and has just ended; returns how
+    /// long it took.
+    pub(crate) fn moved(&mut self, direction: Direction, bytes: u64, began_ns: u64) -> u64 {
+        let now_ns = self.now_ns();
+        let latency_ns = now_ns.saturating_sub(began_ns);
+        let way = match direction {
+            Direction::Read => &mut self.read,
+            Direction::Write => &mut self.write,
+        };
+        way.ios += 1;
+        way.bytes += bytes;
+        way.latency.record(latency_ns);
+        self.gap(now_ns);
+        let point = self.interval(now_ns);
+        if let Some(point) = point {
+            match direction {
+                Direction::Read => {
+                    point.read_ios += 1;
+                    point.read_bytes += bytes;
+                }
+                Direction::Write => {
+                    point.write_ios += 1;
+                    point.write_bytes += bytes;
+                }
+            }
+            point.max_latency_ns = point.max_latency_ns.max(latency_ns);
+        }
+        latency_ns
+    }
+
+    /// Counts a flush call that began at `began_ns` and has just ended;
+    /// returns how long it took. Waiting for it is no gap.
+    pub(crate) fn flushed(&mut self, began_ns: u64) -> u64 {
+        self.last_end_ns = self.now_ns();
+        let latency_ns = self.last_end_ns.saturating_sub(began_ns);
+        self.flush.record(latency_ns);
+        latency_ns
+    }
+
+    /// Counts a failed I/O, or flush.
+    pub(crate) fn failed(
+        &mut self,
+        direction: Option<Direction>,
+        offset: u64,
+        length: u64,
+        error: &io::Error,
+    ) {
+        self.errors.count += 1;
+        if self.errors.first.len() < ERRORS_KEPT {
+            let at_ns = self.now_ns();
+            self.errors.first.push(IoErrorRecord {
+                direction,
+                offset,
+                length,
+                errno: error.raw_os_error(),
+                message: error.to_string(),
+                at_ns,
+            });
+        }
+    }
+
+    fn gap(&mut self, now_ns: u64) {
+        let length_ns = now_ns.saturating_sub(self.last_end_ns);
+        if length_ns > self.longest_gap.length_ns {
+            self.longest_gap = Gap {
+                start_ns: self.last_end_ns,
+                length_ns,
+            };
+        }
+        self.last_end_ns = now_ns;
+    }
+
+    fn interval(&mut self, now_ns: u64) -> Option<&mut Interval> {
+        let number = usize::try_from(now_ns.checked_div(self.series.interval_ns)?).ok()?;
+        let points = &mut self.series.points;
+        if points.len() <= number {
+            points.resize(number + 1, Interval::default());
+        }
+        points.get_mut(number)
+    }
+
+    /// Stops the clock.
+    pub(crate) fn stop(self) -> Measurement {
+        let elapsed_ns = self.now_ns();
+        self.stop_at(elapsed_ns)
+    }
+
+    /// The same for a clock that stood still in between: it ran for
+    /// `elapsed_ns`.
+    pub(crate) fn stop_at(self, elapsed_ns: u64) -> Measurement {
+        let gap = self.longest_gap;
+        let continuous = self.series.interval_ns > 0 && gap.length_ns > 0;
+        Measurement {
+            elapsed_ns,
+            read: self.read.totals(),
+            write: self.write.totals(),
+            flush: self.flush.to_record(),
+            series: self.series,
+            longest_gap: continuous.then_some(gap),
+            errors: self.errors,
+            cpu: thread_cpu_use().since(self.cpu_before),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ios_flushes_and_errors_are_counted_apart() {
+        let mut meter = Meter::start(1_000_000_000);
+        meter.moved(Direction::Write, 4_096, 0);
+        meter.moved(Direction::Read, 512, 0);
+        meter.flushed(0);
+        meter.failed(None, 7, 9, &io::Error::from_raw_os_error(5));
+        let measured = meter.stop();
+        assert_eq!((measured.write.ios, measured.write.bytes), (1, 4_096));
+        assert_eq!((measured.read.ios, measured.read.bytes), (1, 512));
+        assert_eq!(measured.write.latency.count, 1);
+        assert_eq!(measured.flush.count, 1);
+        assert_eq!(measured.errors.first[0].errno, Some(5));
+        assert_eq!(measured.series.points[0].write_bytes, 4_096);
+        assert!(measured.elapsed_ns >= measured.write.latency.max_ns);
+    }
+
+    #[test]
+    fn a_clock_that_stood_still_has_neither_series_nor_gap() {
+        let mut meter = Meter::start(0);
+        meter.moved(Direction::Read, 512, 0);
+        let measured = meter.stop_at(77);
+        assert_eq!(measured.elapsed_ns, 77);
+        assert!(measured.series.points.is_empty());
+        assert_eq!(measured.longest_gap, None);
+    }
+
+    #[test]
+    fn only_the_first_errors_are_located() {
+        let mut meter = Meter::start(0);
+        for offset in 0..100 {
+            meter.failed(
+                Some(Direction::Read),
+                offset,
+                1,
+                &io::Error::from_raw_os_error(5),
+            );
+        }
+        let errors = meter.stop().errors;
+        assert_eq!(errors.count, 100);
+        assert_eq!(errors.first.len(), ERRORS_KEPT);
+    }
+}

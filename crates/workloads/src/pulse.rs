@@ -1,0 +1,47 @@
+//! Progress, told a few times a second.
+
+use crate::Context;
+use assay_model::work::WorkProgress;
+use std::time::{Duration, Instant};
+
+const EVERY: Duration = Duration::from_millis(250);
+
+/// How far one step is.
+pub(crate) struct Pulse {
+    step: String,
+    steps_done: u32,
+    total: Option<u64>,
+    began: Instant,
+    told: Instant,
+}
+
+impl Pulse {
+    /// Of a step that begins now.
+    pub(crate) fn new(step: impl Into<String>, steps_done: u32, total: Option<u64>) -> Self {
+        let now = Instant::now();
+        Self {
+            step: step.into(),
+            steps_done,
+            total,
+            began: now,
+            told: now,
+        }
+    }
+
+    /// Tells how much is done, if it is time to.
+    pub(crate) fn beat(&mut self, context: &mut Context<'_>, done: u64) {
+        let now = Instant::now();
+        if now.duration_since(self.told) < EVERY {
+            return;
+        }
+        self.told = now;
+        let elapsed = now.duration_since(self.began).as_nanos();
+        context.observer.progress(&WorkProgress {
+            step: self.step.clone(),
+            steps_done: self.steps_done,
+            done,
+            total: self.total,
+            elapsed_ns: u64::try_from(elapsed).unwrap_or(u64::MAX),
+        });
+    }
+}
