@@ -9,6 +9,7 @@ use crate::exit::{DATA_MISMATCH, DONE, Failure};
 use crate::host::Host;
 use crate::output::{print, say};
 use crate::runs::{present, random};
+use crate::stored::write_file;
 use crate::works::{self, Done, Request};
 use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
@@ -19,8 +20,8 @@ use assay_model::text::{clean, shorten};
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, Row, Test};
 use assay_model::work::{StepDetail, Work};
-use assay_report::cache_edge;
 use assay_report::matrix::{Matrix, matrices};
+use assay_report::{cache_edge, xlsx};
 use assay_target::Target;
 use listing::Listing;
 use std::ffi::OsString;
@@ -156,11 +157,16 @@ fn opening(command: &Command, words: &[String], inspection: &Inspection) -> Stri
 
 /// What stands below the rows.
 fn show(command: &Command, done: &Done) -> Result<(), Failure> {
-    if command.own.json {
-        return present(&done.run, true);
-    }
     if done.run.trials.is_empty() {
         return Ok(());
+    }
+    if let Some(asked) = &command.output.workbook {
+        let (path, note) = xlsx::file_name(asked);
+        write_file(&path, |out| xlsx::write(&done.run, out))?;
+        note.iter().for_each(|note| say(&clean(note)));
+    }
+    if command.own.json {
+        return present(&done.run, true);
     }
     let text = closing(command, done);
     print(|out| out.write_all(text.as_bytes()))?;

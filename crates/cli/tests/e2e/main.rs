@@ -12,6 +12,7 @@ mod file_systems;
 mod fio;
 mod fio_parity;
 mod fio_stop;
+mod iozone;
 mod kill;
 mod ladder;
 mod mark;
