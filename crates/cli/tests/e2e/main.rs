@@ -13,6 +13,7 @@ mod file_systems;
 mod fio;
 mod fio_parity;
 mod fio_stop;
+mod iozone;
 mod kill;
 mod ladder;
 mod mark;
