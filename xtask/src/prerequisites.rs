@@ -6,12 +6,21 @@ use anyhow::Result;
 use rustix::process::geteuid;
 use std::process::Command;
 
-/// Programs that tests start, each with the Debian package it is in.
-const PROGRAMS: [(&str, &str); 19] = [
+/// Programs and libraries that tests start or open, each with the Debian package
+/// it is in.
+const PROGRAMS: [(&str, &str); 25] = [
+    ("/usr/bin/python3", "python3"),
+    (
+        "/usr/lib/python3/dist-packages/openpyxl",
+        "python3-openpyxl",
+    ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
+    ("f3probe", "f3"),
+    ("f3read", "f3"),
+    ("f3write", "f3"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
     ("losetup", "mount"),
@@ -21,6 +30,7 @@ const PROGRAMS: [(&str, &str); 19] = [
     ("mkfs.xfs", "xfsprogs"),
     ("mkswap", "util-linux"),
     ("mount", "mount"),
+    ("nbdfuse", "libnbd-bin"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("swapoff", "mount"),

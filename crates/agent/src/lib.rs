@@ -20,6 +20,7 @@ mod signals;
 mod stops;
 mod trial;
 mod watch;
+mod watching;
 mod work;
 mod workspace;
 

@@ -3,7 +3,6 @@
 
 mod admit;
 mod disks;
-mod replay;
 mod watch;
 
 use crate::frame::FrameError;

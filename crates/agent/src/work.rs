@@ -9,10 +9,12 @@ use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::permission::{device, is_free, not_owned, refuse};
+use crate::watching;
 use crate::workspace::Folder;
 use assay_engine::load::Controls;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
-use assay_model::work::WorkOrder;
+use assay_model::work::watch::Watch;
+use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_probe::roots::Roots;
 use assay_probe::safety::KernelOwned;
 use assay_workloads::{Context, WorkError};
@@ -37,16 +39,17 @@ pub(crate) fn run(
         outbox.send(&note(text))?;
     }
     let mut steps = Steps::new(roots, outbox, inbox, order);
-    let came = assay_workloads::run(
-        &order.work,
-        &mut Context {
-            seed: order.seed,
-            folder: folder.as_ref().map(Folder::path),
-            stop: &controls.stop,
-            report_now: &controls.report_now,
-            observer: &mut steps,
-        },
-    );
+    let mut context = Context {
+        seed: order.seed,
+        folder: folder.as_ref().map(Folder::path),
+        stop: &controls.stop,
+        report_now: &controls.report_now,
+        observer: &mut steps,
+    };
+    let came = match &order.work {
+        Work::Watch(watch) => look_on(roots, watch, &mut context),
+        work => assay_workloads::run(work, &mut context),
+    };
     steps.close()?;
     if let Some(leftover) = folder.and_then(Folder::clear) {
         let problem = leftover.problem.unwrap_or_default();
@@ -70,6 +73,17 @@ pub(crate) fn run(
         },
     };
     outbox.send(&done)
+}
+
+/// Looks on; each sample says how it stands.
+fn look_on(
+    roots: &Roots,
+    watch: &Watch,
+    context: &mut Context<'_>,
+) -> Result<WorkReport, WorkError> {
+    let observer = &mut *context.observer;
+    let mut tell = |sample| observer.stands(WorkReport::Watching(Box::new(sample)));
+    watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }
 
 /// What an error makes of the run.

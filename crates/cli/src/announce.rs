@@ -2,7 +2,7 @@
 //! and for how long.
 
 use crate::output::{say, talk_columns};
-use crate::room::written;
+use crate::room::Written;
 use assay_model::plan::{Place, Plan};
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
@@ -36,15 +36,15 @@ fn facts(
     let device = format!("{path}: {}{fs}", inspection.storage.words());
     let writes = match &plan.place {
         Place::Directory { .. } => format!(
-            "up to {} in all, to files in {path}/.assay-{} that are removed at the end",
-            written(plan),
+            "{}, to files in {path}/.assay-{} that are removed at the end",
+            Written::by(plan),
             plan.run_id
         ),
         Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
         Place::Device { .. } => format!(
-            "OVER THE DATA ON {path}: its first {}, up to {} in all",
+            "OVER THE DATA ON {path}: its first {}, {}",
             plan.file_size,
-            written(plan)
+            Written::by(plan)
         ),
     };
     let takes = format!(

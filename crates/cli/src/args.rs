@@ -1,7 +1,9 @@
 //! The command line.
 
+use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
 use crate::disks::DisksArgs;
+use crate::mark::args::MarkArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -47,6 +49,11 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// The usual disk marks; whether storage has the speed of an SD card class;
+    /// rounds until a device is in a steady state.
+    Mark(MarkArgs),
+    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
+    Androbench(Box<AndroBenchArgs>),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
@@ -131,7 +138,7 @@ pub struct FioArgs {
     pub words: Vec<OsString>,
 }
 
-/// Reads a size such as `256M`.
+/// A size such as `64M`.
 pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }
@@ -160,7 +167,7 @@ pub struct ShowArgs {
 pub struct ReportArgs {
     /// `last`, or the first letters of a run's id.
     pub run: String,
-    /// Where to write; its ending decides the format: .html, .json or .csv.
+    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
     #[arg(short, long, value_name = "FILE")]
     pub output: PathBuf,
     #[command(flatten)]

@@ -9,6 +9,8 @@ pub const DONE: ExitCode = ExitCode::SUCCESS;
 pub const FAILED: u8 = 1;
 /// The command cannot be carried out as given.
 pub const USAGE: u8 = 2;
+/// What was asked for was not reached: slower than it may be, or a class missed.
+pub const MISSED: u8 = 3;
 /// Data read back was not what had been written.
 pub const DATA_MISMATCH: u8 = 4;
 /// The device or the target went away.

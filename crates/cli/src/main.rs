@@ -1,5 +1,6 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod androbench;
 mod announce;
 mod args;
 mod capacity;
@@ -10,6 +11,7 @@ mod host;
 mod interrupt;
 mod leftovers;
 mod loads;
+mod mark;
 mod output;
 mod owner;
 mod place;
@@ -53,10 +55,12 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
+        Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -49,7 +49,7 @@ pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failu
             inspection.in_use.join("; ")
         ))),
         PathKind::Device { .. } if !destroy_data => Err(Failure::usage(format!(
-            "{shown} is a block device: qualifying it destroys all data on it; if that is what you want, add --destroy-data"
+            "{shown} is a block device: writing to it destroys all data on it; if that is what you want, add --destroy-data"
         ))),
         PathKind::Device { .. } => Ok(Place::Device { path }),
     }

@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use assay_model::plan::Plan;
 use assay_model::units::{Bytes, MIB};
 use assay_model::wire::{Inspection, PathKind};
+use std::fmt;
 
 /// Smallest test file: one block of the largest block size.
 const SMALLEST: Bytes = Bytes::mib(1);
@@ -57,15 +58,40 @@ pub fn file_size(
     Ok(whole)
 }
 
-/// The most that a plan writes to the storage, with the test file itself.
-pub fn written(plan: &Plan) -> Bytes {
-    let trials: u64 = plan
-        .jobs
-        .iter()
-        .map(|planned| {
-            let per_trial = planned.job.max_written().unwrap_or(plan.file_size);
-            per_trial.0.saturating_mul(planned.trials.into())
-        })
-        .sum();
-    Bytes(plan.file_size.0 + trials)
+/// What a plan writes to the storage, with the test file itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The most of those jobs that are limited by bytes, and one pass of those
+    /// that are not.
+    bytes: Bytes,
+    /// Some jobs write for as long as their time allows.
+    and_more: bool,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.and_more {
+            write!(f, "{} and, as far as time allows, more", self.bytes)
+        } else {
+            write!(f, "up to {} in all", self.bytes)
+        }
+    }
+}
+
+impl Written {
+    /// By a plan.
+    pub fn by(plan: &Plan) -> Self {
+        let mut bytes = plan.file_size.0;
+        let mut and_more = false;
+        for planned in &plan.jobs {
+            let limit = planned.job.max_written();
+            and_more |= limit.is_none();
+            let per_trial = limit.unwrap_or(plan.file_size).0;
+            bytes = bytes.saturating_add(per_trial.saturating_mul(planned.trials.into()));
+        }
+        Self {
+            bytes: Bytes(bytes),
+            and_more,
+        }
+    }
 }

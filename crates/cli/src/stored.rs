@@ -6,7 +6,7 @@ use crate::output::{print, say, style};
 use crate::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_report::terminal::{ListRow, write_list, write_summary};
-use assay_report::{csv, html, json};
+use assay_report::{csv, html, json, xlsx};
 use assay_store::{RunSummary, Store};
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -87,8 +87,9 @@ fn writer_for(path: &Path) -> Result<Writer, Failure> {
         Some("html" | "htm") => Ok(html::write),
         Some("json") => Ok(json::write),
         Some("csv") => Ok(csv::write),
+        Some("xlsx") => Ok(xlsx::write),
         _ => Err(Failure::usage(format!(
-            "{}: the name must end in .html, .json or .csv",
+            "{}: the name must end in .html, .json, .csv or .xlsx",
             path.display()
         ))),
     }

@@ -94,7 +94,7 @@ impl Done {
 pub fn execute(
     host: &mut Host,
     inspection: Inspection,
-    request: Request,
+    request: &Request,
     store: &StoreArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
@@ -102,7 +102,7 @@ pub fn execute(
     if request.work.private_folder_in().is_some() {
         leftovers::clear(host, &mut store, &request.place)?;
     }
-    let header = header(plan(&request), inspection);
+    let header = header(plan(request), inspection);
     let mut runner = Runner {
         store,
         header,
@@ -112,7 +112,7 @@ pub fn execute(
         listener,
     };
     let interrupt = listen_to_signals(host, request.stopping)?;
-    let ended = runner.repeat(host, &request, &interrupt);
+    let ended = runner.repeat(host, request, &interrupt);
     let ending = ended.unwrap_or_else(Ending::of_failure);
     runner.close(ending)
 }

@@ -2,4 +2,7 @@
 //! speak. Pure: files, environment and clock come in through traits and
 //! parameters.
 
+pub mod androbench;
 pub mod fio;
+pub mod iozone;
+pub mod mark;

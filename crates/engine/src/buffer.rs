@@ -69,6 +69,7 @@ impl IoBuf {
     }
 
     /// The block of the current window, to look at.
+    #[inline]
     #[must_use]
     pub fn block(&self) -> &[u8] {
         // SAFETY: `start` points to `layout.size()` initialised bytes (zeroed
@@ -104,7 +105,7 @@ impl Drop for IoBuf {
 }
 
 /// Fills `bytes` with random content.
-pub(crate) fn fill_random(bytes: &mut [u8], rng: &mut SplitMix64) {
+pub fn fill_random(bytes: &mut [u8], rng: &mut SplitMix64) {
     for chunk in bytes.chunks_mut(8) {
         let word = rng.next_u64().to_le_bytes();
         chunk.copy_from_slice(&word[..chunk.len()]);

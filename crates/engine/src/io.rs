@@ -139,7 +139,17 @@ pub(crate) trait IoEngine {
     fn closes(&mut self, _file: &OpenFile) {}
 
     /// Takes an I/O to `file`, the one that the unit names.
-    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus;
+    #[inline]
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+        let result = self.transfer(file, &mut unit);
+        QueueStatus::Completed(Completion { unit, result })
+    }
+
+    /// Does an I/O and gives what a [`Completion`] of it has. Each engine has
+    /// one of both: a synchronous one this, any other [`queue`](Self::queue).
+    fn transfer(&mut self, _file: &OpenFile, _unit: &mut IoUnit) -> Result<u32, i32> {
+        Err(Errno::NOSYS.raw_os_error())
+    }
 
     /// Flushes a file; returns when that is done.
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {

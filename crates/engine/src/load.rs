@@ -14,8 +14,9 @@ mod tally;
 mod trace;
 mod worker;
 
-pub use run::run;
 pub(crate) use run::{Outcome, Signals, conduct};
+pub use run::{run, run_until};
+pub use trace::traced_files;
 
 use assay_model::load::report::{LoadProgress, LoadReport};
 use std::path::PathBuf;

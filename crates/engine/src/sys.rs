@@ -236,7 +236,7 @@ pub(crate) fn exact_timers() {
 ///
 /// The thread keeps a copy of every file that is open now until it ends, and
 /// files that it opens are seen by nobody else.
-pub(crate) fn own_file_table() {
+pub fn own_file_table() {
     // SAFETY: unshares the table of the calling thread only; no memory is
     // passed. Descriptors that other threads own stay theirs: this thread
     // opens, uses and closes only its own from here on.

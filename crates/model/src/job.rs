@@ -272,6 +272,9 @@ pub enum Purpose {
     ReadLadder,
     /// A write that goes on until a device shows its cliffs.
     Sustained,
+    /// Transactions of a database: their rate is the figure, not that of the
+    /// writes they are made of.
+    Transactions,
 }
 
 /// One description of I/O to do. Field names follow fio.

@@ -27,6 +27,8 @@ mod witness;
 use crate::evidence::{Evidence, ProcessIo};
 use crate::job::{Direction, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
+use crate::work::StepDetail;
+use crate::work::androbench::DatabaseStep;
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 use share::Share;
@@ -157,6 +159,7 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         measured,
         evidence,
         completed: trial.outcome == Outcome::Completed,
+        database: trial.detail.as_deref().and_then(StepDetail::database),
     };
     let read =
         (measured.read.bytes > 0).then(|| case.judge_read(case.read_share(), case.request_share()));
@@ -177,6 +180,8 @@ struct Case<'a> {
     evidence: &'a Evidence,
     /// The job did all that it asks for, its last flush included.
     completed: bool,
+    /// Transactions of a database, whose flushes are not the job's own calls.
+    database: Option<&'a DatabaseStep>,
 }
 
 impl Case<'_> {

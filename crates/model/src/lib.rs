@@ -6,6 +6,7 @@
 //! crates use it.
 
 pub mod evidence;
+pub mod gnu;
 pub mod job;
 pub mod label;
 pub mod latency;
@@ -14,6 +15,7 @@ pub mod metric;
 pub mod plan;
 pub mod rng;
 pub mod run;
+
 pub mod storage;
 pub mod system;
 pub mod text;

@@ -12,6 +12,12 @@ pub enum Unit {
     /// I/O operations per second.
     #[serde(rename = "IOPS")]
     Iops,
+    /// Transactions per second.
+    #[serde(rename = "TPS")]
+    Tps,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
     /// Nanoseconds.
     #[serde(rename = "ns")]
     Nanos,
@@ -30,6 +36,8 @@ impl Unit {
         match self {
             Self::BytesPerSec => "B/s",
             Self::Iops => "IOPS",
+            Self::Tps => "TPS",
+            Self::Bytes => "B",
             Self::Nanos => "ns",
             Self::Ratio => "ratio",
             Self::Count => "count",

@@ -19,6 +19,7 @@ pub mod safety;
 pub mod snapshot;
 pub mod stack;
 pub mod system;
+pub mod watch;
 
 #[cfg(test)]
 mod fixture;

@@ -94,7 +94,7 @@ fn metric_columns(metric: &Metric, judgement: Option<&Judgement>) -> [String; 5]
 }
 
 /// Empty for a metric of the whole trial: two directions have two shares.
-fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
+pub(crate) fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
     let evidence = match direction_of(metric)? {
         Direction::Read => judgement?.read.as_ref(),
         Direction::Write => judgement?.write.as_ref(),

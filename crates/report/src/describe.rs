@@ -79,7 +79,7 @@ fn durability(job: &Job) -> Vec<String> {
 #[must_use]
 pub fn metric(name: &str) -> String {
     let words = match name.split_once('_') {
-        Some((subject, "bw" | "iops")) => subject.to_owned(),
+        Some((subject, "bw" | "iops" | "tps")) => subject.to_owned(),
         Some((subject, rest)) => match rest.strip_prefix("lat_") {
             Some(percentile) => format!("{subject} latency {percentile}"),
             None => name.replace('_', " "),

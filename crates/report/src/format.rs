@@ -2,7 +2,7 @@
 //! of `assay_model::units`, so that all outputs print the same digits.
 
 use assay_model::metric::Unit;
-use assay_model::units::{BytesPerSec, Iops, Nanos, three_digits};
+use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos, three_digits};
 
 /// A value with its unit: `88.2 MB/s`, `2430 IOPS`, `1.20 ms`, `42.0 %`.
 #[must_use]
@@ -11,8 +11,11 @@ pub fn quantity(unit: Unit, value: f64) -> String {
         Unit::BytesPerSec => BytesPerSec(value).to_string(),
         Unit::Iops => Iops(value).to_string(),
         Unit::Nanos => nanos(value).to_string(),
+        Unit::Tps => tps(value),
+        Unit::Bytes => bytes(value).to_string(),
         Unit::Ratio => percent(value),
-        Unit::Count => format!("{value:.0}"),
+        Unit::Count if value.fract() == 0.0 => format!("{value:.0}"),
+        Unit::Count => three_digits(value),
     }
 }
 
@@ -55,7 +58,10 @@ pub fn spread(unit: Unit, median: f64, low: f64, high: f64) -> String {
 /// need too many, or where units are not a matter of prefixes.
 fn number_as(unit: Unit, value: f64, prefixed: &str) -> Option<String> {
     let scale = match (unit, prefixed) {
-        (Unit::BytesPerSec, "B/s") | (Unit::Iops, "IOPS") | (Unit::Nanos, "ns") => 1.0,
+        (Unit::BytesPerSec, "B/s")
+        | (Unit::Iops, "IOPS")
+        | (Unit::Tps, "TPS")
+        | (Unit::Nanos, "ns") => 1.0,
         (Unit::BytesPerSec, "kB/s") | (Unit::Iops, "k IOPS") | (Unit::Nanos, "µs") => 1e3,
         (Unit::BytesPerSec, "MB/s") | (Unit::Iops, "M IOPS") | (Unit::Nanos, "ms") => 1e6,
         (Unit::BytesPerSec, "GB/s") | (Unit::Nanos, "s") => 1e9,
@@ -78,6 +84,21 @@ pub fn percent(share: f64) -> String {
         v if v > 0.0 && v < 9.95 => format!("{v:.1} %"),
         v => format!("{v:.0} %"),
     }
+}
+
+/// Transactions per second, with three digits where there are fewer: `86.4 TPS`.
+fn tps(value: f64) -> String {
+    format!("{} TPS", three_digits(value))
+}
+
+/// A number of bytes that was computed as a real number.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the cast saturates; three digits are printed"
+)]
+fn bytes(value: f64) -> Bytes {
+    Bytes(value.round() as u64)
 }
 
 /// A span that was computed as a real number.

@@ -12,6 +12,7 @@ mod evidence;
 mod extent;
 mod ladder;
 mod latency;
+mod matrices;
 mod method;
 mod overview;
 mod page;

@@ -6,6 +6,44 @@ use crate::text::{clean, count};
 use assay_model::label::Measured;
 use std::fmt;
 
+/// The labels of one trial and their meaning.
+pub const MEANINGS: [(&str, &str); 5] = [
+    (
+        "device",
+        "at least 95 % of the bytes moved to or from the device while the clock ran, and what was written is \
+         safe from a power cut: the device has no volatile cache, or was seen to be flushed",
+    ),
+    (
+        "device-unflushed",
+        "the bytes reached the device, but may still be in its volatile cache",
+    ),
+    (
+        "page-cache",
+        "at most 5 % of the bytes moved to or from the device: the figure is memory's",
+    ),
+    (
+        "mixed",
+        "in between: the figure stands neither for memory nor for the device",
+    ),
+    (
+        "unknown",
+        "the kernel does not show enough to tell; the reason is given",
+    ),
+];
+
+/// What trials that do not agree are called where there is room for one word.
+pub const DIFFERS: &str = "differs";
+
+/// What a label means, as a clause.
+#[must_use]
+pub fn meaning(label: &str) -> Option<&'static str> {
+    if label == DIFFERS {
+        return Some("the trials do not agree; the evidence has each");
+    }
+    let known = MEANINGS.iter().find(|(known, _)| *known == label);
+    known.map(|(_, meaning)| *meaning)
+}
+
 /// The labels of several trials.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Labels(Vec<Measured>);

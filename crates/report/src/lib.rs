@@ -1,6 +1,7 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+pub mod cache_edge;
 pub mod capacity;
 pub mod csv;
 pub mod describe;
@@ -14,6 +15,7 @@ pub mod identity;
 pub mod json;
 pub mod labels;
 pub mod ladder;
+pub mod matrix;
 #[cfg(test)]
 mod samples;
 pub mod series;
@@ -21,4 +23,6 @@ pub mod summary;
 pub mod terminal;
 pub mod text;
 pub mod warnings;
+pub mod watch;
 pub mod way;
+pub mod xlsx;

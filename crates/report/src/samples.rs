@@ -9,6 +9,8 @@ use assay_model::run::{Run, RunStatus};
 use assay_model::storage::Layer;
 use assay_model::trial::{Gap, Interval, Outcome, TrialRecord};
 use assay_model::units::{Bytes, GIB, MIB};
+use assay_model::work::StepDetail;
+use assay_model::work::iozone::{Child, IozoneStep, Test};
 
 /// Planned, but ended before its first trial.
 pub fn empty() -> Run {
@@ -241,5 +243,55 @@ pub fn large() -> Run {
             run.trials.push(trial);
         }
     }
+    run
+}
+
+/// A run of iozone's write test: files of 128 MiB that stayed in the page cache,
+/// of 256 MiB that did so in part, of 512 MiB that reached the device. The
+/// last has no record of 16 KiB.
+#[must_use]
+pub fn with_matrix() -> Run {
+    let mut run = fixture::run();
+    let first = |job: &str| {
+        let mut trials = run.trials.iter();
+        trials.find(|t| t.job.name == job && t.trial == 1).cloned()
+    };
+    let rows = [
+        (131_072, ["dd-plain", "dd-plain", "dd-plain"].as_slice()),
+        (262_144, &["dd-plain", "fsync-append-4k", "dd-fdatasync"]),
+        (524_288, &["dd-fdatasync", "dd-fdatasync"]),
+    ];
+    let cells = rows.into_iter().flat_map(|(file_kib, jobs)| {
+        let records = [4, 8, 16].into_iter();
+        records
+            .zip(jobs)
+            .map(move |(record, job)| (file_kib, record, *job))
+    });
+    let trials = cells
+        .zip(0..)
+        .filter_map(|((file_kib, record_kib, job), position)| {
+            let mut trial = first(job)?;
+            trial.job.name = format!("write-{file_kib}k-{record_kib}k");
+            trial.position = position;
+            trial.detail = Some(Box::new(StepDetail::Iozone(IozoneStep {
+                test: Test::Write,
+                file_kib,
+                record_kib,
+                children: vec![Child {
+                    bytes: (u64::from(position) + 1) * file_kib * 1024,
+                    elapsed_ns: 1_000_000 * file_kib,
+                    cpu_ns: 0,
+                }],
+                parent_ns: None,
+                mismatch: false,
+            })));
+            Some(trial)
+        });
+    run.trials = trials.collect();
+    run.header.plan.jobs.clear();
+    run.header.plan.order.clear();
+    run.header.command = ["assay", "iozone", "-i0", "-Rab", "<out>.xlsx"]
+        .map(str::to_owned)
+        .to_vec();
     run
 }

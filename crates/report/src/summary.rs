@@ -8,6 +8,7 @@ use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_model::work::StepDetail;
 use assay_stats::derive;
 use assay_stats::summary::Summary as Statistics;
 
@@ -78,11 +79,13 @@ pub enum Group {
     Fsync,
     /// One long write.
     Sustained,
+    /// Transactions of a database.
+    Transactions,
 }
 
 impl Group {
     /// All, in reading order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::WriteLadder,
         Self::ReadLadder,
         Self::Sequential,
@@ -91,6 +94,7 @@ impl Group {
         Self::Mixed,
         Self::Fsync,
         Self::Sustained,
+        Self::Transactions,
     ];
 
     /// The group of a job: what it is for, else what it does. A direct
@@ -102,6 +106,7 @@ impl Group {
             (Some(Purpose::WriteLadder), _) => Self::WriteLadder,
             (Some(Purpose::ReadLadder), _) => Self::ReadLadder,
             (Some(Purpose::Sustained), _) => Self::Sustained,
+            (Some(Purpose::Transactions), _) => Self::Transactions,
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
@@ -123,6 +128,7 @@ impl Group {
             Self::Mixed => "Mixed",
             Self::Fsync => "Small durable writes",
             Self::Sustained => "Sustained write",
+            Self::Transactions => "Database transactions",
         }
     }
 }
@@ -206,6 +212,18 @@ impl<'a> JobSummary<'a> {
         self.trials
             .iter()
             .filter(|trial| trial.record.outcome == Outcome::Completed)
+    }
+
+    /// Whether it is a cell of a matrix, which is shown among its like.
+    #[must_use]
+    pub fn is_cell(&self) -> bool {
+        let details = self
+            .trials
+            .iter()
+            .map(|trial| trial.record.detail.as_deref());
+        details
+            .flatten()
+            .any(|detail| matches!(detail, StepDetail::Iozone(_)))
     }
 
     /// One metric over the completed trials; `None` when none has it.
@@ -292,12 +310,13 @@ impl<'a> JudgedTrial<'a> {
     }
 }
 
-/// The direction a metric is about, from its name; flushes belong to writes.
+/// The direction a metric is about, from its name; flushes and commits belong
+/// to writes.
 #[must_use]
 pub fn direction_of(metric: &str) -> Option<Direction> {
     match metric.split('_').next() {
         Some("read") => Some(Direction::Read),
-        Some("write" | "flush") => Some(Direction::Write),
+        Some("write" | "flush" | "commit") => Some(Direction::Write),
         _ => None,
     }
 }

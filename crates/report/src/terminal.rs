@@ -8,12 +8,14 @@ mod digest;
 mod extent;
 mod ladder;
 mod list;
+mod mark;
 mod results;
 mod style;
 mod table;
 mod warned;
 
 pub use list::{ListRow, write_list};
+pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use style::Style;
 
 use crate::digest::Digest;

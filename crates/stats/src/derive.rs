@@ -7,6 +7,7 @@
 //!
 //! A metric that cannot be derived is absent, never 0.
 
+mod database;
 mod detail;
 mod primary;
 
@@ -19,6 +20,7 @@ use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{DirectionTotals, Measurement, TrialRecord};
+use assay_model::work::StepDetail;
 
 /// Percentiles given for reads and writes.
 const IO_PERCENTILES: [Percentile; 6] = [
@@ -51,6 +53,12 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
 /// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
 /// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
+/// | `commit_tps` | TPS | transactions of a database per time spent in them |
+/// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
+/// | `commit_flushes` | count | flushes that the disks completed, over transactions |
+/// | `commit_write_bytes` | B | handed to the kernel, over transactions |
+/// | `commit_device_bytes` | B | what the disk wrote meanwhile, over transactions |
+/// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
 /// [`Percentile::estimable`]; the median always, for it is the middle of what
@@ -68,6 +76,9 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
     }
     if let Some(detail) = &trial.detail {
         metrics.detail(detail);
+    }
+    if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
+        metrics.transactions(step, trial);
     }
     metrics.list
 }
@@ -111,14 +122,7 @@ impl Metrics {
                 per_second(totals.ios),
             );
         }
-        if let Ok(latency) = Distribution::of(&totals.latency) {
-            let name = format!("{direction}_lat");
-            self.nanos(format!("{name}_mean"), latency.mean_ns());
-            self.nanos(format!("{name}_min"), latency.min_ns().map(as_f64));
-            self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
-            self.nanos(format!("{name}_stdev"), latency.stdev_ns());
-            self.percentiles(&name, &latency, &IO_PERCENTILES);
-        }
+        self.latencies(&format!("{direction}_lat"), &totals.latency);
         let submission = totals.submission.as_ref().map(Distribution::of);
         if let Some(Ok(submission)) = submission {
             self.nanos(format!("{direction}_slat_mean"), submission.mean_ns());
@@ -126,6 +130,17 @@ impl Metrics {
         if totals.short_ios > 0 {
             self.count(format!("{direction}_short_ios"), totals.short_ios);
         }
+    }
+
+    fn latencies(&mut self, name: &str, record: &LatencyRecord) {
+        let Ok(latency) = Distribution::of(record) else {
+            return;
+        };
+        self.nanos(format!("{name}_mean"), latency.mean_ns());
+        self.nanos(format!("{name}_min"), latency.min_ns().map(as_f64));
+        self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
+        self.nanos(format!("{name}_stdev"), latency.stdev_ns());
+        self.percentiles(name, &latency, &IO_PERCENTILES);
     }
 
     fn flushes(&mut self, flush: &LatencyRecord) {

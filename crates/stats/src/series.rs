@@ -45,6 +45,27 @@ pub fn sum<'a>(all: impl IntoIterator<Item = (&'a Series, u64)>) -> Option<Serie
     })
 }
 
+/// The fewest bytes that were written in one whole second of a series, its
+/// seconds counted from clock start; `None` when it has no whole second.
+///
+/// Intervals that do not make up whole seconds are put together to the next
+/// longer time, and the result is of one second nevertheless.
+#[must_use]
+pub fn lowest_second_written(series: &Series) -> Option<f64> {
+    const SECOND_NS: u64 = 1_000_000_000;
+    if series.interval_ns == 0 {
+        return None;
+    }
+    let per_window = usize::try_from(SECOND_NS.div_ceil(series.interval_ns)).ok()?;
+    let window_ns = series.interval_ns as f64 * per_window as f64;
+    // The last interval may be shorter than the others: it is left out.
+    let whole = series.points.len().saturating_sub(1);
+    let windows = series.points[..whole].chunks_exact(per_window);
+    let bytes = windows.map(|window| window.iter().map(|point| point.write_bytes).sum::<u64>());
+    let lowest = bytes.min()?;
+    Some(lowest as f64 * SECOND_NS as f64 / window_ns)
+}
+
 fn together(a: Interval, b: Interval) -> Interval {
     Interval {
         read_bytes: a.read_bytes + b.read_bytes,
@@ -83,6 +104,29 @@ mod tests {
         let all = sum([(&first, 0), (&later, 150)]).unwrap();
         assert_eq!(reads(&all), [1, 12, 23, 30]);
         assert_eq!(all.points[1].max_latency_ns, 10);
+    }
+
+    #[test]
+    fn the_slowest_second_is_a_whole_one() {
+        let points = |bytes: &[u64]| {
+            let point = |&write_bytes: &u64| Interval {
+                write_bytes,
+                ..Interval::default()
+            };
+            bytes.iter().map(point).collect()
+        };
+        let halves = |bytes: &[u64]| Series {
+            interval_ns: 500_000_000,
+            points: points(bytes),
+        };
+        let lowest = |bytes: &[u64]| lowest_second_written(&halves(bytes));
+        assert_eq!(lowest(&[5, 5, 0, 8, 9, 9, 1]), Some(8.0));
+        assert_eq!(lowest(&[5, 5]), None, "the last may be shorter");
+        let wide = Series {
+            interval_ns: 2_000_000_000,
+            points: points(&[10, 30, 1]),
+        };
+        assert_eq!(lowest_second_written(&wide), Some(5.0));
     }
 
     #[test]

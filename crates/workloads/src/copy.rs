@@ -1,9 +1,113 @@
-//! Not built yet.
+//! Copying as GNU dd does: the same bytes, the same records, the same words
+//! when something goes wrong.
+//!
+//! A copy is one step. Its clock runs while dd's would: from the moment both
+//! files are open until the output is flushed, if that is asked for.
 
-use crate::{Context, WorkError};
-use assay_model::work::WorkReport;
+mod buffer;
+mod convert;
+mod copier;
+mod describe;
+mod drop_cache;
+mod ends;
+mod position;
+mod reading;
+mod reblock;
+mod words;
+mod writing;
+
+use crate::{Context, Step, StepOutcome, WorkError};
+use assay_engine::Waker;
+use assay_model::job::Job;
+use assay_model::trial::Outcome;
 use assay_model::work::copy::FileCopy;
+use assay_model::work::{StepDetail, WorkReport};
+use copier::{Copier, Halt};
+use ends::Ends;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-pub(crate) fn run(_work: &FileCopy, _context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
-    Err(WorkError::Refused("not built yet".to_owned()))
+/// How often it is looked whether the copy is to stop or to report while it
+/// waits for a pipe or a terminal.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Copies. What fails after both files are open is told, and is in the report.
+pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    let ends = interruptible(context, |context| Ends::open(work, context))?;
+    let buffers = buffer::Buffers::new(work)?;
+    let job = describe::job(work, &ends);
+    let evidence = ends.evidence_path();
+    let paths: Vec<&Path> = evidence.iter().map(AsRef::as_ref).collect();
+    let step = Step {
+        job: &job,
+        paths: &paths,
+    };
+    context.observer.begins(step);
+    context.observer.clock_starts(step);
+    let (outcome, came) = measured(work, &job, ends, buffers, context);
+    if work.remove_output
+        && let Some(output) = &work.output
+    {
+        // Whoever finds it can see what it is.
+        let _ = std::fs::remove_file(output);
+    }
+    let report = came.detail.clone();
+    context.observer.ended(outcome, came);
+    context.observer.keep();
+    match report {
+        Some(StepDetail::Copy(report)) => Ok(WorkReport::Copy(report)),
+        _ => Ok(WorkReport::Steps),
+    }
+}
+
+/// The copy itself, from the start of the clock until it stops.
+fn measured(
+    work: &FileCopy,
+    job: &Job,
+    ends: Ends,
+    buffers: buffer::Buffers,
+    context: &mut Context<'_>,
+) -> (Outcome, StepOutcome) {
+    let mut copier = Copier::new(work, ends);
+    let came = interruptible(context, |context| copier.run(buffers, context));
+    let finished = copier.finish(context);
+    context.observer.clock_stopped();
+    let outcome = match came.and(finished) {
+        Err(Halt::Stopped) => Outcome::Interrupted,
+        Ok(()) if copier.error().is_none() => Outcome::Completed,
+        Ok(()) | Err(Halt::Failed) => Outcome::Failed {
+            error: copier.error().unwrap_or("the copy failed").to_owned(),
+        },
+    };
+    let (measurement, report) = copier.results(job);
+    let came = StepOutcome {
+        measured: Some(measurement),
+        detail: Some(StepDetail::Copy(report)),
+    };
+    (outcome, came)
+}
+
+/// Does something during which the thread may wait in a system call for as long
+/// as somebody else likes: it is woken when it is to stop or to report.
+fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context<'c>) -> T) -> T {
+    let Ok(waker) = Waker::of_this_thread() else {
+        return act(context);
+    };
+    let (stop, report_now) = (context.stop, context.report_now);
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            while !over.load(Ordering::Acquire) {
+                if stop.load(Ordering::Relaxed) || report_now.load(Ordering::Relaxed) {
+                    waker.wake();
+                }
+                std::thread::park_timeout(LOOK_EVERY);
+            }
+        });
+        let came = act(context);
+        over.store(true, Ordering::Release);
+        watch.thread().unpark();
+        came
+    })
 }

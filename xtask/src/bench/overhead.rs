@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 const FILE: Bytes = Bytes::mib(256);
 const IOS: u64 = 1_000_000;
 const ROUNDS: usize = 9;
-/// Limits of issues 1 and 2.
+/// The limits that the overhead must keep.
 const MAX_OVER_BARE: f64 = 1.10;
 const MAX_OVER_FIO: f64 = 0.85;
 const MAX_LOGGED_OVER_BARE: f64 = 1.25;

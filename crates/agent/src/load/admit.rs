@@ -1,8 +1,8 @@
 //! Whether a load may be run: no device that is in use is written.
 
-use super::replay::{self, files_of};
 use crate::permission::{device, is_free, not_owned, refuse};
-use assay_model::load::{Load, Stream};
+use assay_engine::load::traced_files;
+use assay_model::load::{Ddir, Load, PerDirection, Stream};
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
 use assay_probe::safety::KernelOwned;
@@ -17,21 +17,24 @@ use std::path::{Path, PathBuf};
 /// When it would write a device or a file that is in use, trim a file, or write
 /// anything although it must not.
 pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> {
+    let streams = load.streams.iter().map(Touching::look);
+    let streams = streams.collect::<Result<Vec<_>, _>>()?;
     if load.readonly {
-        load.streams.iter().try_for_each(only_reads)?;
+        streams.iter().try_for_each(only_reads)?;
         return Ok(Vec::new());
     }
-    load.streams.iter().try_for_each(trims_devices_only)?;
+    streams.iter().try_for_each(trims_devices_only)?;
     let mut nodes = BTreeSet::new();
     let mut warnings = Vec::new();
     let owned = KernelOwned::look(roots);
-    for stream in &load.streams {
-        for path in written(stream) {
+    for touching in &streams {
+        for path in touching.written() {
             match device(&path) {
                 Some(node) => drop(nodes.insert(node)),
                 None => warnings.extend(not_owned(&path, owned.uses_of(&path))?),
             }
         }
+        let stream = touching.stream;
         if let (Some(folder), true) = (&stream.files.opendir, stream.blocks.rw.changes()) {
             warnings.extend(not_owned(folder, owned.uses_below(folder))?);
         }
@@ -40,11 +43,61 @@ pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> 
     Ok(warnings)
 }
 
+/// A stream and, if it replays a trace, the files in that.
+struct Touching<'a> {
+    stream: &'a Stream,
+    traced: Option<Vec<(PathBuf, PerDirection<bool>)>>,
+}
+
+impl<'a> Touching<'a> {
+    fn look(stream: &'a Stream) -> Result<Self, Refusal> {
+        let replays = stream.trace.read.is_some();
+        let traced = replays.then(|| traced_files(&stream.trace)).transpose();
+        traced
+            .map(|traced| Self { stream, traced })
+            .map_err(|error| refuse(error.to_string()))
+    }
+
+    /// All paths that it may write.
+    fn written(&self) -> Vec<PathBuf> {
+        match &self.traced {
+            Some(files) => of_traced(files, &[Ddir::Write, Ddir::Trim]),
+            None if self.stream.blocks.rw.changes() => self.stream.files.paths.clone(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The paths that it discards blocks of.
+    fn trimmed(&self) -> Vec<PathBuf> {
+        let stream = self.stream;
+        if !stream.engine.kind.moves_data() {
+            return Vec::new();
+        }
+        if let Some(files) = &self.traced {
+            return of_traced(files, &[Ddir::Trim]);
+        }
+        let blocks = &stream.blocks.rw;
+        let checked = stream.verify.is_some() && blocks.write && stream.trim.percent > 0;
+        if !(blocks.trim || checked) {
+            return Vec::new();
+        }
+        let below = stream.files.opendir.iter().cloned();
+        stream.files.paths.iter().cloned().chain(below).collect()
+    }
+}
+
+/// The files to which a trace has I/O of one of these directions.
+fn of_traced(files: &[(PathBuf, PerDirection<bool>)], directions: &[Ddir]) -> Vec<PathBuf> {
+    let touched = files
+        .iter()
+        .filter(|(_, does)| directions.iter().any(|&ddir| does[ddir]));
+    touched.map(|(path, _)| path.clone()).collect()
+}
+
 /// Fails when a stream writes.
-fn only_reads(stream: &Stream) -> Result<(), Refusal> {
-    let trace = stream.trace.read.as_deref();
-    let replayed = trace.is_some_and(|trace| !files_of(trace, &["write", "trim"]).is_empty());
-    if stream.blocks.rw.changes() || replayed {
+fn only_reads(touching: &Touching<'_>) -> Result<(), Refusal> {
+    let stream = touching.stream;
+    if stream.blocks.rw.changes() || !touching.written().is_empty() {
         return Err(refuse(format!(
             "job {} writes, and nothing may be written (--readonly)",
             stream.name
@@ -56,50 +109,21 @@ fn only_reads(stream: &Stream) -> Result<(), Refusal> {
 /// Fails when a stream would trim something else than a block device, as fio
 /// does: in a file, a trim would be a hole, which frees blocks of the file system
 /// and tells nothing about a device.
-fn trims_devices_only(stream: &Stream) -> Result<(), Refusal> {
+fn trims_devices_only(touching: &Touching<'_>) -> Result<(), Refusal> {
     let refused = |path: &Path| {
         refuse(format!(
             "job {} trims, and {} is no block device: name one, or use ioengine=falloc to free \
              blocks of a file",
-            stream.name,
+            touching.stream.name,
             path.display()
         ))
     };
     let no_device = |path: &&PathBuf| device(path).is_none();
-    let trimmed = trimmed(stream);
+    let trimmed = touching.trimmed();
     trimmed
         .iter()
         .find(no_device)
         .map_or(Ok(()), |path| Err(refused(path)))
-}
-
-/// The paths that a stream discards blocks of.
-fn trimmed(stream: &Stream) -> Vec<PathBuf> {
-    if let Some(trace) = &stream.trace.read {
-        let named = files_of(trace, &["trim"]);
-        return match &stream.trace.redirect {
-            Some(path) if !named.is_empty() => vec![path.clone()],
-            Some(_) => Vec::new(),
-            None => named,
-        };
-    }
-    let blocks = &stream.blocks.rw;
-    let checked = stream.verify.is_some() && blocks.write && stream.trim.percent > 0;
-    if !(blocks.trim || checked) || !stream.engine.kind.moves_data() {
-        return Vec::new();
-    }
-    let below = stream.files.opendir.iter().cloned();
-    stream.files.paths.iter().cloned().chain(below).collect()
-}
-
-/// All paths that a stream may write.
-fn written(stream: &Stream) -> Vec<PathBuf> {
-    match (&stream.trace.read, &stream.trace.redirect) {
-        (Some(_), Some(path)) => vec![path.clone()],
-        (Some(trace), None) => replay::written(trace),
-        (None, _) if stream.blocks.rw.changes() => stream.files.paths.clone(),
-        (None, _) => Vec::new(),
-    }
 }
 
 #[cfg(test)]
@@ -178,13 +202,25 @@ mod tests {
         let mut load = load(Stream::new("replay"));
         load.readonly = true;
         load.streams[0].trace.read = Some(log.path().to_owned());
-        fs::write(log.path(), "fio version 2 iolog\n/tmp/x read 0 512\n").unwrap();
+        fs::write(
+            log.path(),
+            "fio version 2 iolog\n/tmp/x add\n/tmp/x read 0 512\n",
+        )
+        .unwrap();
         assert!(admit(&Roots::default(), &load).is_ok());
-        fs::write(log.path(), "fio version 2 iolog\n/tmp/x write 0 512\n").unwrap();
+        fs::write(
+            log.path(),
+            "fio version 2 iolog\n/tmp/x add\n/tmp/x write 0 512\n",
+        )
+        .unwrap();
         assert!(admit(&Roots::default(), &load).is_err());
         load.readonly = false;
         assert!(admit(&Roots::default(), &load).is_ok());
-        fs::write(log.path(), "fio version 2 iolog\n/tmp/x trim 0 512\n").unwrap();
+        fs::write(
+            log.path(),
+            "fio version 2 iolog\n/tmp/x add\n/tmp/x trim 0 512\n",
+        )
+        .unwrap();
         assert!(admit(&Roots::default(), &load).is_err());
     }
 
@@ -205,14 +241,47 @@ mod tests {
     }
 
     #[test]
+    fn a_block_trace_that_writes_is_no_reading() {
+        // A `struct blk_io_trace`: 512 bytes queued to be written (Q, W).
+        let mut record = [0; 48];
+        record[..4].copy_from_slice(&0x6561_7407_u32.to_le_bytes());
+        record[24..28].copy_from_slice(&512_u32.to_le_bytes());
+        record[28..32].copy_from_slice(&(1_u32 | 1 << 17).to_le_bytes());
+        let log = tempfile::NamedTempFile::new().unwrap();
+        fs::write(log.path(), record).unwrap();
+        let mut load = load(Stream::new("replay"));
+        load.readonly = true;
+        load.streams[0].trace.read = Some(log.path().to_owned());
+        load.streams[0].trace.redirect = Some("/tmp/x".into());
+        let refusal = admit(&Roots::default(), &load).unwrap_err();
+        assert!(refusal.message.contains("--readonly"), "{refusal:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_replayed_is_refused() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        fs::write(log.path(), "fio version 3 iolog\n0 /a add\n1 /a write 0\n").unwrap();
+        let mut load = load(Stream::new("replay"));
+        load.streams[0].trace.read = Some(log.path().to_owned());
+        let refusal = admit(&Roots::default(), &load).unwrap_err();
+        assert!(
+            refusal.usage && refusal.message.contains("line 3"),
+            "{refusal:?}"
+        );
+    }
+
+    #[test]
     fn what_a_trace_is_replayed_on_counts_as_written() {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("log");
         fs::write(&log, "fio version 2 iolog\n/dev/x add\n/dev/x trim 0 512\n").unwrap();
         let mut stream = Stream::new("replay");
         stream.trace.read = Some(log);
+        let written = |stream: &Stream| Touching::look(stream).unwrap().written();
         assert_eq!(written(&stream), [PathBuf::from("/dev/x")]);
         stream.trace.redirect = Some("/dev/y".into());
         assert_eq!(written(&stream), [PathBuf::from("/dev/y")]);
+        stream.trace.skip.trim = true;
+        assert!(written(&stream).is_empty(), "it is left out");
     }
 }

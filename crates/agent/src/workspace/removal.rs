@@ -4,6 +4,7 @@
 use super::{DATA, FRESH, OWNER};
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
+use assay_model::work::androbench;
 use rustix::fs::{AtFlags, Mode, OFlags, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs;
@@ -31,8 +32,8 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 /// The owner file goes last: while it is there, an interrupted removal can be
 /// taken up again.
 fn remove_opened(path: &Path, folder: BorrowedFd<'_>) -> io::Result<()> {
-    for name in [DATA, FRESH, OWNER] {
-        match unlinkat(folder, name, AtFlags::empty()) {
+    for name in files().chain([OWNER.to_owned()]) {
+        match unlinkat(folder, name.as_str(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
             Err(error) => return Err(error.into()),
         }
@@ -58,9 +59,17 @@ pub(super) fn take_away(path: &Path, run_id: &str) -> Leftover {
     }
 }
 
+/// Names of all files that runs and works make in their folders.
+fn files() -> impl Iterator<Item = String> {
+    [DATA, FRESH]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(androbench::file_names())
+}
+
 fn size_of(folder: BorrowedFd<'_>) -> Bytes {
-    let sizes = [DATA, FRESH].iter().filter_map(|name| {
-        let meta = statat(folder, *name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+    let sizes = files().filter_map(|name| {
+        let meta = statat(folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         u64::try_from(meta.st_size).ok()
     });
     Bytes(sizes.sum())

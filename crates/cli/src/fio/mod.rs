@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::interrupt::{Interrupt, on_report_request};
 use crate::loads::{self, Repeats};
 use crate::output::{print, prints_to_terminal, say};
-use assay_dialects::fio::output::{JobText, TerseVersion};
+use assay_dialects::fio::output::TerseVersion;
 use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
 use assay_model::load::Load;
 use assay_model::text::{clean, shorten};
@@ -104,16 +104,14 @@ fn run_jobs(
     load: &Load,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let jobs: Vec<JobText> = invocation.jobs.iter().map(written).collect();
-    let global = with_values(&invocation.global_options);
     let mut host = Host::start(target)?;
     let sink = Sink::open(invocation.output.path.as_deref())?;
     let live = live_line(&invocation.output, load, &sink);
     let mut results = Results {
         load,
         words: Words {
-            jobs: &jobs,
-            global: &global,
+            jobs: &invocation.jobs,
+            global: &invocation.global_options,
             remarks: &invocation.notes,
         },
         formats: invocation.output.formats,
@@ -185,20 +183,5 @@ fn terse(output: &OutputOptions) -> Result<Option<TerseVersion>, Failure> {
         None => Err(Failure::usage(format!(
             "there is no terse version {number}: use 2, 3, 4 or 5"
         ))),
-    }
-}
-
-/// fio's JSON has an empty value where none was written.
-fn with_values(options: &[(String, Option<String>)]) -> Vec<(String, String)> {
-    let value = |value: &Option<String>| value.clone().unwrap_or_default();
-    let options = options.iter();
-    options
-        .map(|(name, text)| (name.clone(), value(text)))
-        .collect()
-}
-
-fn written(text: &fio::JobText) -> JobText {
-    JobText {
-        options: with_values(&text.options),
     }
 }

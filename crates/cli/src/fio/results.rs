@@ -8,9 +8,9 @@ use crate::loads::{Listener, Repeats};
 use crate::output::{say, talks_to_terminal};
 use crate::runs::unix_ms;
 use assay_dialects::fio::output::{
-    JobText, Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
+    Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
 };
-use assay_dialects::fio::{Formats, VERSION};
+use assay_dialects::fio::{Formats, JobText, VERSION};
 use assay_model::label::judge_load;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
@@ -25,7 +25,7 @@ pub struct Words<'a> {
     /// The options of each stream.
     pub jobs: &'a [JobText],
     /// Options of the global sections.
-    pub global: &'a [(String, String)],
+    pub global: &'a [(String, Option<String>)],
     /// What of the command line and the job files has no effect.
     pub remarks: &'a [String],
 }

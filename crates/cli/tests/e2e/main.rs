@@ -13,6 +13,7 @@ mod fio_parity;
 mod fio_stop;
 mod kill;
 mod ladder;
+mod mark;
 mod outputs;
 mod reads;
 mod refusals;

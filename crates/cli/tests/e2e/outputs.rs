@@ -161,3 +161,35 @@ fn reports() {
     let left = left.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(!left.into_iter().any(|name| name.ends_with(".part")));
 }
+
+/// Another program opens the workbook and finds the run in it.
+#[test]
+fn a_workbook_is_read_by_others() {
+    needs!(
+        "/usr/bin/python3",
+        "/usr/lib/python3/dist-packages/openpyxl"
+    );
+    let (bed, ended) = bed_with_run();
+    let path = bed.join("out.xlsx");
+    let wrote = bed.run(&["report", "last", "-o", text(&path)]);
+    wrote.assert_code(0);
+    let script = "\
+import openpyxl, sys
+book = openpyxl.load_workbook(sys.argv[1])
+print(book.sheetnames)
+print([cell.value for cell in book['Summary']['B']])
+print(sum(1 for row in book['Trials'].values if row[11] == 'write_bw' and row[13] > 0))
+";
+    let mut python = Command::new("/usr/bin/python3");
+    let read = python.args(["-c", script, text(&path)]).output().unwrap();
+    let said = String::from_utf8(read.stdout).unwrap();
+    let failed = String::from_utf8_lossy(&read.stderr);
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!(
+        lines.first(),
+        Some(&"['Summary', 'Evidence', 'Trials']"),
+        "{failed}"
+    );
+    assert!(lines[1].contains(ended.run_id().unwrap()), "{said}");
+    assert!(lines[2].parse::<u32>().unwrap() >= 2, "{said}");
+}

@@ -168,7 +168,10 @@ fn report_files() {
     let bed = Bed::new();
     bed.short_run(&bed.folder());
     let report = |path: &Path| bed.refused(&["report", "last", "-o", text(path)]);
-    assert_has(&report(&bed.join("out.xyz")), &["out.xyz", ".html", ".csv"]);
+    assert_has(
+        &report(&bed.join("out.xyz")),
+        &["out.xyz", ".html", ".csv", ".xlsx"],
+    );
     assert_has(&report(&bed.join("out")), &[".html"]);
     let nowhere = bed.join("no/such/out.html");
     assert_has(&report(&nowhere), &["cannot write", text(&nowhere)]);

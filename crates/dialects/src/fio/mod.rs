@@ -85,7 +85,8 @@ pub struct Invocation {
 /// The options of a job as written, without those that are global.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobText {
-    /// First name of each option, and its value; `None`: none was written.
+    /// First name of each option in the order of the file, and its value;
+    /// `None`: none was written.
     pub options: Vec<(String, Option<String>)>,
 }
 

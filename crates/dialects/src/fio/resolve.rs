@@ -129,7 +129,7 @@ fn engine(job: &mut Job, notes: &mut Vec<String>) {
     let depth = engine.iodepth;
     // The null engine keeps any depth in fio, and measures no storage.
     let waits = engine.kind != EngineKind::Null && !engine.kind.is_asynchronous();
-    if depth > 1 && waits && !engine.offload && job.is_given("iodepth") {
+    if depth > 1 && waits && job.is_given("iodepth") {
         notes.push(format!(
             "iodepth={depth} does nothing with the synchronous engine {}, whose I/Os are done one by one; use libaio or io_uring",
             engine.kind
@@ -143,10 +143,8 @@ fn engine(job: &mut Job, notes: &mut Vec<String>) {
     if !low_given || engine.iodepth_low == 0 || engine.iodepth_low > depth {
         engine.iodepth_low = depth;
     }
-    let most = engine.batch_complete_max.unwrap_or(0);
-    engine.batch_complete_max = Some(most.max(engine.batch_complete_min));
     let rw = &job.stream.blocks.rw;
-    if !engine.offload && job.stream.trace.read.is_none() && (!rw.changes() || depth == 1) {
+    if job.stream.trace.read.is_none() && (!rw.changes() || depth == 1) {
         engine.serialize_overlap = false;
     }
 }
@@ -185,7 +183,7 @@ fn verify(job: &mut Job, notes: &mut Vec<String>) -> Result<(), String> {
         notes.push("with norandommap and several block sizes, blocks that were overwritten are not checked".to_owned());
     }
     let engine = &job.stream.engine;
-    let several = engine.iodepth > 1 && (engine.kind.is_asynchronous() || engine.offload);
+    let several = engine.iodepth > 1 && engine.kind.is_asynchronous();
     if rw.write && job.stream.blocks.no_map && several && !engine.serialize_overlap {
         notes.push("with norandommap and a depth above 1, writes that overlap may not verify; use serialize_overlap=1".to_owned());
     }

@@ -30,6 +30,7 @@ trait AnyEngine {
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError>;
     fn closes(&mut self, file: &OpenFile);
     fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus;
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32>;
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno>;
     fn commit(&mut self) -> Result<usize, EngineError>;
     fn reap(
@@ -51,6 +52,10 @@ impl<E: IoEngine> AnyEngine for E {
 
     fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
         IoEngine::queue(self, file, unit)
+    }
+
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        IoEngine::transfer(self, file, unit)
     }
 
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
@@ -84,6 +89,10 @@ impl<const A: bool> IoEngine for Boxed<A> {
 
     fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
         self.0.queue(file, unit)
+    }
+
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        self.0.transfer(file, unit)
     }
 
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {

@@ -4,7 +4,7 @@
 //! They are one type: a call through a pointer is nothing beside what they do,
 //! and a worker's loop need not be compiled for each of them.
 
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, flush_open};
+use crate::io::{IoEngine, IoUnit, OpenFile, flush_open};
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
 use rustix::fs::{
@@ -97,11 +97,10 @@ impl FileCall {
 impl IoEngine for FileCall {
     const ASYNCHRONOUS: bool = false;
 
-    fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
-        let result = retry_on_intr(|| (self.call)(file, &unit))
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        retry_on_intr(|| (self.call)(file, unit))
             .map(|()| unit.left())
-            .map_err(Errno::raw_os_error);
-        QueueStatus::Completed(Completion { unit, result })
+            .map_err(Errno::raw_os_error)
     }
 
     /// What is not open cannot be flushed, and nothing is done.

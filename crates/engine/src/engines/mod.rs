@@ -3,7 +3,7 @@
 mod boxed;
 mod file_call;
 mod libaio;
-mod mmap;
+pub(crate) mod mmap;
 mod null;
 mod posixaio;
 mod psync;

@@ -1,7 +1,7 @@
 //! The null engine: every I/O is done at once. What remains is assay's own
 //! cost.
 
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::io::{IoEngine, IoUnit, OpenFile};
 use assay_model::job::FlushCall;
 use rustix::io::Errno;
 
@@ -12,9 +12,8 @@ impl IoEngine for Null {
     const ASYNCHRONOUS: bool = false;
 
     #[inline]
-    fn queue(&mut self, _file: &OpenFile, unit: IoUnit) -> QueueStatus {
-        let result = Ok(unit.left());
-        QueueStatus::Completed(Completion { unit, result })
+    fn transfer(&mut self, _file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        Ok(unit.left())
     }
 
     fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {

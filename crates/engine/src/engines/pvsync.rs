@@ -2,7 +2,7 @@
 
 use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
+use crate::io::{IoEngine, IoUnit, OpenFile, moved};
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
 use rustix::fs::{Mode, OFlags, open};
@@ -54,18 +54,17 @@ impl IoEngine for Pvsync {
     const ASYNCHRONOUS: bool = false;
 
     #[inline]
-    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return trim::transfer(file, unit);
         }
         let writes = unit.ddir == Ddir::Write;
         let (offset, bytes) = unit.remainder();
-        let result = moved(if writes {
+        moved(if writes {
             retry_on_intr(|| self.write(&file.file, bytes, offset))
         } else {
             retry_on_intr(|| self.read(&file.file, bytes, offset))
-        });
-        QueueStatus::Completed(Completion { unit, result })
+        })
     }
 }
 

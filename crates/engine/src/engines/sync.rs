@@ -2,7 +2,7 @@
 
 use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus, moved};
+use crate::io::{IoEngine, IoUnit, OpenFile, moved};
 use assay_model::load::Ddir;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::{Errno, read, retry_on_intr, write};
@@ -15,7 +15,7 @@ pub(crate) struct Sync {
 }
 
 impl Sync {
-    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<usize, Errno> {
+    fn at_position(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<usize, Errno> {
         let ddir = unit.ddir;
         let (offset, bytes) = unit.remainder();
         let position = &mut self.positions[file.number as usize];
@@ -45,11 +45,10 @@ impl IoEngine for Sync {
     }
 
     #[inline]
-    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return trim::transfer(file, unit);
         }
-        let result = moved(self.transfer(file, &mut unit));
-        QueueStatus::Completed(Completion { unit, result })
+        moved(self.at_position(file, unit))
     }
 }

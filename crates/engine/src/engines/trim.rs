@@ -12,15 +12,21 @@ use std::fs::File;
 /// `BLKDISCARD` of `<linux/fs.h>`: `_IO(0x12, 119)`.
 const BLKDISCARD: Opcode = opcode::none(0x12, 119);
 
-/// Trims the block of `unit`.
+/// Trims the block of `unit`, for an engine that queues all else.
 #[cold]
 pub(super) fn queue(file: &OpenFile, unit: IoUnit) -> QueueStatus {
+    let result = transfer(file, &unit);
+    QueueStatus::Completed(Completion { unit, result })
+}
+
+/// Trims the block of `unit`.
+#[cold]
+pub(super) fn transfer(file: &OpenFile, unit: &IoUnit) -> Result<u32, i32> {
     let length = unit.left();
     let from = unit.offset + u64::from(unit.moved);
-    let result = trim(file, from, u64::from(length))
+    trim(file, from, u64::from(length))
         .map(|()| length)
-        .map_err(Errno::raw_os_error);
-    QueueStatus::Completed(Completion { unit, result })
+        .map_err(Errno::raw_os_error)
 }
 
 /// A device discards its sectors; a file gets a hole and keeps its size.

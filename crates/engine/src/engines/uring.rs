@@ -89,8 +89,8 @@ pub(crate) struct Uring {
 }
 
 impl Uring {
-    /// Of the options, registered buffers (`fixed_buffers`) are not used: a
-    /// stream's buffers come and go without the ring being told.
+    /// Buffers are not registered: a stream's come and go without the ring being
+    /// told.
     pub(crate) fn new(engine: &Engine) -> Result<Self, EngineError> {
         let ring = Self::ring(engine).map_err(|error| EngineError::unavailable(KIND, error))?;
         let table = if engine.register_files {

@@ -33,6 +33,16 @@ pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) ->
     conduct(load, signals, observer).report
 }
 
+/// As [`run()`], until `stop` is set at the latest; no reports are sent
+/// meanwhile. For whoever has a word to stop of its own.
+pub fn run_until(load: &Load, stop: &AtomicBool, observer: &mut dyn LoadObserver) -> LoadReport {
+    let signals = Signals {
+        stop,
+        report_now: &AtomicBool::new(false),
+    };
+    conduct(load, signals, observer).report
+}
+
 /// What comes from outside while a load runs: [`Controls`], wherever they are.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals<'a> {

@@ -2,7 +2,7 @@
 
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
-use super::trace::{TraceAction, TraceReader, TraceStep};
+use super::trace::{TraceAction, TraceReader, TraceStep, TraceSummary};
 use super::worker::Goal;
 use crate::error::EngineError;
 use assay_model::job::FlushCall;
@@ -154,6 +154,11 @@ impl Order {
         if let Some(step) = self.sequence.next() {
             return Some(step);
         }
+        self.next_pass(goal)
+    }
+
+    #[cold]
+    fn next_pass(&mut self, goal: &Goal) -> Option<Step> {
         if !goal.repeats() {
             return None;
         }
@@ -215,6 +220,6 @@ pub(super) fn longest(reader: &TraceReader) -> u32 {
 }
 
 /// Whether a trace holds I/O of that direction.
-pub(super) fn holds(reader: &TraceReader, ddir: Ddir) -> bool {
-    reader.summary().ios[ddir] > 0
+pub(super) fn holds(trace: &TraceSummary, ddir: Ddir) -> bool {
+    trace.ios[ddir] > 0
 }

@@ -5,6 +5,7 @@
 //! - [`blktrace`]: reading the kernel's block trace.
 //! - [`replay`]: what the options make of what was read.
 //! - [`reader`]: a trace as a sequence of steps.
+//! - [`traced`]: which files a trace touches.
 
 mod blktrace;
 mod reader;
@@ -12,9 +13,11 @@ mod replay;
 #[cfg(test)]
 mod tests;
 mod text;
+mod traced;
 mod writer;
 
-pub(crate) use reader::TraceReader;
+pub(crate) use reader::{TraceReader, TraceSummary};
+pub use traced::traced_files;
 pub(crate) use writer::TraceWriter;
 
 use crate::error::EngineError;
@@ -25,7 +28,7 @@ use std::path::{Path, PathBuf};
 /// One thing to do in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TraceStep {
-    /// Index into [`TraceReader::files`].
+    /// Index into [`TraceSummary::files`].
     pub(crate) file: usize,
     pub(crate) action: TraceAction,
     /// From the time of the step before to the time of this one; 0 when times

@@ -4,6 +4,7 @@ use super::{Case, Measured};
 use crate::evidence::WriteCache;
 use crate::job::{Direction, OpenSync};
 use crate::storage::Layer;
+use crate::work::androbench::DatabaseStep;
 
 /// Mount options with which a file system never tells the device to flush.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
@@ -57,14 +58,17 @@ impl Case<'_> {
     }
 
     /// The fewest flushes that the job can have caused: one for each call or
-    /// synchronous write, where those under way together may share one.
+    /// synchronous write, where those under way together may share one; one for
+    /// each transaction that has to be durable before the next one begins.
     fn flushes_needed(&self) -> u64 {
         let job = self.job;
         let together = match job.sync {
             OpenSync::None => u64::from(job.numjobs),
             _ => u64::from(job.numjobs) * u64::from(job.iodepth),
         };
-        self.own_flush_calls().div_ceil(together.max(1)).max(1)
+        let commits = self.database.map_or(0, DatabaseStep::least_flushes);
+        let calls = self.measured.flush.count + self.synchronous_writes();
+        calls.div_ceil(together.max(1)).max(commits).max(1)
     }
 
     /// Flushes that volatile caches saw; none when one of them that was

@@ -3,6 +3,7 @@
 use super::{Case, ForeignIo};
 use crate::job::{Direction, OpenSync};
 use crate::units::{KIB, MIB};
+use crate::work::androbench::DatabaseStep;
 
 /// Metadata that any job may cause (superblock, bitmaps, inode).
 const METADATA_BYTES: u64 = MIB;
@@ -99,12 +100,18 @@ impl Case<'_> {
         widest_kib.unwrap_or(0).saturating_mul(2 * KIB)
     }
 
-    /// Flush calls the job made, each of which may commit a journal.
-    pub(super) fn own_flush_calls(&self) -> u64 {
-        let synced = match self.job.sync {
+    /// Flush calls the job made, each of which may commit a journal. Those of a
+    /// database are not seen, only known to be at most so many.
+    fn own_flush_calls(&self) -> u64 {
+        let database = self.database.map_or(0, DatabaseStep::most_syncs);
+        self.measured.flush.count + self.synchronous_writes() + database
+    }
+
+    /// Writes that were flushed each before they returned.
+    pub(super) fn synchronous_writes(&self) -> u64 {
+        match self.job.sync {
             OpenSync::None => 0,
             _ => self.measured.write.ios,
-        };
-        self.measured.flush.count + synced
+        }
     }
 }

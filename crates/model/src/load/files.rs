@@ -48,9 +48,6 @@ pub struct Files {
     pub create_only: bool,
     /// Missing files may be made.
     pub allow_create: bool,
-    /// A mounted device may be written (`allow_mounted_write`). assay refuses
-    /// nevertheless.
-    pub allow_mounted_write: bool,
     /// Remove the files at the end.
     pub unlink: bool,
     /// Remove them after each loop.
@@ -83,7 +80,6 @@ impl Default for Files {
             create_on_open: false,
             create_only: false,
             allow_create: true,
-            allow_mounted_write: false,
             unlink: false,
             unlink_each_loop: false,
             lock: FileLock::default(),

@@ -327,19 +327,13 @@ pub struct Engine {
     /// Least number of completions to wait for (`iodepth_batch_complete_min`);
     /// 0: only look.
     pub batch_complete_min: u32,
-    /// Most completions to take at once; `None`: as many as there are.
-    pub batch_complete_max: Option<u32>,
     /// When the depth is reached, drain to this many before more is queued
     /// (`iodepth_low`); 0: as soon as there is room.
     pub iodepth_low: u32,
     /// I/Os that overlap never are in flight together.
     pub serialize_overlap: bool,
-    /// Another thread submits (`io_submit_mode=offload`).
-    pub offload: bool,
     /// Polled completions (`hipri`; pvsync2, io_uring).
     pub hipri: bool,
-    /// Registered buffers (io_uring `fixedbufs`).
-    pub fixed_buffers: bool,
     /// Registered files (io_uring `registerfiles`).
     pub register_files: bool,
     /// A kernel thread submits (io_uring `sqthread_poll`).
@@ -358,12 +352,9 @@ impl Default for Engine {
             iodepth: 1,
             batch: 1,
             batch_complete_min: 1,
-            batch_complete_max: None,
             iodepth_low: 0,
             serialize_overlap: false,
-            offload: false,
             hipri: false,
-            fixed_buffers: false,
             register_files: false,
             sq_thread_poll: false,
             nowait: false,

@@ -31,9 +31,6 @@ pub struct Verify {
     pub backlog: u64,
     /// That many of them at once; 0: all.
     pub backlog_batch: u64,
-    /// Written offsets are not kept but generated anew for checking
-    /// (`experimental_verify`).
-    pub regenerate: bool,
     /// Checked in the order of offsets where the order of writing is not
     /// needed (`verifysort`).
     pub sort: bool,
@@ -71,7 +68,6 @@ impl Verify {
             thread_cpus: Vec::new(),
             backlog: 0,
             backlog_batch: 0,
-            regenerate: false,
             sort: true,
             load_state: false,
             save_state: SaveState::WhenStopped,

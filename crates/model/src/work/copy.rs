@@ -1,13 +1,77 @@
 //! Copying as dd does.
 
+use crate::latency::LatencyRecord;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// The step of [`crate::work::WorkProgress`] when all is copied and the output
+/// is about to be flushed.
+pub const FLUSHING: &str = "flush";
+
 /// A copy, in dd's terms.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileCopy {
-    /// Output (dd's `of`); `None`: the agent's standard output.
+    /// Name of the step, unique in the run.
+    pub name: String,
+    /// Input (`if=`); `None`: the agent's standard input.
+    pub input: Option<PathBuf>,
+    /// Output (`of=`); `None`: the agent's standard output.
     pub output: Option<PathBuf>,
+    /// Bytes of an input block (`ibs=`).
+    pub input_block: u64,
+    /// Bytes of an output block (`obs=`).
+    pub output_block: u64,
+    /// Bytes of a record that [`Records`] makes or takes apart (`cbs=`); 0: none.
+    pub record: u64,
+    /// What is read goes through a second buffer: blocks are made anew, or
+    /// converted. Without, a short read is a short write.
+    pub reblock: bool,
+    /// Left out at the beginning of the input (`skip=`).
+    pub skip: Extent,
+    /// Left out at the beginning of the output (`seek=`).
+    pub seek: Extent,
+    /// The most to copy (`count=`); `None`: all.
+    pub count: Option<Extent>,
+    /// What becomes of the bytes.
+    pub conversion: Conversion,
+    /// How input and output are treated (the rest of `conv=`).
+    pub treatment: Treatment,
+    /// How the input is opened and read (`iflag=`).
+    pub input_flags: Flags,
+    /// How the output is opened and written (`oflag=`).
+    pub output_flags: Flags,
+    /// Report about once a second (`status=progress`).
+    pub progress: bool,
+    /// Only errors are told (`status=none`).
+    pub quiet: bool,
+    /// The output was made for this copy alone: it is removed afterwards, with
+    /// its evidence taken.
+    pub remove_output: bool,
+}
+
+impl Default for FileCopy {
+    /// dd without operands.
+    fn default() -> Self {
+        Self {
+            name: "dd".to_owned(),
+            input: None,
+            output: None,
+            input_block: 512,
+            output_block: 512,
+            record: 0,
+            reblock: true,
+            skip: Extent::default(),
+            seek: Extent::default(),
+            count: None,
+            conversion: Conversion::default(),
+            treatment: Treatment::default(),
+            input_flags: Flags::default(),
+            output_flags: Flags::default(),
+            progress: false,
+            quiet: false,
+            remove_output: false,
+        }
+    }
 }
 
 impl FileCopy {
@@ -16,11 +80,177 @@ impl FileCopy {
     pub fn written(&self) -> Vec<PathBuf> {
         self.output.clone().into_iter().collect()
     }
+
+    /// The bytes that `count` allows to read; `None`: all there are.
+    #[must_use]
+    pub fn limit_bytes(&self) -> Option<u64> {
+        self.count.map(|count| count.of_blocks(self.input_block))
+    }
 }
 
-/// What became of a copy.
+/// A length in blocks, and bytes beyond them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extent {
+    /// Whole blocks.
+    pub blocks: u64,
+    /// Bytes beyond them.
+    pub bytes: u64,
+}
+
+impl Extent {
+    /// Whether it is nothing.
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.blocks == 0 && self.bytes == 0
+    }
+
+    /// Its bytes; at most `u64::MAX`.
+    #[must_use]
+    pub const fn of_blocks(self, block: u64) -> u64 {
+        self.blocks.saturating_mul(block).saturating_add(self.bytes)
+    }
+}
+
+/// What becomes of the bytes, in this order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conversion {
+    /// What each byte becomes: 256 of them; empty: itself.
+    pub table: Vec<u8>,
+    /// Each pair of bytes changes places (`swab`).
+    pub swap_pairs: bool,
+    /// Lines to records or back.
+    pub records: Option<Records>,
+    /// What `records` takes for the end of a line.
+    pub newline: u8,
+    /// What `records` fills records with.
+    pub space: u8,
+}
+
+/// Lines and records of a fixed length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Records {
+    /// A line becomes a record (`block`).
+    Block,
+    /// A record becomes a line (`unblock`).
+    Unblock,
+}
+
+/// How input and output are treated.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "words of dd, each given or not"
+)]
+pub struct Treatment {
+    /// Short input blocks are filled up (`sync`).
+    pub pad: bool,
+    /// Go on after errors of reading (`noerror`).
+    pub go_on: bool,
+    /// Blocks of zeros become holes (`sparse`).
+    pub sparse: bool,
+    /// The output must not be there yet (`excl`).
+    pub exclusive: bool,
+    /// The output must be there (`nocreat`).
+    pub must_exist: bool,
+    /// What the output holds stays (`notrunc`).
+    pub keep_length: bool,
+    /// `fdatasync(2)` at the end.
+    pub fdatasync: bool,
+    /// `fsync(2)` at the end.
+    pub fsync: bool,
+}
+
+/// How a file is opened and used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "words of dd, each given or not"
+)]
+pub struct Flags {
+    /// `O_APPEND`.
+    pub append: bool,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// `O_DIRECTORY`.
+    pub directory: bool,
+    /// `O_DSYNC`.
+    pub dsync: bool,
+    /// `O_SYNC`.
+    pub sync: bool,
+    /// Short reads are continued (input only).
+    pub full_block: bool,
+    /// `O_NONBLOCK`.
+    pub nonblock: bool,
+    /// `O_NOATIME`.
+    pub noatime: bool,
+    /// What was copied is dropped from the page cache.
+    pub nocache: bool,
+    /// `O_NOCTTY`.
+    pub noctty: bool,
+    /// `O_NOFOLLOW`.
+    pub nofollow: bool,
+}
+
+/// What an end of a copy is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EndKind {
+    /// A regular file.
+    File,
+    /// A block device.
+    Device,
+    /// A pipe.
+    Pipe,
+    /// A socket.
+    Socket,
+    /// A terminal.
+    Terminal,
+    /// Another character device, such as `/dev/zero`.
+    Character,
+    /// A directory, or it cannot be told.
+    #[default]
+    Other,
+}
+
+impl EndKind {
+    /// Whether it is kept by storage.
+    #[must_use]
+    pub const fn is_storage(self) -> bool {
+        matches!(self, Self::File | Self::Device)
+    }
+}
+
+/// What became of a copy, or how it stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CopyReport {
-    /// Bytes written.
+    /// Whole blocks read.
+    pub read_full: u64,
+    /// Short blocks read.
+    pub read_partial: u64,
+    /// Whole blocks written.
+    pub written_full: u64,
+    /// Short blocks written.
+    pub written_partial: u64,
+    /// Lines that were longer than a record.
+    pub truncated: u64,
+    /// Bytes written, and those that became holes.
     pub bytes: u64,
+    /// Of them, bytes that became holes.
+    pub hole_bytes: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time since both files were open.
+    pub elapsed_ns: u64,
+    /// Something failed, and was told.
+    pub failed: bool,
+    /// It was stopped from outside.
+    pub stopped: bool,
+    /// What was read.
+    pub input: EndKind,
+    /// What was written.
+    pub output: EndKind,
+    /// Each read, from call to return; those of an input whose evidence is not
+    /// taken are only here.
+    pub read_latency: LatencyRecord,
 }

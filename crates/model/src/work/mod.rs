@@ -20,7 +20,7 @@ use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
-use watch::{Watch, WatchReport};
+use watch::{Sample as WatchSample, Watch, WatchReport};
 
 /// A work, and what it needs to be carried out.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -102,6 +102,17 @@ pub enum StepDetail {
     Copy(CopyReport),
 }
 
+impl StepDetail {
+    /// Transactions of a database.
+    #[must_use]
+    pub const fn database(&self) -> Option<&DatabaseStep> {
+        match self {
+            Self::Database(step) => Some(step),
+            _ => None,
+        }
+    }
+}
+
 /// What only the whole work can tell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -112,6 +123,8 @@ pub enum WorkReport {
     Copy(CopyReport),
     /// Of a check of capacity.
     Capacity(CapacityReport),
+    /// Of looking on, at each interval; said while it goes on.
+    Watching(Box<WatchSample>),
     /// Of looking on.
     Watch(WatchReport),
 }

@@ -12,6 +12,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     let figures: Vec<Markup> = summary
         .jobs
         .iter()
+        .filter(|job| !job.is_cell())
         .flat_map(|job| job.trials.iter().map(move |trial| (job, trial)))
         .filter_map(|(job, trial)| {
             let course = Course::of(trial.measured()?)?;

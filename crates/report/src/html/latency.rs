@@ -28,6 +28,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     let jobs: Vec<&JobSummary<'_>> = summary
         .jobs
         .iter()
+        .filter(|job| !job.is_cell())
         .filter(|job| {
             SUBJECTS
                 .iter()

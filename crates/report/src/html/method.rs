@@ -1,34 +1,10 @@
 //! How the figures came about, and what they cannot tell.
 
+use crate::labels::MEANINGS;
 use crate::summary::Summary;
 use assay_model::job::Content;
 use assay_model::plan::{Place, Plan};
 use maud::{Markup, html};
-
-/// The labels and their meaning.
-const LABELS: [(&str, &str); 5] = [
-    (
-        "device",
-        "at least 95 % of the bytes moved to or from the device while the clock ran, and what was written is \
-         safe from a power cut: the device has no volatile cache, or was seen to be flushed",
-    ),
-    (
-        "device-unflushed",
-        "the bytes reached the device, but may still be in its volatile cache",
-    ),
-    (
-        "page-cache",
-        "at most 5 % of the bytes moved to or from the device: the figure is memory's",
-    ),
-    (
-        "mixed",
-        "in between: the figure stands neither for memory nor for the device",
-    ),
-    (
-        "unknown",
-        "the kernel does not show enough to tell; the reason is given",
-    ),
-];
 
 /// What was read and overwritten.
 fn written(plan: &Plan) -> String {
@@ -55,7 +31,7 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
     html! {
         h3 { "Labels" }
         dl {
-            @for (label, meaning) in LABELS {
+            @for (label, meaning) in MEANINGS {
                 dt { span class={ "label " (label) } { (label) } }
                 dd { (meaning) "." }
             }

@@ -1,8 +1,8 @@
 //! The page as a whole: head, sections in reading order, foot.
 
 use super::{
-    capacity, conditions, course, evidence, extent, ladder, latency, method, overview, results,
-    storage, unfinished,
+    capacity, conditions, course, evidence, extent, ladder, latency, matrices, method, overview,
+    results, storage, unfinished,
 };
 use crate::format::utc;
 use crate::identity;
@@ -65,6 +65,11 @@ fn sections(summary: &Summary<'_>) -> Vec<Section> {
         section("summary", "Summary", Some(overview::markup(summary))),
         of_ladder("ladder", Ladder::Write, summary),
         of_ladder("read-ladder", Ladder::Read, summary),
+        section(
+            "matrices",
+            "File and record sizes",
+            matrices::markup(summary),
+        ),
         section("results", "Results", results::markup(summary)),
         section("capacity", "Capacity", capacity::markup(summary)),
         section("extent", "Samples over the extent", extent::markup(summary)),

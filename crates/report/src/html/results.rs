@@ -14,6 +14,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
         .jobs
         .iter()
         .filter(|job| !matches!(job.group, Group::WriteLadder | Group::ReadLadder))
+        .filter(|job| !job.is_cell())
         .flat_map(|job| job.headlines().into_iter().map(move |figure| (job, figure)))
         .collect();
     if figures.is_empty() {

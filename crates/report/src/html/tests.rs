@@ -33,6 +33,24 @@ fn hostile_names_are_shown_and_not_obeyed() {
 }
 
 #[test]
+fn a_matrix_says_in_words_what_each_cell_measured() {
+    let page = written(&samples::with_matrix());
+    let matrices = section(&page, "matrices");
+    assert!(matrices.contains("Writer report, KiB/s"));
+    assert!(matrices.contains("Files up to 128 MiB measured the page cache, from 512 MiB on"));
+    let cell = |label| format!("<td class=\"n cell {label}\"");
+    assert_eq!(matrices.matches(&cell("page-cache")).count(), 4);
+    assert_eq!(matrices.matches(">page-cache</span>").count(), 4);
+    assert_eq!(matrices.matches(&cell("device")).count(), 3);
+    assert_eq!(matrices.matches("<td></td>").count(), 1, "not measured");
+    assert!(
+        !page.contains("id=\"latency\""),
+        "a matrix stands for its cells"
+    );
+    assert!(!written(&fixture::run()).contains("id=\"matrices\""));
+}
+
+#[test]
 fn every_trial_that_measured_stands_with_its_label() {
     let run = samples::with_sustained();
     let page = written(&run);

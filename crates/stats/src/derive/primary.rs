@@ -1,6 +1,6 @@
 //! Which metrics decide.
 
-use assay_model::job::Job;
+use assay_model::job::{Job, Purpose};
 use assay_model::units::KIB;
 
 /// From this block size on, bandwidth decides instead of IOPS.
@@ -13,6 +13,7 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 ///   every small write: then the flush is what is waited for;
 /// - the mean latency when the pace is limited, for then the rate says only
 ///   what was asked for;
+/// - transactions per second where these are what the job is for;
 /// - bandwidth for blocks of 64 KiB and more, IOPS below.
 ///
 /// ```
@@ -24,6 +25,9 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// ```
 #[must_use]
 pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
+    if job.purpose == Some(Purpose::Transactions) {
+        return vec!["commit_tps"];
+    }
     let (read, write) = if job.rate.is_some() {
         ("read_lat_mean", "write_lat_mean")
     } else if job.bs.0 >= BANDWIDTH_FROM_BYTES {
@@ -50,6 +54,14 @@ mod tests {
         let mut job = Job::new("job", rw, bs, Bytes::mib(64));
         edit(&mut job);
         primary_metrics(&job)
+    }
+
+    #[test]
+    fn transactions_decide_where_they_are_what_is_done() {
+        let found = deciding(Rw::RandWrite, Bytes::kib(4), |job| {
+            job.purpose = Some(Purpose::Transactions);
+        });
+        assert_eq!(found, ["commit_tps"]);
     }
 
     #[test]

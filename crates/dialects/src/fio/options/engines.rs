@@ -141,15 +141,9 @@ pub(super) static OPTIONS: &[OptionDef] = &[
         "it is all or none: use hipri",
     )
     .of(&["pvsync2"]),
-    switch(
-        "fixedbufs",
-        "Register buffers with the kernel",
-        |job, on| {
-            job.stream.engine.fixed_buffers = on;
-        },
-    )
-    .differs("accepted, but buffers are not registered")
-    .of(URING),
+    switch("fixedbufs", "Register buffers with the kernel", |_, _| {})
+        .differs("accepted, but buffers are not registered")
+        .of(URING),
     switch(
         "registerfiles",
         "Register files with the kernel",

@@ -124,9 +124,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     flag("allow_file_create", "1", "Missing files may be made", |job, on| {
         job.stream.files.allow_create = on;
     }),
-    flag("allow_mounted_write", "0", "Write to devices that are mounted", |job, on| {
-        job.stream.files.allow_mounted_write = on;
-    })
+    flag("allow_mounted_write", "0", "Write to devices that are mounted", |_, _| {})
     .differs("a device that is in use, or whose partition or parent is, is refused with and without this"),
     flag("unlink", "0", "Remove the files at the end", |job, on| job.stream.files.unlink = on),
     flag("unlink_each_loop", "0", "Remove the files after each loop", |job, on| {

@@ -141,9 +141,7 @@ pub(super) static ENGINE: &[OptionDef] = &[
         (0, 1 << 16),
         "",
         "Most completions to take at once",
-        |job, n| {
-            job.stream.engine.batch_complete_max = Some(small(n));
-        },
+        |_, _| {},
     )
     .differs("it limits nothing: what is back is taken"),
     count(
@@ -171,7 +169,7 @@ pub(super) static ENGINE: &[OptionDef] = &[
         ],
         "inline",
         "Who submits I/O",
-        |job, how| job.stream.engine.offload = how == "offload",
+        |_, _| {},
     )
     .differs("offload: the thread of the job submits, too"),
     flag("direct", "0", "Use O_DIRECT", |job, on| {

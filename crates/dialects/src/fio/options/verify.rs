@@ -94,9 +94,7 @@ pub(super) static OPTIONS: &[OptionDef] = &[
     count("verify_backlog_batch", (0, u64::MAX), "0", "That many of them at once", |job, n| {
         job.verify.backlog_batch = n;
     }),
-    flag("experimental_verify", "0", "Generate offsets anew for checking instead of keeping them", |job, on| {
-        job.verify.regenerate = on;
-    })
+    flag("experimental_verify", "0", "Generate offsets anew for checking instead of keeping them", |_, _| {})
     .differs("offsets are kept nevertheless: what is checked is the same"),
     flag("verify_state_load", "0", "Check up to where a state file says", |job, on| {
         job.verify.load_state = on;

@@ -1,10 +1,11 @@
 //! What one entry of an output stands for: a stream, or several that are
 //! reported as one.
 
+use super::Presentation;
 use super::evidence::EntryEvidence;
 use super::latency::Classes;
 use super::samples::Samples;
-use super::{JobText, Presentation};
+use crate::fio::JobText;
 use assay_model::latency::LatencyRecord;
 use assay_model::load::priority::IoPriority;
 use assay_model::load::report::{DepthUse, StreamReport};

@@ -41,10 +41,11 @@ pub fn write_json(p: &Presentation<'_>, plus: bool, out: &mut dyn Write) -> io::
     tree::write(&root, out)
 }
 
-fn options(options: &[(String, String)]) -> Map {
+/// fio has an empty value where none was written.
+fn options(options: &[(String, Option<String>)]) -> Map {
     let mut map = Map::new();
     for (name, value) in options {
-        map.add(name, value.as_str());
+        map.add(name, value.as_deref().unwrap_or_default());
     }
     map
 }

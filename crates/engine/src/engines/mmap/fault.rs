@@ -35,7 +35,7 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 /// A page was missing: what was copied is not what it should be, and the
 /// mapping has an empty page of memory in its place.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Missing;
+pub(crate) struct Missing;
 
 /// Copies `length` bytes, of which the ones at `mapped` (one of the two ends)
 /// are a file's.
@@ -44,7 +44,7 @@ pub(super) struct Missing;
 /// Both ends must be valid for `length` bytes but for missing pages of a
 /// mapping, must not overlap, and the mapping must be the caller's own.
 #[inline]
-pub(super) unsafe fn copy(
+pub(crate) unsafe fn copy(
     from: NonNull<u8>,
     to: NonNull<u8>,
     mapped: NonNull<u8>,
@@ -69,7 +69,7 @@ pub(super) unsafe fn copy(
 }
 
 /// Puts the handler in place, once for the process.
-pub(super) fn prepare() {
+pub(crate) fn prepare() {
     // Known from here on: the handler must not be the first to ask for it.
     let _ = page_size();
     BEFORE.get_or_init(|| {

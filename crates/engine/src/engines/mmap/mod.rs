@@ -12,11 +12,11 @@
 //! least on the device when it counts as done; with `O_DIRECT` the pages are
 //! also taken out of the mapping, as fio does it. They stay in the page cache.
 
-mod fault;
+pub(crate) mod fault;
 
 use super::trim;
 use crate::error::EngineError;
-use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::io::{IoEngine, IoUnit, OpenFile};
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -155,7 +155,7 @@ impl Drop for Mapping {
 }
 
 /// Maps the start of a file.
-fn map(
+pub(crate) fn map(
     at: *mut libc::c_void,
     length: usize,
     protection: libc::c_int,
@@ -173,7 +173,7 @@ fn map(
     NonNull::new(start.cast()).ok_or_else(|| io::Error::from_raw_os_error(libc::ENOMEM))
 }
 
-fn check(answer: libc::c_int) -> Result<(), Errno> {
+pub(crate) fn check(answer: libc::c_int) -> Result<(), Errno> {
     if answer == 0 {
         return Ok(());
     }
@@ -221,15 +221,13 @@ impl IoEngine for Mmap {
     }
 
     #[inline]
-    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
+    fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         if unit.ddir == Ddir::Trim {
-            return trim::queue(file, unit);
+            return trim::transfer(file, unit);
         }
-        let result = self
-            .mapping(file)
-            .and_then(|mapping| mapping.transfer(file, &mut unit))
-            .map_err(Errno::raw_os_error);
-        QueueStatus::Completed(Completion { unit, result })
+        self.mapping(file)
+            .and_then(|mapping| mapping.transfer(file, unit))
+            .map_err(Errno::raw_os_error)
     }
 
     /// `msync(2)` of all of the file, whichever call was asked for.

@@ -2,7 +2,7 @@
 
 use crate::error::EngineError;
 use crate::load::source::holds;
-use crate::load::trace::TraceReader;
+use crate::load::trace::TraceSummary;
 use assay_model::load::blocks::RwPattern;
 use assay_model::load::{Ddir, Load, Stream};
 
@@ -17,24 +17,18 @@ fn adopt_one(stream: &mut Stream) -> Result<(), EngineError> {
     let Some(path) = &stream.trace.read else {
         return Ok(());
     };
-    let reader = TraceReader::open(path, &stream.trace)?;
-    let files = reader.files();
-    if files.is_empty() {
-        return Err(EngineError::Job {
-            job: stream.name.clone(),
-            problem: format!("{} holds no I/O to replay", path.display()),
-        });
-    }
-    stream.files.paths = files.to_vec();
+    let summary = TraceSummary::read(path, &stream.trace)?;
+    let files = &summary.files;
+    stream.files.paths = files.iter().map(|file| file.path.clone()).collect();
     stream.files.named = true;
     // What is missing is made as long as its I/O reaches.
     stream.files.file_size = None;
-    stream.files.sizes = reader.summary().extents.clone();
+    stream.files.sizes = files.iter().map(|file| file.extent).collect();
     stream.region.size = None;
     stream.blocks.rw = RwPattern {
-        read: holds(&reader, Ddir::Read),
-        write: holds(&reader, Ddir::Write),
-        trim: holds(&reader, Ddir::Trim),
+        read: holds(&summary, Ddir::Read),
+        write: holds(&summary, Ddir::Write),
+        trim: holds(&summary, Ddir::Trim),
         ..RwPattern::default()
     };
     Ok(())

@@ -7,7 +7,7 @@ use super::{Source, TraceAction, TraceStep, damaged};
 use crate::error::EngineError;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::vec;
@@ -18,8 +18,9 @@ const PIECE: usize = 256 * 1024;
 /// What a whole trace holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TraceSummary {
-    /// Largest end of an I/O to each file, in bytes: what it must be long.
-    pub(crate) extents: Vec<u64>,
+    /// All files that the trace names, or the one that replaces them. Those of
+    /// a block trace are the devices with the same numbers.
+    pub(crate) files: Vec<TracedFile>,
     /// Number of I/Os, flushes not among them.
     pub(crate) ios: PerDirection<u64>,
     /// Bytes of them.
@@ -28,9 +29,18 @@ pub(crate) struct TraceSummary {
     pub(crate) longest: PerDirection<u32>,
 }
 
+/// A file of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct TracedFile {
+    pub(crate) path: PathBuf,
+    /// Largest end of an I/O to it, in bytes: what it must be long.
+    pub(crate) extent: u64,
+    /// Which I/Os there are to it.
+    pub(crate) does: PerDirection<bool>,
+}
+
 /// A trace that is replayed.
 pub(crate) struct TraceReader {
-    files: Vec<PathBuf>,
     summary: TraceSummary,
     steps: Steps,
 }
@@ -49,43 +59,20 @@ impl TraceReader {
     /// does not grow with the trace.
     ///
     /// # Errors
-    /// If it cannot be read or is no trace; the line or record is named.
+    /// As those of [`TraceSummary::read`].
     pub(crate) fn open(path: &Path, options: &Trace) -> Result<Self, EngineError> {
-        replay::check(options, path)?;
-        let input = open(path)?;
-        if options.read_chunked && !is_regular(&input, path)? {
-            return Err(damaged(
-                path,
-                "read_iolog_chunked reads it twice, so it must be a file".to_owned(),
-            ));
-        }
-        let mut replay = begin(input, path, options)?;
-        let mut summary = TraceSummary::default();
         let mut kept = Vec::new();
-        while let Some(step) = replay.next_step()? {
-            summary.add(&step);
+        let summary = read_through(path, options, |step| {
             if !options.read_chunked {
                 kept.push(step);
             }
-        }
-        let files = replay.files();
-        summary.extents.resize(files.len(), 0);
+        })?;
         let steps = if options.read_chunked {
-            Steps::Read(Box::new(begin(open(path)?, path, options)?))
+            Steps::Read(Box::new(begin(path, options)?))
         } else {
             Steps::Kept(kept.into_iter())
         };
-        Ok(Self {
-            files,
-            summary,
-            steps,
-        })
-    }
-
-    /// All files that the trace names, or the one that replaces them. Those of
-    /// a block trace are the devices with the same numbers.
-    pub(crate) fn files(&self) -> &[PathBuf] {
-        &self.files
+        Ok(Self { summary, steps })
     }
 
     /// What the whole trace holds.
@@ -106,6 +93,15 @@ impl Iterator for TraceReader {
 }
 
 impl TraceSummary {
+    /// Of the trace at `path`, as `options` want it. Its steps are not kept.
+    ///
+    /// # Errors
+    /// If it cannot be read, is no trace or holds nothing to replay; the line
+    /// or record is named.
+    pub(crate) fn read(path: &Path, options: &Trace) -> Result<Self, EngineError> {
+        read_through(path, options, |_| ())
+    }
+
     fn add(&mut self, step: &TraceStep) {
         let TraceAction::Io {
             ddir,
@@ -115,32 +111,48 @@ impl TraceSummary {
         else {
             return;
         };
-        if self.extents.len() <= step.file {
-            self.extents.resize(step.file + 1, 0);
-        }
-        let extent = &mut self.extents[step.file];
+        let file = self.file(step.file);
         // The sources see to it that this is no overflow.
-        *extent = (*extent).max(offset.saturating_add(u64::from(length)));
+        file.extent = file.extent.max(offset.saturating_add(u64::from(length)));
+        file.does[ddir] = true;
         self.ios[ddir] += 1;
         self.bytes[ddir] = self.bytes[ddir].saturating_add(u64::from(length));
         self.longest[ddir] = length.max(self.longest[ddir]);
     }
-}
 
-fn open(path: &Path) -> Result<File, EngineError> {
-    File::open(path).map_err(|source| EngineError::file("open the trace", path, source))
-}
-
-fn is_regular(file: &File, path: &Path) -> Result<bool, EngineError> {
-    match file.metadata() {
-        Ok(metadata) => Ok(metadata.is_file()),
-        Err(source) => Err(EngineError::file("look at the trace", path, source)),
+    fn file(&mut self, index: usize) -> &mut TracedFile {
+        if self.files.len() <= index {
+            self.files.resize_with(index + 1, TracedFile::default);
+        }
+        &mut self.files[index]
     }
 }
 
+/// Gives all steps of a trace to `each`.
+fn read_through(
+    path: &Path,
+    options: &Trace,
+    mut each: impl FnMut(TraceStep),
+) -> Result<TraceSummary, EngineError> {
+    replay::check(options, path)?;
+    let mut replay = begin(path, options)?;
+    let mut summary = TraceSummary::default();
+    while let Some(step) = replay.next_step()? {
+        summary.add(&step);
+        each(step);
+    }
+    for (index, path) in replay.files().into_iter().enumerate() {
+        summary.file(index).path = path;
+    }
+    if summary.files.is_empty() {
+        return Err(damaged(path, "it holds no I/O to replay".to_owned()));
+    }
+    Ok(summary)
+}
+
 /// Starts to read a trace of either format, which its first bytes tell.
-fn begin(input: File, path: &Path, options: &Trace) -> Result<Replay, EngineError> {
-    let mut input = BufReader::with_capacity(PIECE, input);
+fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
+    let mut input = BufReader::with_capacity(PIECE, open(path)?);
     let start = input
         .fill_buf()
         .map_err(|source| EngineError::file("read the trace", path, source))?;
@@ -149,4 +161,17 @@ fn begin(input: File, path: &Path, options: &Trace) -> Result<Replay, EngineErro
         None => Box::new(TextSource::open(input, path)?),
     };
     Ok(Replay::new(source, options))
+}
+
+/// A trace is read more than once: before anything is written, and when it is
+/// replayed. A pipe would be empty by then, and one that nobody writes would
+/// hold up even its opening.
+fn open(path: &Path) -> Result<File, EngineError> {
+    let metadata =
+        fs::metadata(path).map_err(|source| EngineError::file("open the trace", path, source))?;
+    if !metadata.is_file() {
+        let problem = "it is read more than once, so it must be a regular file";
+        return Err(damaged(path, problem.to_owned()));
+    }
+    File::open(path).map_err(|source| EngineError::file("open the trace", path, source))
 }

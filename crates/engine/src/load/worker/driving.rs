@@ -83,6 +83,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 }
                 Next::Blocked => break,
             };
+            if self.goes_straight() && unit.moved == 0 {
+                self.go_straight(unit)?;
+                continue;
+            }
             let now_ns = self.clock.now();
             if unit.moved == 0 {
                 unit.submitted_ns = now_ns;
@@ -153,7 +157,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     #[cold]
-    fn lost_file(&self, number: u32) -> EngineError {
+    pub(super) fn lost_file(&self, number: u32) -> EngineError {
         EngineError::Job {
             job: self.stream.name.clone(),
             problem: format!("file number {number} is not open"),

@@ -1,6 +1,7 @@
 //! Making the next I/O.
 
 use super::{Phase, Worker};
+use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::io::{IoEngine, IoUnit};
 use crate::load::files::{HeldLock, LockBusy};
@@ -144,6 +145,15 @@ impl Tags {
         let mark = &mut self.marks[tag as usize];
         mark.in_use = false;
         *mark
+    }
+
+    /// A unit that is in use has gone on to another block.
+    pub(super) fn moved_on(&mut self, unit: &IoUnit) {
+        let mark = &mut self.marks[unit.tag as usize];
+        mark.ddir = Some(unit.ddir);
+        mark.file = unit.file;
+        mark.from = unit.offset;
+        mark.to = unit.offset + u64::from(unit.length);
     }
 
     #[inline]
@@ -373,6 +383,20 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
+    /// Puts into the buffer what the step writes.
+    #[inline]
+    pub(super) fn fill_buffer(&mut self, buf: &mut IoBuf, step: &Step, tag: u32) {
+        let Some(filler) = &mut self.filler else {
+            return;
+        };
+        buf.next_window();
+        let block = &mut buf.block_mut()[..step.length as usize];
+        match &mut self.checks {
+            Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),
+            None => filler.fill(block, step.offset),
+        }
+    }
+
     /// An I/O of this step, its buffer filled if it writes.
     #[inline]
     pub(super) fn unit(&mut self, step: &Step, role: Role) -> Next {
@@ -392,15 +416,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(lock) = self.next_lock.take() {
             self.tags.locks[tag as usize] = Some(lock);
         }
-        if step.ddir == Ddir::Write
-            && let Some(filler) = &mut self.filler
-        {
-            buf.next_window();
-            let block = &mut buf.block_mut()[..step.length as usize];
-            match &mut self.checks {
-                Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),
-                None => filler.fill(block, step.offset),
-            }
+        if step.ddir == Ddir::Write {
+            self.fill_buffer(&mut buf, step, tag);
         }
         if let Some(checks) = &mut self.checks
             && (role, step.ddir) == (Role::Work, Ddir::Read)

@@ -12,6 +12,7 @@ mod filing;
 mod flushing;
 mod issue;
 mod report;
+mod straight;
 mod ticks;
 
 use super::Note;

@@ -209,6 +209,7 @@ impl<'a> Group<'a> {
             measured: &self.measured,
             evidence: &self.evidence,
             completed,
+            database: None,
         }
     }
 

@@ -67,7 +67,8 @@ struct Scripted<'s, const ASYNC: bool> {
 }
 
 impl<const ASYNC: bool> Scripted<'_, ASYNC> {
-    fn attempt(&mut self, mut unit: IoUnit) -> (u64, Completion) {
+    /// When it is done, and what came of it.
+    fn attempt(&mut self, unit: &mut IoUnit) -> (u64, Result<u32, i32>) {
         let now_ns = self.clock.now();
         let mut log = self.log.take();
         let (offset, _) = unit.remainder();
@@ -75,28 +76,34 @@ impl<const ASYNC: bool> Scripted<'_, ASYNC> {
         log.attempts.push((now_ns, offset, unit.ddir));
         self.log.set(log);
         let result = act.result.map(|bytes| bytes.min(unit.left()));
-        (now_ns + act.latency_ns, Completion { unit, result })
+        (now_ns + act.latency_ns, result)
     }
 }
 
 impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
     const ASYNCHRONOUS: bool = ASYNC;
 
-    fn queue(&mut self, _file: &OpenFile, unit: IoUnit) -> QueueStatus {
+    fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if ASYNC && self.under_way.len() >= self.room {
             return QueueStatus::Busy(unit);
         }
-        let (done_ns, completion) = self.attempt(unit);
         if !ASYNC {
-            self.clock.0.store(done_ns, Ordering::Relaxed);
-            return QueueStatus::Completed(completion);
+            let result = self.transfer(file, &mut unit);
+            return QueueStatus::Completed(Completion { unit, result });
         }
-        self.under_way.push((done_ns, completion));
+        let (done_ns, result) = self.attempt(&mut unit);
+        self.under_way.push((done_ns, Completion { unit, result }));
         self.queued += 1;
         let mut log = self.log.take();
         log.deepest = log.deepest.max(self.under_way.len());
         self.log.set(log);
         QueueStatus::Queued
+    }
+
+    fn transfer(&mut self, _file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
+        let (done_ns, result) = self.attempt(unit);
+        self.clock.0.store(done_ns, Ordering::Relaxed);
+        result
     }
 
     fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {

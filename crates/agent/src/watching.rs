@@ -1,0 +1,185 @@
+//! Looking on while a command runs: samples of memory, paging, processors and
+//! devices at each interval, and when what the command left dirty has left.
+//!
+//! The command has the user's own streams. It is waited for on a thread of its
+//! own, so that its end is known at once and not at the next sample.
+
+mod command;
+mod drain;
+
+use crate::inspect::storage_of;
+use assay_model::storage::Backing;
+use assay_model::work::watch::{Drain, Phase, Sample, Watch, WatchReport};
+use assay_probe::roots::Roots;
+use assay_probe::watch as counters;
+use assay_workloads::WorkError;
+use command::{Command, Waited};
+use drain::Pending;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+/// How often it is looked whether the work is to end, and whether dirty pages
+/// have left.
+const POLL: Duration = Duration::from_millis(100);
+
+/// Looks on as asked for; each sample is told.
+///
+/// # Errors
+/// When the device is not known, or the command cannot be started.
+pub(crate) fn run(
+    roots: &Roots,
+    watch: &Watch,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Sample),
+) -> Result<WatchReport, WorkError> {
+    let device = watch.device.as_deref().map(|path| device(roots, path));
+    let mut watching = Watching {
+        roots,
+        watch,
+        device: device.transpose()?,
+        stop,
+        tell,
+        began: Instant::now(),
+        samples: 0,
+    };
+    if watch.command.is_empty() {
+        watching.alone();
+        return Ok(WatchReport::default());
+    }
+    watching.with_command()
+}
+
+/// The kernel name of a device that is given by it, by its node, or by a path on
+/// it.
+fn device(roots: &Roots, path: &Path) -> Result<String, WorkError> {
+    let name = path.to_str().filter(|name| !name.contains('/'));
+    if let Some(name) = name.filter(|name| counters::is_device(roots, name)) {
+        return Ok(name.to_owned());
+    }
+    let storage = storage_of(roots, path);
+    let why = match (storage.top(), &storage.backing) {
+        (Some(top), _) => return Ok(top.name.clone()),
+        (None, Backing::Device { name }) => format!("{name} has no counters"),
+        (None, Backing::Memory { fs_type }) => format!("it is in memory ({fs_type})"),
+        (None, Backing::Unknown { why }) => why.clone(),
+    };
+    Err(WorkError::Refused(format!(
+        "no device to look at behind {}: {why}; name another with --device",
+        path.display()
+    )))
+}
+
+struct Watching<'a> {
+    roots: &'a Roots,
+    watch: &'a Watch,
+    device: Option<String>,
+    stop: &'a AtomicBool,
+    tell: &'a mut dyn FnMut(Sample),
+    began: Instant,
+    /// Told so far.
+    samples: u32,
+}
+
+impl Watching<'_> {
+    /// Until it is stopped, or so many intervals have passed.
+    fn alone(&mut self) {
+        self.say(self.look(Phase::Alone));
+        let wanted = self.watch.intervals.unwrap_or(u64::MAX);
+        while u64::from(self.samples) <= wanted {
+            while self.until_due() > Duration::ZERO {
+                if self.stopped() {
+                    return;
+                }
+                std::thread::sleep(self.until_due().min(POLL));
+            }
+            self.say(self.look(Phase::Alone));
+        }
+    }
+
+    fn with_command(&mut self) -> Result<WatchReport, WorkError> {
+        let before = self.look(Phase::Command);
+        let mut command = Command::start(&self.watch.command)?;
+        self.say(before.clone());
+        let end = loop {
+            match command.wait(self.until_due().min(POLL)) {
+                Waited::Ended(end) => break end.since(self.began),
+                Waited::Runs if self.stopped() => command.ask_to_end(),
+                Waited::Runs => {}
+            }
+            if self.until_due() == Duration::ZERO {
+                self.say(self.look(Phase::Command));
+            }
+        };
+        let drain = self.drain(&before);
+        Ok(WatchReport {
+            ended: Some(end),
+            drain: Some(drain),
+        })
+    }
+
+    /// Goes on until what the command left dirty has left.
+    fn drain(&mut self, before: &Sample) -> Drain {
+        let first = self.look(Phase::Draining);
+        let pending = Pending::after(before);
+        let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
+        let mut now = first.clone();
+        self.say(first);
+        let (drain, last) = loop {
+            let Some(unwritten_bytes) = pending.unwritten(&now) else {
+                break (Drain::Unknown, now);
+            };
+            if pending.have_left(unwritten_bytes) {
+                break (Drain::Left { at_ns: now.at_ns }, now);
+            }
+            if self.stopped() {
+                break (Drain::NotAwaited { unwritten_bytes }, now);
+            }
+            if Instant::now() >= give_up {
+                break (Drain::TimedOut { unwritten_bytes }, now);
+            }
+            std::thread::sleep(self.until_due().min(POLL));
+            now = self.look(Phase::Draining);
+            if self.until_due() == Duration::ZERO {
+                self.say(now.clone());
+            }
+        };
+        self.say(last);
+        drain
+    }
+
+    fn look(&self, phase: Phase) -> Sample {
+        let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let names = match &self.device {
+            Some(name) => vec![name.clone()],
+            None => counters::disks(self.roots),
+        };
+        let disks = names.iter();
+        Sample {
+            at_ns,
+            phase,
+            memory: counters::memory(self.roots),
+            paging: counters::paging(self.roots),
+            processor: counters::processor(self.roots),
+            disks: disks
+                .filter_map(|name| counters::disk(self.roots, name))
+                .collect(),
+        }
+    }
+
+    fn say(&mut self, sample: Sample) {
+        self.samples = self.samples.saturating_add(1);
+        (self.tell)(sample);
+    }
+
+    /// Time until the next sample; they are due at multiples of the interval.
+    fn until_due(&self) -> Duration {
+        let interval = Duration::from_nanos(self.watch.interval_ns);
+        let due = interval.saturating_mul(self.samples);
+        due.saturating_sub(self.began.elapsed())
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

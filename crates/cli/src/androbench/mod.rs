@@ -1,0 +1,157 @@
+//! `assay androbench [DIR]`: the figures that AndroBench and Mobibench give,
+//! each with what it measured.
+
+pub mod args;
+mod screen;
+
+use crate::exit::Failure;
+use crate::host::Host;
+use crate::leftovers;
+use crate::loads::in_words;
+use crate::output::{print, say};
+use crate::place;
+use crate::progress::{Voice, in_brief};
+use crate::runs::{self, random};
+use crate::works::{Done, Listener, Request, execute};
+use args::AndroBenchArgs;
+use assay_dialects::androbench::phases;
+use assay_model::job::Job;
+use assay_model::plan::Place;
+use assay_model::text::clean;
+use assay_model::trial::TrialRecord;
+use assay_model::units::Nanos;
+use assay_model::wire::{Inspection, LoadNote};
+use assay_model::work::androbench::{AndroBench, Phase};
+use assay_model::work::{Work, WorkProgress};
+use assay_target::Target;
+use std::process::ExitCode;
+
+/// Measures a folder on a target.
+pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    place::can_be_stored(&args.folder)?;
+    let phases = phases(&args.wanted()).map_err(|problem| Failure::usage(problem.to_string()))?;
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(&args.folder)?;
+    let place = folder(&inspection)?;
+    let request = request(args, phases, place);
+    announce(args, &request, &inspection);
+    let of = request.steps.len() * args.trials as usize;
+    let mut listener = Teller::new(of);
+    let place = request.place.clone();
+    let done = execute(&mut host, inspection, &request, &args.store, &mut listener);
+    listener.voice.clear();
+    let done = done?;
+    if done.ending.agent_lost {
+        leftovers::clear_after_loss(target, &place);
+    }
+    present(args, &done)?;
+    done.conclude()
+}
+
+fn request(args: &AndroBenchArgs, phases: Vec<Phase>, place: Place) -> Request {
+    Request {
+        steps: phases.iter().flat_map(Phase::jobs).collect(),
+        work: Work::AndroBench(Box::new(AndroBench {
+            folder: place.path().to_owned(),
+            phases,
+        })),
+        trials: args.trials,
+        seed: args.seed.unwrap_or_else(random),
+        destroy_data: false,
+        place,
+        stopping: "stopping; finished steps are kept",
+    }
+}
+
+/// The folder to make test files in.
+fn folder(inspection: &Inspection) -> Result<Place, Failure> {
+    match place::admit(inspection, false)? {
+        folder @ Place::Directory { .. } => Ok(folder),
+        Place::File { path } | Place::Device { path } => Err(Failure::usage(format!(
+            "{} is no folder: give one, test files are made in it and removed",
+            path.display()
+        ))),
+    }
+}
+
+/// What will be done, and what it writes.
+fn announce(args: &AndroBenchArgs, request: &Request, inspection: &Inspection) {
+    let path = request.place.path().display();
+    let (steps, trials) = (request.steps.len(), args.trials);
+    let files = match &request.work {
+        Work::AndroBench(work) if work.room().0 > 0 => format!("files of {} and ", work.room()),
+        _ => String::new(),
+    };
+    say(&clean(&format!(
+        "assay: {}: {steps} steps, {trials} times, on {} in {path}; {files}databases are made in a \
+         folder of their own there and removed at the end; seed {}",
+        args.like.words(),
+        inspection.storage.words(),
+        request.seed
+    )));
+}
+
+fn present(args: &AndroBenchArgs, done: &Done) -> Result<(), Failure> {
+    if args.json {
+        return runs::present(&done.run, true);
+    }
+    print(|out| screen::write(args.like, done, out))
+}
+
+/// Tells how it goes: one live line on a terminal, a line for each step
+/// elsewhere.
+struct Teller {
+    voice: Voice,
+    done: usize,
+    of: usize,
+}
+
+impl Teller {
+    fn new(of: usize) -> Self {
+        Self {
+            voice: Voice::new(),
+            done: 0,
+            of,
+        }
+    }
+}
+
+impl Listener for Teller {
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        self.voice.say(&in_words(note));
+        Ok(())
+    }
+
+    fn started(&mut self, job: &Job) -> Result<(), Failure> {
+        self.voice.show(self.done, self.of, &job.name);
+        Ok(())
+    }
+
+    fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
+        self.done += 1;
+        self.voice.say(&format!(
+            "[{}/{}] {} #{}: {}",
+            self.done,
+            self.of,
+            trial.job.name,
+            trial.trial,
+            in_brief(trial)
+        ));
+        Ok(())
+    }
+
+    fn progress(&mut self, progress: &WorkProgress) -> Result<(), Failure> {
+        let elapsed = Nanos(progress.elapsed_ns);
+        let percent = progress.total.filter(|&total| total > 0).map(|total| {
+            let percent = u128::from(progress.done) * 100 / u128::from(total);
+            format!(", {percent} %")
+        });
+        let text = format!(
+            "{}, {elapsed}{}",
+            progress.step,
+            percent.unwrap_or_default()
+        );
+        self.voice.show(self.done, self.of, &text);
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! `assay mark PATH`: the usual disk marks, SD card classes, and rounds until a
+//! steady state.
+
+pub mod args;
+
+use crate::announce::announce;
+use crate::exit::{DONE, Failure, MISSED};
+use crate::host::Host;
+use crate::output::{print, say, style};
+use crate::plans::{self, Execution};
+use crate::room::file_size;
+use crate::runs::{header, random, run_id};
+use crate::stored::store_path;
+use crate::{leftovers, owner, place};
+use args::MarkArgs;
+use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
+use assay_model::job::Job;
+use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
+use assay_model::run::Run;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::wire::{Inspection, PathKind};
+use assay_report::json;
+use assay_report::terminal::{CheckedClass, write_class, write_marks, write_rounds};
+use assay_stats::requirement::Finding;
+use assay_stats::rounds::Window;
+use assay_store::Store;
+use assay_target::Target;
+use std::process::ExitCode;
+
+/// Opening, flushing and looking around a trial.
+const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
+/// Speed of storage for the estimate of how long writing takes.
+const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+
+/// What is to be found out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Question {
+    Marks,
+    Class(SdClass),
+    SteadyState,
+}
+
+impl Question {
+    const fn of(args: &MarkArgs) -> Self {
+        match args.class {
+            Some(class) => Self::Class(class),
+            None if args.steady_state => Self::SteadyState,
+            None => Self::Marks,
+        }
+    }
+
+    /// How long a trial takes, unless the user says so.
+    const fn seconds(self) -> u64 {
+        match self {
+            Self::Marks => 5,
+            Self::Class(_) => 10,
+            Self::SteadyState => 60,
+        }
+    }
+
+    /// How large the file is, where there is room; a steady state is one of the
+    /// whole device.
+    fn file(self, inspection: &Inspection) -> Bytes {
+        match (self, &inspection.kind) {
+            (Self::SteadyState, PathKind::Device { size }) => *size,
+            _ => Bytes::gib(1),
+        }
+    }
+}
+
+/// Marks a path on a target.
+pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    place::can_be_stored(&args.path)?;
+    let store_path = store_path(&args.store)?;
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(&args.path)?;
+    let question = Question::of(args);
+    let place = admit(args, question, &inspection)?;
+    let mut store = Store::open(&store_path)?;
+    leftovers::clear(&mut host, &mut store, &place)?;
+    let inspection = host.inspect(&args.path)?;
+
+    let plan = plan(args, question, &inspection, place)?;
+    let expected = expected(&plan);
+    let duration = Nanos(expected.iter().map(|span| span.0).sum());
+    announce(&plan, &inspection, duration, store.path());
+    let header = header(plan, inspection);
+    store.begin_run(&header, &owner::this_process())?;
+    let mut execution = Execution::new(&mut host, &header, &expected, &mut store);
+    let ended = match question {
+        Question::SteadyState => execution.run_until(is_steady),
+        Question::Marks | Question::Class(_) => execution.run_all(),
+    };
+    let trials = execution.finish();
+    let done = plans::close(header, store, trials, ended, target);
+    present(&done.run, question, args.json)?;
+    let missed =
+        class_of(question).is_some_and(|class| class.finding(&done.run) == Finding::Missed);
+    let code = done.conclude()?;
+    Ok(if code == DONE && missed {
+        ExitCode::from(MISSED)
+    } else {
+        code
+    })
+}
+
+fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Place, Failure> {
+    let shown = inspection.path.display();
+    let is_device = matches!(inspection.kind, PathKind::Device { .. });
+    if question == Question::SteadyState && !is_device {
+        return Err(Failure::usage(format!(
+            "{shown} is no block device: a steady state is one of a whole device; name the device"
+        )));
+    }
+    let place = place::admit(inspection, args.destroy_data)?;
+    if let (Place::File { .. }, true) = (&place, question != Question::Marks) {
+        return Err(Failure::usage(format!(
+            "{shown} is a file, which is only read, and a class is about writes too: give the \
+             directory it is in"
+        )));
+    }
+    Ok(place)
+}
+
+/// The trials: for marks in rounds of random order, the first of which is a
+/// warm-up; rounds of a steady state after the whole capacity was written.
+fn plan(
+    args: &MarkArgs,
+    question: Question,
+    inspection: &Inspection,
+    place: Place,
+) -> Result<Plan, Failure> {
+    let seed = args.seed.unwrap_or_else(random);
+    let file = file_size(args.size, question.file(inspection), Bytes(0), inspection)?;
+    let seconds = args.seconds.unwrap_or(question.seconds());
+    let scale = Scale {
+        file,
+        trial: Nanos::secs(seconds),
+        engine: inspection.async_engines.first().copied(),
+    };
+    let (jobs, trials) = match question {
+        Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
+        Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(3)),
+        Question::SteadyState => (
+            mark::steady_state(&scale).to_vec(),
+            args.trials.unwrap_or(25),
+        ),
+    };
+    let reads_only = matches!(place, Place::File { .. });
+    let jobs: Vec<PlannedJob> = jobs
+        .into_iter()
+        .filter(|job| !(reads_only && job.rw.writes()))
+        .map(|job| PlannedJob {
+            trials: if job.name == FILL { 1 } else { trials },
+            job,
+        })
+        .collect();
+    let order = match question {
+        Question::SteadyState => in_sequence(&jobs),
+        Question::Marks | Question::Class(_) => {
+            let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
+            interleave(&trials, seed)
+        }
+    };
+    Ok(Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size: file,
+        jobs,
+        order,
+    })
+}
+
+/// One job after the other.
+fn in_sequence(jobs: &[PlannedJob]) -> Vec<Slot> {
+    let slots = jobs
+        .iter()
+        .enumerate()
+        .flat_map(|(job, planned)| (1..=planned.trials).map(move |trial| Slot { job, trial }));
+    slots.collect()
+}
+
+/// What each trial may take, in the plan's order.
+fn expected(plan: &Plan) -> Vec<Nanos> {
+    let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
+    jobs.map(|job| Nanos(limit(job).0 + AROUND_A_TRIAL.0))
+        .collect()
+}
+
+fn limit(job: &Job) -> Nanos {
+    job.runtime.unwrap_or_else(|| {
+        let bytes = job.max_written().unwrap_or(job.size);
+        Nanos(bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000)
+    })
+}
+
+/// Whether the rounds so far have become steady.
+fn is_steady(trials: &[TrialRecord]) -> bool {
+    let rounds = trials
+        .iter()
+        .filter(|trial| trial.job.name == ROUND && trial.outcome == Outcome::Completed);
+    let iops = rounds.filter_map(|trial| {
+        let measured = trial.measured.as_ref()?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "15 digits are enough for a figure"
+        )]
+        let per_second = measured.write.ios as f64 * 1e9 / measured.elapsed_ns as f64;
+        Some(per_second)
+    });
+    let iops: Vec<f64> = iops.collect();
+    Window::of(&iops).is_some_and(|window| window.is_steady())
+}
+
+fn class_of(question: Question) -> Option<CheckedClass> {
+    let Question::Class(class) = question else {
+        return None;
+    };
+    Some(CheckedClass {
+        name: class.to_string(),
+        requirements: class.requirements(),
+        conditions: class.conditions(),
+    })
+}
+
+fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> {
+    if as_json {
+        return print(|out| json::write(run, out));
+    }
+    print(|out| match (question, class_of(question)) {
+        (_, Some(class)) => write_class(run, &class, style(), out),
+        (Question::SteadyState, None) => write_rounds(run, ROUND, style(), out),
+        (_, None) => write_marks(run, style(), out),
+    })?;
+    let id = &run.header.id;
+    say(&format!("Stored as run {id}: assay show {id}"));
+    Ok(())
+}

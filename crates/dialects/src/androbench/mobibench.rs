@@ -1,0 +1,126 @@
+//! The numbers of Mobibench.
+
+use super::{DatabaseProfile, Wanted};
+use assay_model::job::{EngineKind, Flush, FlushCall, OpenSync, Rw};
+use assay_model::units::Bytes;
+use assay_model::work::androbench::{FilePhase, FileStart, Journal, Schema};
+
+/// How files are read and written, in the order of Mobibench's numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SyncMode {
+    /// Through the page cache.
+    #[default]
+    Normal,
+    /// `O_SYNC`.
+    Osync,
+    /// fsync after each write.
+    Fsync,
+    /// `O_DIRECT`.
+    Direct,
+    /// `O_SYNC` and `O_DIRECT`.
+    SyncDirect,
+    /// Through a memory map.
+    Mmap,
+    /// Through a memory map that is flushed after each write (`MS_SYNC`).
+    MmapSync,
+    /// fdatasync after each write.
+    Fdatasync,
+}
+
+impl SyncMode {
+    /// All modes. Mobibench's `MS_ASYNC` is not among them: on Linux it does
+    /// nothing, so it is what [`Self::Mmap`] is.
+    pub const ALL: [Self; 8] = [
+        Self::Normal,
+        Self::Osync,
+        Self::Fsync,
+        Self::Direct,
+        Self::SyncDirect,
+        Self::Mmap,
+        Self::MmapSync,
+        Self::Fdatasync,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::Osync => "osync",
+            Self::Fsync => "fsync",
+            Self::Direct => "direct",
+            Self::SyncDirect => "sync-direct",
+            Self::Mmap => "mmap",
+            Self::MmapSync => "mmap-sync",
+            Self::Fdatasync => "fdatasync",
+        }
+    }
+}
+
+/// A small file of each thread, read, written and appended to; transactions
+/// over three tables.
+pub(super) fn profile(wanted: &Wanted) -> (Vec<FilePhase>, DatabaseProfile) {
+    let mode = wanted.sync_mode.unwrap_or_default();
+    let of = |name, rw| {
+        let record = wanted.record.unwrap_or(Bytes::kib(4));
+        let phase = FilePhase::new(name, rw, record, Bytes::kib(1024));
+        let threads = wanted.threads.unwrap_or(1);
+        synchronized(
+            FilePhase {
+                files: threads,
+                threads,
+                ..phase
+            },
+            mode,
+        )
+    };
+    let mut files = vec![
+        of("seq-read", Rw::Read),
+        of("seq-write", Rw::Write),
+        of("rand-read", Rw::RandRead),
+        of("rand-write", Rw::RandWrite),
+    ];
+    // A memory map cannot make a file longer.
+    if !matches!(mode, SyncMode::Mmap | SyncMode::MmapSync) {
+        files.push(FilePhase {
+            start: FileStart::Empty,
+            ..of("append", Rw::Write)
+        });
+    }
+    let database = DatabaseProfile {
+        schema: Schema::Mobibench {
+            tables: wanted.tables.unwrap_or(3),
+        },
+        journal: Journal::Delete,
+        transactions: 10,
+        checkpoint: true,
+    };
+    (files, database)
+}
+
+/// A phase in a mode. The last flush of writes is inside the clock whatever
+/// the mode is.
+fn synchronized(phase: FilePhase, mode: SyncMode) -> FilePhase {
+    let writes = phase.rw.writes();
+    let every = match mode {
+        SyncMode::Fsync | SyncMode::MmapSync => Some((1, FlushCall::Fsync)),
+        SyncMode::Fdatasync => Some((1, FlushCall::Fdatasync)),
+        _ => None,
+    };
+    FilePhase {
+        direct: matches!(mode, SyncMode::Direct | SyncMode::SyncDirect),
+        sync: match mode {
+            SyncMode::Osync | SyncMode::SyncDirect if writes => OpenSync::Sync,
+            _ => OpenSync::None,
+        },
+        flush: Flush {
+            every: every.filter(|_| writes),
+            at_end: (writes && every.is_none()).then_some(FlushCall::Fsync),
+        },
+        ioengine: match mode {
+            SyncMode::Mmap | SyncMode::MmapSync => EngineKind::Mmap,
+            _ => EngineKind::Psync,
+        },
+        ..phase
+    }
+}

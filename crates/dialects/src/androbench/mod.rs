@@ -1,0 +1,214 @@
+//! What AndroBench and Mobibench measure, as phases of
+//! `assay_model::work::androbench`.
+//!
+//! [`phases()`] makes them from a [`Wanted`]: a generation, and what the user
+//! changed of it.
+
+mod mobibench;
+mod profiles;
+#[cfg(test)]
+mod tests;
+
+pub use mobibench::SyncMode;
+
+use assay_model::units::Bytes;
+use assay_model::work::androbench::{
+    DatabasePhase, FilePhase, Journal, Phase, Schema, Statement, Synchronous,
+};
+use thiserror::Error;
+
+/// Whose numbers are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Like {
+    /// assay's own, for the storage of today.
+    #[default]
+    Modern,
+    /// AndroBench 3.4 to 3.6.
+    AndroBench3,
+    /// AndroBench 4.0 and 4.1.
+    AndroBench4,
+    /// Mobibench 1.0.8.
+    Mobibench,
+}
+
+impl Like {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::Modern,
+        Self::AndroBench3,
+        Self::AndroBench4,
+        Self::Mobibench,
+    ];
+
+    /// The word for it.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Modern => "modern",
+            Self::AndroBench3 => "3",
+            Self::AndroBench4 => "4",
+            Self::Mobibench => "mobibench",
+        }
+    }
+
+    /// What it is, in words.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Modern => "assay's own profile",
+            Self::AndroBench3 => "as AndroBench 3",
+            Self::AndroBench4 => "as AndroBench 4",
+            Self::Mobibench => "as Mobibench",
+        }
+    }
+}
+
+/// What is asked for: `None` is the generation's own number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Whose numbers are used.
+    pub like: Like,
+    /// Steps to measure, a name may end in `*`; empty: all.
+    pub only: Vec<String>,
+    /// Size of each test file.
+    pub size: Option<Bytes>,
+    /// Journal mode.
+    pub journal: Option<Journal>,
+    /// When `SQLite` flushes.
+    pub synchronous: Option<Synchronous>,
+    /// Transactions of each statement.
+    pub transactions: Option<u64>,
+    /// Statements to measure; empty: all.
+    pub operations: Vec<Statement>,
+    /// Of Mobibench: tables in a transaction.
+    pub tables: Option<u32>,
+    /// Of Mobibench: size of a record.
+    pub record: Option<Bytes>,
+    /// Of Mobibench: how files are written and read.
+    pub sync_mode: Option<SyncMode>,
+    /// Of Mobibench: threads, each with a file of its own.
+    pub threads: Option<u32>,
+}
+
+/// Why it cannot be measured as asked for.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[error("{0}")]
+pub struct Problem(String);
+
+/// Numbers of a database's phase.
+struct DatabaseProfile {
+    schema: Schema,
+    journal: Journal,
+    transactions: u64,
+    checkpoint: bool,
+}
+
+/// The phases of what is asked for.
+///
+/// # Errors
+/// When an option does not belong to the generation, or nothing is left to
+/// measure.
+pub fn phases(wanted: &Wanted) -> Result<Vec<Phase>, Problem> {
+    check_options(wanted)?;
+    let (files, database) = match wanted.like {
+        Like::Modern => profiles::modern(),
+        Like::AndroBench3 => profiles::generation_3(),
+        Like::AndroBench4 => profiles::generation_4(),
+        Like::Mobibench => mobibench::profile(wanted),
+    };
+    let mut phases: Vec<Phase> = files
+        .into_iter()
+        .map(|phase| Phase::Files(described(sized(phase, wanted.size))))
+        .collect();
+    phases.push(Phase::Database(database_phase(wanted, &database)));
+    chosen(phases, &wanted.only)
+}
+
+/// Refuses options of Mobibench's where they mean nothing.
+fn check_options(wanted: &Wanted) -> Result<(), Problem> {
+    if wanted.like == Like::Mobibench {
+        return Ok(());
+    }
+    let set = [
+        ("--tables", wanted.tables.is_some()),
+        ("--record", wanted.record.is_some()),
+        ("--sync-mode", wanted.sync_mode.is_some()),
+        ("--threads", wanted.threads.is_some()),
+    ];
+    match set.into_iter().find(|(_, set)| *set) {
+        Some((name, _)) => Err(Problem(format!(
+            "{name} is Mobibench's: add --like mobibench"
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Files of another size; blocks never exceed their file.
+fn sized(phase: FilePhase, size: Option<Bytes>) -> FilePhase {
+    let file_size = size.unwrap_or(phase.file_size);
+    FilePhase {
+        bs: phase.bs.min(file_size),
+        file_size,
+        ..phase
+    }
+}
+
+fn database_phase(wanted: &Wanted, profile: &DatabaseProfile) -> DatabasePhase {
+    let mut statements: Vec<Statement> = Statement::ALL.to_vec();
+    if !wanted.operations.is_empty() {
+        statements.retain(|statement| wanted.operations.contains(statement));
+    }
+    DatabasePhase {
+        schema: profile.schema,
+        journal: wanted.journal.unwrap_or(profile.journal),
+        synchronous: wanted.synchronous.unwrap_or_default(),
+        transactions: wanted.transactions.unwrap_or(profile.transactions),
+        statements,
+        checkpoint: profile.checkpoint,
+    }
+}
+
+/// With its shape in words: `random write, 4 KiB, 8 threads on 8 files of
+/// 64 MiB, O_DIRECT, O_DSYNC`.
+fn described(phase: FilePhase) -> FilePhase {
+    FilePhase {
+        description: profiles::words(&phase),
+        ..phase
+    }
+}
+
+/// Those steps that are wanted.
+fn chosen(phases: Vec<Phase>, only: &[String]) -> Result<Vec<Phase>, Problem> {
+    if only.is_empty() {
+        return Ok(phases);
+    }
+    let matches = |wanted: &str, name: &str| match wanted.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == wanted,
+    };
+    let names: Vec<String> = phases
+        .iter()
+        .flat_map(Phase::jobs)
+        .map(|job| job.name)
+        .collect();
+    let is_none = |wanted: &&String| !names.iter().any(|name| matches(wanted, name));
+    if let Some(unknown) = only.iter().find(is_none) {
+        let names = names.join(", ");
+        return Err(Problem(format!(
+            "--only {unknown}: there is no such step; there are {names}"
+        )));
+    }
+    let is_wanted = |name: &str| only.iter().any(|wanted| matches(wanted, name));
+    Ok(phases
+        .into_iter()
+        .filter_map(|phase| match phase {
+            Phase::Files(phase) => is_wanted(&phase.name).then_some(Phase::Files(phase)),
+            Phase::Database(mut phase) => {
+                phase
+                    .statements
+                    .retain(|statement| is_wanted(statement.step()));
+                (!phase.statements.is_empty()).then_some(Phase::Database(phase))
+            }
+        })
+        .collect())
+}

@@ -1,0 +1,70 @@
+//! What stands before the results.
+
+use super::plan::MACHINE;
+use super::{Command, table, throughput};
+use assay_model::work::iozone::RateUnit;
+
+/// What the banner says of the moment and the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// Version of assay.
+    pub version: &'a str,
+    /// When it began, as `date` writes it.
+    pub began: &'a str,
+    /// The command as it was given.
+    pub command: &'a str,
+    /// As `uname -a` says, for `-M`.
+    pub machine: &'a str,
+}
+
+/// All lines up to the first row.
+#[must_use]
+pub fn banner(command: &Command, moment: Moment<'_>) -> String {
+    let output = &command.output;
+    let mut lines = vec![
+        "\tIozone: Performance Test of File I/O, as assay measures it".to_owned(),
+        format!("\t        assay {}, like iozone 3.489", moment.version),
+        String::new(),
+        format!("\tRun began: {}", moment.began),
+        String::new(),
+    ];
+    for remark in &output.remarks {
+        let machine = if remark == MACHINE {
+            moment.machine
+        } else {
+            ""
+        };
+        lines.push(format!("\t{remark}{machine}"));
+    }
+    lines.push(format!("\tCommand line used: {}", moment.command));
+    if output.unit == RateUnit::KibPerSec {
+        lines.push("\tOutput is in kBytes/sec".to_owned());
+    }
+    let work = &command.work;
+    if work.think_ms > 0 {
+        let seconds = work.think_ms as f64 / 1000.0;
+        lines.push(format!(
+            "\tCompute time {seconds:.6} seconds for reads and writes."
+        ));
+    }
+    lines.push("\tTime Resolution = 0.000001 seconds.".to_owned());
+    lines.push(format!(
+        "\tProcessor cache size set to {} kBytes.",
+        work.cache_kib
+    ));
+    lines.push(format!(
+        "\tProcessor cache line size set to {} bytes.",
+        output.line_bytes
+    ));
+    lines.push(format!(
+        "\tFile stride size set to {} * record size.",
+        work.stride
+    ));
+    let mut text = lines.join("\n") + "\n";
+    text.push_str(&if work.children.is_empty() {
+        table::heading(output)
+    } else {
+        throughput::heading(command)
+    });
+    text
+}

@@ -1,0 +1,145 @@
+//! The table of single and automatic mode: a row for each file size and record
+//! size, written cell by cell.
+
+use super::Output;
+use assay_model::work::iozone::{IozoneStep, RateUnit, Row, Test};
+
+/// The columns that every table has.
+const USUAL: [Test; 13] = [
+    Test::Write,
+    Test::Rewrite,
+    Test::Read,
+    Test::Reread,
+    Test::RandomRead,
+    Test::RandomWrite,
+    Test::BackwardRead,
+    Test::RecordRewrite,
+    Test::StrideRead,
+    Test::Fwrite,
+    Test::Frewrite,
+    Test::Fread,
+    Test::Freread,
+];
+/// Those of `-A`.
+const SHORT: usize = 4;
+const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread];
+const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
+
+/// The columns of a table, in order.
+#[must_use]
+pub fn columns(output: &Output) -> Vec<Test> {
+    if output.short {
+        return USUAL[..SHORT].to_vec();
+    }
+    let mut columns = USUAL.to_vec();
+    if output.extended {
+        columns.extend(EXTENDED);
+    }
+    if output.vectors {
+        columns.extend(VECTORS);
+    }
+    columns
+}
+
+/// Width of a cell: programs cut lines at these places.
+const fn width(test: Test) -> usize {
+    match test {
+        Test::Pread => 8,
+        _ => 9,
+    }
+}
+
+/// The two lines above the rows. The names stand where iozone puts them, which
+/// is not quite above the figures.
+pub(super) fn heading(output: &Output) -> String {
+    let mut upper = "                                                            ".to_owned();
+    let mut lower = "              kB  reclen    write  rewrite    read    reread".to_owned();
+    if !output.short {
+        upper.push_str(
+            "  random    random     bkwd    record    stride                                    ",
+        );
+        lower.push_str(
+            "    read     write     read   rewrite      read   fwrite frewrite    fread  freread",
+        );
+    }
+    if output.extended {
+        upper.push_str("                                   ");
+        lower.push_str("  pwrite repwrite   pread   repread");
+    }
+    if output.vectors {
+        upper.push_str("                                    ");
+        lower.push_str("  pwritev repwritev  preadv repreadv");
+    }
+    format!("{upper}\n{lower}\n")
+}
+
+/// A row that is being written. What [`RowText::cell`] and [`RowText::end`]
+/// return is to be written at once.
+#[derive(Debug)]
+pub struct RowText {
+    columns: Vec<Test>,
+    unit: RateUnit,
+    /// Tests that were left out by `-+n`: shown as 0, not as blanks.
+    zeros: Vec<Test>,
+    next: usize,
+}
+
+impl RowText {
+    /// Begins a row; the text is its sizes.
+    #[must_use]
+    pub fn begin(output: &Output, tests: &[Test], row: Row) -> (Self, String) {
+        let no_second = |test: &Test| test.repeats() && !tests.contains(test);
+        let columns = columns(output);
+        let zeros = columns.iter().copied().filter(no_second);
+        let zeros = zeros.filter(|test| tests.iter().any(|run| run.number() == test.number()));
+        let text = format!("{:16}{:8}", row.file_kib, row.record_kib);
+        let begun = Self {
+            zeros: zeros.collect(),
+            columns,
+            unit: output.unit,
+            next: 0,
+        };
+        (begun, text)
+    }
+
+    /// A figure, after blanks for what was not run before it.
+    #[must_use]
+    pub fn cell(&mut self, step: &IozoneStep) -> String {
+        let Some(at) = self.columns.iter().position(|test| *test == step.test) else {
+            return String::new();
+        };
+        let mut text = self.up_to(at);
+        let rate = whole(self.unit.of(step));
+        text.push_str(&format!("{rate:width$}", width = width(step.test)));
+        self.next = at + 1;
+        text
+    }
+
+    /// The end of the row.
+    #[must_use]
+    pub fn end(mut self) -> String {
+        self.up_to(self.columns.len()) + "\n"
+    }
+
+    fn up_to(&mut self, at: usize) -> String {
+        let left_out = self.columns.get(self.next..at).unwrap_or_default();
+        self.next = self.next.max(at);
+        left_out
+            .iter()
+            .map(|test| {
+                let figure = if self.zeros.contains(test) { "0" } else { "" };
+                format!("{figure:>width$}", width = width(*test))
+            })
+            .collect()
+    }
+}
+
+/// iozone's figures have no fractions.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "rates are neither negative nor beyond 64 bits"
+)]
+pub(super) fn whole(rate: f64) -> u64 {
+    rate as u64
+}

@@ -1,0 +1,3 @@
+//! Words in, work and text out.
+
+use super::*;

@@ -1,0 +1,275 @@
+//! Disk marks, SD card classes, and rounds until a steady state: the jobs that
+//! they consist of, and what a class asks for.
+
+use assay_model::job::{EngineKind, FileState, FlushCall, Job, Rw};
+use assay_model::units::{Bytes, Nanos};
+use assay_stats::requirement::{RequiredFigure, Requirement};
+use std::fmt;
+use std::str::FromStr;
+
+/// How large and long the jobs are.
+#[derive(Clone, Copy, Debug)]
+pub struct Scale {
+    /// The test file, or the region used on a device.
+    pub file: Bytes,
+    /// The longest time of a trial.
+    pub trial: Nanos,
+    /// An engine that keeps several I/Os in flight; without one, as many
+    /// threads do.
+    pub engine: Option<EngineKind>,
+}
+
+/// The four tests of the usual disk marks, each read and written: sequential
+/// 1 MiB with 8 and with 1 in flight, random 4 KiB with 32 and with 1.
+#[must_use]
+pub fn marks(scale: &Scale) -> Vec<Job> {
+    let tests = [
+        ("seq1m-q8t1", false, Bytes::mib(1), 8),
+        ("seq1m-q1t1", false, Bytes::mib(1), 1),
+        ("rnd4k-q32t1", true, Bytes::kib(4), 32),
+        ("rnd4k-q1t1", true, Bytes::kib(4), 1),
+    ];
+    let jobs = tests.into_iter().flat_map(|(name, random, bs, depth)| {
+        let read = if random { Rw::RandRead } else { Rw::Read };
+        let write = if random { Rw::RandWrite } else { Rw::Write };
+        [
+            direct(scale, &format!("{name}-read"), read, bs, depth),
+            direct(scale, &format!("{name}-write"), write, bs, depth),
+        ]
+    });
+    jobs.collect()
+}
+
+/// A job past the page cache that goes on until its time is over.
+fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes, depth: u32) -> Job {
+    let mut job = Job::new(name, rw, bs, scale.file);
+    job.direct = true;
+    job.time_based = true;
+    job.runtime = Some(scale.trial);
+    match scale.engine {
+        Some(engine) if depth > 1 => {
+            job.ioengine = engine;
+            job.iodepth = depth;
+        }
+        _ => job.numjobs = depth,
+    }
+    job
+}
+
+/// A speed class of SD cards (SD Physical Layer Specification; the figures are
+/// those printed on cards).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SdClass {
+    /// Application performance class 1.
+    A1,
+    /// Application performance class 2.
+    A2,
+    /// Speed class 10.
+    C10,
+    /// UHS speed class 1.
+    U1,
+    /// UHS speed class 3.
+    U3,
+    /// Video speed class, with its MB/s: 6, 10, 30, 60 or 90.
+    V(u16),
+}
+
+const RANDOM_READ: &str = "class-rand-read-4k";
+const RANDOM_WRITE: &str = "class-rand-write-4k";
+const SEQUENTIAL_WRITE: &str = "class-seq-write-512k";
+/// Commands in flight that a card of class A2 may be given: the length of its
+/// command queue.
+const A2_DEPTH: u32 = 32;
+/// Random I/O of application classes is judged within so much.
+const APPLICATION_REGION: Bytes = Bytes::mib(256);
+
+impl SdClass {
+    /// All, in the order in which they are listed.
+    pub const ALL: [Self; 10] = [
+        Self::A1,
+        Self::A2,
+        Self::C10,
+        Self::U1,
+        Self::U3,
+        Self::V(6),
+        Self::V(10),
+        Self::V(30),
+        Self::V(60),
+        Self::V(90),
+    ];
+
+    /// What it asks for.
+    #[must_use]
+    pub fn requirements(self) -> Vec<Requirement> {
+        let mega = |mb: u16| f64::from(mb) * 1e6;
+        let slowest = |mb| {
+            vec![Requirement {
+                job: SEQUENTIAL_WRITE,
+                figure: RequiredFigure::LowestSecondWritten,
+                least: mega(mb),
+            }]
+        };
+        let application = |reads, writes| {
+            let part = |job, figure, least| Requirement { job, figure, least };
+            vec![
+                part(RANDOM_READ, RequiredFigure::ReadIops, reads),
+                part(RANDOM_WRITE, RequiredFigure::WriteIops, writes),
+                part(SEQUENTIAL_WRITE, RequiredFigure::WriteBandwidth, mega(10)),
+            ]
+        };
+        match self {
+            Self::A1 => application(1500.0, 500.0),
+            Self::A2 => application(4000.0, 2000.0),
+            Self::C10 | Self::U1 => slowest(10),
+            Self::U3 => slowest(30),
+            Self::V(mb) => slowest(mb),
+        }
+    }
+
+    /// The jobs that show whether it is met.
+    #[must_use]
+    pub fn jobs(self, scale: &Scale) -> Vec<Job> {
+        let region = Scale {
+            file: scale.file.min(APPLICATION_REGION),
+            ..*scale
+        };
+        let depth = if self == Self::A2 { A2_DEPTH } else { 1 };
+        let bs = Bytes::kib(4);
+        let mut sequential = direct(scale, SEQUENTIAL_WRITE, Rw::Write, Bytes::kib(512), 1);
+        sequential.flush.at_end = Some(FlushCall::Fdatasync);
+        if !matches!(self, Self::A1 | Self::A2) {
+            return vec![sequential];
+        }
+        let mut writes = direct(&region, RANDOM_WRITE, Rw::RandWrite, bs, depth);
+        // Writes that only a cache has taken are none.
+        writes.flush.at_end = Some(FlushCall::Fdatasync);
+        let reads = direct(&region, RANDOM_READ, Rw::RandRead, bs, depth);
+        vec![reads, writes, sequential]
+    }
+
+    /// Under which conditions its figures are taken here, one sentence.
+    #[must_use]
+    pub const fn conditions(self) -> &'static str {
+        match self {
+            Self::A1 => {
+                "4 KiB random within 256 MiB, one command in flight, past the page cache, \
+                 flushed at the end; 512 KiB sequential writes on the whole"
+            }
+            Self::A2 => {
+                "4 KiB random within 256 MiB, 32 commands in flight, past the page cache, \
+                 flushed at the end; 512 KiB sequential writes on the whole"
+            }
+            Self::C10 | Self::U1 | Self::U3 | Self::V(_) => {
+                "512 KiB sequential writes past the page cache, the slowest whole second of each \
+                 trial; a card's own check writes whole recording units of an empty card"
+            }
+        }
+    }
+}
+
+impl fmt::Display for SdClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::A1 => f.write_str("A1"),
+            Self::A2 => f.write_str("A2"),
+            Self::C10 => f.write_str("C10"),
+            Self::U1 => f.write_str("U1"),
+            Self::U3 => f.write_str("U3"),
+            Self::V(mb) => write!(f, "V{mb}"),
+        }
+    }
+}
+
+impl FromStr for SdClass {
+    type Err = String;
+
+    /// Its name, in either case.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = |class: &Self| class.to_string().eq_ignore_ascii_case(text);
+        let found = Self::ALL.into_iter().find(known);
+        found.ok_or_else(|| {
+            let names = Self::ALL.map(|class| class.to_string());
+            format!("there is no class {text}: use {}", names.join(", "))
+        })
+    }
+}
+
+/// The rounds until a steady state (SNIA Solid State Storage Performance Test
+/// Specification, in short): first the whole capacity is written twice in
+/// sequence, then each round writes at random.
+#[must_use]
+pub fn steady_state(scale: &Scale) -> [Job; 2] {
+    let mut fill = Job::new(FILL, Rw::Write, Bytes::kib(128), scale.file);
+    fill.direct = true;
+    fill.time_based = true;
+    fill.io_size = Some(Bytes(scale.file.0.saturating_mul(2)));
+    fill.file_state = FileState::Fresh;
+    let mut round = direct(scale, ROUND, Rw::RandWrite, Bytes::kib(4), 32);
+    round.file_state = FileState::Fresh;
+    [fill, round]
+}
+
+/// Name of the job that writes the whole capacity.
+pub const FILL: &str = "steady-fill";
+/// Name of the job of a round.
+pub const ROUND: &str = "steady-round";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale(engine: Option<EngineKind>) -> Scale {
+        Scale {
+            file: Bytes::gib(1),
+            trial: Nanos::secs(5),
+            engine,
+        }
+    }
+
+    #[test]
+    fn marks_have_their_usual_names_and_depths() {
+        let jobs = marks(&scale(Some(EngineKind::IoUring)));
+        let shapes: Vec<_> = jobs
+            .iter()
+            .map(|job| (job.name.as_str(), job.bs, job.iodepth))
+            .collect();
+        let (mib, kib) = (Bytes::mib(1), Bytes::kib(4));
+        assert_eq!(
+            shapes[..4],
+            [
+                ("seq1m-q8t1-read", mib, 8),
+                ("seq1m-q8t1-write", mib, 8),
+                ("seq1m-q1t1-read", mib, 1),
+                ("seq1m-q1t1-write", mib, 1),
+            ]
+        );
+        assert_eq!(shapes[4], ("rnd4k-q32t1-read", kib, 32));
+        assert_eq!(shapes.len(), 8);
+    }
+
+    #[test]
+    fn threads_stand_in_for_depth_where_no_engine_has_it() {
+        let jobs = marks(&scale(None));
+        assert_eq!((jobs[0].numjobs, jobs[0].iodepth), (8, 1));
+    }
+
+    #[test]
+    fn classes_are_known_by_their_names() {
+        assert_eq!("v30".parse(), Ok(SdClass::V(30)));
+        assert_eq!("A2".parse(), Ok(SdClass::A2));
+        assert!("V31".parse::<SdClass>().unwrap_err().contains("V30"));
+    }
+
+    #[test]
+    fn every_requirement_has_its_job() {
+        for class in SdClass::ALL {
+            let jobs = class.jobs(&scale(None));
+            for requirement in class.requirements() {
+                assert!(
+                    jobs.iter().any(|job| job.name == requirement.job),
+                    "{class}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The shortest way, for what is measured most: a synchronous engine, nothing
+//! that may stand in the way of an I/O, and nobody who looks at those that came
+//! back. One unit goes round instead of being made and taken apart for each.
+
+use super::Worker;
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit};
+use assay_model::load::Ddir;
+
+impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
+    /// Whether I/Os may go that way.
+    #[inline]
+    pub(super) const fn goes_straight(&self) -> bool {
+        !E::ASYNCHRONOUS && !self.hindered && !self.attentive
+    }
+
+    /// Does the I/O of `unit`, of which nothing is done yet, and those that
+    /// follow, until there are no more. It also ends, for the usual way to go
+    /// on, behind one that failed or was cut short, and when a tick is due.
+    pub(super) fn go_straight(&mut self, mut unit: IoUnit) -> Result<(), EngineError> {
+        loop {
+            let Some(file) = self.files.get(unit.file) else {
+                return Err(self.lost_file(unit.file));
+            };
+            unit.submitted_ns = self.clock.now();
+            let result = self.engine.transfer(file, &mut unit);
+            let now_ns = self.clock.now();
+            if now_ns >= self.next_tick_ns || result != Ok(unit.length) {
+                self.tags.moved_on(&unit);
+                self.complete(Completion { unit, result }, now_ns);
+                return Ok(());
+            }
+            let latency_ns = now_ns.saturating_sub(unit.submitted_ns);
+            self.recorder
+                .completed(now_ns, unit.ddir, unit.length, latency_ns);
+            if !self.aim_at_next(&mut unit) {
+                self.tags.give_back(unit.tag);
+                self.free.push(unit.buf);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Makes the unit the next I/O; false when there is none.
+    #[inline]
+    fn aim_at_next(&mut self, unit: &mut IoUnit) -> bool {
+        if self.goal.is_reached() {
+            return false;
+        }
+        let Some(step) = self.source.next(&self.goal) else {
+            return false;
+        };
+        self.goal.take(step.length);
+        if step.ddir == Ddir::Write {
+            self.fill_buffer(&mut unit.buf, &step, unit.tag);
+        }
+        unit.ddir = step.ddir;
+        unit.file = step.file;
+        unit.offset = step.offset;
+        unit.length = step.length;
+        true
+    }
+}

@@ -1,0 +1,173 @@
+//! C's buffered streams, for works that measure them.
+
+use rustix::io::Errno;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::ptr::NonNull;
+
+/// How a stream is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// `r`: to read.
+    Read,
+    /// `r+`: to write over what is there.
+    Update,
+    /// `w+`: to write a new file.
+    Create,
+}
+
+/// An open stream (`FILE`) with a buffer of its own.
+#[derive(Debug)]
+pub struct Stream {
+    stream: NonNull<libc::FILE>,
+    /// Lent to the C library until the stream is closed.
+    _buffer: Box<[u8]>,
+}
+
+// SAFETY: a stream is not bound to a thread, and only this value uses it.
+unsafe impl Send for Stream {}
+
+impl Stream {
+    /// `fopen(3)`, then `setvbuf(3)` with a buffer of so many bytes.
+    ///
+    /// # Errors
+    /// The C library's answer.
+    pub fn open(path: &Path, mode: Mode, buffer: usize) -> io::Result<Self> {
+        let path = CString::new(path.as_os_str().as_bytes())?;
+        let mode = match mode {
+            Mode::Read => c"re",
+            Mode::Update => c"r+e",
+            Mode::Create => c"w+e",
+        };
+        // SAFETY: both are strings that end in a zero byte.
+        let stream = unsafe { libc::fopen(path.as_ptr(), mode.as_ptr()) };
+        let stream = NonNull::new(stream).ok_or_else(io::Error::last_os_error)?;
+        let mut buffer = vec![0; buffer.max(1)].into_boxed_slice();
+        // SAFETY: nothing was done with the stream yet; the buffer has that
+        // length and lives until after `fclose`, for `Drop` closes the stream
+        // before fields are dropped.
+        unsafe {
+            libc::setvbuf(
+                stream.as_ptr(),
+                buffer.as_mut_ptr().cast(),
+                libc::_IOFBF,
+                buffer.len(),
+            );
+        }
+        Ok(Self {
+            stream,
+            _buffer: buffer,
+        })
+    }
+
+    /// `fread(3)`: the bytes that were read; fewer at the end of the file.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    #[inline]
+    pub fn read(&mut self, bytes: &mut [u8]) -> Result<usize, Errno> {
+        // SAFETY: the stream is open, and the buffer has that length.
+        let read = unsafe {
+            libc::fread(
+                bytes.as_mut_ptr().cast(),
+                1,
+                bytes.len(),
+                self.stream.as_ptr(),
+            )
+        };
+        if read < bytes.len() {
+            self.failed()?;
+        }
+        Ok(read)
+    }
+
+    /// `fwrite(3)` of all bytes.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    #[inline]
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        // SAFETY: the stream is open, and the buffer has that length.
+        let written =
+            unsafe { libc::fwrite(bytes.as_ptr().cast(), 1, bytes.len(), self.stream.as_ptr()) };
+        if written < bytes.len() {
+            self.failed()?;
+            return Err(Errno::IO);
+        }
+        Ok(())
+    }
+
+    /// `fflush(3)`.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn flush(&mut self) -> Result<(), Errno> {
+        // SAFETY: the stream is open.
+        if unsafe { libc::fflush(self.stream.as_ptr()) } == 0 {
+            return Ok(());
+        }
+        Err(last_errno())
+    }
+
+    /// `fsync(2)` of the file below.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn sync(&self) -> Result<(), Errno> {
+        // SAFETY: the stream is open.
+        let number: RawFd = unsafe { libc::fileno(self.stream.as_ptr()) };
+        // SAFETY: the descriptor is the stream's, which is open until after
+        // this call.
+        rustix::fs::fsync(unsafe { BorrowedFd::borrow_raw(number) })
+    }
+
+    fn failed(&self) -> Result<(), Errno> {
+        // SAFETY: the stream is open.
+        if unsafe { libc::ferror(self.stream.as_ptr()) } == 0 {
+            return Ok(());
+        }
+        Err(last_errno())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: closes what `open` opened, once.
+        unsafe { libc::fclose(self.stream.as_ptr()) };
+    }
+}
+
+fn last_errno() -> Errno {
+    Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_the_end_is_no_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut stream = Stream::open(&path, Mode::Create, 4096).unwrap();
+        stream.write(&[5; 6000]).unwrap();
+        stream.flush().unwrap();
+        stream.sync().unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), vec![5; 6000]);
+        let mut update = Stream::open(&path, Mode::Update, 4096).unwrap();
+        update.write(&[6; 10]).unwrap();
+        drop(update);
+        let mut bytes = vec![0; 4000];
+        let mut read = Stream::open(&path, Mode::Read, 4096).unwrap();
+        assert_eq!(read.read(&mut bytes), Ok(4000));
+        assert_eq!((bytes[9], bytes[10]), (6, 5));
+        assert_eq!(read.read(&mut bytes), Ok(2000));
+        assert_eq!(read.read(&mut bytes), Ok(0));
+        assert!(read.write(&bytes).is_err() || read.flush().is_err());
+        let none = Stream::open(&folder.path().join("none"), Mode::Read, 1);
+        assert_eq!(none.unwrap_err().raw_os_error(), Some(libc::ENOENT));
+    }
+}

@@ -1,0 +1,74 @@
+//! Waking a thread that waits in a system call.
+
+use std::io;
+
+/// The signal that wakes: one that would end the process if nobody listened, and
+/// that people send to a copying program to ask how far it is.
+const SIGNAL: libc::c_int = libc::SIGUSR1;
+
+/// Wakes one thread: a system call that it waits in ends with `EINTR`.
+#[derive(Clone, Copy, Debug)]
+pub struct Waker {
+    process: libc::pid_t,
+    thread: libc::pid_t,
+}
+
+impl Waker {
+    /// Wakes the calling thread. From now on SIGUSR1 does nothing but interrupt
+    /// a system call of whichever thread it reaches.
+    ///
+    /// # Errors
+    /// When the kernel does not let the signal be caught.
+    pub fn of_this_thread() -> io::Result<Self> {
+        // SAFETY: `sigaction` is plain old data, for which all-zero is a value:
+        // no flags (so that calls are not restarted), an empty mask.
+        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        // SAFETY: `action` lives for the call, and its handler is a function
+        // that touches nothing, so it may run at any moment.
+        let answer = unsafe { libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()) };
+        if answer == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: asks for two numbers; no memory is passed.
+        let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
+        let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
+        Ok(Self { process, thread })
+    }
+
+    /// Wakes it, if it waits. A thread that is just about to wait is missed:
+    /// whoever wants to be heard wakes again after a while.
+    pub fn wake(&self) {
+        // SAFETY: only numbers are passed. The signal has a handler (above), and
+        // it goes to a thread of this very process or to none.
+        unsafe { libc::syscall(libc::SYS_tgkill, self.process, self.thread, SIGNAL) };
+    }
+}
+
+extern "C" fn nothing(_: libc::c_int) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::io::Errno;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    #[test]
+    fn a_read_of_an_empty_pipe_is_interrupted() {
+        let (reader, _writer) = io::pipe().unwrap();
+        let waker = Waker::of_this_thread().unwrap();
+        let over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    waker.wake();
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            let came = rustix::io::read(&reader, &mut [0; 1]);
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(came, Err(Errno::INTR));
+        });
+    }
+}

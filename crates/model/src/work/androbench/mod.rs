@@ -1,0 +1,184 @@
+//! AndroBench's and Mobibench's files and databases: phases on files of
+//! assay's own and on a database of `SQLite`.
+
+mod database;
+
+pub use database::{DatabasePhase, DatabaseStep, Journal, Schema, Statement, Synchronous};
+
+use crate::job::{EngineKind, Flush, Job, OpenSync, Rw};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The most files that a phase may use.
+pub const MAX_FILES: u32 = 64;
+/// The database.
+pub const DATABASE: &str = "testing.db";
+/// What `SQLite` appends to a database's name for files of its own.
+pub const DATABASE_SUFFIXES: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// A run of `AndroBench`'s or Mobibench's tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AndroBench {
+    /// Folder to make a test folder in.
+    pub folder: PathBuf,
+    /// What to measure, in order; each phase is a step, a database's phase one
+    /// for each statement.
+    pub phases: Vec<Phase>,
+}
+
+impl AndroBench {
+    /// What it may write besides its own folder: nothing.
+    #[must_use]
+    pub fn written(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    /// Bytes that its test files take at a time, at most; databases are small
+    /// beside them.
+    #[must_use]
+    pub fn room(&self) -> Bytes {
+        let phases = self.phases.iter().filter_map(|phase| match phase {
+            Phase::Files(phase) => Some(phase.all_bytes()),
+            Phase::Database(_) => None,
+        });
+        phases.max().unwrap_or_default()
+    }
+}
+
+/// Names of all files that such a run makes in its test folder.
+pub fn file_names() -> impl Iterator<Item = String> {
+    let database = DATABASE_SUFFIXES
+        .iter()
+        .map(|end| format!("{DATABASE}{end}"));
+    (0..MAX_FILES)
+        .map(file_name)
+        .chain(database)
+        .chain([DATABASE.to_owned()])
+}
+
+/// Name of a test file.
+#[must_use]
+pub fn file_name(number: u32) -> String {
+    format!("file-{number}")
+}
+
+/// A part of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "on", rename_all = "lowercase")]
+pub enum Phase {
+    /// On files.
+    Files(FilePhase),
+    /// On a database.
+    Database(DatabasePhase),
+}
+
+impl Phase {
+    /// The jobs that describe its steps.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<Job> {
+        match self {
+            Self::Files(phase) => vec![phase.job()],
+            Self::Database(phase) => phase
+                .statements
+                .iter()
+                .map(|statement| phase.job(*statement))
+                .collect(),
+        }
+    }
+}
+
+/// What the files hold before the clock starts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FileStart {
+    /// All blocks were written, and are on the device and not in the page
+    /// cache.
+    #[default]
+    Written,
+    /// Nothing (`O_TRUNC`): blocks are allocated while the clock runs.
+    Empty,
+}
+
+/// One pattern on some files.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePhase {
+    /// Name of its step.
+    pub name: String,
+    /// What it does, in words.
+    pub description: String,
+    /// The pattern; not a mix.
+    pub rw: Rw,
+    /// Files, at most [`MAX_FILES`].
+    pub files: u32,
+    /// Size of each; at least a block.
+    pub file_size: Bytes,
+    /// Threads. File *n* is that of thread *n* modulo the number of threads;
+    /// a thread takes its files one after the other.
+    pub threads: u32,
+    /// Block size; at most that of a file.
+    pub bs: Bytes,
+    /// I/Os of each thread at most; `None`: as many as fit into its files.
+    pub ios: Option<u64>,
+    /// Random blocks may come twice (`norandommap`).
+    pub repeats: bool,
+    /// All threads end when the first has done its work.
+    pub first_ends_all: bool,
+    /// Engine.
+    pub ioengine: EngineKind,
+    /// `O_DIRECT`.
+    pub direct: bool,
+    /// `O_DSYNC` / `O_SYNC`.
+    pub sync: OpenSync,
+    /// Flush calls, inside the measured time.
+    pub flush: Flush,
+    /// What the files hold beforehand.
+    pub start: FileStart,
+}
+
+impl FilePhase {
+    /// One pass over one file with psync.
+    #[must_use]
+    pub fn new(name: &str, rw: Rw, bs: Bytes, file_size: Bytes) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: String::new(),
+            rw,
+            files: 1,
+            file_size,
+            threads: 1,
+            bs,
+            ios: None,
+            repeats: false,
+            first_ends_all: false,
+            ioengine: EngineKind::Psync,
+            direct: false,
+            sync: OpenSync::None,
+            flush: Flush::default(),
+            start: FileStart::Written,
+        }
+    }
+
+    /// Size of all files together.
+    #[must_use]
+    pub const fn all_bytes(&self) -> Bytes {
+        Bytes(self.file_size.0.saturating_mul(self.files as u64))
+    }
+
+    /// The job that describes it.
+    #[must_use]
+    pub fn job(&self) -> Job {
+        let per_thread = self.all_bytes().0 / u64::from(self.threads.max(1));
+        let bytes_of = |ios: u64| Bytes(ios.saturating_mul(self.bs.0).min(per_thread));
+        Job {
+            numjobs: self.threads,
+            io_size: self.ios.map(bytes_of),
+            ioengine: self.ioengine,
+            direct: self.direct,
+            sync: self.sync,
+            flush: self.flush,
+            description: Some(self.description.clone()),
+            ..Job::new(&self.name, self.rw, self.bs, Bytes(per_thread))
+        }
+    }
+}

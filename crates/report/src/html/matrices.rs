@@ -1,0 +1,71 @@
+//! Matrices of file and record sizes: each figure with what it measured.
+
+use crate::cache_edge;
+use crate::labels;
+use crate::matrix::{Cell, Matrix, matrices};
+use crate::summary::Summary;
+use crate::text::clean;
+use assay_model::units::Bytes;
+use assay_model::work::iozone::RateUnit;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+    let matrices = matrices(summary.run);
+    if matrices.is_empty() {
+        return None;
+    }
+    Some(html! {
+        p.soft {
+            "Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
+             the shaded ones measured the page cache. An empty cell was not measured."
+        }
+        @for matrix in &matrices { (one(matrix)) }
+    })
+}
+
+fn one(matrix: &Matrix) -> Markup {
+    html! {
+        h3 { (clean(&matrix.title)) ", " (matrix.unit.name()) }
+        p { (cache_edge::sentence(matrix)) }
+        div.scroll.narrow tabindex="0" {
+            table.matrix {
+                thead {
+                    tr {
+                        th scope="col" { "File" }
+                        @for kib in &matrix.columns { th.n scope="col" { (size(*kib)) } }
+                    }
+                }
+                tbody {
+                    @for (kib, cells) in matrix.rows.iter().zip(&matrix.cells) {
+                        tr {
+                            th scope="row" { (size(*kib)) }
+                            @for cell in cells { (figure(matrix.unit, cell.as_ref())) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn figure(unit: RateUnit, cell: Option<&Cell>) -> Markup {
+    let Some(cell) = cell else {
+        return html! { td {} };
+    };
+    let label = cell.label.as_deref().unwrap_or("unknown");
+    let digits = match unit {
+        RateUnit::MicrosPerOp => 2,
+        RateUnit::KibPerSec | RateUnit::OpsPerSec => 0,
+    };
+    html! {
+        td class={ "n cell " (clean(label)) } title=[labels::meaning(label)] {
+            (format!("{:.digits$}", cell.value))
+            br;
+            span.soft { (clean(label)) }
+        }
+    }
+}
+
+fn size(kib: u64) -> Bytes {
+    Bytes(kib.saturating_mul(1024))
+}

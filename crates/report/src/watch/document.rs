@@ -1,0 +1,62 @@
+//! All samples as one JSON document.
+
+use super::ending::{Moved, Name, sentences};
+use assay_model::work::watch::{Drain, Phase, Sample, WatchReport};
+use assay_stats::watch::busiest;
+use serde_json::{Value, json};
+use std::ffi::OsString;
+
+/// Version of the document: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+/// The document: raw samples, how the command ended, what the device did.
+#[must_use]
+pub fn document(
+    command: &[OsString],
+    interval_ns: u64,
+    samples: &[Sample],
+    report: &WatchReport,
+) -> Value {
+    let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
+    let drained_ns = match report.drain {
+        Some(Drain::Left { at_ns }) => Some(at_ns),
+        _ => None,
+    };
+    json!({
+        "schema": SCHEMA,
+        "command": words,
+        "interval_ns": interval_ns,
+        "exit_code": report.ended.and_then(|end| end.exit_code),
+        "signal": report.ended.and_then(|end| end.signal),
+        "finished_ns": report.ended.map(|end| end.at_ns),
+        "drained_ns": drained_ns,
+        "drain": report.drain,
+        "device": device(samples),
+        "conclusion": sentences(&Name::of(command), samples, report),
+        "samples": samples,
+    })
+}
+
+/// What the device did until the command ended, and in all.
+fn device(samples: &[Sample]) -> Option<Value> {
+    let (first, last) = (samples.first()?, samples.last()?);
+    let name = &busiest(first, last)?.counters.name;
+    let ended = samples
+        .iter()
+        .find(|sample| sample.phase == Phase::Draining);
+    let until = |sample: &Sample| {
+        Moved::of(name, first, sample).map(|moved| {
+            json!({
+                "read_bytes": moved.read_bytes,
+                "written_bytes": moved.written_bytes,
+                "writes": moved.writes,
+                "flushes": moved.flushes,
+            })
+        })
+    };
+    Some(json!({
+        "name": name,
+        "until_finished": ended.and_then(until),
+        "in_all": until(last),
+    }))
+}

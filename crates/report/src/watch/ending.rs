@@ -1,0 +1,165 @@
+//! What reached the device, and when, in sentences.
+
+use super::of_name;
+use crate::text::{clean, count};
+use assay_model::units::{Bytes, Nanos};
+use assay_model::work::watch::{DiskCounters, Drain, Phase, Sample, WatchReport};
+use assay_stats::watch::busiest;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What a command is called in sentences: the last part of its program's name.
+#[derive(Clone, Debug)]
+pub struct Name(String);
+
+impl Name {
+    /// The name of a command.
+    #[must_use]
+    pub fn of(command: &[OsString]) -> Self {
+        let program = command.first().map(Path::new);
+        let name = program.and_then(|program| Some(program.file_name()?.to_string_lossy()));
+        Self(name.map_or_else(|| "the command".to_owned(), |name| clean(&name)))
+    }
+}
+
+/// What one device did between two samples.
+pub(super) struct Moved {
+    pub(super) device: String,
+    pub(super) read_bytes: u64,
+    pub(super) written_bytes: u64,
+    pub(super) writes: u64,
+    /// `None` for a kernel that does not count them.
+    pub(super) flushes: Option<u64>,
+}
+
+impl Moved {
+    /// `None` when the device was exchanged meanwhile.
+    pub(super) fn of(name: &str, before: &Sample, after: &Sample) -> Option<Self> {
+        let (was, is) = (of_name(before, name)?, of_name(after, name)?);
+        let (was, is) = (&was.counters, &is.counters);
+        let flushes = was.flush_ios.zip(is.flush_ios);
+        Some(Self {
+            device: clean(name),
+            read_bytes: is.read_bytes.checked_sub(was.read_bytes)?,
+            written_bytes: is.write_bytes.checked_sub(was.write_bytes)?,
+            writes: is.write_ios.checked_sub(was.write_ios)?,
+            flushes: flushes.and_then(|(was, is)| is.checked_sub(was)),
+        })
+    }
+}
+
+/// The sentences: what the command left in memory, when it had left, and what
+/// the device had done by then.
+#[must_use]
+pub fn sentences(name: &Name, samples: &[Sample], report: &WatchReport) -> Vec<String> {
+    let (Some(first), Some(last)) = (samples.first(), samples.last()) else {
+        return Vec::new();
+    };
+    let disk = busiest(first, last).map(|disk| disk.counters.name.as_str());
+    let moved = |after| disk.and_then(|disk| Moved::of(disk, first, after));
+    let Some(end) = report.ended else {
+        return moved(last)
+            .map(|moved| alone(&moved, last))
+            .into_iter()
+            .collect();
+    };
+    let ended = samples
+        .iter()
+        .find(|sample| sample.phase == Phase::Draining);
+    let ended = ended.unwrap_or(last);
+    let mut lines = vec![finished(name, end.at_ns, ended, disk, report.drain)];
+    lines.extend(moved(ended).map(|moved| then(name, &moved, ended)));
+    if ended.at_ns < last.at_ns {
+        lines.extend(moved(last).map(|moved| in_the_end(&moved)));
+    }
+    lines
+}
+
+fn finished(
+    name: &Name,
+    at_ns: u64,
+    ended: &Sample,
+    disk: Option<&str>,
+    drain: Option<Drain>,
+) -> String {
+    let Name(name) = name;
+    let begin = format!("{name} finished after {}", Nanos(at_ns));
+    let device = disk.map_or_else(|| "its device".to_owned(), clean);
+    match drain {
+        Some(Drain::Left { at_ns }) if at_ns <= ended.at_ns => {
+            format!("{begin}; it left nothing dirty in memory.")
+        }
+        Some(Drain::Left { at_ns }) => {
+            format!("{begin}; the data was on {device} after {}.", Nanos(at_ns))
+        }
+        Some(Drain::TimedOut { unwritten_bytes }) => format!(
+            "{begin}; when the longest wait was over, {} were still dirty: something else goes on \
+             writing, or {device} is slow, so when the data was on {device} is not known.",
+            Bytes(unwritten_bytes)
+        ),
+        Some(Drain::NotAwaited { unwritten_bytes }) => format!(
+            "{begin}; {} were still dirty when the watching was stopped.",
+            Bytes(unwritten_bytes)
+        ),
+        Some(Drain::Unknown) | None => {
+            format!("{begin}; the kernel does not tell when the data was on {device}.")
+        }
+    }
+}
+
+fn then(name: &Name, moved: &Moved, ended: &Sample) -> String {
+    let Name(name) = name;
+    let dirty = match (of_name(ended, &moved.device), ended.memory) {
+        (
+            Some(DiskCounters {
+                unwritten_bytes: Some(bytes),
+                ..
+            }),
+            _,
+        ) => {
+            format!(", and {} of its own were dirty", Bytes(*bytes))
+        }
+        (_, Some(memory)) => format!(
+            ", and {} were dirty (of all devices)",
+            Bytes(memory.unwritten_bytes())
+        ),
+        _ => String::new(),
+    };
+    format!(
+        "When {name} finished, {} had been written to {}{dirty}.",
+        Bytes(moved.written_bytes),
+        moved.device
+    )
+}
+
+fn in_the_end(moved: &Moved) -> String {
+    let flushes = match moved.flushes {
+        None => String::new(),
+        Some(0) => " and no flush: what the device itself caches may not be safe".to_owned(),
+        Some(flushes) => format!(" and {}", flush_count(flushes)),
+    };
+    format!(
+        "In the end it was {} in {}{flushes}.",
+        Bytes(moved.written_bytes),
+        count(moved.writes, "write")
+    )
+}
+
+fn alone(moved: &Moved, last: &Sample) -> String {
+    format!(
+        "In {}: {} read from {}, {} written to it{}.",
+        Nanos(last.at_ns),
+        Bytes(moved.read_bytes),
+        moved.device,
+        Bytes(moved.written_bytes),
+        moved
+            .flushes
+            .map(|flushes| format!(", {}", flush_count(flushes)))
+            .unwrap_or_default()
+    )
+}
+
+fn flush_count(flushes: u64) -> String {
+    let plural = if flushes == 1 { "flush" } else { "flushes" };
+    format!("{flushes} {plural}")
+}

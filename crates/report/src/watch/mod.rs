@@ -1,0 +1,47 @@
+//! What `assay watch` shows: a table that grows, CSV, JSON, and in the end what
+//! reached the device and when.
+
+mod csv;
+mod document;
+mod ending;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use csv::Csv;
+pub use document::document;
+pub use ending::{Name, sentences};
+pub use table::Table;
+
+use assay_model::work::watch::{DiskCounters, Sample};
+use assay_stats::watch::{IoStat, VmStat, busiest, iostat, seconds, vmstat};
+
+/// The figures between a sample and the one before it.
+struct Row<'a> {
+    now: &'a Sample,
+    vmstat: Option<VmStat>,
+    /// The device that is looked at: of several the busiest so far.
+    disk: Option<&'a DiskCounters>,
+    iostat: Option<IoStat>,
+}
+
+impl<'a> Row<'a> {
+    /// `first`: of all samples; `before`: the last one before `now`.
+    fn of(first: Option<&Sample>, before: Option<&Sample>, now: &'a Sample) -> Self {
+        let disk = busiest(first.unwrap_or(now), now);
+        let iostat = disk.zip(before).and_then(|(disk, before)| {
+            let was = of_name(before, &disk.counters.name)?;
+            iostat(was, disk, seconds(before, now)?)
+        });
+        Self {
+            now,
+            vmstat: before.and_then(|before| vmstat(before, now)),
+            disk,
+            iostat,
+        }
+    }
+}
+
+fn of_name<'a>(sample: &'a Sample, name: &str) -> Option<&'a DiskCounters> {
+    sample.disks.iter().find(|disk| disk.counters.name == name)
+}

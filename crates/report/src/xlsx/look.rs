@@ -1,0 +1,201 @@
+//! Fonts, shades and names that the sheets share.
+
+use crate::text::clean;
+use rust_xlsxwriter::{Color, Format, FormatBorder, FormatPattern, Worksheet};
+
+/// Longest name that a sheet may have.
+const LONGEST_NAME: usize = 31;
+/// Characters that the name of a sheet may not have.
+const NOT_IN_NAMES: [char; 7] = ['[', ']', ':', '*', '?', '/', '\\'];
+/// Names of the sheets that every workbook has.
+pub const SUMMARY: &str = "Summary";
+/// The evidence of every trial.
+pub const EVIDENCE: &str = "Evidence";
+/// Every metric of every trial.
+pub const TRIALS: &str = "Trials";
+
+/// How figures that measured the same are marked. The mark stands in the cell
+/// too: a shade alone is not seen by everyone, and not printed everywhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shade {
+    /// The label that it stands for.
+    pub label: &'static str,
+    /// Beside the number.
+    pub mark: &'static str,
+    /// In words.
+    pub words: &'static str,
+    background: Option<(Color, FormatPattern)>,
+}
+
+/// All shades; the first is that of a plain cell.
+pub const SHADES: [Shade; 6] = [
+    Shade {
+        label: "device",
+        mark: "",
+        words: "not shaded, no mark",
+        background: None,
+    },
+    Shade {
+        label: "device-unflushed",
+        mark: "u",
+        words: "not shaded, marked u",
+        background: None,
+    },
+    Shade {
+        label: "page-cache",
+        mark: "c",
+        words: "shaded dark, marked c",
+        background: Some((Color::RGB(0xF4_B1_83), FormatPattern::Solid)),
+    },
+    Shade {
+        label: "mixed",
+        mark: "m",
+        words: "shaded light, marked m",
+        background: Some((Color::RGB(0xFF_F2_CC), FormatPattern::Solid)),
+    },
+    Shade {
+        label: "unknown",
+        mark: "?",
+        words: "striped, marked ?",
+        background: Some((Color::RGB(0xBF_BF_BF), FormatPattern::LightUp)),
+    },
+    Shade {
+        label: "differs",
+        mark: "d",
+        words: "striped, marked d",
+        background: Some((Color::RGB(0xF4_B1_83), FormatPattern::LightUp)),
+    },
+];
+
+impl Shade {
+    /// The shade of a label; a cell without one, or with one that is not known
+    /// here, is `unknown`.
+    #[must_use]
+    pub fn of(label: Option<&str>) -> &'static Self {
+        let [.., unknown, _] = &SHADES;
+        let known = SHADES.iter().find(|shade| Some(shade.label) == label);
+        known.unwrap_or(unknown)
+    }
+
+    /// The format of a text in this shade.
+    #[must_use]
+    pub fn text(&self) -> Format {
+        let format = Format::new().set_border(FormatBorder::Hair);
+        match self.background {
+            None => format,
+            Some((color, FormatPattern::Solid)) => format.set_background_color(color),
+            Some((color, pattern)) => format.set_pattern(pattern).set_foreground_color(color),
+        }
+    }
+
+    /// The format of a number in this shade, with its mark; `digits` is Excel's
+    /// code for the number alone.
+    #[must_use]
+    pub fn number(&self, digits: &str) -> Format {
+        // `_c` leaves room as wide as a mark, so that all numbers are flush.
+        let code = match self.mark {
+            "" => format!("{digits}_ _c"),
+            mark => format!("{digits}\" {mark}\""),
+        };
+        self.text().set_num_format(code)
+    }
+}
+
+/// Of the first line of a sheet.
+pub fn title() -> Format {
+    Format::new().set_bold().set_font_size(14)
+}
+
+/// Of headings.
+pub fn head() -> Format {
+    Format::new()
+        .set_bold()
+        .set_border_bottom(FormatBorder::Thin)
+}
+
+/// Of a heading in front of a line.
+pub fn name() -> Format {
+    Format::new().set_bold()
+}
+
+/// How every sheet is printed: as wide as a page.
+pub fn on_paper(sheet: &mut Worksheet) {
+    const A4: u8 = 9;
+    sheet
+        .set_paper_size(A4)
+        .set_landscape()
+        .set_print_fit_to_pages(1, 0);
+}
+
+/// A name for the sheet of each title: as short as names must be, without what
+/// they must not have, each once.
+pub fn sheet_names<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for title in titles {
+        let title = clean(title).replace(NOT_IN_NAMES, " ");
+        let title = match title.trim().trim_matches('\'') {
+            "" => "Matrix",
+            title => title,
+        };
+        let numbered = |n: u32| {
+            let number = if n == 1 {
+                String::new()
+            } else {
+                format!(" {n}")
+            };
+            let room = LONGEST_NAME - number.len();
+            let short: String = title.chars().take(room).collect();
+            format!("{}{number}", short.trim_end())
+        };
+        let taken = |name: &str| {
+            let fixed = [SUMMARY, EVIDENCE, TRIALS, "History"].into_iter();
+            let mut all = fixed.chain(names.iter().map(String::as_str));
+            all.any(|other| other.eq_ignore_ascii_case(name))
+        };
+        let free = (1..).map(numbered).find(|name| !taken(name));
+        names.extend(free);
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_label_has_its_mark_and_a_missing_one_is_unknown() {
+        let mark = |label| Shade::of(label).mark;
+        assert_eq!(mark(Some("page-cache")), "c");
+        assert_eq!(mark(Some("device")), "");
+        assert_eq!(mark(Some("differs")), "d");
+        assert_eq!(mark(Some("from-mars")), "?");
+        assert_eq!(mark(None), "?");
+    }
+
+    #[test]
+    fn names_of_sheets_are_legal_and_each_is_there_once() {
+        let long = "a very long title of a test that goes on and on";
+        let titles = [
+            "Writer report",
+            "writer report",
+            "a/b[1]",
+            long,
+            long,
+            "evidence",
+            "",
+        ];
+        let names = sheet_names(titles.into_iter());
+        assert_eq!(
+            names,
+            [
+                "Writer report",
+                "writer report 2",
+                "a b 1",
+                "a very long title of a test tha",
+                "a very long title of a test t 2",
+                "evidence 2",
+                "Matrix",
+            ]
+        );
+    }
+}

@@ -1,0 +1,143 @@
+//! The sheet of a matrix: the figures, what each measured, and a surface.
+
+use super::look::{self, SHADES, Shade};
+use super::surface::{self, Axes, Place};
+use crate::cache_edge;
+use crate::matrix::{Cell, Matrix};
+use crate::text::clean;
+use assay_model::work::iozone::RateUnit;
+use rust_xlsxwriter::{Chart, Format, Worksheet, XlsxError};
+
+const FILE_SIZE: &str = "File size, KiB";
+const RECORD_SIZE: &str = "Record size, KiB";
+/// The chart's size in pixels.
+const CHART: (u32, u32) = (900, 520);
+
+/// Writes the sheet; what comes back is its chart, if it has one.
+///
+/// # Errors
+/// When the matrix does not fit a sheet.
+pub fn write(
+    sheet: &mut Worksheet,
+    matrix: &Matrix,
+    name: &str,
+) -> Result<Option<String>, XlsxError> {
+    look::on_paper(sheet);
+    sheet.set_column_width(0, 18)?;
+    for column in 1..=u16::try_from(matrix.columns.len()).unwrap_or(u16::MAX) {
+        sheet.set_column_width(column, 13)?;
+    }
+    let digits = match matrix.unit {
+        RateUnit::MicrosPerOp => "#,##0.00",
+        RateUnit::KibPerSec | RateUnit::OpsPerSec => "#,##0",
+    };
+    let figures = write_head(sheet, matrix)?;
+    let mut row = figures + 1;
+    row = write_grid(sheet, matrix, row, |sheet, row, column, cell| {
+        let format = Shade::of(cell.label.as_deref()).number(digits);
+        sheet.write_number_with_format(row, column, cell.value, &format)?;
+        Ok(())
+    })?;
+    row += 1;
+    sheet.write_string_with_format(row, 0, "What each figure measured", &look::name())?;
+    row = write_grid(sheet, matrix, row + 1, |sheet, row, column, cell| {
+        let label = cell.label.as_deref().unwrap_or("unknown");
+        let format = Shade::of(cell.label.as_deref()).text();
+        sheet.write_string_with_format(row, column, clean(label), &format)?;
+        Ok(())
+    })?;
+    write_surface(sheet, matrix, name, figures + 1, row + 1)
+}
+
+/// Title, the sentence, what marks mean; the row after it comes back.
+fn write_head(sheet: &mut Worksheet, matrix: &Matrix) -> Result<u32, XlsxError> {
+    sheet.write_string_with_format(0, 0, clean(&matrix.title), &look::title())?;
+    let how = format!(
+        "In {}. Down: size of the file. Across: size of a record. An empty cell was not measured.",
+        matrix.unit.name()
+    );
+    sheet.write_string(1, 0, how)?;
+    sheet.write_string_with_format(2, 0, cache_edge::sentence(matrix), &look::name())?;
+    let mut row = 3;
+    for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
+        let meaning = crate::labels::meaning(shade.label).unwrap_or_default();
+        sheet.write_string_with_format(row, 0, shade.label, &shade.text())?;
+        sheet.write_string(row, 1, format!("{}: {meaning}", shade.words))?;
+        row += 1;
+    }
+    Ok(row)
+}
+
+fn occurs(matrix: &Matrix, shade: &Shade) -> bool {
+    let mut cells = matrix.cells.iter().flatten().flatten();
+    cells.any(|cell| Shade::of(cell.label.as_deref()) == shade)
+}
+
+/// Writes headings and cells from `top` on; the row after them comes back.
+fn write_grid(
+    sheet: &mut Worksheet,
+    matrix: &Matrix,
+    top: u32,
+    write: impl Fn(&mut Worksheet, u32, u16, &Cell) -> Result<(), XlsxError>,
+) -> Result<u32, XlsxError> {
+    let head = look::head();
+    let size = Format::new().set_bold().set_num_format("#,##0");
+    sheet.write_string_with_format(top, 0, "file \\ record, KiB", &head)?;
+    for (column, kib) in (1..).zip(&matrix.columns) {
+        sheet.write_number_with_format(top, column, number(*kib), &head)?;
+    }
+    let mut row = top;
+    for (kib, cells) in matrix.rows.iter().zip(&matrix.cells) {
+        row += 1;
+        sheet.write_number_with_format(row, 0, number(*kib), &size)?;
+        for (column, cell) in (1..).zip(cells) {
+            if let Some(cell) = cell {
+                write(sheet, row, column, cell)?;
+            }
+        }
+    }
+    Ok(row + 1)
+}
+
+/// A line chart stands in for the surface until the file is put together.
+fn write_surface(
+    sheet: &mut Worksheet,
+    matrix: &Matrix,
+    name: &str,
+    head_row: u32,
+    below: u32,
+) -> Result<Option<String>, XlsxError> {
+    if matrix.rows.len() < 2 || matrix.columns.len() < 2 {
+        let why = "No surface: it needs two file sizes and two record sizes, or more.";
+        sheet.write_string(below, 0, why)?;
+        return Ok(None);
+    }
+    let mut stand_in = Chart::new_line();
+    stand_in
+        .add_series()
+        .set_values((name, head_row + 1, 1, head_row + 1, 1));
+    stand_in
+        .set_width(CHART.0)
+        .set_height(CHART.1)
+        .set_alt_text(format!(
+            "{}: a surface over file size and record size, of the figures above",
+            clean(&matrix.title)
+        ));
+    sheet.insert_chart(below, 0, &stand_in)?;
+    let place = Place {
+        sheet: name,
+        head_row,
+        head_column: 0,
+    };
+    let axes = Axes {
+        columns: RECORD_SIZE,
+        rows: FILE_SIZE,
+        values: matrix.unit.name(),
+    };
+    Ok(Some(surface::chart(matrix, place, axes)))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
+const fn number(kib: u64) -> f64 {
+    kib as f64
+}

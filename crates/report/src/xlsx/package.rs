@@ -1,0 +1,48 @@
+//! The workbook's file: a zip archive of XML parts. The charts in it are
+//! exchanged here, because `rust_xlsxwriter` draws no surfaces.
+
+use std::io::{self, Cursor, Write};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
+
+/// The workbook with its n-th chart replaced by the n-th of `charts`; all other
+/// parts are copied as they are.
+///
+/// # Errors
+/// When the workbook has another number of charts.
+pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> {
+    if charts.is_empty() {
+        return Ok(workbook);
+    }
+    let mut archive = ZipArchive::new(Cursor::new(workbook))?;
+    let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .last_modified_time(DateTime::default());
+    let mut replaced = 0;
+    for index in 0..archive.len() {
+        let part = archive.by_index_raw(index)?;
+        let name = part.name()?.into_owned();
+        match chart_number(&name).and_then(|number| charts.get(number.checked_sub(1)?)) {
+            None => writer.raw_copy_file(part)?,
+            Some(chart) => {
+                writer.start_file(name, options)?;
+                writer.write_all(chart.as_bytes())?;
+                replaced += 1;
+            }
+        }
+    }
+    if replaced != charts.len() {
+        return Err(io::Error::other(format!(
+            "the workbook has {replaced} of {} charts",
+            charts.len()
+        )));
+    }
+    Ok(writer.finish()?.into_inner())
+}
+
+/// `1` of `xl/charts/chart1.xml`.
+fn chart_number(part: &str) -> Option<usize> {
+    let number = part.strip_prefix("xl/charts/chart")?.strip_suffix(".xml")?;
+    number.parse().ok()
+}

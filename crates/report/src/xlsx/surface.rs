@@ -1,0 +1,140 @@
+//! The part of a workbook that draws a matrix as a surface in space
+//! (`DrawingML` charts, ISO/IEC 29500-1, 21.2: `CT_Surface3DChart`). The order of
+//! elements is that of the schema; programs refuse others.
+
+use crate::matrix::Matrix;
+use std::fmt::Write;
+
+/// Axes are known by number.
+const COLUMNS: u32 = 50_010;
+const VALUES: u32 = 50_020;
+const ROWS: u32 = 50_030;
+
+/// Where the matrix stands, counted from 0.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// Name of the sheet.
+    pub sheet: &'a str,
+    /// Row of the headings.
+    pub head_row: u32,
+    /// Column of the headings.
+    pub head_column: u16,
+}
+
+/// What is written on the axes.
+#[derive(Clone, Copy, Debug)]
+pub struct Axes<'a> {
+    /// Along the columns.
+    pub columns: &'a str,
+    /// Along the rows.
+    pub rows: &'a str,
+    /// Upwards.
+    pub values: &'a str,
+}
+
+/// The chart of a matrix as XML.
+#[must_use]
+pub fn chart(matrix: &Matrix, place: Place<'_>, axes: Axes<'_>) -> String {
+    let series: String = (0..matrix.rows.len())
+        .map(|row| one_series(matrix, place, row))
+        .collect();
+    let axis_ids: String = [COLUMNS, VALUES, ROWS]
+        .iter()
+        .map(|id| format!(r#"<c:axId val="{id}"/>"#))
+        .collect();
+    format!(
+        r#"<?xml version="1.0" encoding="UTF-8" standalone="yes"?>
+<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart" xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"><c:roundedCorners val="0"/><c:chart>{title}<c:autoTitleDeleted val="0"/><c:view3D><c:rotX val="20"/><c:rotY val="30"/><c:rAngAx val="0"/><c:perspective val="30"/></c:view3D><c:plotArea><c:layout/><c:surface3DChart><c:wireframe val="0"/>{series}{axis_ids}</c:surface3DChart>{column_axis}{value_axis}{row_axis}</c:plotArea><c:legend><c:legendPos val="r"/><c:overlay val="0"/></c:legend><c:plotVisOnly val="1"/><c:dispBlanksAs val="zero"/></c:chart></c:chartSpace>
+"#,
+        title = words(&matrix.title, 1400),
+        column_axis = axis("catAx", COLUMNS, "b", axes.columns, VALUES),
+        value_axis = axis("valAx", VALUES, "l", axes.values, COLUMNS),
+        row_axis = axis("serAx", ROWS, "b", axes.rows, COLUMNS),
+    )
+}
+
+/// One row of the matrix: its name, the names of the columns, the values.
+fn one_series(matrix: &Matrix, place: Place<'_>, index: usize) -> String {
+    let row = place.head_row + 1 + u32::try_from(index).unwrap_or(u32::MAX - place.head_row - 1);
+    let first = place.head_column + 1;
+    let last = place.head_column + u16::try_from(matrix.columns.len()).unwrap_or(u16::MAX);
+    let sheet = format!("'{}'", place.sheet.replace('\'', "''"));
+    let range = |row: u32| {
+        let (first, last) = (column_name(first), column_name(last));
+        let row = row + 1;
+        escaped(&format!("{sheet}!${first}${row}:${last}${row}"))
+    };
+    let name = format!("{sheet}!${}${}", column_name(place.head_column), row + 1);
+    let file = matrix.rows.get(index).copied().unwrap_or_default();
+    let columns = matrix.columns.iter().map(|kib| Some(kib.to_string()));
+    let cells = matrix.cells.get(index).map_or(&[][..], Vec::as_slice);
+    let values = cells
+        .iter()
+        .map(|cell| cell.as_ref().map(|cell| cell.value.to_string()));
+    format!(
+        r#"<c:ser><c:idx val="{index}"/><c:order val="{index}"/><c:tx><c:strRef><c:f>{name}</c:f><c:strCache><c:ptCount val="1"/><c:pt idx="0"><c:v>{file}</c:v></c:pt></c:strCache></c:strRef></c:tx><c:cat><c:numRef><c:f>{heads}</c:f>{columns}</c:numRef></c:cat><c:val><c:numRef><c:f>{range}</c:f>{values}</c:numRef></c:val></c:ser>"#,
+        name = escaped(&name),
+        heads = range(place.head_row),
+        columns = cache(columns),
+        range = range(row),
+        values = cache(values),
+    )
+}
+
+/// The numbers as they were when the file was written, for programs that draw
+/// without looking at the cells.
+fn cache(numbers: impl ExactSizeIterator<Item = Option<String>>) -> String {
+    let mut xml = format!(
+        r#"<c:numCache><c:formatCode>General</c:formatCode><c:ptCount val="{}"/>"#,
+        numbers.len()
+    );
+    for (index, number) in numbers.enumerate() {
+        if let Some(number) = number {
+            // Writing to a string cannot fail.
+            let _ = write!(xml, r#"<c:pt idx="{index}"><c:v>{number}</c:v></c:pt>"#);
+        }
+    }
+    xml.push_str("</c:numCache>");
+    xml
+}
+
+fn axis(kind: &str, id: u32, side: &str, title: &str, crosses: u32) -> String {
+    let (lines, number, rest) = match kind {
+        "valAx" => (
+            "<c:majorGridlines/>",
+            r##"<c:numFmt formatCode="#,##0" sourceLinked="0"/>"##,
+            r#"<c:crossBetween val="midCat"/>"#,
+        ),
+        "catAx" => (
+            "",
+            r#"<c:numFmt formatCode="General" sourceLinked="0"/>"#,
+            r#"<c:auto val="0"/><c:lblAlgn val="ctr"/><c:lblOffset val="100"/><c:noMultiLvlLbl val="1"/>"#,
+        ),
+        _ => ("", "", ""),
+    };
+    format!(
+        r#"<c:{kind}><c:axId val="{id}"/><c:scaling><c:orientation val="minMax"/></c:scaling><c:delete val="0"/><c:axPos val="{side}"/>{lines}{title}{number}<c:majorTickMark val="out"/><c:minorTickMark val="none"/><c:tickLblPos val="nextTo"/><c:crossAx val="{crosses}"/><c:crosses val="autoZero"/>{rest}</c:{kind}>"#,
+        title = words(title, 900),
+    )
+}
+
+/// A title; `size` is in hundredths of a point.
+fn words(text: &str, size: u32) -> String {
+    format!(
+        r#"<c:title><c:tx><c:rich><a:bodyPr/><a:lstStyle/><a:p><a:pPr><a:defRPr sz="{size}" b="1"/></a:pPr><a:r><a:rPr lang="en-US" sz="{size}" b="1"/><a:t>{}</a:t></a:r></a:p></c:rich></c:tx><c:overlay val="0"/></c:title>"#,
+        escaped(text)
+    )
+}
+
+/// `A` of 0, `Z` of 25, `AA` of 26.
+fn column_name(column: u16) -> String {
+    rust_xlsxwriter::utility::column_number_to_name(column)
+}
+
+fn escaped(text: &str) -> String {
+    let text = crate::text::clean(text);
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}

@@ -1,0 +1,83 @@
+//! The sheet of raw figures: one row per trial and metric, with the columns of
+//! the CSV output.
+
+use super::look;
+use crate::csv::COLUMNS;
+use crate::json::label_of;
+use crate::summary::{JudgedTrial, Summary};
+use crate::text::clean;
+use assay_model::metric::Metric;
+use rust_xlsxwriter::{Worksheet, XlsxError};
+
+/// Writes the sheet.
+///
+/// # Errors
+/// When the run does not fit a sheet.
+pub fn write(sheet: &mut Worksheet, summary: &Summary<'_>) -> Result<(), XlsxError> {
+    sheet.set_name(look::TRIALS)?;
+    look::on_paper(sheet);
+    for (column, title) in (0..).zip(COLUMNS) {
+        sheet.write_string_with_format(0, column, title, &look::head())?;
+        sheet.set_column_width(column, if column == 1 { 24 } else { 12 })?;
+    }
+    sheet.set_freeze_panes(1, 2)?;
+    sheet.set_repeat_rows(0, 0)?;
+    let mut trials: Vec<&JudgedTrial<'_>> =
+        summary.jobs.iter().flat_map(|job| &job.trials).collect();
+    trials.sort_by_key(|trial| trial.record.position);
+    let mut row = 0;
+    for trial in trials {
+        if trial.metrics.is_empty() {
+            row += 1;
+            write_trial(sheet, row, &summary.run.header.id, trial)?;
+        }
+        for metric in &trial.metrics {
+            row += 1;
+            write_trial(sheet, row, &summary.run.header.id, trial)?;
+            write_metric(sheet, row, trial, metric)?;
+        }
+    }
+    let last = u16::try_from(COLUMNS.len() - 1).unwrap_or(u16::MAX);
+    sheet.autofilter(0, 0, row, last)?;
+    Ok(())
+}
+
+fn write_trial(
+    sheet: &mut Worksheet,
+    row: u32,
+    run: &str,
+    trial: &JudgedTrial<'_>,
+) -> Result<(), XlsxError> {
+    let record = trial.record;
+    let job = &record.job;
+    sheet.write_string(row, 0, clean(run))?;
+    sheet.write_string(row, 1, clean(&job.name))?;
+    sheet.write_string(row, 2, job.rw.to_string())?;
+    #[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]
+    sheet.write_number(row, 3, job.bs.0 as f64)?;
+    sheet.write_string(row, 4, job.ioengine.to_string())?;
+    sheet.write_number(row, 5, job.iodepth)?;
+    sheet.write_number(row, 6, job.numjobs)?;
+    sheet.write_boolean(row, 7, job.direct)?;
+    sheet.write_number(row, 8, record.trial)?;
+    sheet.write_number(row, 9, record.position)?;
+    sheet.write_string(row, 10, record.outcome.word())?;
+    Ok(())
+}
+
+fn write_metric(
+    sheet: &mut Worksheet,
+    row: u32,
+    trial: &JudgedTrial<'_>,
+    metric: &Metric,
+) -> Result<(), XlsxError> {
+    let judgement = trial.judgement.as_ref();
+    sheet.write_string(row, 11, clean(&metric.name))?;
+    sheet.write_string(row, 12, metric.unit.symbol())?;
+    sheet.write_number(row, 13, metric.value)?;
+    sheet.write_string(row, 14, label_of(&metric.name, judgement))?;
+    if let Some(share) = crate::csv::device_share(&metric.name, judgement) {
+        sheet.write_number(row, 15, share)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,144 @@
+//! Whether the trials of a job reach a figure that is asked for.
+
+use crate::series::lowest_second_written;
+use assay_model::job::Direction;
+use assay_model::label::{Measured, judge};
+use assay_model::trial::{Outcome, TrialRecord};
+use std::fmt;
+
+/// A least figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Requirement {
+    /// Name of the job that shows it.
+    pub job: &'static str,
+    /// What is looked at.
+    pub figure: RequiredFigure,
+    /// At least that much: IOPS, or bytes per second.
+    pub least: f64,
+}
+
+/// Which figure of a job is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RequiredFigure {
+    /// Reads per second.
+    ReadIops,
+    /// Writes per second.
+    WriteIops,
+    /// Bytes written per second, on the whole.
+    WriteBandwidth,
+    /// Bytes written in the slowest second.
+    LowestSecondWritten,
+}
+
+/// What the trials say of a requirement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Finding {
+    /// Every trial reached it.
+    Met,
+    /// No trial reached it.
+    Missed,
+    /// Neither.
+    NoConclusion {
+        /// The reason, one clause.
+        why: String,
+    },
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Met => f.write_str("pass"),
+            Self::Missed => f.write_str("FAIL"),
+            Self::NoConclusion { why } => write!(f, "no conclusion: {why}"),
+        }
+    }
+}
+
+impl RequiredFigure {
+    const fn direction(self) -> Direction {
+        match self {
+            Self::ReadIops => Direction::Read,
+            Self::WriteIops | Self::WriteBandwidth | Self::LowestSecondWritten => Direction::Write,
+        }
+    }
+
+    /// What it is called.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadIops => "random read",
+            Self::WriteIops => "random write",
+            Self::WriteBandwidth => "sequential write",
+            Self::LowestSecondWritten => "slowest second of writing",
+        }
+    }
+}
+
+impl Requirement {
+    /// The figure of each completed trial.
+    #[must_use]
+    pub fn values(&self, trials: &[TrialRecord]) -> Vec<f64> {
+        self.completed(trials)
+            .filter_map(|t| self.value(t))
+            .collect()
+    }
+
+    /// What trials of a run say of it. A figure that is not of the device is
+    /// none that a device can pass or fail by.
+    #[must_use]
+    pub fn finding(&self, trials: &[TrialRecord]) -> Finding {
+        let values = self.values(trials);
+        let reached = values.iter().filter(|value| **value >= self.least).count();
+        let elsewhere = self.completed(trials).find_map(|t| self.not_of_device(t));
+        match (reached, elsewhere) {
+            _ if values.is_empty() => Finding::NoConclusion {
+                why: "no trial was completed".to_owned(),
+            },
+            (_, Some(why)) => Finding::NoConclusion { why },
+            (0, None) => Finding::Missed,
+            (reached, None) if reached == values.len() => Finding::Met,
+            (reached, None) => Finding::NoConclusion {
+                why: format!("{reached} of {} trials reached it", values.len()),
+            },
+        }
+    }
+
+    fn completed<'a>(
+        &self,
+        trials: &'a [TrialRecord],
+    ) -> impl Iterator<Item = &'a TrialRecord> + use<'a> {
+        let job = self.job;
+        let completed = move |trial: &&TrialRecord| {
+            trial.job.name == job && trial.outcome == Outcome::Completed
+        };
+        trials.iter().filter(completed)
+    }
+
+    fn value(&self, trial: &TrialRecord) -> Option<f64> {
+        let measured = trial.measured.as_ref()?;
+        let per_second = |amount: u64| {
+            (measured.elapsed_ns > 0).then(|| amount as f64 * 1e9 / measured.elapsed_ns as f64)
+        };
+        match self.figure {
+            RequiredFigure::ReadIops => per_second(measured.read.ios),
+            RequiredFigure::WriteIops => per_second(measured.write.ios),
+            RequiredFigure::WriteBandwidth => per_second(measured.write.bytes),
+            RequiredFigure::LowestSecondWritten => lowest_second_written(&measured.series),
+        }
+    }
+
+    /// What else than the device a trial measured.
+    fn not_of_device(&self, trial: &TrialRecord) -> Option<String> {
+        let judgement = judge(trial);
+        let side = judgement.and_then(|judged| match self.figure.direction() {
+            Direction::Read => judged.read,
+            Direction::Write => judged.write,
+        });
+        match side.map(|side| side.measured) {
+            Some(Measured::Device | Measured::DeviceUnflushed) => None,
+            Some(Measured::Unknown { why }) => Some(format!("what was measured is unknown: {why}")),
+            Some(other) => Some(format!("what was measured is {other}")),
+            None => Some("what was measured is unknown".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! A new database with its tables.
+
+use super::nanos;
+use super::transaction::Transaction;
+use crate::WorkError;
+use assay_model::rng::SplitMix64;
+use assay_model::work::androbench::{
+    DATABASE, DATABASE_SUFFIXES, DatabasePhase, Journal, Schema, Statement,
+};
+use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Columns of AndroBench's table besides its key.
+pub(super) const INTEGERS: usize = 11;
+pub(super) const TEXTS: usize = 5;
+
+/// A database, open.
+pub(super) struct Database {
+    pub(super) connection: Connection,
+    pub(super) schema: Schema,
+    path: PathBuf,
+}
+
+impl Database {
+    /// Its files while there are transactions, for the evidence: those that may
+    /// hold dirty pages.
+    pub(super) fn files(folder: &Path, journal: Journal) -> Vec<PathBuf> {
+        let beside = match journal {
+            Journal::Wal => Some("-wal"),
+            Journal::Delete | Journal::Truncate | Journal::Persist => Some("-journal"),
+            Journal::Memory | Journal::Off => None,
+        };
+        let mut files = vec![folder.join(DATABASE)];
+        files.extend(beside.map(|end| folder.join(format!("{DATABASE}{end}"))));
+        files
+    }
+
+    /// A new one; what had its name is gone.
+    pub(super) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, WorkError> {
+        let path = folder.join(DATABASE);
+        remove(&path)?;
+        for end in DATABASE_SUFFIXES {
+            remove(&folder.join(format!("{DATABASE}{end}")))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&path, flags)
+            .map_err(|error| failed("open", &path, &error))?;
+        let database = Self {
+            connection,
+            schema: phase.schema,
+            path,
+        };
+        database.set_up(phase)?;
+        database.run(&tables(phase.schema))?;
+        Ok(database)
+    }
+
+    /// Sets what is asked for, and sees to it that it is in force.
+    fn set_up(&self, phase: &DatabasePhase) -> Result<(), WorkError> {
+        self.run(&format!(
+            "PRAGMA page_size = {}; PRAGMA temp_store = MEMORY; PRAGMA synchronous = {}",
+            DatabasePhase::PAGE.0,
+            phase.synchronous
+        ))?;
+        let wanted = phase.journal.name();
+        let set = format!("PRAGMA journal_mode = {wanted}");
+        let mode = self.connection.query_row(&set, [], |row| row.get(0));
+        let mode: String = mode.map_err(|error| self.failed("set the journal of", &error))?;
+        if mode == wanted {
+            return Ok(());
+        }
+        Err(WorkError::Refused(format!(
+            "SQLite does not take journal mode {wanted} for {} and stays with {mode}: choose \
+             another --journal, or a folder on another file system",
+            self.path.display()
+        )))
+    }
+
+    /// Adds the rows that updates and deletes need, in one transaction.
+    pub(super) fn fill(
+        &self,
+        phase: &DatabasePhase,
+        rng: &mut SplitMix64,
+    ) -> Result<(), WorkError> {
+        self.run("BEGIN")?;
+        let mut insert = Transaction::part(self, Statement::Insert)?;
+        for key in 1..=phase.transactions {
+            insert.choose(key, rng);
+            insert.run()?;
+        }
+        self.run("COMMIT")
+    }
+
+    /// Brings the write-ahead log into the database as far as it can be; how
+    /// long that took.
+    pub(super) fn checkpoint(&self) -> Result<u64, WorkError> {
+        let begin = Instant::now();
+        let done = self
+            .connection
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        done.map_err(|error| self.failed("checkpoint", &error))?;
+        Ok(nanos(begin.elapsed()))
+    }
+
+    pub(super) fn close(self) -> Result<(), WorkError> {
+        let Self {
+            connection, path, ..
+        } = self;
+        connection
+            .close()
+            .map_err(|(_, error)| failed("close", &path, &error))
+    }
+
+    fn run(&self, sql: &str) -> Result<(), WorkError> {
+        let ran = self.connection.execute_batch(sql);
+        ran.map_err(|error| self.failed("set up", &error))
+    }
+
+    pub(super) fn failed(&self, doing: &str, error: &Error) -> WorkError {
+        failed(doing, &self.path, error)
+    }
+}
+
+/// How the tables of a schema are made.
+fn tables(schema: Schema) -> String {
+    match schema {
+        Schema::AndroBench => {
+            let integers = (1..=INTEGERS).map(|n| format!("int{n} INTEGER"));
+            let texts = (1..=TEXTS).map(|n| format!("text{n} TEXT"));
+            let columns: Vec<String> = integers.chain(texts).collect();
+            format!(
+                "CREATE TABLE testing (id INTEGER PRIMARY KEY AUTOINCREMENT, {})",
+                columns.join(", ")
+            )
+        }
+        Schema::Mobibench { tables } => {
+            let tables = (0..tables).map(|n| {
+                format!(
+                    "CREATE TABLE testing{n} (id INTEGER PRIMARY KEY, value TEXT, \
+                     creation_date INTEGER);"
+                )
+            });
+            tables.collect()
+        }
+    }
+}
+
+fn remove(path: &Path) -> Result<(), WorkError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+            let doing = format_args!("cannot remove {}", path.display());
+            Err(WorkError::call(doing, errno))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// `SQLite`'s own words; the kernel's number where they tell it.
+fn failed(doing: &str, path: &Path, error: &Error) -> WorkError {
+    let errno = match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) => Some(Errno::IO),
+        Some(ErrorCode::DiskFull) => Some(Errno::NOSPC),
+        Some(ErrorCode::ReadOnly) => Some(Errno::ROFS),
+        _ => None,
+    };
+    WorkError::Failed {
+        message: format!("SQLite cannot {doing} {}: {error}", path.display()),
+        errno: errno.map(Errno::raw_os_error),
+    }
+}

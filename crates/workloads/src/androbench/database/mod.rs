@@ -1,0 +1,214 @@
+//! Phases on a database: a connection, and its transactions between the two
+//! looks of the observer.
+
+mod connection;
+mod transaction;
+
+use super::files::outcome_of;
+use super::thread_io::ThreadIo;
+use super::{nanos, progress, settle};
+use crate::{Context, Step, StepOutcome, WorkError};
+use assay_engine::thread_cpu_use;
+use assay_model::latency::LatencyRecord;
+use assay_model::rng::SplitMix64;
+use assay_model::trial::{CpuUse, DirectionTotals, Measurement, Outcome};
+use assay_model::work::StepDetail;
+use assay_model::work::androbench::{DatabasePhase, DatabaseStep, Journal, Schema, Statement};
+use assay_stats::histogram::Histogram;
+use connection::Database;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+use transaction::Transaction;
+
+/// How often progress is told, and a word to stop heard.
+const TELL_EVERY: Duration = Duration::from_millis(250);
+
+/// A new database, and each statement as a step.
+pub(super) fn run(
+    phase: &DatabasePhase,
+    folder: &Path,
+    steps_done: u32,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let mut bench = Bench {
+        phase,
+        folder,
+        database: None,
+        filled: false,
+        rng: SplitMix64::new(context.seed),
+    };
+    for (&statement, done) in phase.statements.iter().zip(steps_done..) {
+        bench.step(statement, done, context)?;
+    }
+    bench.database.map_or(Ok(()), Database::close)
+}
+
+/// What the steps of a phase share.
+struct Bench<'a> {
+    phase: &'a DatabasePhase,
+    folder: &'a Path,
+    /// Made by the first step.
+    database: Option<Database>,
+    /// The rows are there.
+    filled: bool,
+    rng: SplitMix64,
+}
+
+impl Bench<'_> {
+    fn step(
+        &mut self,
+        statement: Statement,
+        steps_done: u32,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let job = self.phase.job(statement);
+        let paths = Database::files(self.folder, self.phase.journal);
+        let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let step = Step {
+            job: &job,
+            paths: &paths,
+        };
+        context.observer.begins(step);
+        let came = self.measure(statement, step, steps_done, context);
+        let (outcome, came, error) = match came {
+            Ok(came) if context.stopped() => (Outcome::Interrupted, came, Some(WorkError::Stopped)),
+            Ok(came) => (Outcome::Completed, came, None),
+            Err(error) => (outcome_of(&error), StepOutcome::default(), Some(error)),
+        };
+        context.observer.ended(outcome, came);
+        error.map_or(Ok(()), Err)
+    }
+
+    fn measure(
+        &mut self,
+        statement: Statement,
+        step: Step<'_>,
+        steps_done: u32,
+        context: &mut Context<'_>,
+    ) -> Result<StepOutcome, WorkError> {
+        let database = match self.database.take() {
+            Some(database) => database,
+            None => Database::make(self.phase, self.folder)?,
+        };
+        let database = self.database.insert(database);
+        if statement != Statement::Insert && !self.filled {
+            database.fill(self.phase, &mut self.rng)?;
+        }
+        self.filled = statement != Statement::Delete;
+        let keys = keys(self.phase, statement, &mut self.rng);
+        settle(self.folder)?;
+        context.observer.clock_starts(step);
+        let clock = Clock::start();
+        let done = transactions(database, &keys, statement, &mut self.rng, |count| {
+            let (name, total) = (statement.step(), keys.len() as u64);
+            let now = progress(name, steps_done, count, total, clock.at.elapsed());
+            context.observer.progress(&now);
+            !context.stop.load(Ordering::Relaxed)
+        });
+        let ends_with_checkpoint = self.phase.checkpoint && self.phase.journal == Journal::Wal;
+        let checkpoint = match &done {
+            Ok(_) if ends_with_checkpoint => Some(database.checkpoint()),
+            _ => None,
+        };
+        let measured = clock.stop();
+        context.observer.clock_stopped();
+        let detail = self.detail(statement, done?.to_record(), checkpoint.transpose()?);
+        Ok(StepOutcome {
+            measured: Some(measured),
+            detail: Some(StepDetail::Database(detail)),
+        })
+    }
+
+    fn detail(
+        &self,
+        statement: Statement,
+        latency: LatencyRecord,
+        checkpoint_ns: Option<u64>,
+    ) -> DatabaseStep {
+        DatabaseStep {
+            statement,
+            transactions: latency.count,
+            statements_each: match self.phase.schema {
+                Schema::AndroBench => 1,
+                Schema::Mobibench { tables } => tables,
+            },
+            journal: self.phase.journal,
+            synchronous: self.phase.synchronous,
+            latency,
+            checkpoint_ns,
+            sqlite_version: rusqlite::version().to_owned(),
+        }
+    }
+}
+
+/// Rows to work on: as they were added, else in random order.
+fn keys(phase: &DatabasePhase, statement: Statement, rng: &mut SplitMix64) -> Vec<u64> {
+    let mut keys: Vec<u64> = (1..=phase.transactions).collect();
+    if statement != Statement::Insert && phase.schema == Schema::AndroBench {
+        rng.shuffle(&mut keys);
+    }
+    keys
+}
+
+/// Each key's transaction, timed one by one; `go_on` is asked a few times a
+/// second.
+fn transactions(
+    database: &Database,
+    keys: &[u64],
+    statement: Statement,
+    rng: &mut SplitMix64,
+    mut go_on: impl FnMut(u64) -> bool,
+) -> Result<Histogram, WorkError> {
+    let mut latencies = Histogram::new();
+    let mut transaction = Transaction::prepare(database, statement)?;
+    let mut told = Instant::now();
+    for (&key, done) in keys.iter().zip(1..) {
+        transaction.choose(key, rng);
+        let begin = Instant::now();
+        transaction.run()?;
+        latencies.record(nanos(begin.elapsed()));
+        if told.elapsed() >= TELL_EVERY {
+            told = Instant::now();
+            if !go_on(done) {
+                break;
+            }
+        }
+    }
+    Ok(latencies)
+}
+
+/// The clock of a step, with what the kernel counts of this thread.
+struct Clock {
+    at: Instant,
+    io: Option<ThreadIo>,
+    cpu: CpuUse,
+}
+
+impl Clock {
+    fn start() -> Self {
+        Self {
+            io: ThreadIo::look(),
+            cpu: thread_cpu_use(),
+            at: Instant::now(),
+        }
+    }
+
+    /// Writes are what `SQLite` handed to the kernel; how long each took it
+    /// does not tell. Without a count of them there are none.
+    fn stop(&self) -> Measurement {
+        let elapsed_ns = nanos(self.at.elapsed());
+        let io = ThreadIo::look().zip(self.io);
+        let io = io.map_or(ThreadIo::default(), |(after, before)| after.since(before));
+        Measurement {
+            elapsed_ns,
+            write: DirectionTotals {
+                ios: io.calls,
+                bytes: io.bytes,
+                ..DirectionTotals::default()
+            },
+            cpu: thread_cpu_use().since(self.cpu),
+            ..Measurement::default()
+        }
+    }
+}

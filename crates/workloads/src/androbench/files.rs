@@ -1,0 +1,263 @@
+//! Phases on files: making them ready, and running the load between the two
+//! looks of the observer.
+
+use super::load::load_of;
+use super::{progress, settle};
+use crate::{Context, Observer, Step, StepOutcome, WorkError};
+use assay_engine::load::{LoadObserver, Note, run_until};
+use assay_engine::{layout, page_cache};
+use assay_model::load::PerDirection;
+use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
+use assay_model::rng::SplitMix64;
+use assay_model::trial::Outcome;
+use assay_model::units::Bytes;
+use assay_model::wire::NoteWeight;
+use assay_model::work::androbench::{FilePhase, FileStart, MAX_FILES, file_name};
+use assay_stats::streams::measurement;
+use rustix::io::Errno;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// The test files in a folder of assay's own.
+pub(super) struct TestFiles<'a> {
+    folder: &'a Path,
+    /// Of each file: how many bytes of it were really written.
+    written: Vec<u64>,
+}
+
+impl<'a> TestFiles<'a> {
+    pub(super) const fn new(folder: &'a Path) -> Self {
+        Self {
+            folder,
+            written: Vec::new(),
+        }
+    }
+
+    /// One phase, as a step.
+    pub(super) fn run(
+        &mut self,
+        phase: &FilePhase,
+        steps_done: u32,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let (job, paths) = (phase.job(), self.paths(phase));
+        let paths_of_step: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+        let step = Step {
+            job: &job,
+            paths: &paths_of_step,
+        };
+        context.observer.begins(step);
+        if let Err(error) = self.prepare(phase, &paths, steps_done, context) {
+            context
+                .observer
+                .ended(outcome_of(&error), StepOutcome::default());
+            return Err(error);
+        }
+        let load = load_of(phase, &paths, context.seed);
+        let mut follower = Follower {
+            observer: &mut *context.observer,
+            step,
+            steps_done,
+            total: bytes_to_move(phase),
+            began: Instant::now(),
+        };
+        let report = run_until(&load, context.stop, &mut follower);
+        conclude(&report, context)
+    }
+
+    fn paths(&self, phase: &FilePhase) -> Vec<PathBuf> {
+        let numbers = 0..phase.files;
+        numbers
+            .map(|number| self.folder.join(file_name(number)))
+            .collect()
+    }
+
+    /// Brings the files to the state that the phase wants, and the file system
+    /// to rest.
+    fn prepare(
+        &mut self,
+        phase: &FilePhase,
+        paths: &[PathBuf],
+        steps_done: u32,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let files = phase.files as usize;
+        self.remove_from(files)?;
+        self.written.resize(files, 0);
+        let mut seeds = SplitMix64::new(!context.seed);
+        let began = Instant::now();
+        for (number, path) in paths.iter().enumerate() {
+            if context.stopped() {
+                return Err(WorkError::Stopped);
+            }
+            let done_before = phase.file_size.0 * number as u64;
+            let mut tell = |done: Bytes| {
+                let (done, total) = (done_before + done.0, phase.all_bytes().0);
+                let words = format!("writing the test files of {}", phase.name);
+                let now = progress(&words, steps_done, done, total, began.elapsed());
+                context.observer.progress(&now);
+            };
+            let is = match phase.start {
+                FileStart::Empty => empty(path).map(|()| 0)?,
+                FileStart::Written if self.written[number] == phase.file_size.0 => {
+                    evict(path)?;
+                    phase.file_size.0
+                }
+                FileStart::Written => {
+                    let file = make(path)?;
+                    let (size, seed) = (phase.file_size, seeds.next_u64());
+                    layout::write(&file, path, size, seed, context.stop, &mut tell)?;
+                    size.0
+                }
+            };
+            self.written[number] = is;
+        }
+        settle(self.folder)
+    }
+
+    /// Removes all test files.
+    pub(super) fn remove(&mut self) -> Result<(), WorkError> {
+        self.remove_from(0)
+    }
+
+    fn remove_from(&mut self, first: usize) -> Result<(), WorkError> {
+        let first = u32::try_from(first).unwrap_or(MAX_FILES);
+        for number in first..MAX_FILES {
+            let path = self.folder.join(file_name(number));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed("remove", &path, &error));
+                }
+                _ => {}
+            }
+        }
+        self.written.truncate(first as usize);
+        Ok(())
+    }
+}
+
+/// A new, empty file: whatever had its name is gone.
+fn make(path: &Path) -> Result<File, WorkError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("remove", path, &error));
+        }
+        _ => {}
+    }
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .open(path);
+    file.map_err(|error| failed("make", path, &error))
+}
+
+/// As `O_TRUNC` does it: the file may have been there.
+fn empty(path: &Path) -> Result<(), WorkError> {
+    let file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(path);
+    file.map(drop)
+        .map_err(|error| failed("empty", path, &error))
+}
+
+fn evict(path: &Path) -> Result<(), WorkError> {
+    let file = File::open(path).map_err(|error| failed("open", path, &error))?;
+    Ok(page_cache::evict(&file, path)?)
+}
+
+fn failed(doing: &str, path: &Path, error: &io::Error) -> WorkError {
+    let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
+    WorkError::call(format_args!("cannot {doing} {}", path.display()), errno)
+}
+
+/// What a phase moves, if no thread ends another.
+fn bytes_to_move(phase: &FilePhase) -> u64 {
+    let whole = phase.all_bytes().0;
+    match phase.ios {
+        Some(ios) => {
+            let ios = ios.saturating_mul(u64::from(phase.threads));
+            ios.saturating_mul(phase.bs.0).min(whole)
+        }
+        None => whole,
+    }
+}
+
+/// Tells the observer what became of a step; an error ends the work.
+fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), WorkError> {
+    let streams: Vec<&StreamReport> = report.streams.iter().collect();
+    let started = streams.iter().any(|stream| stream.started);
+    let error = error_of(&streams).or_else(|| context.stopped().then_some(WorkError::Stopped));
+    let outcome = error.as_ref().map_or(Outcome::Completed, outcome_of);
+    let came = StepOutcome {
+        measured: started.then(|| measurement(&streams)),
+        detail: None,
+    };
+    context.observer.ended(outcome, came);
+    error.map_or(Ok(()), Err)
+}
+
+/// The first stream's that failed.
+fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
+    let failed = streams.iter().find(|stream| stream.errno != 0)?;
+    Some(WorkError::Failed {
+        message: failed.problem.clone().unwrap_or_else(|| {
+            let errno = Errno::from_raw_os_error(failed.errno);
+            errno.to_string()
+        }),
+        errno: Some(failed.errno),
+    })
+}
+
+/// How a step ends that an error has ended.
+pub(super) fn outcome_of(error: &WorkError) -> Outcome {
+    match error {
+        WorkError::Stopped => Outcome::Interrupted,
+        WorkError::Refused(_) | WorkError::Failed { .. } => Outcome::Failed {
+            error: error.to_string(),
+        },
+    }
+}
+
+/// Tells the observer of a work what the observer of its load is told.
+struct Follower<'a> {
+    observer: &'a mut dyn Observer,
+    step: Step<'a>,
+    steps_done: u32,
+    total: u64,
+    began: Instant,
+}
+
+impl LoadObserver for Follower<'_> {
+    /// What failed is told with the step.
+    fn note(&mut self, note: &Note) {
+        if let Note::Warning(text) = note {
+            self.observer.note(NoteWeight::Warning, text.clone());
+        }
+    }
+
+    fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
+        self.observer.clock_starts(self.step);
+        self.began = Instant::now();
+    }
+
+    fn wave_ended(&mut self, _wave: u32) {
+        self.observer.clock_stopped();
+    }
+
+    fn progress(&mut self, told: &LoadProgress) {
+        let sum = |values: PerDirection<u64>| values.read + values.write;
+        let done = told.streams.iter().map(|stream| sum(stream.bytes)).sum();
+        let elapsed: Duration = self.began.elapsed();
+        let name = &self.step.job.name;
+        let now = progress(name, self.steps_done, done, self.total, elapsed);
+        self.observer.progress(&now);
+    }
+
+    /// None is ever asked for.
+    fn interim(&mut self, _report: LoadReport) {}
+}

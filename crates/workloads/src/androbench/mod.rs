@@ -1,0 +1,81 @@
+//! AndroBench's and Mobibench's phases: patterns on files of assay's own, and
+//! transactions on a database of `SQLite`.
+
+#[cfg(feature = "sqlite")]
+mod database;
+mod files;
+mod load;
+mod rules;
+#[cfg(test)]
+mod tests;
+#[cfg(feature = "sqlite")]
+mod thread_io;
+
+use crate::{Context, WorkError};
+use assay_model::work::androbench::{AndroBench, Phase};
+use assay_model::work::{WorkProgress, WorkReport};
+use files::TestFiles;
+use rustix::fs::{Mode, OFlags};
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) fn run(work: &AndroBench, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    rules::check(work)?;
+    let Some(folder) = context.folder else {
+        return Err(WorkError::Refused(
+            "there is no folder to make test files in".to_owned(),
+        ));
+    };
+    let mut files = TestFiles::new(folder);
+    let mut steps_done = 0;
+    for phase in &work.phases {
+        match phase {
+            Phase::Files(phase) => files.run(phase, steps_done, context)?,
+            Phase::Database(phase) => {
+                files.remove()?;
+                transact(phase, folder, steps_done, context)?;
+            }
+        }
+        steps_done += u32::try_from(phase.jobs().len()).unwrap_or(u32::MAX);
+        context.observer.keep();
+    }
+    Ok(WorkReport::Steps)
+}
+
+#[cfg(feature = "sqlite")]
+use database::run as transact;
+
+#[cfg(not(feature = "sqlite"))]
+fn transact(
+    _phase: &assay_model::work::androbench::DatabasePhase,
+    _folder: &Path,
+    _steps_done: u32,
+    _context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    Err(rules::without_sqlite())
+}
+
+/// Writes back all that is dirty on the file system of a folder, so that it
+/// does not fall into the step that comes.
+fn settle(folder: &Path) -> Result<(), WorkError> {
+    let doing = || format!("cannot write back what is in {}", folder.display());
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let opened = opened.map_err(|errno| WorkError::call(doing(), errno))?;
+    rustix::fs::syncfs(opened).map_err(|errno| WorkError::call(doing(), errno))
+}
+
+/// How far a step is.
+fn progress(step: &str, steps_done: u32, done: u64, total: u64, elapsed: Duration) -> WorkProgress {
+    WorkProgress {
+        step: step.to_owned(),
+        steps_done,
+        done,
+        total: Some(total),
+        elapsed_ns: nanos(elapsed),
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,347 @@
+//! A copy under way: its loop, what it counts, and how it listens.
+
+use super::buffer::Buffers;
+use super::convert::{Converter, Sink};
+use super::drop_cache::DropCache;
+use super::ends::Ends;
+use super::reading::Come;
+use super::reblock::Reblock;
+use super::words;
+use crate::Context;
+use assay_model::job::{Direction, Job};
+use assay_model::trial::{DirectionTotals, IoErrorRecord, Measurement};
+use assay_model::wire::NoteWeight;
+use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy, Records};
+use assay_model::work::{WorkProgress, WorkReport};
+use assay_stats::histogram::Histogram;
+use rustix::fs::{FileType, SeekFrom, fstat, ftruncate, seek};
+use rustix::io::Errno;
+use std::time::{Duration, Instant};
+
+/// Between two reports of progress.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Why a copy ends before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// It was asked to.
+    Stopped,
+    /// Something failed, and was told.
+    Failed,
+}
+
+/// A copy under way.
+pub(super) struct Copier<'a> {
+    pub(super) work: &'a FileCopy,
+    pub(super) ends: Ends,
+    pub(super) report: CopyReport,
+    pub(super) started: Instant,
+    pub(super) reads: Histogram,
+    pub(super) writes: Histogram,
+    pub(super) flushes: Histogram,
+    /// I/O errors, and other things that failed.
+    pub(super) errors: Vec<IoErrorRecord>,
+    failure: Option<String>,
+    pub(super) reading: super::reading::State,
+    pub(super) writing: super::writing::State,
+    /// When progress is due.
+    tick: Instant,
+    /// Bytes at the last report of progress.
+    told: Option<u64>,
+}
+
+impl<'a> Copier<'a> {
+    pub(super) fn new(work: &'a FileCopy, ends: Ends) -> Self {
+        let report = CopyReport {
+            input: ends.input.kind,
+            output: ends.output.kind,
+            ..CopyReport::default()
+        };
+        let reading = super::reading::State::new(work, &ends.input);
+        let writing = super::writing::State {
+            sparse: work.treatment.sparse,
+            last_was_hole: false,
+            fdatasync: work.treatment.fdatasync,
+            fsync: work.treatment.fsync,
+            drop_to_end: false,
+            cache: DropCache::new(&ends.output.fd),
+        };
+        let started = Instant::now();
+        Self {
+            work,
+            ends,
+            report,
+            started,
+            reads: Histogram::new(),
+            writes: Histogram::new(),
+            flushes: Histogram::new(),
+            errors: Vec::new(),
+            failure: None,
+            reading,
+            writing,
+            tick: started + TICK,
+            told: None,
+        }
+    }
+
+    /// What failed first.
+    pub(super) fn error(&self) -> Option<&str> {
+        self.failure.as_deref()
+    }
+
+    /// Copies.
+    pub(super) fn run(
+        &mut self,
+        mut buffers: Buffers,
+        context: &mut Context<'_>,
+    ) -> Result<(), Halt> {
+        if let Some(problem) = self.ends.problem.take() {
+            self.fail(problem, context);
+        }
+        self.skip(&mut buffers, context)?;
+        self.seek(&mut buffers, context)?;
+        if self.work.count.is_some_and(|count| count.is_empty()) {
+            return Ok(());
+        }
+        let Buffers { mut input, output } = buffers;
+        let input = input.bytes_mut();
+        match output {
+            None => self.straight(input, context)?,
+            Some(mut output) => {
+                let mut converter = Converter::new(self.work);
+                let came = self.converted(input, output.bytes_mut(), &mut converter, context);
+                self.report.truncated = converter.truncated;
+                came?;
+            }
+        }
+        self.end_hole(context)?;
+        self.announce_flush(context);
+        Ok(())
+    }
+
+    /// What is read is written as it came.
+    fn straight(&mut self, buffer: &mut [u8], context: &mut Context<'_>) -> Result<(), Halt> {
+        while let Come::Bytes(count) = self.next_block(buffer, context)? {
+            let written = self.write(&buffer[..count], context)?;
+            self.report.bytes += written.bytes;
+            if let Some(why) = written.error {
+                self.write_failed("error writing", why, context);
+                return Ok(());
+            }
+            if count == buffer.len() {
+                self.report.written_full += 1;
+            } else {
+                self.report.written_partial += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is read is converted, and blocks are made anew.
+    fn converted(
+        &mut self,
+        input: &mut [u8],
+        output: &mut [u8],
+        converter: &mut Converter,
+        context: &mut Context<'_>,
+    ) -> Result<(), Halt> {
+        let mut reblock = Reblock::new(self, output, context);
+        while let Come::Bytes(count) = reblock.next_block(input)? {
+            // For the statistics that somebody may ask for meanwhile.
+            reblock.truncated(converter.truncated);
+            converter.feed(&mut input[..count], &mut reblock)?;
+        }
+        converter.close(&mut reblock)?;
+        reblock.close()
+    }
+
+    /// A hole at the end of the output is no data yet: the file has to end
+    /// behind it.
+    fn end_hole(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
+        if !self.writing.last_was_hole || self.failure_of_writing() {
+            return Ok(());
+        }
+        let output = &self.ends.output;
+        let name = output.name.quoted();
+        let stat = match fstat(&output.fd) {
+            Ok(stat) => stat,
+            Err(why) => {
+                return self.give_up(words::failed(&format!("cannot fstat {name}"), why), context);
+            }
+        };
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Ok(());
+        }
+        let here = seek(&output.fd, SeekFrom::Current(0)).unwrap_or(0);
+        if here > u64::try_from(stat.st_size).unwrap_or(0)
+            && let Err(why) = ftruncate(&output.fd, here)
+        {
+            let what = format!("failed to truncate to {here} bytes in output file {name}");
+            return self.give_up(words::failed(&what, why), context);
+        }
+        Ok(())
+    }
+
+    fn failure_of_writing(&self) -> bool {
+        let mut errors = self.errors.iter();
+        errors.any(|error| error.direction == Some(Direction::Write))
+    }
+
+    /// Everything that is done however the copy ended, up to the last flush.
+    pub(super) fn finish(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
+        if context.stopped() {
+            self.report.stopped = true;
+            self.report.elapsed_ns = self.elapsed_ns();
+            return Err(Halt::Stopped);
+        }
+        let flushed = self.flush(context);
+        self.drop_rest(context);
+        self.report.elapsed_ns = self.elapsed_ns();
+        flushed
+    }
+
+    fn elapsed_ns(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    /// Does what was asked for from outside. Called before each system call that
+    /// may wait.
+    #[inline]
+    pub(super) fn attend(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
+        if context.report_wanted() {
+            self.tell_stand(context);
+        }
+        if context.stopped() {
+            return Err(Halt::Stopped);
+        }
+        Ok(())
+    }
+
+    /// Tells how the copy stands.
+    pub(super) fn tell_stand(&mut self, context: &mut Context<'_>) {
+        self.report.elapsed_ns = self.elapsed_ns();
+        context
+            .observer
+            .stands(WorkReport::Copy(self.report.clone()));
+    }
+
+    /// Tells about once a second how far the copy is, if that is wanted.
+    pub(super) fn tell_progress(&mut self, context: &mut Context<'_>) {
+        if self.work.progress && Instant::now() >= self.tick {
+            self.tick += TICK;
+            self.progress("", context);
+        }
+    }
+
+    /// A flush can take long: what was copied since the last report is told
+    /// before.
+    fn announce_flush(&mut self, context: &mut Context<'_>) {
+        let flushes = self.writing.fdatasync || self.writing.fsync;
+        let news = self.told.is_some_and(|told| told < self.report.bytes);
+        if self.work.progress && flushes && news {
+            self.progress(FLUSHING, context);
+        }
+    }
+
+    fn progress(&mut self, step: &str, context: &mut Context<'_>) {
+        self.told = Some(self.report.bytes);
+        context.observer.progress(&WorkProgress {
+            step: step.to_owned(),
+            steps_done: 0,
+            done: self.report.bytes,
+            total: None,
+            elapsed_ns: self.elapsed_ns(),
+        });
+    }
+
+    /// Says something that is no failure, unless only failures are wanted.
+    pub(super) fn warn(&self, text: String, context: &mut Context<'_>) {
+        if !self.work.quiet {
+            context.observer.note(NoteWeight::Warning, text);
+        }
+    }
+
+    /// Something failed; the copy may go on.
+    pub(super) fn fail(&mut self, text: String, context: &mut Context<'_>) {
+        context.observer.note(NoteWeight::Error, text.clone());
+        self.failure.get_or_insert(text);
+        self.report.failed = true;
+    }
+
+    /// Something failed, and the copy ends.
+    pub(super) fn give_up<T>(
+        &mut self,
+        text: String,
+        context: &mut Context<'_>,
+    ) -> Result<T, Halt> {
+        self.fail(text, context);
+        Err(Halt::Failed)
+    }
+
+    /// A read or a write failed.
+    pub(super) fn record_error(&mut self, direction: Direction, length: usize, why: Errno) {
+        let offset = match direction {
+            Direction::Read => self.report.read_bytes,
+            Direction::Write => self.report.bytes,
+        };
+        self.errors.push(IoErrorRecord {
+            direction: Some(direction),
+            offset,
+            length: length as u64,
+            errno: Some(why.raw_os_error()),
+            message: words::errno(why),
+            at_ns: self.elapsed_ns(),
+        });
+    }
+
+    pub(super) fn write_failed(&mut self, doing: &str, why: Errno, context: &mut Context<'_>) {
+        let text = words::failed(&format!("{doing} {}", self.ends.output.name.quoted()), why);
+        self.fail(text, context);
+    }
+
+    /// What short blocks are filled up with.
+    pub(super) const fn padding(&self) -> u8 {
+        match self.work.conversion.records {
+            Some(Records::Block | Records::Unblock) => b' ',
+            None => 0,
+        }
+    }
+
+    /// Raw results. Of two files only the one whose storage is evidence counts as
+    /// measured; what is known of the other is in the report.
+    pub(super) fn results(mut self, job: &Job) -> (Measurement, CopyReport) {
+        self.report.read_latency = self.reads.to_record();
+        let written = DirectionTotals {
+            ios: self.writes.count(),
+            bytes: self.report.bytes - self.report.hole_bytes,
+            latency: self.writes.to_record(),
+            ..DirectionTotals::default()
+        };
+        let read = DirectionTotals {
+            ios: self.reads.count(),
+            bytes: self.report.read_bytes,
+            latency: self.report.read_latency.clone(),
+            ..DirectionTotals::default()
+        };
+        let mut measured = Measurement {
+            elapsed_ns: self.report.elapsed_ns,
+            flush: self.flushes.to_record(),
+            ..Measurement::default()
+        };
+        measured.errors.count = self.errors.len() as u64;
+        self.errors.truncate(8);
+        measured.errors.first = self.errors;
+        if job.rw.writes() {
+            measured.write = written;
+        } else {
+            measured.read = read;
+        }
+        (measured, self.report)
+    }
+}
+
+impl Sink for Reblock<'_, '_, '_> {
+    fn put(&mut self, bytes: &[u8]) -> Result<(), Halt> {
+        self.add(bytes)
+    }
+}

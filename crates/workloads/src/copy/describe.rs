@@ -1,0 +1,98 @@
+//! A copy as a job, by which its evidence is judged.
+
+use super::ends::{End, Ends};
+use assay_model::job::{CacheState, Content, FileState, Flush, FlushCall, Job, OpenSync, Rw};
+use assay_model::units::Bytes;
+use assay_model::work::copy::{EndKind, FileCopy};
+use rustix::fs::OFlags;
+
+/// The job of the end whose storage is evidence.
+pub(super) fn job(work: &FileCopy, ends: &Ends) -> Job {
+    let writes = ends.output.kind.is_storage() || !ends.input.kind.is_storage();
+    let (end, block, at) = if writes {
+        (&ends.output, work.output_block, work.seek)
+    } else {
+        (&ends.input, work.input_block, work.skip)
+    };
+    let rw = if writes { Rw::Write } else { Rw::Read };
+    let size = expected(work, &ends.input);
+    let mut job = Job::new(&work.name, rw, Bytes(block), Bytes(size));
+    job.offset = Bytes(at.of_blocks(block));
+    job.direct = end.flags.contains(OFlags::DIRECT);
+    job.cache_state = CacheState::AsIs;
+    job.description = Some(description(ends));
+    if writes {
+        job.sync = sync(end.flags);
+        job.flush = Flush {
+            every: None,
+            at_end: flush(work),
+        };
+        job.content = content(&ends.input);
+        let kept = work.treatment.keep_length || !work.seek.is_empty() || work.output.is_none();
+        job.file_state = if kept {
+            FileState::Written
+        } else {
+            FileState::Fresh
+        };
+    }
+    job
+}
+
+/// Bytes that will be copied; 0 where that cannot be known.
+fn expected(work: &FileCopy, input: &End) -> u64 {
+    let skipped = work.skip.of_blocks(work.input_block);
+    let there = input.size.map(|size| size.saturating_sub(skipped));
+    match (work.limit_bytes(), there) {
+        (Some(limit), Some(there)) => limit.min(there),
+        (limit, there) => limit.or(there).unwrap_or(0),
+    }
+}
+
+fn sync(flags: OFlags) -> OpenSync {
+    // O_SYNC includes the bit of O_DSYNC.
+    if flags.contains(OFlags::SYNC) {
+        OpenSync::Sync
+    } else if flags.contains(OFlags::DSYNC) {
+        OpenSync::Dsync
+    } else {
+        OpenSync::None
+    }
+}
+
+fn flush(work: &FileCopy) -> Option<FlushCall> {
+    if work.treatment.fsync {
+        Some(FlushCall::Fsync)
+    } else {
+        work.treatment.fdatasync.then_some(FlushCall::Fdatasync)
+    }
+}
+
+fn content(input: &End) -> Content {
+    // What else is copied is not known; nothing is said of it then.
+    if input.kind == EndKind::Character {
+        Content::Zero
+    } else {
+        Content::Random
+    }
+}
+
+/// `copy of FILE to a pipe`.
+fn description(ends: &Ends) -> String {
+    format!("copy {} to {}", end(&ends.input), end(&ends.output))
+}
+
+fn end(end: &End) -> String {
+    let words = match end.kind {
+        EndKind::File | EndKind::Device => match &end.path {
+            Some(path) => return path.display().to_string(),
+            None => "a file",
+        },
+        EndKind::Pipe => "a pipe",
+        EndKind::Socket => "a socket",
+        EndKind::Terminal => "the terminal",
+        EndKind::Character | EndKind::Other => {
+            return end.name.quoted().trim_matches('\'').to_owned();
+        }
+    };
+    words.to_owned()
+}

@@ -1,0 +1,266 @@
+//! Opening both ends of a copy.
+
+use super::words::{self, Name};
+use crate::{Context, WorkError};
+use assay_model::work::copy::{EndKind, FileCopy, Flags};
+use rustix::fs::{
+    FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, open, seek,
+};
+use rustix::io::Errno;
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Permissions of a new output, less the user's mask.
+const PERMISSIONS: u32 = 0o666;
+
+/// A descriptor, the process's own or a standard stream.
+#[derive(Debug)]
+pub(super) enum Descriptor {
+    Own(OwnedFd),
+    Standard(BorrowedFd<'static>),
+}
+
+impl AsFd for Descriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Own(fd) => fd.as_fd(),
+            Self::Standard(fd) => *fd,
+        }
+    }
+}
+
+/// One end of a copy.
+#[derive(Debug)]
+pub(super) struct End {
+    pub(super) fd: Descriptor,
+    pub(super) name: Name,
+    pub(super) kind: EndKind,
+    /// Where it is, for a file or a device; without links.
+    pub(super) path: Option<PathBuf>,
+    /// Its size, where it has one.
+    pub(super) size: Option<u64>,
+    /// The flags in force: some do nothing on a stream that was open before.
+    pub(super) flags: OFlags,
+}
+
+impl End {
+    fn new(fd: Descriptor, name: Name, path: Option<&Path>) -> Result<Self, WorkError> {
+        let (kind, size) = kind(&fd);
+        let flags = fcntl_getfl(&fd).unwrap_or(OFlags::empty());
+        let path = path.filter(|_| kind.is_storage());
+        Ok(Self {
+            path: path.and_then(|path| std::fs::canonicalize(path).ok()),
+            fd,
+            name,
+            kind,
+            size,
+            flags,
+        })
+    }
+}
+
+fn kind(fd: &Descriptor) -> (EndKind, Option<u64>) {
+    let Ok(stat) = fstat(fd) else {
+        return (EndKind::Other, None);
+    };
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => (EndKind::File, u64::try_from(stat.st_size).ok()),
+        FileType::BlockDevice => (EndKind::Device, device_size(fd)),
+        FileType::Fifo => (EndKind::Pipe, None),
+        FileType::Socket => (EndKind::Socket, None),
+        FileType::CharacterDevice if fd.as_fd().is_terminal() => (EndKind::Terminal, None),
+        FileType::CharacterDevice => (EndKind::Character, None),
+        _ => (EndKind::Other, None),
+    }
+}
+
+/// The metadata of a device does not have it.
+fn device_size(fd: &Descriptor) -> Option<u64> {
+    let here = seek(fd, SeekFrom::Current(0)).ok()?;
+    let end = seek(fd, SeekFrom::End(0)).ok();
+    seek(fd, SeekFrom::Start(here)).ok()?;
+    end
+}
+
+/// Both ends.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) input: End,
+    pub(super) output: End,
+    /// What went wrong without ending the copy.
+    pub(super) problem: Option<String>,
+}
+
+impl Ends {
+    pub(super) fn open(work: &FileCopy, context: &mut Context<'_>) -> Result<Self, WorkError> {
+        let input = input(work, context)?;
+        let output = output(work, context)?;
+        let problem = match truncates(work) {
+            true => truncate(work, &output)?,
+            false => None,
+        };
+        Ok(Self {
+            input,
+            output,
+            problem,
+        })
+    }
+
+    /// The file or device whose storage is evidence of the copy's speed.
+    pub(super) fn evidence_path(&self) -> Option<PathBuf> {
+        self.judged().and_then(|end| end.path.clone())
+    }
+
+    /// The end that is on storage; the output if both are.
+    fn judged(&self) -> Option<&End> {
+        [&self.output, &self.input]
+            .into_iter()
+            .find(|end| end.kind.is_storage())
+    }
+}
+
+fn input(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
+    let name = Name::of(work.input.as_deref(), "standard input");
+    // Synchronized reads, where a system has such a thing.
+    let flags = flags(work.input_flags);
+    let Some(path) = &work.input else {
+        let fd = Descriptor::Standard(rustix::stdio::stdin());
+        set_flags(&fd, flags, &name)?;
+        return End::new(fd, name, Some(Path::new("/proc/self/fd/0")));
+    };
+    let fd =
+        open_as(path, OFlags::RDONLY | flags, context).map_err(|why| not_opened(&name, why))?;
+    End::new(Descriptor::Own(fd), name, Some(path))
+}
+
+fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
+    let name = Name::of(work.output.as_deref(), "standard output");
+    let mut flags = flags(work.output_flags);
+    let Some(path) = &work.output else {
+        let fd = Descriptor::Standard(rustix::stdio::stdout());
+        set_flags(&fd, flags, &name)?;
+        return End::new(fd, name, Some(Path::new("/proc/self/fd/1")));
+    };
+    let treatment = work.treatment;
+    flags.set(OFlags::CREATE, !treatment.must_exist);
+    flags.set(OFlags::EXCL, treatment.exclusive);
+    flags.set(
+        OFlags::TRUNC,
+        work.seek.is_empty() && !treatment.keep_length,
+    );
+    check_length(work)?;
+    // To be read where it can only be passed over by reading.
+    let read_too = if work.seek.is_empty() {
+        None
+    } else {
+        open_as(path, OFlags::RDWR | flags, context).ok()
+    };
+    let fd = match read_too {
+        Some(fd) => fd,
+        None => {
+            open_as(path, OFlags::WRONLY | flags, context).map_err(|why| not_opened(&name, why))?
+        }
+    };
+    End::new(Descriptor::Own(fd), name, Some(path))
+}
+
+fn flags(wanted: Flags) -> OFlags {
+    let mut flags = OFlags::empty();
+    flags.set(OFlags::APPEND, wanted.append);
+    flags.set(OFlags::DIRECT, wanted.direct);
+    flags.set(OFlags::DIRECTORY, wanted.directory);
+    flags.set(OFlags::DSYNC, wanted.dsync);
+    flags.set(OFlags::SYNC, wanted.sync);
+    flags.set(OFlags::NONBLOCK, wanted.nonblock);
+    flags.set(OFlags::NOATIME, wanted.noatime);
+    flags.set(OFlags::NOCTTY, wanted.noctty);
+    flags.set(OFlags::NOFOLLOW, wanted.nofollow);
+    flags
+}
+
+/// A pipe is only open when somebody opens its other end: that can take time.
+fn open_as(path: &Path, flags: OFlags, context: &Context<'_>) -> Result<OwnedFd, Errno> {
+    loop {
+        match open(
+            path,
+            flags | OFlags::CLOEXEC,
+            Mode::from_raw_mode(PERMISSIONS),
+        ) {
+            Err(Errno::INTR) if !context.stopped() => {}
+            other => return other,
+        }
+    }
+}
+
+fn not_opened(name: &Name, why: Errno) -> WorkError {
+    if why == Errno::INTR {
+        return WorkError::Stopped;
+    }
+    failed(&format!("failed to open {}", name.quoted()), why)
+}
+
+fn failed(what: &str, why: Errno) -> WorkError {
+    WorkError::Failed {
+        message: words::failed(what, why),
+        errno: Some(why.raw_os_error()),
+    }
+}
+
+/// Flags of a stream that is open already.
+fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), WorkError> {
+    let creation = OFlags::DIRECTORY | OFlags::NOCTTY | OFlags::NOFOLLOW;
+    if flags.is_empty() {
+        return Ok(());
+    }
+    let setting = |why| failed(&format!("setting flags for {}", name.quoted()), why);
+    let old = fcntl_getfl(fd).map_err(setting)?;
+    if flags.contains(OFlags::DIRECTORY) {
+        let stat = fstat(fd).map_err(setting)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::Directory {
+            return Err(setting(Errno::NOTDIR));
+        }
+    }
+    let new = old | (flags - creation);
+    if new == old {
+        return Ok(());
+    }
+    fcntl_setfl(fd, new).map_err(setting)
+}
+
+/// Whether the output is made to end where it begins to be written.
+const fn truncates(work: &FileCopy) -> bool {
+    work.output.is_some() && !work.seek.is_empty() && !work.treatment.keep_length
+}
+
+fn check_length(work: &FileCopy) -> Result<(), WorkError> {
+    let blocks = work.seek.blocks.checked_mul(work.output_block);
+    let length = blocks.and_then(|bytes| bytes.checked_add(work.seek.bytes));
+    if !truncates(work) || length.is_some_and(|length| i64::try_from(length).is_ok()) {
+        return Ok(());
+    }
+    Err(WorkError::Failed {
+        message: format!(
+            "offset too large: cannot truncate to a length of seek={} ({}-byte) blocks",
+            work.seek.blocks, work.output_block
+        ),
+        errno: None,
+    })
+}
+
+/// Makes the output end at `seek=`. What cannot be made shorter or longer is no
+/// matter, unless it is a file.
+fn truncate(work: &FileCopy, output: &End) -> Result<Option<String>, WorkError> {
+    let length = work.seek.of_blocks(work.output_block);
+    let Err(why) = ftruncate(&output.fd, length) else {
+        return Ok(None);
+    };
+    let name = output.name.quoted();
+    let stat = fstat(&output.fd).map_err(|why| failed(&format!("cannot fstat {name}"), why))?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    let matters = matches!(kind, FileType::RegularFile | FileType::Directory);
+    Ok(matters.then(|| {
+        let what = format!("failed to truncate to {length} bytes in output file {name}");
+        words::failed(&what, why)
+    }))
+}

@@ -1,0 +1,42 @@
+//! What is said, in dd's words (without the program's name).
+
+use assay_model::gnu::{quoted, quoted_if_needed};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::io;
+use std::path::Path;
+
+/// What an end is called.
+#[derive(Clone, Debug)]
+pub(super) struct Name(std::ffi::OsString);
+
+impl Name {
+    pub(super) fn of(path: Option<&Path>, otherwise: &str) -> Self {
+        let name = path.map_or(OsStr::new(otherwise), Path::as_os_str);
+        Self(name.to_owned())
+    }
+
+    /// In quotes.
+    pub(super) fn quoted(&self) -> String {
+        quoted(&self.0)
+    }
+
+    /// At the beginning of a message.
+    pub(super) fn leading(&self) -> String {
+        quoted_if_needed(&self.0)
+    }
+}
+
+/// An error number in words, as the C library has them.
+pub(super) fn errno(errno: Errno) -> String {
+    let text = io::Error::from(errno).to_string();
+    match text.rfind(" (os error") {
+        Some(end) => text[..end].to_owned(),
+        None => text,
+    }
+}
+
+/// What failed, and why.
+pub(super) fn failed(what: &str, why: Errno) -> String {
+    format!("{what}: {}", errno(why))
+}

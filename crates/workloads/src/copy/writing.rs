@@ -1,0 +1,169 @@
+//! Writing blocks of the output, and flushing it.
+
+use super::copier::{Copier, Halt};
+use super::drop_cache::DropCache;
+use super::reading::nanos_since;
+use super::words;
+use crate::Context;
+use assay_model::job::Direction;
+use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fdatasync, fsync, seek};
+use rustix::io::{Errno, write};
+use std::time::Instant;
+
+/// How writing stands.
+#[derive(Debug)]
+pub(super) struct State {
+    /// Blocks of zeros become holes.
+    pub(super) sparse: bool,
+    /// The last block became one.
+    pub(super) last_was_hole: bool,
+    /// Flushes that are still to be made.
+    pub(super) fdatasync: bool,
+    pub(super) fsync: bool,
+    /// What `nocache` drops goes to the end of the output.
+    pub(super) drop_to_end: bool,
+    pub(super) cache: DropCache,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Written {
+    pub(super) bytes: u64,
+    /// Why it was not all.
+    pub(super) error: Option<Errno>,
+}
+
+impl Copier<'_> {
+    /// Writes all of a block, if need be in several calls.
+    #[inline]
+    pub(super) fn write(
+        &mut self,
+        block: &[u8],
+        context: &mut Context<'_>,
+    ) -> Result<Written, Halt> {
+        if self.work.output_flags.direct && (block.len() as u64) < self.work.output_block {
+            self.end_direct(context);
+        }
+        let mut done = 0;
+        let mut error = None;
+        while done < block.len() {
+            self.attend(context)?;
+            self.writing.last_was_hole = false;
+            if self.writing.sparse && self.becomes_hole(block) {
+                self.writing.last_was_hole = true;
+                self.report.hole_bytes += block.len() as u64;
+                done = block.len();
+                break;
+            }
+            let begun = Instant::now();
+            match write(&self.ends.output.fd, &block[done..]) {
+                Err(Errno::INTR) => {}
+                Err(why) => {
+                    error = Some(why);
+                    break;
+                }
+                // Some drivers say so at the end of a device.
+                Ok(0) => {
+                    error = Some(Errno::NOSPC);
+                    break;
+                }
+                Ok(count) => {
+                    self.writes.record(nanos_since(begun));
+                    done += count;
+                }
+            }
+        }
+        if let Some(why) = error {
+            self.record_error(Direction::Write, block.len() - done, why);
+        }
+        if self.work.output_flags.nocache && done > 0 {
+            self.writing.cache.copied(&self.ends.output.fd, done as u64);
+        }
+        Ok(Written {
+            bytes: done as u64,
+            error,
+        })
+    }
+
+    /// Leaves out a block of zeros, where the output can do that.
+    fn becomes_hole(&mut self, block: &[u8]) -> bool {
+        if !is_zero(block) {
+            return false;
+        }
+        let length = i64::try_from(block.len()).unwrap_or(i64::MAX);
+        let moved = seek(&self.ends.output.fd, SeekFrom::Current(length)).is_ok();
+        self.writing.sparse = moved;
+        moved
+    }
+
+    /// The last block is too short for direct I/O. It goes through the page
+    /// cache, so it is flushed and dropped from there.
+    fn end_direct(&mut self, context: &mut Context<'_>) {
+        let output = &self.ends.output.fd;
+        let cleared =
+            fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
+        if let Err(why) = cleared {
+            let name = self.ends.output.name.quoted();
+            self.warn(
+                words::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
+                context,
+            );
+        }
+        self.writing.drop_to_end = true;
+        self.writing.fsync = true;
+    }
+
+    /// Flushes the output as often as is asked for, once.
+    pub(super) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
+        if std::mem::take(&mut self.writing.fdatasync)
+            && let Err(why) = self.flush_by("fdatasync", |output| fdatasync(output), context)
+        {
+            // What cannot do this may be able to do more.
+            let cannot = matches!(why, Errno::NOSYS | Errno::INVAL);
+            if !cannot {
+                self.flush_failed("fdatasync", why, context);
+            }
+            self.writing.fsync = true;
+        }
+        if std::mem::take(&mut self.writing.fsync)
+            && let Err(why) = self.flush_by("fsync", |output| fsync(output), context)
+        {
+            self.flush_failed("fsync", why, context);
+        }
+        Ok(())
+    }
+
+    fn flush_by(
+        &mut self,
+        _call: &str,
+        call: impl Fn(&super::ends::Descriptor) -> Result<(), Errno>,
+        context: &mut Context<'_>,
+    ) -> Result<(), Errno> {
+        loop {
+            let begun = Instant::now();
+            match call(&self.ends.output.fd) {
+                Err(Errno::INTR) if !context.stopped() => {}
+                Err(why) => return Err(why),
+                Ok(()) => {
+                    self.flushes.record(nanos_since(begun));
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    fn flush_failed(&mut self, call: &str, why: Errno, context: &mut Context<'_>) {
+        let text = words::failed(
+            &format!("{call} failed for {}", self.ends.output.name.quoted()),
+            why,
+        );
+        self.fail(text, context);
+    }
+}
+
+/// Whether there is nothing but zeros. Data mostly shows that in its first
+/// bytes.
+fn is_zero(block: &[u8]) -> bool {
+    let (words, rest) = block.as_chunks::<16>();
+    words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)
+}

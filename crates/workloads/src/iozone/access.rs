@@ -1,0 +1,309 @@
+//! A test file, opened as a test wants it, and one I/O on it.
+
+use super::buffers::Buffers;
+use super::files::{TestFile, failed, remove};
+use crate::WorkError;
+use assay_engine::mapped::MappedFile;
+use assay_engine::stdio::{Mode as StreamMode, Stream};
+use assay_model::job::OpenSync;
+use assay_model::work::iozone::{Iozone, MapSync, Row, Test};
+use rustix::fs::{FlockOperation, Mode, OFlags, SeekFrom, fcntl_lock, fsync, open, seek};
+use rustix::io::{Errno, IoSlice, IoSliceMut, pread, preadv, pwrite, pwritev, read, write};
+use std::fs::File;
+use std::path::Path;
+
+/// How a record is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Method {
+    /// It is the next one: `read(2)`, `write(2)`.
+    Next,
+    /// `lseek(2)` before.
+    Seek,
+    /// `pread(2)`, `pwrite(2)`.
+    At,
+    /// `preadv(2)`, `pwritev(2)`.
+    Vector,
+}
+
+impl Method {
+    /// That of a test. `sequential`: mixed reads and writes are.
+    pub(super) const fn of(test: Test, sequential: bool) -> Self {
+        match test {
+            Test::RandomRead
+            | Test::RandomWrite
+            | Test::BackwardRead
+            | Test::RecordRewrite
+            | Test::StrideRead => Self::Seek,
+            Test::Mixed if !sequential => Self::Seek,
+            Test::Pwrite | Test::Repwrite | Test::Pread | Test::Repread => Self::At,
+            Test::Pwritev | Test::Repwritev | Test::Preadv | Test::Repreadv => Self::Vector,
+            _ => Self::Next,
+        }
+    }
+}
+
+/// Whether a test goes through C's streams, which know no flags of files.
+pub(super) const fn is_buffered_twice(test: Test) -> bool {
+    matches!(
+        test,
+        Test::Fwrite | Test::Frewrite | Test::Fread | Test::Freread
+    )
+}
+
+/// What is opened.
+enum Way {
+    File(File),
+    /// The file is kept for its flush.
+    Mapped(File, MappedFile, MapSync),
+    Stream(Stream),
+}
+
+/// An open test file.
+pub(super) struct Access<'a> {
+    way: Way,
+    path: &'a Path,
+    method: Method,
+    writes: bool,
+    record: u64,
+}
+
+/// What is to be opened.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    pub(super) work: &'a Iozone,
+    pub(super) row: Row,
+    pub(super) test: Test,
+    pub(super) writes: bool,
+    pub(super) file: &'a TestFile,
+}
+
+impl<'a> Access<'a> {
+    /// Opens a file, makes it where the test does, and locks it.
+    pub(super) fn open(wanted: Wanted<'a>) -> Result<Self, WorkError> {
+        let path = wanted.file.path.as_path();
+        let way = if is_buffered_twice(wanted.test) {
+            Way::Stream(wanted.stream()?)
+        } else {
+            wanted.file_or_map()?
+        };
+        Ok(Self {
+            way,
+            path,
+            method: Method::of(wanted.test, wanted.work.mix.sequential),
+            writes: wanted.writes,
+            record: wanted.row.record_kib << 10,
+        })
+    }
+
+    /// What iozone does before its clock starts: a flush, and before sequential
+    /// reads of one child one record, then back to the start.
+    pub(super) fn warm_up(&self, read_one: bool, buffers: &mut Buffers) -> Result<(), WorkError> {
+        let (Way::File(file) | Way::Mapped(file, ..)) = &self.way else {
+            return Ok(());
+        };
+        fsync(file).map_err(|errno| self.failed("flush", 0, errno))?;
+        if read_one && !self.writes && self.method == Method::Next {
+            read(file, &mut *buffers.to_read(0)).map_err(|errno| self.failed("read", 0, errno))?;
+            seek(file, SeekFrom::Start(0)).map_err(|errno| self.failed("seek in", 0, errno))?;
+        }
+        Ok(())
+    }
+
+    /// Moves the record at `offset`, the `index`-th I/O.
+    #[inline]
+    pub(super) fn transfer(
+        &mut self,
+        index: u64,
+        offset: u64,
+        buffers: &mut Buffers,
+    ) -> Result<(), WorkError> {
+        let moved = if self.writes {
+            self.write(offset, buffers.to_write(index))
+        } else {
+            self.read(offset, buffers.to_read(index))
+        };
+        moved
+            .map_err(|errno| self.failed(if self.writes { "write" } else { "read" }, offset, errno))
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
+        let method = self.method;
+        match &mut self.way {
+            Way::File(file) => {
+                if method == Method::Seek {
+                    seek(&*file, SeekFrom::Start(offset))?;
+                }
+                let mut done = 0;
+                while done < bytes.len() {
+                    let (rest, at) = (&bytes[done..], offset + done as u64);
+                    done += match method {
+                        Method::Next | Method::Seek => write(&*file, rest)?,
+                        Method::At => pwrite(&*file, rest, at)?,
+                        Method::Vector => pwritev(&*file, &[IoSlice::new(rest)], at)?,
+                    };
+                }
+                Ok(())
+            }
+            Way::Mapped(_, map, sync) => {
+                let at = usize::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
+                map.write_at(at, bytes)?;
+                match sync {
+                    MapSync::None => Ok(()),
+                    MapSync::Async => map.sync(at, bytes.len(), false),
+                    MapSync::Sync => map.sync(at, bytes.len(), true),
+                }
+            }
+            Way::Stream(stream) => stream.write(bytes),
+        }
+    }
+
+    fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
+        let method = self.method;
+        match &mut self.way {
+            Way::File(file) => {
+                if method == Method::Seek {
+                    seek(&*file, SeekFrom::Start(offset))?;
+                }
+                let mut done = 0;
+                while done < bytes.len() {
+                    let (rest, at) = (&mut bytes[done..], offset + done as u64);
+                    let moved = match method {
+                        Method::Next | Method::Seek => read(&*file, rest)?,
+                        Method::At => pread(&*file, rest, at)?,
+                        Method::Vector => preadv(&*file, &mut [IoSliceMut::new(rest)], at)?,
+                    };
+                    if moved == 0 {
+                        return Err(Errno::NODATA);
+                    }
+                    done += moved;
+                }
+                Ok(())
+            }
+            Way::Mapped(_, map, _) => {
+                let at = usize::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
+                map.read_at(at, bytes)
+            }
+            Way::Stream(stream) => match stream.read(bytes)? {
+                all if all == bytes.len() => Ok(()),
+                _ => Err(Errno::NODATA),
+            },
+        }
+    }
+
+    /// Flushes the file.
+    pub(super) fn flush(&mut self) -> Result<(), WorkError> {
+        let writes = self.writes;
+        let flushed = match &mut self.way {
+            Way::File(file) => fsync(&*file),
+            Way::Mapped(file, map, _) if writes => {
+                let length = file.metadata().map_or(0, |meta| meta.len());
+                let length = usize::try_from(length).unwrap_or(0);
+                map.sync(0, length.min(map.length()), true)
+            }
+            Way::Mapped(..) => Ok(()),
+            Way::Stream(stream) if writes => stream.flush().and_then(|()| stream.sync()),
+            Way::Stream(_) => Ok(()),
+        };
+        flushed.map_err(|errno| self.failed("flush", 0, errno))
+    }
+
+    /// The offset of a record, which must not be beyond what files can have.
+    #[inline]
+    pub(super) const fn offset(&self, record: u64) -> u64 {
+        record * self.record
+    }
+
+    #[cold]
+    fn failed(&self, doing: &str, offset: u64, errno: Errno) -> WorkError {
+        let path = self.path.display();
+        if errno == Errno::NODATA {
+            return WorkError::Failed {
+                message: format!("{path} ends before byte {}", offset + self.record),
+                errno: None,
+            };
+        }
+        WorkError::call(format!("cannot {doing} {path} at byte {offset}"), errno)
+    }
+}
+
+impl Wanted<'_> {
+    fn stream(&self) -> Result<Stream, WorkError> {
+        let path = &self.file.path;
+        let mode = match self.writes {
+            false => StreamMode::Read,
+            true if path.exists() => StreamMode::Update,
+            true => StreamMode::Create,
+        };
+        let buffer = usize::try_from(self.row.record_kib << 10).unwrap_or(usize::MAX);
+        Stream::open(path, mode, buffer).map_err(|error| failed("cannot open", path, &error))
+    }
+
+    fn flags(&self) -> OFlags {
+        let work = self.work;
+        let mut flags = OFlags::CLOEXEC;
+        flags |= if self.writes {
+            OFlags::RDWR
+        } else {
+            OFlags::RDONLY
+        };
+        flags.set(OFlags::DIRECT, work.direct);
+        flags.set(OFlags::RSYNC | OFlags::SYNC, work.rsync);
+        match work.sync {
+            OpenSync::None => {}
+            OpenSync::Dsync => flags |= OFlags::DSYNC,
+            OpenSync::Sync => flags |= OFlags::SYNC,
+        }
+        flags
+    }
+
+    fn open_file(&self, flags: OFlags) -> Result<File, WorkError> {
+        let path = &self.file.path;
+        let mode = Mode::from_raw_mode(0o640);
+        let opened = open(path, flags, mode).map(File::from);
+        opened.map_err(|errno| {
+            let hint = if errno == Errno::INVAL && self.work.direct {
+                " (this file system may not know O_DIRECT: leave out -I)"
+            } else {
+                ""
+            };
+            WorkError::call(format!("cannot open {}{hint}", path.display()), errno)
+        })
+    }
+
+    fn file_or_map(&self) -> Result<Way, WorkError> {
+        let mut flags = self.flags();
+        if self.test.creates() && !self.file.device {
+            remove(&self.file.path)?;
+            flags |= OFlags::CREATE | OFlags::EXCL;
+        } else if self.writes && !self.file.device {
+            flags |= OFlags::CREATE;
+        }
+        let file = self.open_file(flags)?;
+        if self.work.lock {
+            self.lock(&file)?;
+        }
+        let Some(sync) = self.work.mapped else {
+            return Ok(Way::File(file));
+        };
+        let bytes = self.row.file_kib << 10;
+        let failed_to_map = |error| failed("cannot map", &self.file.path, &error);
+        if self.writes && !self.file.device && file.metadata().map_or(0, |meta| meta.len()) < bytes
+        {
+            file.set_len(bytes).map_err(failed_to_map)?;
+        }
+        let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let map = MappedFile::new(&file, length, self.writes).map_err(failed_to_map)?;
+        Ok(Way::Mapped(file, map, sync))
+    }
+
+    /// Given back when the file is closed.
+    fn lock(&self, file: &File) -> Result<(), WorkError> {
+        let how = if self.writes {
+            FlockOperation::LockExclusive
+        } else {
+            FlockOperation::LockShared
+        };
+        let doing = || format!("cannot lock {}", self.file.path.display());
+        fcntl_lock(file, how).map_err(|errno| WorkError::call(doing(), errno))
+    }
+}

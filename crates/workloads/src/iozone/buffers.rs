@@ -1,0 +1,126 @@
+//! What is written, and where it is read to.
+
+use assay_engine::buffer::{IoBuf, fill_random};
+use assay_model::rng::SplitMix64;
+use assay_model::work::iozone::Iozone;
+use std::path::Path;
+
+/// Each record begins with it, so that a file that is to be written over can
+/// be told from one that holds something.
+pub(super) const MARK: [u8; 16] = *b"assay iozone  1\n";
+/// iozone's work area with many buffers (`-m`).
+const MANY: usize = 16 << 20;
+
+/// The buffers of a child.
+pub(super) struct Buffers {
+    write: IoBuf,
+    read: IoBuf,
+    /// Bytes of a record.
+    record: usize,
+    /// Records that the area has room for.
+    windows: usize,
+    area: usize,
+    verify: Option<u8>,
+    diagnose: bool,
+    many: bool,
+}
+
+impl Buffers {
+    pub(super) fn new(work: &Iozone, largest_kib: u64, seed: u64) -> Self {
+        let largest = bytes(largest_kib);
+        let area = if work.many_buffers {
+            largest.max(MANY)
+        } else {
+            largest
+        };
+        let mut write = IoBuf::zeroed(area);
+        if work.verify.is_none() {
+            fill_random(write.block_mut(), &mut SplitMix64::new(seed));
+        }
+        Self {
+            write,
+            read: IoBuf::zeroed(area),
+            record: 0,
+            windows: 1,
+            area,
+            verify: work.verify,
+            diagnose: work.diagnose,
+            many: work.many_buffers,
+        }
+    }
+
+    /// From here on for records of that size.
+    pub(super) fn prepare(&mut self, record_kib: u64) {
+        let record = bytes(record_kib).min(self.area);
+        if record == self.record {
+            return;
+        }
+        self.record = record;
+        self.windows = if self.many { self.area / record } else { 1 };
+        for window in 0..self.windows {
+            let start = window * record;
+            let block = &mut self.write.block_mut()[start..start + record];
+            if let Some(pattern) = self.verify {
+                fill_pattern(block, pattern, self.diagnose);
+            }
+            let mark = MARK.len().min(block.len());
+            block[..mark].copy_from_slice(&MARK[..mark]);
+        }
+    }
+
+    #[inline]
+    fn start(&self, index: u64) -> usize {
+        if self.windows == 1 {
+            return 0;
+        }
+        let windows = self.windows as u64;
+        usize::try_from(index % windows).unwrap_or(0) * self.record
+    }
+
+    /// The record to write at the `index`-th I/O.
+    #[inline]
+    pub(super) fn to_write(&self, index: u64) -> &[u8] {
+        let start = self.start(index);
+        &self.write.block()[start..start + self.record]
+    }
+
+    /// Where the record of the `index`-th I/O is read to.
+    #[inline]
+    pub(super) fn to_read(&mut self, index: u64) -> &mut [u8] {
+        let start = self.start(index);
+        let record = self.record;
+        &mut self.read.block_mut()[start..start + record]
+    }
+
+    /// Compares what the `index`-th I/O read with what was written; what differs.
+    pub(super) fn check(&self, index: u64, offset: u64, path: &Path) -> Option<String> {
+        let start = self.start(index);
+        let read = &self.read.block()[start..start + self.record];
+        let written = &self.write.block()[start..start + self.record];
+        let mut pairs = read.iter().zip(written);
+        let at = pairs.position(|(read, written)| read != written)?;
+        Some(format!(
+            "{} differs from what was written, first at byte {}: {:#04x} was read instead of {:#04x} (without a write by the same -V or -+d before, it always does)",
+            path.display(),
+            offset + at as u64,
+            read[at],
+            written[at]
+        ))
+    }
+}
+
+/// One byte all over, or with `diagnose` another at each place, so that bytes
+/// that are shifted are found too.
+fn fill_pattern(block: &mut [u8], pattern: u8, diagnose: bool) {
+    if !diagnose {
+        block.fill(pattern);
+        return;
+    }
+    for (at, byte) in block.iter_mut().enumerate() {
+        *byte = pattern ^ u8::try_from(at % 251).unwrap_or(0);
+    }
+}
+
+fn bytes(kib: u64) -> usize {
+    usize::try_from(kib << 10).unwrap_or(usize::MAX)
+}

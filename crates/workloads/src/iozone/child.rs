@@ -1,0 +1,190 @@
+//! What one child does in a test: its file is opened, its clock runs, its file
+//! is closed.
+
+use super::access::{Access, Wanted, is_buffered_twice};
+use super::buffers::Buffers;
+use super::latencies::Entry;
+use super::order::Order;
+use crate::WorkError;
+use assay_engine::thread_cpu_use;
+use assay_model::trial::CpuUse;
+use assay_model::work::iozone::Child as Figures;
+use assay_stats::histogram::Histogram;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// What the children of a step share.
+pub(super) struct Shared<'a> {
+    /// The work is to end.
+    pub(super) stop: &'a AtomicBool,
+    /// A child is done, and the others are to stop.
+    pub(super) halt: AtomicBool,
+    /// Bytes moved by each.
+    pub(super) moved: Vec<AtomicU64>,
+}
+
+/// What came of a child.
+#[derive(Debug, Default)]
+pub(super) struct Came {
+    pub(super) figures: Figures,
+    pub(super) writes: bool,
+    pub(super) ios: u64,
+    pub(super) latency: Histogram,
+    pub(super) flush: Histogram,
+    pub(super) cpu: CpuUse,
+    pub(super) entries: Vec<Entry>,
+    /// What it read is not what was written.
+    pub(super) mismatch: Option<String>,
+    /// It did all that there was.
+    pub(super) whole: bool,
+}
+
+/// A child that is ready to start.
+pub(super) struct Child<'a> {
+    wanted: Wanted<'a>,
+    /// `None` once it was closed.
+    access: Option<Access<'a>>,
+    order: Order,
+    records: u64,
+    buffers: &'a mut Buffers,
+    shared: &'a Shared<'a>,
+    number: usize,
+}
+
+impl<'a> Child<'a> {
+    pub(super) fn ready(
+        wanted: Wanted<'a>,
+        buffers: &'a mut Buffers,
+        shared: &'a Shared<'a>,
+        number: usize,
+    ) -> Result<Self, WorkError> {
+        let work = wanted.work;
+        let records = wanted.row.file_kib / wanted.row.record_kib;
+        let access = Access::open(wanted)?;
+        access.warm_up(work.children.is_empty(), buffers)?;
+        Ok(Self {
+            order: Order::of(wanted.test, records, work.stride, work.mix.sequential),
+            access: Some(access),
+            wanted,
+            records,
+            buffers,
+            shared,
+            number,
+        })
+    }
+
+    /// The measured part.
+    pub(super) fn measure(&mut self) -> Result<Came, WorkError> {
+        let work = self.wanted.work;
+        let mut came = Came {
+            writes: self.wanted.writes,
+            ..Came::default()
+        };
+        let cpu = thread_cpu_use();
+        let start = Instant::now();
+        let idle = self.pass(start, &mut came)?;
+        if work.stonewall {
+            self.shared.halt.store(true, Ordering::Relaxed);
+        }
+        if work.flush
+            && let Some(access) = &mut self.access
+        {
+            let before = Instant::now();
+            access.flush()?;
+            if self.wanted.writes {
+                came.flush.record(nanos(before.elapsed()));
+            }
+        }
+        if work.close {
+            self.access = None;
+        }
+        let elapsed = start.elapsed().saturating_sub(idle);
+        came.cpu = thread_cpu_use().since(cpu);
+        came.figures = Figures {
+            bytes: came.ios * (self.wanted.row.record_kib << 10),
+            elapsed_ns: nanos(elapsed).max(1),
+            cpu_ns: came.cpu.user_ns + came.cpu.system_ns,
+        };
+        Ok(came)
+    }
+
+    /// All records, one clock reading for each; the time that was spent on
+    /// other things.
+    fn pass(&mut self, start: Instant, came: &mut Came) -> Result<Duration, WorkError> {
+        let work = self.wanted.work;
+        let Some(access) = &mut self.access else {
+            return Ok(Duration::ZERO);
+        };
+        let think = Duration::from_millis(work.think_ms);
+        let check = work.verify.is_some() && !self.wanted.writes;
+        let attentive = !think.is_zero() || check || work.latency_files.is_some();
+        let record = self.wanted.row.record_kib << 10;
+        let shared = self.shared;
+        let moved = &shared.moved[self.number];
+        let mut walk = self.order.records();
+        let mut idle = Duration::ZERO;
+        let mut last = start;
+        for index in 0..self.records {
+            if shared.stop.load(Ordering::Relaxed) || shared.halt.load(Ordering::Relaxed) {
+                return Ok(idle);
+            }
+            if attentive && !think.is_zero() {
+                idle += compute(think);
+                last = Instant::now();
+            }
+            let offset = access.offset(walk.next());
+            access.transfer(index, offset, self.buffers)?;
+            let now = Instant::now();
+            let latency_ns = nanos(now - last);
+            came.latency.record(latency_ns);
+            last = now;
+            came.ios += 1;
+            moved.store(came.ios * record, Ordering::Relaxed);
+            if attentive {
+                if check {
+                    came.mismatch = self.buffers.check(index, offset, &self.wanted.file.path);
+                    if came.mismatch.is_some() {
+                        return Ok(idle);
+                    }
+                }
+                if work.latency_files.is_some() {
+                    came.entries.push(Entry {
+                        offset,
+                        latency_ns,
+                        bytes: record,
+                    });
+                }
+                last = Instant::now();
+                idle += last - now;
+            }
+        }
+        came.whole = true;
+        Ok(idle)
+    }
+
+    /// What iozone does after its clock: a flush, and the file is closed.
+    pub(super) fn settle(mut self) -> Result<(), WorkError> {
+        let flushed_already = self.wanted.work.flush || is_buffered_twice(self.wanted.test);
+        match self.access.take() {
+            Some(mut access) if !flushed_already => access.flush(),
+            Some(mut access) if self.wanted.writes && !self.wanted.work.flush => access.flush(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Keeps the processor busy; the time that it really took.
+fn compute(time: Duration) -> Duration {
+    let start = Instant::now();
+    loop {
+        let elapsed = start.elapsed();
+        if elapsed >= time {
+            return elapsed;
+        }
+        std::hint::spin_loop();
+    }
+}
+
+fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}

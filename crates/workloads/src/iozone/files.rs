@@ -1,0 +1,156 @@
+//! The files that are worked on: which may be written, and what becomes of
+//! them.
+
+use super::buffers::MARK;
+use crate::WorkError;
+use assay_model::work::iozone::{Iozone, Test};
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+/// iozone's files begin with this, and zeros.
+const MARK_OF_IOZONE: [u8; 16] = *b"________\0\0\0\0\0\0\0\0";
+
+/// The files of a work.
+#[derive(Debug)]
+pub(super) struct Files {
+    files: Vec<TestFile>,
+}
+
+/// One file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TestFile {
+    pub(super) path: PathBuf,
+    /// A block device: it is neither made nor removed.
+    pub(super) device: bool,
+    /// Its content is of no use to anybody: it may be written and removed.
+    pub(super) ours: bool,
+}
+
+impl Files {
+    /// Looks at everything before anything is written.
+    ///
+    /// # Errors
+    /// When a file would be read that is not there or too short, or one written
+    /// that holds something.
+    pub(super) fn admit(work: &Iozone) -> Result<Self, WorkError> {
+        let files = work.files.iter().map(|path| look(work, path));
+        Ok(Self {
+            files: files.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Those of so many children.
+    pub(super) fn of(&self, children: u32) -> &[TestFile] {
+        let children = usize::try_from(children).unwrap_or(usize::MAX);
+        &self.files[..children.min(self.files.len())]
+    }
+
+    /// Removes what the tests wrote, unless it is to stay.
+    pub(super) fn clear(&self, work: &Iozone) -> Result<(), WorkError> {
+        if work.keep {
+            return Ok(());
+        }
+        for file in self.files.iter().filter(|file| file.ours && !file.device) {
+            remove(&file.path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Removes a file; it need not be there.
+pub(super) fn remove(path: &Path) -> Result<(), WorkError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(failed("cannot remove", path, &error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A failure with a file.
+pub(super) fn failed(doing: &str, path: &Path, error: &io::Error) -> WorkError {
+    WorkError::Failed {
+        message: format!("{doing} {}: {error}", path.display()),
+        errno: error.raw_os_error(),
+    }
+}
+
+/// Whether a file is made before it is read: by writing all of it.
+fn makes(work: &Iozone) -> bool {
+    let reads = |test: &Test| !test.writes() || *test == Test::Mixed;
+    let whole = |test: &Test| {
+        matches!(
+            test,
+            Test::Write | Test::Fwrite | Test::Pwrite | Test::Pwritev | Test::RandomWrite
+        )
+    };
+    let mut tests = work.tests.iter();
+    tests
+        .find(|test| reads(test) || whole(test))
+        .is_none_or(whole)
+}
+
+fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
+    let writes = work.tests.iter().any(|test| test.writes());
+    let found = match fs::metadata(path) {
+        Ok(found) => Some(found),
+        Err(error) if error.kind() == ErrorKind::NotFound => None,
+        Err(error) => {
+            return Err(WorkError::Refused(format!(
+                "cannot look at {}: {error}",
+                path.display()
+            )));
+        }
+    };
+    let shown = path.display();
+    let device = found
+        .as_ref()
+        .is_some_and(|found| found.file_type().is_block_device());
+    if found
+        .as_ref()
+        .is_some_and(|found| !device && !found.is_file())
+    {
+        return Err(WorkError::Refused(format!(
+            "{shown} is neither a file nor a block device: name another with -f"
+        )));
+    }
+    let length = found.as_ref().map_or(Ok(0), |_| length(path));
+    let length =
+        length.map_err(|error| WorkError::Refused(format!("cannot read {shown}: {error}")))?;
+    let needed = work
+        .rows
+        .iter()
+        .map(|row| row.file_kib << 10)
+        .max()
+        .unwrap_or(0);
+    if (device || !makes(work)) && length < needed {
+        let of = if device { "the device" } else { "the file" };
+        return Err(WorkError::Refused(format!(
+            "{shown}: tests that read {needed} bytes need {of} to be that long, and it has {length}: write it first with -i 0 -w, or give a smaller -s or -g"
+        )));
+    }
+    let ours = device || length == 0 || has_mark(path);
+    if writes && !ours {
+        return Err(WorkError::Refused(format!(
+            "{shown} has {length} bytes that no run of iozone's tests wrote, and is left alone: name another file with -f, or remove it"
+        )));
+    }
+    Ok(TestFile {
+        path: path.to_owned(),
+        device,
+        ours,
+    })
+}
+
+/// The length of a file or device.
+fn length(path: &Path) -> io::Result<u64> {
+    File::open(path)?.seek(SeekFrom::End(0))
+}
+
+fn has_mark(path: &Path) -> bool {
+    let mut start = [0; 16];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    read.is_ok() && (start == MARK || start == MARK_OF_IOZONE)
+}

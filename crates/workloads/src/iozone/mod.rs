@@ -1,0 +1,75 @@
+//! iozone's tests on files, with the calls that iozone 3.489 makes.
+//!
+//! In single mode one child works on one file, row after row; in throughput
+//! mode several work at the same time, each on a file of its own. Children are
+//! threads in both: with a table of open files of its own a thread makes system
+//! calls as cheaply as a process does.
+
+mod access;
+mod buffers;
+mod child;
+mod files;
+mod latencies;
+mod order;
+mod remount;
+mod step;
+
+use crate::{Context, WorkError};
+use assay_model::work::WorkReport;
+use assay_model::work::iozone::{Iozone, Row};
+use buffers::Buffers;
+use files::Files;
+use step::Step;
+
+pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    let files = Files::admit(work)?;
+    let came = rows(work, &files, context);
+    let cleared = files.clear(work);
+    came.and(cleared).map(|()| WorkReport::Steps)
+}
+
+fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), WorkError> {
+    let single = [1];
+    let counts: &[u32] = match work.children.as_slice() {
+        [] => &single,
+        counts => counts,
+    };
+    let mut buffers = Vec::new();
+    let mut steps_done = 0;
+    for &row in &work.rows {
+        for &children in counts {
+            prepare_buffers(work, row, children, context.seed, &mut buffers);
+            for &test in &work.tests {
+                let step = Step {
+                    work,
+                    row,
+                    test,
+                    files: files.of(children),
+                    steps_done,
+                };
+                step.run(&mut buffers, context)?;
+                steps_done += 1;
+            }
+            context.observer.keep();
+        }
+    }
+    Ok(())
+}
+
+/// Buffers are made once and only made larger: filling them takes time.
+fn prepare_buffers(work: &Iozone, row: Row, children: u32, seed: u64, buffers: &mut Vec<Buffers>) {
+    for child in 0..u64::from(children) {
+        match usize::try_from(child)
+            .ok()
+            .and_then(|at| buffers.get_mut(at))
+        {
+            Some(buffers) => buffers.prepare(row.record_kib),
+            None => {
+                let largest = work.rows.iter().map(|row| row.record_kib).max();
+                let mut new = Buffers::new(work, largest.unwrap_or(row.record_kib), seed ^ child);
+                new.prepare(row.record_kib);
+                buffers.push(new);
+            }
+        }
+    }
+}

@@ -1,9 +1,0 @@
-//! Not built yet.
-
-use crate::{Context, WorkError};
-use assay_model::work::WorkReport;
-use assay_model::work::watch::Watch;
-
-pub(crate) fn run(_work: &Watch, _context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
-    Err(WorkError::Refused("not built yet".to_owned()))
-}
