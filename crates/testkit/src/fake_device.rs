@@ -57,7 +57,8 @@ impl FakeDevice {
         let mount = Undo::by(&["umount", text(&point)]);
         await_file(&file)?;
         Ok(Self {
-            device: LoopDevice::over(&file)?,
+            // Else the page cache of the file would answer for it.
+            device: LoopDevice::with(&["--direct-io=on"], &file)?,
             _mount: mount,
             _nbdfuse: nbdfuse,
             fake,

@@ -3,7 +3,9 @@
 //! not here is skipped with its reason.
 
 mod assay;
+mod capacity;
 mod device;
+mod disks;
 mod evidence;
 mod examples;
 mod failures;
