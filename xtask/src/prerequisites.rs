@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 22] = [
+const PROGRAMS: [(&str, &str); 26] = [
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -18,6 +18,9 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("btrfs", "btrfs-progs"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
+    ("f3probe", "f3"),
+    ("f3read", "f3"),
+    ("f3write", "f3"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
     ("iozone", "iozone3"),
@@ -28,6 +31,7 @@ const PROGRAMS: [(&str, &str); 22] = [
     ("mkfs.xfs", "xfsprogs"),
     ("mkswap", "util-linux"),
     ("mount", "mount"),
+    ("nbdfuse", "libnbd-bin"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("swapoff", "mount"),

@@ -4,8 +4,10 @@
 
 mod androbench;
 mod assay;
+mod capacity;
 mod dd;
 mod device;
+mod disks;
 mod evidence;
 mod examples;
 mod failures;

@@ -2,8 +2,6 @@
 
 mod check;
 mod device;
-#[cfg(test)]
-mod fake;
 mod files;
 mod folder;
 mod probe;

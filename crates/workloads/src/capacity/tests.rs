@@ -1,4 +1,3 @@
-use super::fake::{Fake, Lie};
 use super::write::write_all;
 use super::*;
 use crate::StepOutcome;
@@ -7,11 +6,30 @@ use crate::observer::recording::Recording;
 use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::Tally;
-use std::io::Write;
+use assay_testkit::{Fake, Lie};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
 const MIB: u64 = 1 << 20;
+
+impl BlockStore for Fake {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.read_at(offset, into)
+    }
+
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()> {
+        self.write_at(offset, from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 fn with_context<T>(
     observer: &mut Recording,

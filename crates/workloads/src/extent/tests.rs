@@ -99,7 +99,7 @@ fn in_a_folder_a_file_is_made_and_written_back_as_it_was() {
     };
     let mut observer = Recording::default();
     ran(&work, Some(folder.path()), false, &mut observer).unwrap();
-    let after = fs::read(folder.path().join("extent")).unwrap();
+    let after = fs::read(folder.path().join("data")).unwrap();
     assert_eq!(after.len() as u64, 8 * MIB);
     let [_, write, _] = details(&observer)[..] else {
         panic!("{:?}", observer.steps);
@@ -119,7 +119,7 @@ fn in_a_folder_a_file_is_made_and_written_back_as_it_was() {
         &mut Recording::default(),
     )
     .unwrap();
-    assert!(after == fs::read(again.path().join("extent")).unwrap());
+    assert!(after == fs::read(again.path().join("data")).unwrap());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use super::*;
-use crate::capacity::fake::{Fake, Lie};
 use crate::observer::recording::Recording;
+use assay_testkit::{Fake, Lie};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: u64 = 1 << 20;
