@@ -112,10 +112,10 @@ fn a_step_is_prepared_before_its_clock_starts() {
     assert_eq!(recorder.sizes[0], [Some(64 << 10); 4]);
     assert_eq!(recorder.sizes[1], [Some(0); 4]);
     let moved = |at: usize| recorder.ended[at].1.measured.clone().unwrap();
-    assert_eq!(moved(0).read.bytes, 4 * 64 << 10);
+    assert_eq!(moved(0).read.bytes, (4 * 64) << 10);
     assert_eq!(
         (moved(1).write.ios, moved(1).write.bytes),
-        (64, 4 * 64 << 10)
+        (64, (4 * 64) << 10)
     );
 }
 
