@@ -174,7 +174,7 @@ fn direct_cells_measure_the_device_and_small_buffered_reads_the_cache() {
     assert_eq!(direct.code, Some(0), "{:?}", direct.err);
     assert!(
         direct
-            .stdout
+            .out
             .contains("Reader, Re-Reader: Every figure measured the device"),
         "{}",
         direct.out
