@@ -213,8 +213,9 @@ fn filled(fake: &mut Fake) -> (Tally, assay_model::trial::Measurement) {
         let length = fake.bytes();
         write_all(fake, length, &mut meter, &mut pulse, context).unwrap();
         let told = (&mut pulse, context);
-        let found = Checker::new().check(fake, 0, length, &mut meter, told);
-        (found.unwrap(), meter.stop())
+        let (found, ended) = Checker::new().check(fake, 0, length, &mut meter, told);
+        ended.unwrap();
+        (found, meter.stop())
     })
 }
 
@@ -239,7 +240,7 @@ fn a_limbo_loses_what_is_beyond() {
 #[test]
 fn bad_blocks_are_passed_over_and_told_apart() {
     let mut fake = Fake::new(8 * MIB, Lie::None);
-    fake.broken = vec![MIB + 8_192..MIB + 12_288];
+    fake.broken.push(MIB + 8_192..MIB + 12_288);
     let (found, measured) = filled(&mut fake);
     assert_eq!(found.sectors.unreadable, 8);
     assert_eq!(found.sectors.bad(), 8);
