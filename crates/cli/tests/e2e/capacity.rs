@@ -339,7 +339,7 @@ fn bad_blocks_are_told_from_a_fake() {
     needs!(root, "nbdfuse");
     let scratch = or_skip!(Scratch::new());
     let mut good = Fake::new(64 * MIB, Lie::None);
-    good.broken = vec![20 * MIB..21 * MIB];
+    good.broken.push(20 * MIB..21 * MIB);
     let fake = or_skip!(FakeDevice::over(&scratch, good));
     let node = fake.device().node();
     let run = as_json(node, &["--probe", "--destroy-data"], 4);

@@ -35,7 +35,8 @@ impl Checker {
     }
 
     /// Checks the whole sectors of the first `length` bytes of a store, whose
-    /// first sector has the offset `base` in all that was written.
+    /// first sector has the offset `base` in all that was written. Returns what
+    /// was found, also when it was stopped before the end.
     pub(super) fn check(
         &mut self,
         store: &mut dyn BlockStore,

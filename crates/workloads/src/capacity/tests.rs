@@ -240,7 +240,7 @@ fn a_limbo_loses_what_is_beyond() {
 #[test]
 fn bad_blocks_are_passed_over_and_told_apart() {
     let mut fake = Fake::new(8 * MIB, Lie::None);
-    fake.broken = vec![MIB + 8_192..MIB + 12_288];
+    fake.broken.push(MIB + 8_192..MIB + 12_288);
     let (found, measured) = filled(&mut fake);
     assert_eq!(found.sectors.unreadable, 8);
     assert_eq!(found.sectors.bad(), 8);
