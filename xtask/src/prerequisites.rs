@@ -112,6 +112,7 @@ fn install(packages: &[&str]) -> Result<()> {
     apt(&["--quiet", "update"])?;
     let (not_free, free): (Vec<&str>, Vec<&str>) = packages
         .iter()
+        .copied()
         .partition(|package| NOT_FREE.contains(package));
     let mut done = Ok(());
     for packages in [free, not_free] {

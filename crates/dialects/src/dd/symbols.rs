@@ -24,10 +24,6 @@ pub(super) struct Conv {
 
 /// Flags of either end, and how `count=`, `skip=` and `seek=` count.
 #[derive(Clone, Copy, Debug, Default)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "words of dd, each given or not"
-)]
 pub(super) struct EndFlags {
     pub(super) flags: Flags,
     pub(super) count_bytes: bool,

@@ -61,7 +61,7 @@ fn check(
     let mut differs = false;
     measured(&job, path, context, |meter, context| {
         let told = (&mut pulse, context);
-        let (tally, done) = split(Checker::new().check(store, 0, length, meter, told));
+        let (tally, done) = Checker::new().check(store, 0, length, meter, told);
         let found = found(store, part(path, tally.bytes(), meter, Some(tally)));
         differs = found.differs();
         Measured { found, done }

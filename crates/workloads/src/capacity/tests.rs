@@ -213,8 +213,9 @@ fn filled(fake: &mut Fake) -> (Tally, assay_model::trial::Measurement) {
         let length = fake.bytes();
         write_all(fake, length, &mut meter, &mut pulse, context).unwrap();
         let told = (&mut pulse, context);
-        let found = Checker::new().check(fake, 0, length, &mut meter, told);
-        (found.unwrap(), meter.stop())
+        let (found, ended) = Checker::new().check(fake, 0, length, &mut meter, told);
+        ended.unwrap();
+        (found, meter.stop())
     })
 }
 
