@@ -42,6 +42,7 @@ pub(crate) fn run(
         tell,
         began: Instant::now(),
         samples: 0,
+        said_at_ns: None,
     };
     if watch.command.is_empty() {
         watching.alone();
@@ -79,6 +80,8 @@ struct Watching<'a> {
     began: Instant,
     /// Told so far.
     samples: u32,
+    /// When the last one was taken.
+    said_at_ns: Option<u64>,
 }
 
 impl Watching<'_> {
@@ -110,7 +113,7 @@ impl Watching<'_> {
             }
             if self.until_due() == Duration::ZERO {
                 let now = self.look(Phase::Command);
-                pending.look(&now);
+                pending.look(&now, now.at_ns);
                 self.say(now);
             }
         };
@@ -126,9 +129,10 @@ impl Watching<'_> {
     fn drain(&mut self, pending: &mut Pending, end: &CommandEnd) -> Drain {
         let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
         let mut now = self.look(Phase::Draining);
+        // What is seen only now happened before the command ended.
+        pending.look(&now, end.at_ns);
         self.say(now.clone());
         let drain = loop {
-            pending.look(&now);
             if let Some(drain) = pending.drained(&now, end) {
                 break drain;
             }
@@ -144,8 +148,11 @@ impl Watching<'_> {
             }
             std::thread::sleep(self.until_due().min(POLL));
             now = self.look(Phase::Draining);
+            pending.look(&now, now.at_ns);
         };
-        self.say(now);
+        if self.said_at_ns != Some(now.at_ns) {
+            self.say(now);
+        }
         drain
     }
 
@@ -170,6 +177,7 @@ impl Watching<'_> {
 
     fn say(&mut self, sample: Sample) {
         self.samples = self.samples.saturating_add(1);
+        self.said_at_ns = Some(sample.at_ns);
         (self.tell)(sample);
     }
 

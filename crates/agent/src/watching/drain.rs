@@ -53,15 +53,15 @@ impl Pending {
         }
     }
 
-    /// Looks at the devices' writes.
-    pub(super) fn look(&mut self, now: &Sample) {
+    /// Looks at the devices' writes, which happened at that time at the latest.
+    pub(super) fn look(&mut self, now: &Sample, at_ns: u64) {
         for writer in &mut self.writers {
             let name = &writer.before.counters.name;
             let Some(disk) = now.disks.iter().find(|d| d.counters.name == *name) else {
                 continue;
             };
             if disk.counters.write_ios != writer.now.counters.write_ios {
-                writer.wrote_at_ns = Some(now.at_ns);
+                writer.wrote_at_ns = Some(at_ns);
             }
             writer.now = disk.clone();
         }
@@ -171,7 +171,7 @@ mod tests {
             signal: None,
         };
         let drains = samples.iter().map(|now| {
-            pending.look(now);
+            pending.look(now, now.at_ns);
             pending.drained(now, &end)
         });
         let drains = drains.collect();

@@ -63,6 +63,25 @@ fn the_data_of_a_plain_copy_is_on_the_device_after_the_copy() {
     ]);
 }
 
+/// Others may keep pages dirty on a busy machine; then nothing is told of these.
+#[test]
+fn a_copy_that_flushes_leaves_nothing_to_wait_for() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 128));
+    let point = text(volume.point());
+    let script = format!("dd if=/dev/zero of={point}/file bs=1M count=32 conv=fsync");
+    let mut watched = command(&["--json", "--wait", "0s", "--device", point]);
+    watched.args(["sh", "-c", &script]);
+    let ended = Running::start(&mut watched).end();
+    ended.assert_code(0);
+    let seen = ended.json();
+    let written = &seen["device"]["until_finished"]["written_bytes"];
+    assert!(written.as_u64().unwrap() >= 32 * MIB, "{written}");
+    if seen["drain"]["drain"] == "left" {
+        ended.assert_says(&["sh finished after", "it left nothing dirty"]);
+    }
+}
+
 #[test]
 fn the_command_has_the_users_streams_and_gives_its_exit_code() {
     let mut watched = command(&["--", "sh", "-c", "cat; echo oops >&2; exit 7"]);
