@@ -20,6 +20,7 @@ cargo xtask COMMAND
 
   test                 install or name what the tests need, then run them all
   bench overhead       cost per I/O against a bare pread loop and against fio
+  bench dialects       assay dd against GNU dd, as ratios
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agent-size           build the static agent and check its size and its crates
   help                 this text";
@@ -40,6 +41,7 @@ fn dispatch(words: &[String]) -> Result<()> {
     match words.as_slice() {
         ["test", rest @ ..] => test::run(rest),
         ["bench", "overhead"] => bench::overhead(),
+        ["bench", "dialects"] => bench::dialects(),
         ["bench", "measure", job, path] => bench::measure_child(job, path),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agent-size"] => agent_size::run_checks(),

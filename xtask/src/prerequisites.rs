@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 25] = [
+const PROGRAMS: [(&str, &str); 26] = [
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -23,6 +23,7 @@ const PROGRAMS: [(&str, &str); 25] = [
     ("f3write", "f3"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("iozone", "iozone3"),
     ("losetup", "mount"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),

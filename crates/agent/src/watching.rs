@@ -9,7 +9,7 @@ mod drain;
 
 use crate::inspect::storage_of;
 use assay_model::storage::Backing;
-use assay_model::work::watch::{Drain, Phase, Sample, Watch, WatchReport};
+use assay_model::work::watch::{CommandEnd, Drain, Phase, Sample, Watch, WatchReport};
 use assay_probe::roots::Roots;
 use assay_probe::watch as counters;
 use assay_workloads::WorkError;
@@ -82,11 +82,11 @@ struct Watching<'a> {
 }
 
 impl Watching<'_> {
-    /// Until it is stopped, or so many intervals have passed.
+    /// Until it is stopped, or so many samples are taken.
     fn alone(&mut self) {
         self.say(self.look(Phase::Alone));
-        let wanted = self.watch.intervals.unwrap_or(u64::MAX);
-        while u64::from(self.samples) <= wanted {
+        let wanted = self.watch.samples.unwrap_or(u64::MAX);
+        while u64::from(self.samples) < wanted {
             while self.until_due() > Duration::ZERO {
                 if self.stopped() {
                     return;
@@ -99,8 +99,9 @@ impl Watching<'_> {
 
     fn with_command(&mut self) -> Result<WatchReport, WorkError> {
         let before = self.look(Phase::Command);
+        let mut pending = Pending::after(&before, counters::dirty_page_age_ns(self.roots));
         let mut command = Command::start(&self.watch.command)?;
-        self.say(before.clone());
+        self.say(before);
         let end = loop {
             match command.wait(self.until_due().min(POLL)) {
                 Waited::Ended(end) => break end.since(self.began),
@@ -108,43 +109,43 @@ impl Watching<'_> {
                 Waited::Runs => {}
             }
             if self.until_due() == Duration::ZERO {
-                self.say(self.look(Phase::Command));
+                let now = self.look(Phase::Command);
+                pending.look(&now);
+                self.say(now);
             }
         };
-        let drain = self.drain(&before);
+        let drain = self.drain(&mut pending, &end);
         Ok(WatchReport {
             ended: Some(end),
             drain: Some(drain),
+            last_writes: pending.last_writes(),
         })
     }
 
     /// Goes on until what the command left dirty has left.
-    fn drain(&mut self, before: &Sample) -> Drain {
-        let first = self.look(Phase::Draining);
-        let pending = Pending::after(before);
+    fn drain(&mut self, pending: &mut Pending, end: &CommandEnd) -> Drain {
         let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
-        let mut now = first.clone();
-        self.say(first);
-        let (drain, last) = loop {
-            let Some(unwritten_bytes) = pending.unwritten(&now) else {
-                break (Drain::Unknown, now);
-            };
-            if pending.have_left(unwritten_bytes) {
-                break (Drain::Left { at_ns: now.at_ns }, now);
+        let mut now = self.look(Phase::Draining);
+        self.say(now.clone());
+        let drain = loop {
+            pending.look(&now);
+            if let Some(drain) = pending.drained(&now, end) {
+                break drain;
             }
+            let unwritten_bytes = pending.unwritten(&now).unwrap_or(0);
             if self.stopped() {
-                break (Drain::NotAwaited { unwritten_bytes }, now);
+                break Drain::NotAwaited { unwritten_bytes };
             }
             if Instant::now() >= give_up {
-                break (Drain::TimedOut { unwritten_bytes }, now);
+                break Drain::TimedOut { unwritten_bytes };
             }
-            std::thread::sleep(self.until_due().min(POLL));
-            now = self.look(Phase::Draining);
             if self.until_due() == Duration::ZERO {
                 self.say(now.clone());
             }
+            std::thread::sleep(self.until_due().min(POLL));
+            now = self.look(Phase::Draining);
         };
-        self.say(last);
+        self.say(now);
         drain
     }
 

@@ -4,6 +4,7 @@ use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
 use crate::disks::DisksArgs;
 use crate::mark::args::MarkArgs;
+use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
@@ -12,15 +13,20 @@ use std::path::PathBuf;
 /// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
 const ALL_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
-Finished trials are kept in every case. assay fio: the number of failed jobs,
-4 for data that differs, 128 when stopped.";
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.
+assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
 
 /// Of most commands.
 pub const EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM.
 Finished trials are kept in every case.";
+
+const RUN_EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
+4 data read back is not what had been written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// Measures storage honestly: every figure carries evidence of what was
 /// measured.
@@ -42,23 +48,34 @@ pub enum Command {
     /// Is fio: its job files, options and outputs, and a line of evidence per
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
-    Fio(FioArgs),
+    Fio(ToolArgs),
+    /// Copies as GNU dd does, and says how much of it had reached the device
+    /// (assay dd --help).
+    #[command(disable_help_flag = true)]
+    Dd(ToolArgs),
+    /// The usual disk marks; whether storage has the speed of an SD card class;
+    /// rounds until a device is in a steady state.
+    Mark(MarkArgs),
+    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
+    Androbench(Box<AndroBenchArgs>),
+    /// The page cache at work: free, vmstat and iostat in one, while a command
+    /// runs, and when its data was on the device.
+    Watch(WatchArgs),
+    /// Is iozone: its flags and its text, and what each figure measured (assay
+    /// iozone -h).
+    #[command(disable_help_flag = true)]
+    Iozone(ToolArgs),
     /// Samples the rate over the whole extent of a device or file, and its
     /// access time, as GNOME Disks does.
     Disks(DisksArgs),
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
-    /// The usual disk marks; whether storage has the speed of an SD card class;
-    /// rounds until a device is in a steady state.
-    Mark(MarkArgs),
-    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
-    Androbench(Box<AndroBenchArgs>),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON or CSV by its name.
+    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name.
     Report(ReportArgs),
 }
 
@@ -110,7 +127,7 @@ pub struct QualifyArgs {
 
 /// `assay run`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = RUN_EXIT_CODES)]
 pub struct RunArgs {
     /// A job file of fio. A block device that it names is overwritten, unless it
     /// is in use.
@@ -125,11 +142,11 @@ pub struct RunArgs {
     pub store: StoreArgs,
 }
 
-/// `assay fio`. Its words are fio's, and are read as fio reads them: they never
-/// come here (see `main`).
+/// The words of another tool, which are read as it reads them: they never come
+/// here (see `main`).
 #[derive(Args, Debug)]
-pub struct FioArgs {
-    /// Options, job options and job files of fio.
+pub struct ToolArgs {
+    /// Its options and operands, and options of assay's own.
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,
@@ -138,7 +155,7 @@ pub struct FioArgs {
     pub words: Vec<OsString>,
 }
 
-/// A size such as `64M`.
+/// Reads a size such as `256M`.
 pub fn parse_size(text: &str) -> Result<Bytes, assay_model::units::ParseSizeError> {
     text.parse()
 }

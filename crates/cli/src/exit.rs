@@ -42,6 +42,14 @@ impl Failure {
         }
     }
 
+    /// Data read back was not what had been written.
+    pub fn mismatch(message: impl Into<String>) -> Self {
+        Self {
+            code: DATA_MISMATCH,
+            message: message.into(),
+        }
+    }
+
     /// The device or the target went away.
     pub fn lost(message: impl Into<String>) -> Self {
         Self {

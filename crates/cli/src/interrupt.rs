@@ -61,14 +61,15 @@ pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> io::Result<(
 
 /// Whether whoever started this process wants it to survive a signal, as
 /// `nohup` does for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
-fn is_ignored(signal: i32) -> bool {
+pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-fn code(signal: i32) -> u8 {
+/// The exit code that a signal asks for.
+pub fn code(signal: i32) -> u8 {
     u8::try_from(signal).map_or(crate::exit::FAILED, |signal| {
         crate::exit::SIGNALLED.saturating_add(signal)
     })

@@ -4,11 +4,13 @@ mod androbench;
 mod announce;
 mod args;
 mod capacity;
+mod dd;
 mod disks;
 mod exit;
 mod fio;
 mod host;
 mod interrupt;
+mod iozone;
 mod leftovers;
 mod loads;
 mod mark;
@@ -24,6 +26,7 @@ mod runs;
 mod steps;
 mod stored;
 mod usage;
+mod watch;
 mod works;
 
 use args::Command;
@@ -47,8 +50,14 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
-    if let Some(words) = words_of_fio(&words) {
+    if let Some(words) = words_of("fio", &words) {
         return fio::run(words, &mut Local);
+    }
+    if let Some(words) = words_of("dd", &words) {
+        return dd::run(words, &mut Local);
+    }
+    if let Some(words) = words_of("iozone", &words) {
+        return iozone::run(words, &mut Local);
     }
     let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
@@ -58,24 +67,27 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
+        Command::Dd(args) => dd::run(&args.words, &mut Local),
+        Command::Androbench(args) => androbench::run(&args, &mut Local),
+        Command::Watch(args) => watch::run(&args, &mut Local),
+        Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
-        Command::Androbench(args) => androbench::run(&args, &mut Local),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),
     }
 }
 
-/// What follows `assay fio`, or the name of a link that is called `fio`: fio's
-/// own words, which no other parser may see.
-fn words_of_fio(words: &[OsString]) -> Option<&[OsString]> {
+/// What follows `assay TOOL`, or the name of a link that is called like the tool:
+/// its own words, which no other parser may see.
+fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
     let (program, rest) = words.split_first()?;
-    if Path::new(program).file_name() == Some(OsStr::new("fio")) {
+    if Path::new(program).file_name() == Some(OsStr::new(tool)) {
         return Some(rest);
     }
     let (command, rest) = rest.split_first()?;
-    (command == "fio").then_some(rest)
+    (command == tool).then_some(rest)
 }
 
 /// What the local target starts: an agent on its standard streams, or one in

@@ -14,15 +14,29 @@ pub fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{line}");
 }
 
+/// Says a part of a line on standard error.
+pub fn say_part(part: &str) {
+    let mut talk = io::stderr().lock();
+    let _ = talk.write_all(part.as_bytes()).and_then(|()| talk.flush());
+}
+
 /// Writes data to standard output. A reader that has seen enough (`| head`)
 /// is no failure.
 pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    print_while_read(write).map(|_| ())
+}
+
+/// As [`print`]; whether somebody still reads, for what would go on for ever.
+pub fn print_while_read(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<bool, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => Err(Failure::failed(format!(
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!(
             "cannot write to standard output: {error}"
         ))),
-        _ => Ok(()),
     }
 }
 

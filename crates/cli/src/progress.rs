@@ -3,7 +3,7 @@
 
 mod brief;
 mod forecast;
-mod live;
+pub mod live;
 
 use assay_model::job::Job;
 use assay_model::plan::Plan;

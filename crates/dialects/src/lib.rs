@@ -3,6 +3,7 @@
 //! parameters.
 
 pub mod androbench;
+pub mod dd;
 pub mod fio;
 pub mod iozone;
 pub mod mark;

@@ -14,6 +14,7 @@ mod tally;
 mod trace;
 mod worker;
 
+pub use files::sync_flags;
 pub(crate) use run::{Outcome, Signals, conduct};
 pub use run::{run, run_until};
 pub use trace::traced_files;

@@ -4,5 +4,5 @@
 mod quote;
 mod size;
 
-pub use quote::{quoted, quoted_if_needed};
-pub use size::{Base, quotient};
+pub use quote::{quoted, quoted_c, quoted_if_needed};
+pub use size::{Base, rate, size};

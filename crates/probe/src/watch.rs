@@ -76,6 +76,20 @@ pub fn processor(roots: &Roots) -> Option<Processor> {
     })
 }
 
+/// How long a dirty page may wait until the kernel begins to write it: the age
+/// at which it is due, and the time until the kernel looks
+/// (Documentation/admin-guide/sysctl/vm.rst). `None` when that is switched off.
+#[must_use]
+pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
+    let folder = roots.proc.join("sys/vm");
+    let centiseconds = |name: &str| -> Option<u64> {
+        attr::number(&folder.join(name)).filter(|centiseconds| *centiseconds > 0)
+    };
+    let age = centiseconds("dirty_expire_centisecs")?;
+    let look = centiseconds("dirty_writeback_centisecs")?;
+    age.checked_add(look)?.checked_mul(10_000_000)
+}
+
 /// The disks of the machine by their kernel names: no partitions, and none that
 /// has no size, as a loop device without a file.
 #[must_use]
@@ -176,6 +190,17 @@ mod tests {
             (seen.context_switches, seen.running, seen.blocked),
             (88, 2, 1)
         );
+    }
+
+    #[test]
+    fn a_page_is_written_when_it_is_old_and_somebody_looks() {
+        let machine = Machine::new();
+        machine.file("proc/sys/vm/dirty_expire_centisecs", "3000\n");
+        assert_eq!(dirty_page_age_ns(&machine.roots), None);
+        machine.file("proc/sys/vm/dirty_writeback_centisecs", "500\n");
+        assert_eq!(dirty_page_age_ns(&machine.roots), Some(35_000_000_000));
+        machine.file("proc/sys/vm/dirty_writeback_centisecs", "0\n");
+        assert_eq!(dirty_page_age_ns(&machine.roots), None, "switched off");
     }
 
     #[test]

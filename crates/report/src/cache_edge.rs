@@ -61,6 +61,26 @@ pub fn sentence(matrix: &Matrix) -> String {
     }
 }
 
+/// The sentence of each matrix, once for those that have the same, with the
+/// names of their tests: `Writer, Re-writer: Files up to ...`.
+#[must_use]
+pub fn sentences(matrices: &[Matrix]) -> Vec<String> {
+    let mut found: Vec<(String, Vec<&str>)> = Vec::new();
+    for matrix in matrices {
+        let said = sentence(matrix);
+        let title = &matrix.title;
+        let name = title.strip_suffix(" report").unwrap_or(title);
+        match found.iter_mut().find(|(known, _)| *known == said) {
+            Some((_, names)) => names.push(name),
+            None => found.push((said, vec![name])),
+        }
+    }
+    let lines = found.into_iter();
+    lines
+        .map(|(said, names)| format!("{}: {said}", names.join(", ")))
+        .collect()
+}
+
 /// The file sizes of which there are cells.
 fn rows(matrix: &Matrix) -> Vec<(u64, Row)> {
     let rows = matrix.rows.iter().zip(&matrix.cells);

@@ -50,15 +50,15 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `errors` | count | failed I/Os, if any |
 /// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
-/// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
-/// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
-/// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 /// | `commit_tps` | TPS | transactions of a database per time spent in them |
 /// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
 /// | `commit_flushes` | count | flushes that the disks completed, over transactions |
 /// | `commit_write_bytes` | B | handed to the kernel, over transactions |
 /// | `commit_device_bytes` | B | what the disk wrote meanwhile, over transactions |
 /// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
+/// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
+/// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
+/// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
 /// [`Percentile::estimable`]; the median always, for it is the middle of what
@@ -74,11 +74,11 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
         metrics.continuity(measured);
         metrics.processor(measured);
     }
-    if let Some(detail) = &trial.detail {
-        metrics.detail(detail);
-    }
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
         metrics.transactions(step, trial);
+    }
+    if let Some(detail) = &trial.detail {
+        metrics.detail(detail);
     }
     metrics.list
 }

@@ -32,8 +32,20 @@ use std::time::Duration;
 /// waits for a pipe or a terminal.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// Copies. What fails after both files are open is told, and is in the report.
+/// Copies, once or several times in a row; the report of the last copy.
 pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    let mut report = step(work, context)?;
+    for next in &work.then {
+        if context.stopped() {
+            break;
+        }
+        report = step(next, context)?;
+    }
+    Ok(report)
+}
+
+/// One copy. What fails after both files are open is told, and is in the report.
+fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     let ends = interruptible(context, |context| Ends::open(work, context))?;
     let buffers = buffer::Buffers::new(work)?;
     let job = describe::job(work, &ends);
@@ -46,18 +58,28 @@ pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkRepo
     context.observer.begins(step);
     context.observer.clock_starts(step);
     let (outcome, came) = measured(work, &job, ends, buffers, context);
-    if work.remove_output
-        && let Some(output) = &work.output
-    {
-        // Whoever finds it can see what it is.
-        let _ = std::fs::remove_file(output);
-    }
+    tidy(work);
     let report = came.detail.clone();
     context.observer.ended(outcome, came);
     context.observer.keep();
     match report {
         Some(StepDetail::Copy(report)) => Ok(WorkReport::Copy(report)),
         _ => Ok(WorkReport::Steps),
+    }
+}
+
+/// Removes or settles the output, where that is wanted.
+fn tidy(work: &FileCopy) {
+    let Some(output) = &work.output else {
+        return;
+    };
+    // What cannot be done changes no figure of this copy.
+    if work.remove_output {
+        let _ = std::fs::remove_file(output);
+    } else if work.settle
+        && let Ok(file) = std::fs::File::open(output)
+    {
+        let _ = file.sync_all();
     }
 }
 
@@ -70,10 +92,13 @@ fn measured(
     context: &mut Context<'_>,
 ) -> (Outcome, StepOutcome) {
     let mut copier = Copier::new(work, ends);
-    let came = interruptible(context, |context| copier.run(buffers, context));
-    let finished = copier.finish(context);
+    let came = interruptible(context, |context| {
+        copier.start();
+        let came = copier.run(buffers, context);
+        came.and(copier.finish(context))
+    });
     context.observer.clock_stopped();
-    let outcome = match came.and(finished) {
+    let outcome = match came {
         Err(Halt::Stopped) => Outcome::Interrupted,
         Ok(()) if copier.error().is_none() => Outcome::Completed,
         Ok(()) | Err(Halt::Failed) => Outcome::Failed {

@@ -1,8 +1,10 @@
 //! `cargo xtask bench`: ratios, measured in one run on the same work.
 
 mod bare;
+mod dialects;
 mod fio;
 mod overhead;
 mod scratch;
 
+pub use dialects::dialects;
 pub use overhead::{measure_child, overhead};

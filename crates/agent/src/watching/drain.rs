@@ -2,44 +2,118 @@
 //!
 //! The kernel tells how much is dirty, not whose it is. Pages count as gone
 //! when no more are left than there were before the command: those of the
-//! device alone where the kernel tells them, else those of all devices.
+//! device alone where the kernel tells them, else those of all devices. Where
+//! others keep pages dirty all the time, they are gone when they are older than
+//! the kernel lets any page become, and the device has been still since. Either
+//! way they had left with the last write of the device before.
 
-use assay_model::work::watch::Sample;
+use assay_model::work::watch::{CommandEnd, DiskCounters, Drain, LastWrite, Sample};
 
 /// A processor hands in its changes of `Dirty` and `Writeback` when they reach
 /// so many pages (`mm/vmstat.c`, `calculate_normal_threshold`, at most 125), or
 /// after a second: the sum is so vague.
 const UNTOLD_PAGES: u64 = 125;
+/// A device is still when it has written nothing for so long.
+const STILL_NS: u64 = 2_000_000_000;
 
 /// What is compared with.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pending {
     before: Option<u64>,
-    untold: u64,
+    within_bytes: u64,
+    /// How old a page can become before the kernel writes it.
+    age_ns: Option<u64>,
+    writers: Vec<Writer>,
+}
+
+/// A device and its last write.
+#[derive(Clone, Debug)]
+struct Writer {
+    before: DiskCounters,
+    now: DiskCounters,
+    wrote_at_ns: Option<u64>,
 }
 
 impl Pending {
     /// Of a command that began after a sample.
-    pub(super) fn after(before: &Sample) -> Self {
+    pub(super) fn after(before: &Sample, age_ns: Option<u64>) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let page = u64::try_from(rustix::param::page_size()).unwrap_or(4096);
         let processors = u64::try_from(processors).unwrap_or(1);
+        let writers = before.disks.iter().map(|disk| Writer {
+            before: disk.clone(),
+            now: disk.clone(),
+            wrote_at_ns: None,
+        });
         Self {
             before: unwritten(before),
-            untold: UNTOLD_PAGES.saturating_mul(page).saturating_mul(processors),
+            within_bytes: UNTOLD_PAGES.saturating_mul(page).saturating_mul(processors),
+            age_ns,
+            writers: writers.collect(),
         }
+    }
+
+    /// Looks at the devices' writes.
+    pub(super) fn look(&mut self, now: &Sample) {
+        for writer in &mut self.writers {
+            let name = &writer.before.counters.name;
+            let Some(disk) = now.disks.iter().find(|d| d.counters.name == *name) else {
+                continue;
+            };
+            if disk.counters.write_ios != writer.now.counters.write_ios {
+                writer.wrote_at_ns = Some(now.at_ns);
+            }
+            writer.now = disk.clone();
+        }
+    }
+
+    /// What became of the pages, if that is known by now.
+    pub(super) fn drained(&self, now: &Sample, end: &CommandEnd) -> Option<Drain> {
+        let Some(unwritten_bytes) = self.unwritten(now) else {
+            return Some(Drain::Unknown);
+        };
+        let at_ns = now.at_ns;
+        if unwritten_bytes <= self.before.unwrap_or(0).saturating_add(self.within_bytes) {
+            let within_bytes = self.within_bytes;
+            return Some(Drain::Left {
+                at_ns,
+                within_bytes,
+            });
+        }
+        let age_ns = self.age_ns?;
+        let written = at_ns.saturating_sub(age_ns) > end.at_ns;
+        (written && self.is_still(at_ns)).then_some(Drain::Expired { at_ns, age_ns })
     }
 
     /// Bytes that still have to be written; `None` when the kernel does not
     /// tell.
-    pub(super) fn unwritten(self, now: &Sample) -> Option<u64> {
+    pub(super) fn unwritten(&self, now: &Sample) -> Option<u64> {
         self.before.and(unwritten(now))
     }
 
-    /// Whether no more is left than before the command.
-    pub(super) fn have_left(self, unwritten_bytes: u64) -> bool {
-        let before = self.before.unwrap_or(0);
-        unwritten_bytes <= before.saturating_add(self.untold)
+    /// When each device that wrote did so last.
+    pub(super) fn last_writes(&self) -> Vec<LastWrite> {
+        let writers = self.writers.iter();
+        let last = writers.filter_map(|writer| {
+            Some(LastWrite {
+                device: writer.before.counters.name.clone(),
+                at_ns: writer.wrote_at_ns?,
+            })
+        });
+        last.collect()
+    }
+
+    /// Whether the device that wrote most has nothing under way and wrote
+    /// nothing for a while.
+    fn is_still(&self, at_ns: u64) -> bool {
+        let most = self.writers.iter().max_by_key(|writer| {
+            let (was, is) = (&writer.before.counters, &writer.now.counters);
+            is.write_bytes.saturating_sub(was.write_bytes)
+        });
+        most.is_some_and(|writer| {
+            let wrote = writer.wrote_at_ns.unwrap_or(0);
+            writer.now.counters.in_flight == 0 && at_ns.saturating_sub(wrote) >= STILL_NS
+        })
     }
 }
 
@@ -54,47 +128,112 @@ fn unwritten(sample: &Sample) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::work::watch::{DiskCounters, Memory};
+    use assay_model::evidence::DeviceCounters;
+    use assay_model::work::watch::Memory;
 
     const MIB: u64 = 1 << 20;
+    const AGE: u64 = 35_000_000_000;
 
-    fn sample(dirty: u64, of_disk: Option<u64>) -> Sample {
+    /// After so many seconds, with so many writes of one device and so many MiB
+    /// dirty.
+    fn sample(seconds: u64, writes: u64, dirty: u64) -> Sample {
         Sample {
+            at_ns: seconds * 1_000_000_000,
             memory: Some(Memory {
-                dirty_bytes: dirty,
-                writeback_bytes: MIB,
+                dirty_bytes: dirty * MIB,
                 ..Memory::default()
             }),
             disks: vec![DiskCounters {
-                unwritten_bytes: of_disk,
+                counters: DeviceCounters {
+                    name: "sda".to_owned(),
+                    write_ios: writes,
+                    write_bytes: writes * MIB,
+                    ..DeviceCounters::default()
+                },
                 ..DiskCounters::default()
             }],
             ..Sample::default()
         }
     }
 
+    fn pending(dirty_before: u64, age_ns: Option<u64>) -> Pending {
+        Pending {
+            within_bytes: MIB,
+            ..Pending::after(&sample(0, 0, dirty_before), age_ns)
+        }
+    }
+
+    /// What is known after each sample of a command that ended after a second.
+    fn known(mut pending: Pending, samples: &[Sample]) -> (Vec<Option<Drain>>, Vec<u64>) {
+        let end = CommandEnd {
+            at_ns: 1_000_000_000,
+            exit_code: Some(0),
+            signal: None,
+        };
+        let drains = samples.iter().map(|now| {
+            pending.look(now);
+            pending.drained(now, &end)
+        });
+        let drains = drains.collect();
+        let last = pending.last_writes();
+        (drains, last.iter().map(|write| write.at_ns).collect())
+    }
+
     #[test]
     fn pages_have_left_when_no_more_are_dirty_than_before() {
-        let pending = Pending {
-            before: unwritten(&sample(40 * MIB, None)),
-            untold: MIB,
+        let samples = [
+            sample(1, 5, 240),
+            sample(3, 100, 140),
+            sample(4, 200, 42),
+            sample(9, 200, 41),
+        ];
+        let (drains, last) = known(pending(40, None), &samples);
+        assert_eq!(drains[..3], [None, None, None]);
+        let left = Drain::Left {
+            at_ns: 9_000_000_000,
+            within_bytes: MIB,
         };
-        let left = |dirty| pending.have_left(pending.unwritten(&sample(dirty, None)).unwrap());
-        assert!(!left(240 * MIB));
-        assert!(!left(42 * MIB));
-        assert!(left(41 * MIB));
-        assert!(left(0));
+        assert_eq!(drains[3], Some(left));
+        assert_eq!(last, [4_000_000_000], "with the last write before");
+    }
+
+    #[test]
+    fn old_pages_have_left_although_others_are_dirty() {
+        let samples = [
+            sample(1, 5, 240),
+            sample(34, 200, 300),
+            // Younger than the kernel lets pages become, then not yet still.
+            sample(36, 200, 300),
+            sample(37, 201, 300),
+            sample(38, 201, 300),
+            sample(39, 201, 300),
+        ];
+        let (drains, last) = known(pending(0, Some(AGE)), &samples);
+        assert_eq!(drains[..5], [None; 5]);
+        let expired = Drain::Expired {
+            at_ns: 39_000_000_000,
+            age_ns: AGE,
+        };
+        assert_eq!(drains[5], Some(expired));
+        assert_eq!(last, [37_000_000_000]);
+        // Without a rule about age nothing is concluded.
+        let (drains, _) = known(pending(0, None), &samples);
+        assert_eq!(drains, [None; 6]);
     }
 
     #[test]
     fn the_devices_own_count_wins() {
-        let pending = Pending::after(&sample(0, Some(0)));
-        assert_eq!(pending.unwritten(&sample(900 * MIB, Some(7))), Some(7));
+        let mut before = sample(0, 0, 0);
+        before.disks[0].unwritten_bytes = Some(0);
+        let mut now = sample(1, 0, 900);
+        now.disks[0].unwritten_bytes = Some(7);
+        let pending = Pending::after(&before, None);
+        assert_eq!(pending.unwritten(&now), Some(7));
     }
 
     #[test]
     fn without_counters_nothing_is_known() {
-        let pending = Pending::after(&Sample::default());
-        assert_eq!(pending.unwritten(&sample(0, None)), None);
+        let pending = Pending::after(&Sample::default(), Some(AGE));
+        assert_eq!(pending.unwritten(&sample(1, 1, 0)), None);
     }
 }

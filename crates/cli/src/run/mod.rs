@@ -67,6 +67,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         store: Store::open(&store_path)?,
         begun: false,
         trials: Vec::new(),
+        mismatches: 0,
         voice: Voice::new(),
     };
     let ending = runner.run(&mut host).unwrap_or_else(Ending::of_failure);
@@ -118,6 +119,8 @@ struct Runner {
     /// The store knows the run. A load that is refused leaves none behind.
     begun: bool,
     trials: Vec<TrialRecord>,
+    /// Blocks, in all repetitions, that were not what had been written.
+    mismatches: u64,
     voice: Voice,
 }
 
@@ -139,10 +142,30 @@ impl Runner {
             let signal = interrupt.exit_code();
             self.keep(&report, number, started_unix_ms, signal.is_some())?;
             if signal.is_some() {
-                return Ok(ending(RunStatus::Interrupted, signal));
+                return Ok(Ending {
+                    status: RunStatus::Interrupted,
+                    failure: None,
+                    signal,
+                    agent_lost: false,
+                });
             }
         }
-        Ok(ending(RunStatus::Finished, None))
+        Ok(Ending {
+            status: RunStatus::Finished,
+            failure: self.data_differed(),
+            signal: None,
+            agent_lost: false,
+        })
+    }
+
+    /// What a run ends with that found other data than was written.
+    fn data_differed(&self) -> Option<Failure> {
+        (self.mismatches > 0).then(|| {
+            Failure::mismatch(format!(
+                "what was read is not what had been written, {} times: see the summary",
+                self.mismatches
+            ))
+        })
     }
 
     fn repeat(&mut self, host: &mut Host, number: u32) -> Result<LoadReport, Failure> {
@@ -175,6 +198,8 @@ impl Runner {
                 .map_err(of_store)?;
             self.begun = true;
         }
+        let streams = report.streams.iter();
+        self.mismatches += streams.map(|stream| stream.data_mismatches).sum::<u64>();
         let repetition = Repetition {
             load: &self.load,
             report,
@@ -228,15 +253,6 @@ impl Runner {
         let code = runs::conclude(&run, ending.failure, ending.signal)?;
         noted.map_err(of_store)?;
         Ok(code)
-    }
-}
-
-fn ending(status: RunStatus, signal: Option<u8>) -> Ending {
-    Ending {
-        status,
-        failure: None,
-        signal,
-        agent_lost: false,
     }
 }
 

@@ -2,8 +2,10 @@
 //! one program, so that it is linked once. What needs root or a tool that is
 //! not here is skipped with its reason.
 
+mod androbench;
 mod assay;
 mod capacity;
+mod dd;
 mod device;
 mod disks;
 mod evidence;
@@ -13,13 +15,16 @@ mod file_systems;
 mod fio;
 mod fio_parity;
 mod fio_stop;
+mod iozone;
 mod kill;
 mod ladder;
 mod mark;
 mod outputs;
 mod reads;
 mod refusals;
+mod run_file;
 mod seeds;
 mod stop;
 mod untouched;
 mod user;
+mod watch;

@@ -16,6 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use open::sync_flags;
 pub(crate) use shared::{HeldLock, SharedFiles};
 pub(crate) use table::{FileTable, LockBusy, Room};
 

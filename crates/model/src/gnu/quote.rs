@@ -70,6 +70,29 @@ pub fn quoted_if_needed(name: &OsStr) -> String {
     }
 }
 
+/// A word that was not understood, in quotes and with the escapes of C.
+///
+/// ```
+/// use assay_model::gnu::quoted_c;
+/// assert_eq!(quoted_c("it's\n"), r"'it\'s\n'");
+/// ```
+#[must_use]
+pub fn quoted_c(word: &str) -> String {
+    let mut text = String::from("'");
+    for byte in word.bytes() {
+        match byte {
+            b'\'' | b'\\' => {
+                text.push('\\');
+                text.push(char::from(byte));
+            }
+            b' '..=b'~' => text.push(char::from(byte)),
+            _ => push_escape(&mut text, byte),
+        }
+    }
+    text.push('\'');
+    text
+}
+
 fn close_escape(text: &mut String, escaped: &mut bool) {
     if std::mem::take(escaped) {
         text.push_str("''");

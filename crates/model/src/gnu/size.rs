@@ -25,29 +25,52 @@ impl Base {
     }
 }
 
-/// A number of bytes divided by another number, in the largest unit of which
-/// there is one, at least the `least`th (0: bytes). Rounded to the nearest (a
-/// half to the even neighbour), with one decimal below 10.
+/// A number of bytes in the largest unit of which there is one, rounded to the
+/// nearest (a half to the even neighbour), with one decimal below 10.
 ///
 /// ```
-/// use assay_model::gnu::{Base, quotient};
-/// assert_eq!(quotient(104_857_600, 1, Base::Decimal, 0), "105 MB");
-/// assert_eq!(quotient(1000, 1, Base::Binary, 0), "1000 B");
-/// assert_eq!(quotient(9_960, 1, Base::Decimal, 0), "10 kB");
-/// assert_eq!(quotient(5, 2, Base::Decimal, 1), "0.0 kB");
+/// use assay_model::gnu::{Base, size};
+/// assert_eq!(size(104_857_600, Base::Decimal), "105 MB");
+/// assert_eq!(size(104_857_600, Base::Binary), "100 MiB");
+/// assert_eq!(size(1000, Base::Binary), "1000 B");
+/// assert_eq!(size(9_960, Base::Decimal), "10 kB");
 /// ```
 #[must_use]
-pub fn quotient(bytes: u128, divisor: u128, base: Base, least: usize) -> String {
+pub fn size(bytes: u64, base: Base) -> String {
+    scaled(bytes.into(), 1, base, 0, 100)
+}
+
+/// Bytes per second, in kB at least, with one decimal below 100: rates are not
+/// as exact as sizes, but GNU's tools write them so.
+///
+/// ```
+/// use assay_model::gnu::rate;
+/// assert_eq!(rate(104_857_600, 259_118_000), "405 MB/s");
+/// assert_eq!(rate(2000, 87_363), "22.9 MB/s");
+/// assert_eq!(rate(1, 3_000_000_000), "0.0 kB/s");
+/// ```
+#[must_use]
+pub fn rate(bytes: u64, elapsed_ns: u64) -> String {
+    if elapsed_ns == 0 {
+        return "Infinity B/s".to_owned();
+    }
+    let bytes = u128::from(bytes) * 1_000_000_000;
+    let rate = scaled(bytes, elapsed_ns.into(), Base::Decimal, 1, 1000);
+    format!("{rate}/s")
+}
+
+/// A quotient in the largest unit of which there is one, at least the `least`th
+/// (0: bytes), with one decimal below so many tenths.
+fn scaled(bytes: u128, divisor: u128, base: Base, least: usize, tenths_below: u128) -> String {
     let units = base.units();
-    let divisor = divisor.max(1);
-    let mut unit = least.min(units.len() - 1);
-    let mut whole = divisor.saturating_mul(base.factor().pow(u32::try_from(unit).unwrap_or(0)));
+    let mut unit = least;
+    let mut whole = divisor.saturating_mul(base.factor().pow(u32::from(least > 0)));
     while unit + 1 < units.len() && bytes >= whole.saturating_mul(base.factor()) {
         whole = whole.saturating_mul(base.factor());
         unit += 1;
     }
     let tenths = rounded(bytes.saturating_mul(10), whole);
-    if unit > 0 && tenths < 100 {
+    if unit > 0 && tenths < tenths_below {
         return format!("{}.{} {}", tenths / 10, tenths % 10, units[unit]);
     }
     match rounded(bytes, whole) {
@@ -75,7 +98,7 @@ mod tests {
 
     #[test]
     fn rounding_may_lead_to_the_next_unit() {
-        let decimal = |bytes| quotient(bytes, 1, Base::Decimal, 0);
+        let decimal = |bytes| size(bytes, Base::Decimal);
         assert_eq!(decimal(999), "999 B");
         assert_eq!(decimal(9_949), "9.9 kB");
         assert_eq!(decimal(9_950), "10 kB");
@@ -83,15 +106,16 @@ mod tests {
         assert_eq!(decimal(999_500), "1.0 MB");
         assert_eq!(decimal(1_250), "1.2 kB");
         assert_eq!(decimal(1_350), "1.4 kB");
-        assert_eq!(quotient(1 << 40, 1, Base::Binary, 0), "1.0 TiB");
-        assert_eq!(quotient(1_048_575, 1, Base::Binary, 0), "1.0 MiB");
+        assert_eq!(size(1 << 40, Base::Binary), "1.0 TiB");
+        assert_eq!(size(1_048_575, Base::Binary), "1.0 MiB");
     }
 
     #[test]
-    fn a_rate_is_a_quotient() {
-        let rate = |bytes, ns| quotient(bytes * 1_000_000_000, ns, Base::Decimal, 1);
-        assert_eq!(rate(104_857_600, 259_118_000), "405 MB");
-        assert_eq!(rate(100, 159_507), "627 kB");
-        assert_eq!(rate(1, 3_000_000_000), "0.0 kB");
+    fn a_rate_has_three_digits_at_most() {
+        assert_eq!(rate(100, 159_507), "627 kB/s");
+        assert_eq!(rate(3000, 3_000_000_000), "1.0 kB/s");
+        assert_eq!(rate(99_949, 1_000_000_000), "99.9 kB/s");
+        assert_eq!(rate(99_960, 1_000_000_000), "100 kB/s");
+        assert_eq!(rate(1, 0), "Infinity B/s");
     }
 }

@@ -47,6 +47,11 @@ pub struct FileCopy {
     /// The output was made for this copy alone: it is removed afterwards, with
     /// its evidence taken.
     pub remove_output: bool,
+    /// What was written is brought to the device afterwards, outside the clock,
+    /// so that it does not disturb what follows.
+    pub settle: bool,
+    /// Copies that follow, each a step of its own.
+    pub then: Vec<FileCopy>,
 }
 
 impl Default for FileCopy {
@@ -70,6 +75,8 @@ impl Default for FileCopy {
             progress: false,
             quiet: false,
             remove_output: false,
+            settle: false,
+            then: Vec::new(),
         }
     }
 }
@@ -78,7 +85,10 @@ impl FileCopy {
     /// What it may write.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
-        self.output.clone().into_iter().collect()
+        let all = std::iter::once(self).chain(&self.then);
+        let mut written: Vec<PathBuf> = all.filter_map(|copy| copy.output.clone()).collect();
+        written.dedup();
+        written
     }
 
     /// The bytes that `count` allows to read; `None`: all there are.
@@ -246,6 +256,8 @@ pub struct CopyReport {
     pub failed: bool,
     /// It was stopped from outside.
     pub stopped: bool,
+    /// Nobody reads the pipe or socket that is written.
+    pub reader_gone: bool,
     /// What was read.
     pub input: EndKind,
     /// What was written.

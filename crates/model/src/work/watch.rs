@@ -16,8 +16,8 @@ pub struct Watch {
     pub command: Vec<OsString>,
     /// Time between samples.
     pub interval_ns: u64,
-    /// End after so many intervals, and when there is no command.
-    pub intervals: Option<u64>,
+    /// Without a command: end after so many samples.
+    pub samples: Option<u64>,
     /// A device, its kernel name, or a path on it; `None`: all disks.
     pub device: Option<PathBuf>,
     /// The longest wait for dirty pages after the command.
@@ -167,8 +167,11 @@ pub struct DiskCounters {
 pub struct WatchReport {
     /// How the command ended; `None` without one.
     pub ended: Option<CommandEnd>,
-    /// When dirty pages had left; `None` without a command.
+    /// What became of the dirty pages; `None` without a command.
     pub drain: Option<Drain>,
+    /// When each device that wrote was last seen to have completed a write,
+    /// looked at some times a second.
+    pub last_writes: Vec<LastWrite>,
 }
 
 /// How the command ended.
@@ -182,14 +185,35 @@ pub struct CommandEnd {
     pub signal: Option<i32>,
 }
 
+/// The last write of a device.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LastWrite {
+    /// Kernel name of the device.
+    pub device: String,
+    /// When it was seen, since the watching began.
+    pub at_ns: u64,
+}
+
 /// What became of the pages that were dirty when the command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "drain", rename_all = "snake_case")]
 pub enum Drain {
-    /// They have left.
+    /// No more are dirty than before the command.
     Left {
+        /// When that was seen, since the watching began. The pages had left with
+        /// the [last write](WatchReport::last_writes) of their device before.
+        at_ns: u64,
+        /// The kernel's count may be wrong by so much.
+        within_bytes: u64,
+    },
+    /// Others keep pages dirty, but those of the command are older than the
+    /// kernel lets them become, and its device has been still since.
+    Expired {
         /// When that was seen, since the watching began.
         at_ns: u64,
+        /// The age at which the kernel writes pages, and the time until it looks
+        /// (`dirty_expire_centisecs`, `dirty_writeback_centisecs`).
+        age_ns: u64,
     },
     /// They had not when the longest wait was over.
     TimedOut {

@@ -131,14 +131,14 @@ impl Warning {
             Self::Memory { .. } => "choose a path on the storage you mean",
             Self::Mixed { .. } => {
                 "use direct I/O, flush before the clock stops, or take a file larger than RAM \
-                 (--thorough)"
+                 (qualify --thorough; size= of a job file)"
             }
             Self::Disagreement { .. } => {
                 "do not average them; see the evidence of each trial, and repeat on an idle machine"
             }
             Self::Unflushed { .. } => {
-                "a power cut may lose it; writes that are safe are those with fdatasync, dsync and \
-                 fsync"
+                "a power cut may lose it; writes that are safe are those with fdatasync, fsync or \
+                 O_DSYNC"
             }
             Self::ForeignIo { .. } => "stop these processes, or measure another device",
             Self::Stalls { .. } => {
@@ -182,7 +182,8 @@ fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String
     };
     match fits_in {
         Some((file, memory)) => format!(
-            "{first}, or a file larger than RAM (file {file}, RAM {memory}): --size, --thorough"
+            "{first}, or a file larger than RAM (file {file}, RAM {memory}): --size or --thorough of \
+             qualify, size= of a job file"
         ),
         None => first.to_owned(),
     }

@@ -1,7 +1,7 @@
 //! All samples as one JSON document.
 
-use super::ending::{Moved, Name, sentences};
-use assay_model::work::watch::{Drain, Phase, Sample, WatchReport};
+use super::ending::{Moved, Name, on_device_ns, sentences};
+use assay_model::work::watch::{Phase, Sample, WatchReport};
 use assay_stats::watch::busiest;
 use serde_json::{Value, json};
 use std::ffi::OsString;
@@ -18,10 +18,11 @@ pub fn document(
     report: &WatchReport,
 ) -> Value {
     let words: Vec<_> = command.iter().map(|word| word.to_string_lossy()).collect();
-    let drained_ns = match report.drain {
-        Some(Drain::Left { at_ns }) => Some(at_ns),
-        _ => None,
-    };
+    let (first, last) = (samples.first(), samples.last());
+    let disk = first
+        .zip(last)
+        .and_then(|(first, last)| busiest(first, last));
+    let disk = disk.map(|disk| disk.counters.name.as_str());
     json!({
         "schema": SCHEMA,
         "command": words,
@@ -29,18 +30,18 @@ pub fn document(
         "exit_code": report.ended.and_then(|end| end.exit_code),
         "signal": report.ended.and_then(|end| end.signal),
         "finished_ns": report.ended.map(|end| end.at_ns),
-        "drained_ns": drained_ns,
+        "on_device_ns": on_device_ns(disk, report),
         "drain": report.drain,
-        "device": device(samples),
+        "last_writes": report.last_writes,
+        "device": disk.and_then(|disk| device(disk, samples)),
         "conclusion": sentences(&Name::of(command), samples, report),
         "samples": samples,
     })
 }
 
 /// What the device did until the command ended, and in all.
-fn device(samples: &[Sample]) -> Option<Value> {
+fn device(name: &str, samples: &[Sample]) -> Option<Value> {
     let (first, last) = (samples.first()?, samples.last()?);
-    let name = &busiest(first, last)?.counters.name;
     let ended = samples
         .iter()
         .find(|sample| sample.phase == Phase::Draining);

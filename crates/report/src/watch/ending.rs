@@ -67,7 +67,7 @@ pub fn sentences(name: &Name, samples: &[Sample], report: &WatchReport) -> Vec<S
         .iter()
         .find(|sample| sample.phase == Phase::Draining);
     let ended = ended.unwrap_or(last);
-    let mut lines = vec![finished(name, end.at_ns, ended, disk, report.drain)];
+    let mut lines = vec![finished(name, end.at_ns, disk, report)];
     lines.extend(moved(ended).map(|moved| then(name, &moved, ended)));
     if ended.at_ns < last.at_ns {
         lines.extend(moved(last).map(|moved| in_the_end(&moved)));
@@ -75,36 +75,63 @@ pub fn sentences(name: &Name, samples: &[Sample], report: &WatchReport) -> Vec<S
     lines
 }
 
-fn finished(
-    name: &Name,
-    at_ns: u64,
-    ended: &Sample,
-    disk: Option<&str>,
-    drain: Option<Drain>,
-) -> String {
+fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -> String {
     let Name(name) = name;
     let begin = format!("{name} finished after {}", Nanos(at_ns));
     let device = disk.map_or_else(|| "its device".to_owned(), clean);
-    match drain {
-        Some(Drain::Left { at_ns }) if at_ns <= ended.at_ns => {
-            format!("{begin}; it left nothing dirty in memory.")
+    let still_dirty = |bytes| format!("{begin}; {} were still dirty", Bytes(bytes));
+    let on_device = on_device_ns(disk, report);
+    match (report.drain, on_device) {
+        (Some(Drain::Left { .. } | Drain::Expired { .. }), Some(then)) if then > at_ns => {
+            let known = match report.drain {
+                Some(Drain::Expired { age_ns, .. }) => format!(
+                    " (others kept pages dirty; known from the device, still since, and from the {} \
+                     after which the kernel writes a page)",
+                    Nanos(age_ns)
+                ),
+                _ => String::new(),
+            };
+            format!(
+                "{begin}; the data was on {device} after {}{known}.",
+                Nanos(then)
+            )
         }
-        Some(Drain::Left { at_ns }) => {
-            format!("{begin}; the data was on {device} after {}.", Nanos(at_ns))
+        (Some(Drain::Left { within_bytes, .. }), _) => format!(
+            "{begin}; it left nothing dirty in memory (counted to within {}).",
+            Bytes(within_bytes)
+        ),
+        (Some(Drain::Expired { .. }), _) => {
+            format!("{begin}; nothing of it was written to {device} after that.")
         }
-        Some(Drain::TimedOut { unwritten_bytes }) => format!(
-            "{begin}; when the longest wait was over, {} were still dirty: something else goes on \
-             writing, or {device} is slow, so when the data was on {device} is not known.",
-            Bytes(unwritten_bytes)
+        (Some(Drain::TimedOut { unwritten_bytes }), _) => format!(
+            "{} when the longest wait was over: something else goes on writing, or {device} is \
+             slow, so when the data was on {device} is not known.",
+            still_dirty(unwritten_bytes)
         ),
-        Some(Drain::NotAwaited { unwritten_bytes }) => format!(
-            "{begin}; {} were still dirty when the watching was stopped.",
-            Bytes(unwritten_bytes)
-        ),
-        Some(Drain::Unknown) | None => {
+        (Some(Drain::NotAwaited { unwritten_bytes }), _) => {
+            format!(
+                "{} when the watching was stopped.",
+                still_dirty(unwritten_bytes)
+            )
+        }
+        (Some(Drain::Unknown) | None, _) => {
             format!("{begin}; the kernel does not tell when the data was on {device}.")
         }
     }
+}
+
+/// When the pages that have left had done so: with the last write of their
+/// device.
+pub(super) fn on_device_ns(disk: Option<&str>, report: &WatchReport) -> Option<u64> {
+    let gone = matches!(
+        report.drain,
+        Some(Drain::Left { .. } | Drain::Expired { .. })
+    );
+    let last = report
+        .last_writes
+        .iter()
+        .find(|last| Some(&*last.device) == disk);
+    last.filter(|_| gone).map(|last| last.at_ns)
 }
 
 fn then(name: &Name, moved: &Moved, ended: &Sample) -> String {

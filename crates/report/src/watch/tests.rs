@@ -3,7 +3,9 @@
 use super::*;
 use assay_model::evidence::DeviceCounters;
 use assay_model::units::MIB;
-use assay_model::work::watch::{CommandEnd, Drain, Memory, Paging, Phase, Processor, WatchReport};
+use assay_model::work::watch::{
+    CommandEnd, Drain, LastWrite, Memory, Paging, Phase, Processor, WatchReport,
+};
 
 /// At so many ms, in a phase, with so many MiB written and dirty.
 fn sample(ms: u64, phase: Phase, written: u64, dirty: u64) -> Sample {
@@ -61,6 +63,17 @@ fn report(drain: Drain) -> WatchReport {
             signal: None,
         }),
         drain: Some(drain),
+        last_writes: vec![LastWrite {
+            device: "mmcblk0".to_owned(),
+            at_ns: 8_600_000_000,
+        }],
+    }
+}
+
+fn left() -> Drain {
+    Drain::Left {
+        at_ns: 9_000_000_000,
+        within_bytes: MIB,
     }
 }
 
@@ -70,9 +83,7 @@ fn dd() -> Name {
 
 #[test]
 fn the_end_says_when_the_data_was_on_the_device() {
-    let drain = Drain::Left {
-        at_ns: 8_600_000_000,
-    };
+    let drain = left();
     assert_eq!(
         sentences(&dd(), &samples(), &report(drain)),
         [
@@ -101,6 +112,12 @@ fn an_end_that_is_not_known_is_not_made_up() {
         stopped.contains("when the watching was stopped"),
         "{stopped}"
     );
+    let (at_ns, age_ns) = (39_000_000_000, 35_000_000_000);
+    let old = said(Drain::Expired { at_ns, age_ns });
+    assert!(
+        old.contains("was on mmcblk0 after 8.60 s (others kept pages dirty"),
+        "{old}"
+    );
     let unknown = said(Drain::Unknown);
     assert!(unknown.contains("the kernel does not tell"), "{unknown}");
 }
@@ -111,12 +128,13 @@ fn a_command_that_flushes_leaves_nothing() {
         sample(0, Phase::Command, 0, 0),
         sample(1900, Phase::Draining, 200, 0),
     ];
-    let drain = Drain::Left {
-        at_ns: 1_900_000_000,
+    let report = WatchReport {
+        last_writes: Vec::new(),
+        ..report(left())
     };
     assert_eq!(
-        sentences(&dd(), &samples, &report(drain))[0],
-        "dd finished after 1.90 s; it left nothing dirty in memory."
+        sentences(&dd(), &samples, &report)[0],
+        "dd finished after 1.90 s; it left nothing dirty in memory (counted to within 1 MiB)."
     );
 }
 
@@ -171,12 +189,10 @@ fn csv_has_one_header_and_a_row_a_sample() {
 
 #[test]
 fn the_document_has_the_samples_and_the_times() {
-    let drain = Drain::Left {
-        at_ns: 8_600_000_000,
-    };
+    let drain = left();
     let document = document(&["dd".into()], 1_000_000_000, &samples(), &report(drain));
     assert_eq!(document["finished_ns"], 1_900_000_000_u64);
-    assert_eq!(document["drained_ns"], 8_600_000_000_u64);
+    assert_eq!(document["on_device_ns"], 8_600_000_000_u64);
     assert_eq!(
         document["device"]["until_finished"]["written_bytes"],
         20 * MIB

@@ -37,3 +37,111 @@ impl Metrics {
         self.nanos("checkpoint_time", step.checkpoint_ns.map(as_f64));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::metrics;
+    use crate::histogram::Histogram;
+    use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+    use assay_model::job::{Job, Rw};
+    use assay_model::storage::{Backing, DeviceIdentity, Layer, LayerRole, Storage};
+    use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
+    use assay_model::units::Bytes;
+    use assay_model::work::StepDetail;
+    use assay_model::work::androbench::DatabaseStep;
+
+    /// Ten transactions of 2 ms that took 50 ms together with what was between
+    /// them, and 40 flushes.
+    fn trial() -> TrialRecord {
+        let mut latency = Histogram::new();
+        (0..10).for_each(|_| latency.record(2_000_000));
+        let step = DatabaseStep {
+            transactions: 10,
+            latency: latency.to_record(),
+            checkpoint_ns: Some(7),
+            ..DatabaseStep::default()
+        };
+        TrialRecord {
+            job: Job::new("sqlite-insert", Rw::RandWrite, Bytes::kib(4), Bytes(0)),
+            trial: 1,
+            position: 0,
+            started_unix_ms: 0,
+            seed: 0,
+            outcome: Outcome::Completed,
+            measured: Some(Measurement {
+                elapsed_ns: 50_000_000,
+                write: DirectionTotals {
+                    ios: 30,
+                    bytes: 80_000,
+                    ..DirectionTotals::default()
+                },
+                ..Measurement::default()
+            }),
+            evidence: Some(evidence()),
+            wave: None,
+            detail: Some(Box::new(StepDetail::Database(step))),
+        }
+    }
+
+    fn evidence() -> Evidence {
+        let counters = |write_bytes, flush_ios| Snapshot {
+            devices: vec![DeviceCounters {
+                name: "sda".to_owned(),
+                write_bytes,
+                flush_ios: Some(flush_ios),
+                ..DeviceCounters::default()
+            }],
+            ..Snapshot::default()
+        };
+        let layer = Layer {
+            name: "sda".to_owned(),
+            major: 8,
+            minor: 0,
+            role: LayerRole::Top,
+            parent: None,
+            size: None,
+            backing_file: None,
+            identity: DeviceIdentity::default(),
+        };
+        Evidence {
+            storage: Storage {
+                path: "/mnt".into(),
+                mount: None,
+                backing: Backing::Device {
+                    name: "sda".to_owned(),
+                },
+                layers: vec![layer],
+                total: None,
+                available: None,
+            },
+            queues: Vec::new(),
+            before: counters(5, 3),
+            after: counters(120_005, 43),
+            other_processes: None,
+        }
+    }
+
+    fn value(trial: &TrialRecord, name: &str) -> Option<f64> {
+        let found = metrics(trial).into_iter().find(|m| m.name == name);
+        found.map(|metric| metric.value)
+    }
+
+    #[test]
+    fn a_rate_divides_by_the_time_in_transactions() {
+        assert_eq!(value(&trial(), "commit_tps"), Some(500.0));
+        assert_eq!(value(&trial(), "commit_lat_mean"), Some(2_000_000.0));
+        assert_eq!(value(&trial(), "checkpoint_time"), Some(7.0));
+    }
+
+    #[test]
+    fn what_a_transaction_costs_is_absent_without_evidence() {
+        assert_eq!(value(&trial(), "commit_flushes"), Some(4.0));
+        assert_eq!(value(&trial(), "commit_write_bytes"), Some(8_000.0));
+        assert_eq!(value(&trial(), "commit_device_bytes"), Some(12_000.0));
+        let mut without = trial();
+        without.evidence = None;
+        assert_eq!(value(&without, "commit_flushes"), None);
+        assert_eq!(value(&without, "commit_device_bytes"), None);
+        assert_eq!(value(&without, "commit_tps"), Some(500.0));
+    }
+}

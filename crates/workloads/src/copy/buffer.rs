@@ -1,7 +1,7 @@
 //! Memory for blocks.
 
 use crate::WorkError;
-use assay_model::gnu::{Base, quotient};
+use assay_model::gnu::{self, Base};
 use assay_model::work::copy::{Extent, FileCopy};
 
 /// Enough for direct I/O everywhere.
@@ -73,7 +73,7 @@ fn exhausted(what: &str, length: u64) -> WorkError {
     WorkError::Failed {
         message: format!(
             "memory exhausted by {what} buffer of size {length} bytes ({})",
-            quotient(length.into(), 1, Base::Binary, 0)
+            gnu::size(length, Base::Binary)
         ),
         errno: None,
     }

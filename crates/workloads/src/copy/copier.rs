@@ -84,6 +84,12 @@ impl<'a> Copier<'a> {
         }
     }
 
+    /// The clock starts.
+    pub(super) fn start(&mut self) {
+        self.started = Instant::now();
+        self.tick = self.started + TICK;
+    }
+
     /// What failed first.
     pub(super) fn error(&self) -> Option<&str> {
         self.failure.as_deref()
@@ -295,6 +301,12 @@ impl<'a> Copier<'a> {
     }
 
     pub(super) fn write_failed(&mut self, doing: &str, why: Errno, context: &mut Context<'_>) {
+        if why == Errno::PIPE {
+            // A signal ends dd there, without a word.
+            self.report.reader_gone = true;
+            self.failure.get_or_insert(words::errno(why));
+            return;
+        }
         let text = words::failed(&format!("{doing} {}", self.ends.output.name.quoted()), why);
         self.fail(text, context);
     }

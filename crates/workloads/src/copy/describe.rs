@@ -1,6 +1,7 @@
 //! A copy as a job, by which its evidence is judged.
 
 use super::ends::{End, Ends};
+use assay_engine::load::sync_flags;
 use assay_model::job::{CacheState, Content, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::units::Bytes;
 use assay_model::work::copy::{EndKind, FileCopy};
@@ -28,11 +29,11 @@ pub(super) fn job(work: &FileCopy, ends: &Ends) -> Job {
             at_end: flush(work),
         };
         job.content = content(&ends.input);
-        let kept = work.treatment.keep_length || !work.seek.is_empty() || work.output.is_none();
-        job.file_state = if kept {
-            FileState::Written
-        } else {
+        let emptied = !work.treatment.keep_length && work.seek.blocks == 0;
+        job.file_state = if work.output.is_some() && emptied {
             FileState::Fresh
+        } else {
+            FileState::Written
         };
     }
     job
@@ -49,14 +50,11 @@ fn expected(work: &FileCopy, input: &End) -> u64 {
 }
 
 fn sync(flags: OFlags) -> OpenSync {
-    // O_SYNC includes the bit of O_DSYNC.
-    if flags.contains(OFlags::SYNC) {
-        OpenSync::Sync
-    } else if flags.contains(OFlags::DSYNC) {
-        OpenSync::Dsync
-    } else {
-        OpenSync::None
-    }
+    // The bits of O_SYNC include that of O_DSYNC.
+    let stronger_first = [OpenSync::Sync, OpenSync::Dsync];
+    let mut set = stronger_first.into_iter();
+    set.find(|&sync| flags.contains(sync_flags(sync)))
+        .unwrap_or(OpenSync::None)
 }
 
 fn flush(work: &FileCopy) -> Option<FlushCall> {

@@ -2,6 +2,8 @@
 
 use super::words::{self, Name};
 use crate::{Context, WorkError};
+use assay_engine::load::sync_flags;
+use assay_model::job::OpenSync;
 use assay_model::work::copy::{EndKind, FileCopy, Flags};
 use rustix::fs::{
     FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, open, seek,
@@ -147,11 +149,11 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     flags.set(OFlags::EXCL, treatment.exclusive);
     flags.set(
         OFlags::TRUNC,
-        work.seek.is_empty() && !treatment.keep_length,
+        work.seek.blocks == 0 && !treatment.keep_length,
     );
     check_length(work)?;
     // To be read where it can only be passed over by reading.
-    let read_too = if work.seek.is_empty() {
+    let read_too = if work.seek.blocks == 0 {
         None
     } else {
         open_as(path, OFlags::RDWR | flags, context).ok()
@@ -166,17 +168,21 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
 }
 
 fn flags(wanted: Flags) -> OFlags {
-    let mut flags = OFlags::empty();
-    flags.set(OFlags::APPEND, wanted.append);
-    flags.set(OFlags::DIRECT, wanted.direct);
-    flags.set(OFlags::DIRECTORY, wanted.directory);
-    flags.set(OFlags::DSYNC, wanted.dsync);
-    flags.set(OFlags::SYNC, wanted.sync);
-    flags.set(OFlags::NONBLOCK, wanted.nonblock);
-    flags.set(OFlags::NOATIME, wanted.noatime);
-    flags.set(OFlags::NOCTTY, wanted.noctty);
-    flags.set(OFlags::NOFOLLOW, wanted.nofollow);
-    flags
+    // Some share bits, so none is ever taken away.
+    [
+        (wanted.append, OFlags::APPEND),
+        (wanted.direct, OFlags::DIRECT),
+        (wanted.directory, OFlags::DIRECTORY),
+        (wanted.dsync, sync_flags(OpenSync::Dsync)),
+        (wanted.sync, sync_flags(OpenSync::Sync)),
+        (wanted.nonblock, OFlags::NONBLOCK),
+        (wanted.noatime, OFlags::NOATIME),
+        (wanted.noctty, OFlags::NOCTTY),
+        (wanted.nofollow, OFlags::NOFOLLOW),
+    ]
+    .into_iter()
+    .filter(|(wanted, _)| *wanted)
+    .fold(OFlags::empty(), |flags, (_, flag)| flags | flag)
 }
 
 /// A pipe is only open when somebody opens its other end: that can take time.
@@ -228,9 +234,10 @@ fn set_flags(fd: &Descriptor, flags: OFlags, name: &Name) -> Result<(), WorkErro
     fcntl_setfl(fd, new).map_err(setting)
 }
 
-/// Whether the output is made to end where it begins to be written.
+/// Whether the output is made to end where it begins to be written. Within the
+/// first block dd empties it instead.
 const fn truncates(work: &FileCopy) -> bool {
-    work.output.is_some() && !work.seek.is_empty() && !work.treatment.keep_length
+    work.output.is_some() && work.seek.blocks > 0 && !work.treatment.keep_length
 }
 
 fn check_length(work: &FileCopy) -> Result<(), WorkError> {

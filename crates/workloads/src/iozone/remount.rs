@@ -15,9 +15,10 @@ pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
         super::files::failed("cannot read", Path::new("/proc/self/mounts"), &error)
     })?;
     let found = mounts.lines().filter_map(Mount::parse);
+    // The last is on top of the others.
     let mount = found
         .filter(|mount| Path::new(&mount.target) == place)
-        .last();
+        .next_back();
     let Some(mount) = mount else {
         return Err(WorkError::Refused(format!(
             "-U {}: nothing is mounted there; name a mount point as findmnt shows it",

@@ -112,7 +112,8 @@ fn flags(stream: &Stream, planned: &PlannedFile) -> OFlags {
 
 /// The flags of synchronous writing. `OFlags::DSYNC` of rustix 1.1.6 is
 /// `O_SYNC` on Linux, which would flush metadata that nobody asked for.
-const fn sync_flags(sync: OpenSync) -> OFlags {
+#[must_use]
+pub const fn sync_flags(sync: OpenSync) -> OFlags {
     let flags = match sync {
         OpenSync::None => 0,
         OpenSync::Dsync => libc::O_DSYNC,

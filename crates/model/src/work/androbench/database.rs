@@ -1,6 +1,6 @@
 //! Transactions on a database of `SQLite`.
 
-use crate::job::{Flush, FlushCall, Job, Purpose, Rw};
+use crate::job::{CacheState, FileState, Flush, FlushCall, Job, Purpose, Rw};
 use crate::latency::LatencyRecord;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -35,7 +35,13 @@ impl DatabasePhase {
     #[must_use]
     pub fn job(&self, statement: Statement) -> Job {
         let at_end = self.synchronous.commits_durably(self.journal);
+        let first = self.statements.first() == Some(&statement);
         Job {
+            file_state: match statement {
+                Statement::Insert if first => FileState::Fresh,
+                _ => FileState::Written,
+            },
+            cache_state: CacheState::AsIs,
             flush: Flush {
                 every: None,
                 at_end: at_end.then_some(FlushCall::Fsync),

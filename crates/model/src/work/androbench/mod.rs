@@ -5,7 +5,7 @@ mod database;
 
 pub use database::{DatabasePhase, DatabaseStep, Journal, Schema, Statement, Synchronous};
 
-use crate::job::{EngineKind, Flush, Job, OpenSync, Rw};
+use crate::job::{EngineKind, FileState, Flush, Job, OpenSync, Rw};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -177,6 +177,10 @@ impl FilePhase {
             direct: self.direct,
             sync: self.sync,
             flush: self.flush,
+            file_state: match self.start {
+                FileStart::Written => FileState::Written,
+                FileStart::Empty => FileState::Fresh,
+            },
             description: Some(self.description.clone()),
             ..Job::new(&self.name, self.rw, self.bs, Bytes(per_thread))
         }

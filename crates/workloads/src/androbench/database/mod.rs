@@ -2,6 +2,8 @@
 //! looks of the observer.
 
 mod connection;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use super::files::outcome_of;

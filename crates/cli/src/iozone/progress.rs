@@ -1,0 +1,96 @@
+//! How far it is, and how long it will take: by bytes, because files differ in
+//! size far more than tests in speed.
+
+use crate::progress::live::Voice;
+use assay_model::units::Nanos;
+use assay_model::work::WorkProgress;
+use assay_model::work::iozone::{Iozone, IozoneStep};
+use std::time::Instant;
+
+/// What a step costs beside its bytes, in bytes: files are opened and flushed.
+const AROUND_A_STEP: u64 = 1 << 20;
+
+/// The pace of a work.
+pub(super) struct Pace {
+    start: Instant,
+    steps: usize,
+    done: usize,
+    weight: u64,
+    weight_done: u64,
+}
+
+impl Pace {
+    pub(super) fn new(work: &Iozone, trials: u32) -> Self {
+        let counts: Vec<u64> = match work.children.as_slice() {
+            [] => vec![1],
+            counts => counts.iter().map(|&count| u64::from(count)).collect(),
+        };
+        let tests = work.tests.len() as u64;
+        let of_rows = work.rows.iter().flat_map(|row| {
+            let of_count = move |&count: &u64| AROUND_A_STEP + (row.file_kib << 10) * count;
+            counts.iter().map(of_count)
+        });
+        let weight: u64 = of_rows.sum();
+        let steps = work.rows.len() * counts.len() * work.tests.len();
+        Self {
+            start: Instant::now(),
+            steps: steps * usize::try_from(trials).unwrap_or(1),
+            done: 0,
+            weight: weight * tests * u64::from(trials),
+            weight_done: 0,
+        }
+    }
+
+    /// A step ended.
+    pub(super) fn did(&mut self, step: &IozoneStep) {
+        self.done += 1;
+        let bytes = (step.file_kib << 10) * step.children.len() as u64;
+        self.weight_done += AROUND_A_STEP + bytes;
+    }
+
+    /// Time left; `None` before anything is done.
+    fn left(&self, under_way: u64) -> Option<Nanos> {
+        let done = self.weight_done + under_way;
+        let spent = self.start.elapsed().as_nanos();
+        let rest = u128::from(self.weight.saturating_sub(done));
+        let left = (rest * spent).checked_div(u128::from(done))?;
+        u64::try_from(left).ok().map(Nanos)
+    }
+
+    /// Draws the live line, where there is one.
+    pub(super) fn show(&self, voice: &Voice, progress: Option<&WorkProgress>) {
+        if !voice.is_live() {
+            return;
+        }
+        let left = self.left(progress.map_or(0, |progress| progress.done));
+        let left = left.map_or(String::new(), |left| format!("{} left", clock(left)));
+        let text = match progress {
+            Some(progress) => format!("{left}, {}", progress.step),
+            None => left,
+        };
+        voice.show(self.done, self.steps, text.trim_start_matches(", "));
+    }
+}
+
+/// `0:07`, `12:30`, `1:02:03`.
+fn clock(time: Nanos) -> String {
+    let seconds = time.0 / 1_000_000_000;
+    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if hours > 0 {
+        format!("{hours}:{minutes:02}:{seconds:02}")
+    } else {
+        format!("{minutes}:{seconds:02}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_have_hours_only_where_there_are_some() {
+        assert_eq!(clock(Nanos::secs(7)), "0:07");
+        assert_eq!(clock(Nanos::secs(750)), "12:30");
+        assert_eq!(clock(Nanos::secs(3723)), "1:02:03");
+    }
+}

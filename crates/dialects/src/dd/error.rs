@@ -1,0 +1,46 @@
+//! What is wrong with a command line of dd.
+
+use std::fmt;
+
+/// What is wrong with a command line, in dd's words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DdError {
+    message: String,
+    /// dd points to its help.
+    points_to_help: bool,
+}
+
+impl DdError {
+    pub(super) const fn new(message: String) -> Self {
+        Self {
+            message,
+            points_to_help: false,
+        }
+    }
+
+    /// The same, where dd points to its help.
+    pub(super) const fn with_help(message: String) -> Self {
+        Self {
+            message,
+            points_to_help: true,
+        }
+    }
+
+    /// The lines that dd writes, its name in front.
+    #[must_use]
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = vec![format!("dd: {}", self.message)];
+        if self.points_to_help {
+            lines.push("Try 'dd --help' for more information.".to_owned());
+        }
+        lines
+    }
+}
+
+impl fmt::Display for DdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for DdError {}

@@ -1,0 +1,66 @@
+//! What each cell measured, after iozone's own text: a letter where the table
+//! has a figure. Each line begins so that no reader of rows takes it for one.
+
+use super::Output;
+use super::table::columns;
+use assay_model::work::iozone::{Row, Test};
+
+/// Letters, and what they stand for.
+const LETTERS: [(&str, &str); 6] = [
+    ("device", "D"),
+    ("device-unflushed", "d"),
+    ("page-cache", "P"),
+    ("mixed", "M"),
+    ("differs", "x"),
+    ("unknown", "?"),
+];
+
+/// The marks of all cells. `label`: what a cell measured, of several trials
+/// together; `None` where it was not run or has no evidence.
+#[must_use]
+pub fn marks(
+    output: &Output,
+    tests: &[Test],
+    rows: &[Row],
+    label: impl Fn(Test, Row) -> Option<String>,
+) -> String {
+    let shown: Vec<Test> = columns(output)
+        .into_iter()
+        .filter(|test| tests.contains(test))
+        .collect();
+    let mut text =
+        "\n# What was measured: D device, d device but not all of it flushed, P page cache,\n\
+         # M both, x not the same in all trials, ? unknown\n"
+            .to_owned();
+    let mut head = format!("# {:>14}{:>8}", "kB", "reclen");
+    for test in &shown {
+        head.push_str(&format!(" {test:>width$}", width = width(*test)));
+    }
+    text.push_str(&head);
+    text.push('\n');
+    for &row in rows {
+        let letters: Vec<String> = shown
+            .iter()
+            .map(|&test| {
+                let letter = label(test, row).map_or("-", |label| letter(&label));
+                format!(" {letter:>width$}", width = width(test))
+            })
+            .collect();
+        text.push_str(&format!(
+            "# {:14}{:8}{}\n",
+            row.file_kib,
+            row.record_kib,
+            letters.concat()
+        ));
+    }
+    text
+}
+
+fn width(test: Test) -> usize {
+    test.name().len().max(5)
+}
+
+fn letter(label: &str) -> &'static str {
+    let known = LETTERS.iter().find(|(word, _)| *word == label);
+    known.map_or("?", |(_, letter)| letter)
+}

@@ -1,0 +1,118 @@
+use super::*;
+use crate::androbench::tests::{Recorder, carry_out};
+use assay_model::work::androbench::{DATABASE, Phase, Synchronous, file_names};
+use rusqlite::Connection;
+use std::fs;
+
+const TRANSACTIONS: u64 = 20;
+
+fn phase(schema: Schema, journal: Journal, statements: &[Statement]) -> DatabasePhase {
+    DatabasePhase {
+        schema,
+        journal,
+        synchronous: Synchronous::Off,
+        transactions: TRANSACTIONS,
+        statements: statements.to_vec(),
+        checkpoint: false,
+    }
+}
+
+/// The steps of a phase, and the folder that it leaves.
+fn steps(phase: DatabasePhase) -> (tempfile::TempDir, Vec<DatabaseStep>) {
+    let mut recorder = Recorder::default();
+    let (folder, came) = carry_out(vec![Phase::Database(phase)], &mut recorder);
+    came.unwrap();
+    let steps = recorder.ended.into_iter().map(|(outcome, came)| {
+        assert_eq!(outcome, Outcome::Completed);
+        came.detail.unwrap().database().unwrap().clone()
+    });
+    (folder, steps.collect())
+}
+
+fn rows(folder: &Path, sql: &str) -> u64 {
+    let connection = Connection::open(folder.join(DATABASE)).unwrap();
+    let rows: i64 = connection.query_row(sql, [], |row| row.get(0)).unwrap();
+    rows.unsigned_abs()
+}
+
+#[test]
+fn each_statement_is_a_step_of_timed_transactions() {
+    for journal in Journal::ALL {
+        let (folder, steps) = steps(phase(Schema::AndroBench, journal, &Statement::ALL));
+        let done: Vec<Statement> = steps.iter().map(|step| step.statement).collect();
+        assert_eq!(done, Statement::ALL);
+        for step in &steps {
+            assert_eq!(step.journal, journal);
+            assert_eq!(
+                (step.transactions, step.latency.count),
+                (TRANSACTIONS, TRANSACTIONS)
+            );
+            assert!(step.latency.sum_ns > 0);
+        }
+        assert_eq!(
+            rows(folder.path(), "SELECT count(*) FROM testing"),
+            0,
+            "{journal}"
+        );
+        let known: Vec<String> = file_names().collect();
+        for entry in fs::read_dir(folder.path()).unwrap() {
+            let name = entry.unwrap().file_name().into_string().unwrap();
+            assert!(known.contains(&name), "{name}");
+        }
+    }
+}
+
+#[test]
+fn rows_are_made_where_no_insert_was_asked_for() {
+    let changed = phase(Schema::AndroBench, Journal::Wal, &[Statement::Update]);
+    let (folder, steps) = steps(changed);
+    assert_eq!(steps.len(), 1);
+    assert_eq!(
+        rows(folder.path(), "SELECT count(*) FROM testing"),
+        TRANSACTIONS
+    );
+    let columns = "SELECT count(*) FROM pragma_table_info('testing')";
+    assert_eq!(rows(folder.path(), columns), 17);
+    let indexes = "SELECT count(*) FROM pragma_index_list('testing')";
+    assert_eq!(rows(folder.path(), indexes), 0);
+}
+
+#[test]
+fn a_transaction_of_mobibench_is_over_all_tables() {
+    let mut phase = phase(
+        Schema::Mobibench { tables: 3 },
+        Journal::Wal,
+        &[Statement::Insert],
+    );
+    phase.checkpoint = true;
+    let (folder, steps) = steps(phase);
+    assert_eq!(
+        (steps[0].statements_each, steps[0].transactions),
+        (3, TRANSACTIONS)
+    );
+    assert!(steps[0].checkpoint_ns.is_some_and(|ns| ns > 0));
+    for table in ["testing0", "testing1", "testing2"] {
+        let count = format!("SELECT count(*) FROM {table} WHERE length(value) = 100");
+        assert_eq!(rows(folder.path(), &count), TRANSACTIONS);
+    }
+}
+
+#[test]
+fn what_sqlite_hands_to_the_kernel_is_counted() {
+    let mut recorder = Recorder::default();
+    let insert = phase(Schema::AndroBench, Journal::Off, &[Statement::Insert]);
+    let (_folder, came) = carry_out(vec![Phase::Database(insert)], &mut recorder);
+    came.unwrap();
+    let written = recorder.ended[0].1.measured.clone().unwrap().write;
+    if written.ios == 0 {
+        eprintln!("skipped: this kernel does not count the I/O of threads");
+        return;
+    }
+    // Each changes the table's leaf, the sequence's, and the first page.
+    assert!(
+        written.bytes >= TRANSACTIONS * 2 * 4096,
+        "{}",
+        written.bytes
+    );
+    assert_eq!(written.bytes % 4096, 0, "without a journal all is pages");
+}
