@@ -40,6 +40,10 @@ const PROGRAMS: [(&str, &str); 26] = [
     ("unshare", "util-linux"),
 ];
 
+/// Packages that Debian has only in its component non-free, which a machine may
+/// not use: they must not keep the others from being installed.
+const NOT_FREE: [&str; 1] = ["iozone3"];
+
 /// What is to be done about missing programs.
 #[derive(Debug, PartialEq, Eq)]
 enum Remedy {
@@ -106,9 +110,19 @@ fn install(packages: &[&str]) -> Result<()> {
         run(&mut command)
     };
     apt(&["--quiet", "update"])?;
-    let mut words = vec!["--quiet", "install", "--yes", "--no-install-recommends"];
-    words.extend_from_slice(packages);
-    apt(&words)
+    let (not_free, free): (Vec<&str>, Vec<&str>) = packages
+        .iter()
+        .copied()
+        .partition(|package| NOT_FREE.contains(package));
+    let mut done = Ok(());
+    for packages in [free, not_free] {
+        if !packages.is_empty() {
+            let mut words = vec!["--quiet", "install", "--yes", "--no-install-recommends"];
+            words.extend_from_slice(&packages);
+            done = done.and(apt(&words));
+        }
+    }
+    done
 }
 
 /// Building stays with the user; only the test programs are given to root.

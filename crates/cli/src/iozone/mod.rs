@@ -20,7 +20,7 @@ use assay_model::text::{clean, shorten};
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, Row, Test};
 use assay_model::work::{StepDetail, Work};
-use assay_report::matrix::{Matrix, matrices};
+use assay_report::matrix::{Matrix, matrices, matrices_in};
 use assay_report::{cache_edge, xlsx};
 use assay_target::Target;
 use listing::Listing;
@@ -162,7 +162,8 @@ fn show(command: &Command, done: &Done) -> Result<(), Failure> {
     }
     if let Some(asked) = &command.output.workbook {
         let (path, note) = xlsx::file_name(asked);
-        write_file(&path, |out| xlsx::write(&done.run, out))?;
+        let matrices = matrices_in(&done.run, command.output.unit);
+        write_file(&path, |out| xlsx::write_matrices(&done.run, &matrices, out))?;
         note.iter().for_each(|note| say(&clean(note)));
     }
     if command.own.json {

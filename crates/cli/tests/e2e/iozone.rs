@@ -4,7 +4,7 @@
 use crate::assay::Bed;
 use assay_testkit::{Volume, needs, or_skip};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What iozone writes from its banner's flags on, with figures replaced by `N`:
@@ -37,6 +37,15 @@ fn line_shape(line: &str) -> String {
         });
         let ends: Vec<String> = ends.map(|(at, _)| at.to_string()).collect();
         return format!("{} {}", &line[..24], ends.join(" "));
+    }
+    if line.starts_with("\tChild[") {
+        let words = line
+            .split_whitespace()
+            .map(|word| match word.parse::<f64>() {
+                Ok(_) => "N",
+                Err(_) => word,
+            });
+        return words.collect::<Vec<_>>().join(" ");
     }
     let Some((start, figures)) = line.rsplit_once(['=', '"']) else {
         return line.trim_end().to_owned();
@@ -174,7 +183,7 @@ fn direct_cells_measure_the_device_and_small_buffered_reads_the_cache() {
     assert_eq!(direct.code, Some(0), "{:?}", direct.err);
     assert!(
         direct
-            .stdout
+            .out
             .contains("Reader, Re-Reader: Every figure measured the device"),
         "{}",
         direct.out
@@ -182,4 +191,80 @@ fn direct_cells_measure_the_device_and_small_buffered_reads_the_cache() {
     let buffered = bed.run(&line);
     let said = "Every figure measured the page cache";
     assert!(buffered.out.contains(said), "{}", buffered.out);
+}
+
+/// A group of processes with a limit of memory; gone with its value.
+struct MemoryLimit(PathBuf);
+
+impl MemoryLimit {
+    fn new(bytes: u64) -> Option<Self> {
+        let v1 = Path::new("/sys/fs/cgroup/memory");
+        let v2 = Path::new("/sys/fs/cgroup");
+        let (root, limit) = if v1.join("memory.limit_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes")
+        } else {
+            (v2, "memory.max")
+        };
+        let group = Self(root.join(format!("assay-test-{}", std::process::id())));
+        fs::create_dir(&group.0).ok()?;
+        fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// The letters of a test in the block of marks, by file size in KiB.
+fn letters(text: &str, test: &str) -> Vec<(u64, String)> {
+    let marks = text.lines().filter_map(|line| line.strip_prefix("# "));
+    let mut lines = marks.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let head = lines.find(|words| words.first() == Some(&"kB"));
+    let head = head.expect("a head");
+    let column = head.iter().position(|word| *word == test).expect(test);
+    let rows = lines.filter_map(|words| Some((words.first()?.parse().ok()?, words)));
+    rows.map(|(file, words)| (file, words[column].to_owned()))
+        .collect()
+}
+
+/// Reads of files that the memory has room for find them there; larger ones ask
+/// the device, as an iozone of twice the memory does on a board.
+#[test]
+fn the_page_cache_ends_where_memory_does() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 320));
+    let Some(limit) = MemoryLimit::new(64 << 20) else {
+        assay_testkit::skip("no group of processes can be given a limit of memory here");
+        return;
+    };
+    let bed = Bed::new();
+    let file = volume.point().join("f");
+    let words = [
+        "iozone", "-a", "-i0", "-i1", "-n", "8m", "-g", "256m", "-r", "1m", "-f",
+    ];
+    let command = bed.command(&[words.as_slice(), &[file.to_str().expect("UTF-8")]].concat());
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
+    limited.arg(limit.0.join("cgroup.procs"));
+    limited.arg(command.get_program()).args(command.get_args());
+    let text = in_folder(limited, &bed.folder());
+    for test in ["read", "reread"] {
+        let letters = letters(&text, test);
+        let cached = letters
+            .iter()
+            .take_while(|(_, letter)| letter == "P")
+            .count();
+        let last = letters[..cached].last().map(|(file, _)| *file);
+        assert!(last.is_some_and(|kib| kib < 64 << 10), "{test}: {text}");
+        let beyond = letters[cached..].iter().map(|(_, letter)| letter.as_str());
+        let beyond: Vec<&str> = beyond.collect();
+        assert!(
+            !beyond.is_empty() && !beyond.contains(&"P"),
+            "{test}: {text}"
+        );
+    }
+    assert!(text.contains("Files up to"), "{text}");
 }

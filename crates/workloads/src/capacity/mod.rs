@@ -172,8 +172,8 @@ fn check_each(
         let began_ns = meter.now_ns();
         let mut store = DirectFile::open(path, Use::Read)?;
         let length = store.bytes();
-        let base = offset(number);
-        let (found, ended) = checker.check(&mut store, base, length, meter, (pulse, context));
+        let (found, ended) =
+            checker.check(&mut store, offset(number), length, meter, (pulse, context));
         parts.push(Part {
             name: name(number),
             offset: offset(number),

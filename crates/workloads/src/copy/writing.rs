@@ -116,7 +116,7 @@ impl Copier<'_> {
     /// Flushes the output as often as is asked for, once.
     pub(super) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if std::mem::take(&mut self.writing.fdatasync)
-            && let Err(why) = self.flush_by("fdatasync", |output| fdatasync(output), context)
+            && let Err(why) = self.flush_by(|output| fdatasync(output), context)
         {
             // What cannot do this may be able to do more.
             let cannot = matches!(why, Errno::NOSYS | Errno::INVAL);
@@ -126,7 +126,7 @@ impl Copier<'_> {
             self.writing.fsync = true;
         }
         if std::mem::take(&mut self.writing.fsync)
-            && let Err(why) = self.flush_by("fsync", |output| fsync(output), context)
+            && let Err(why) = self.flush_by(|output| fsync(output), context)
         {
             self.flush_failed("fsync", why, context);
         }
@@ -135,7 +135,6 @@ impl Copier<'_> {
 
     fn flush_by(
         &mut self,
-        _call: &str,
         call: impl Fn(&super::ends::Descriptor) -> Result<(), Errno>,
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {

@@ -9,9 +9,9 @@ use assay_model::work::capacity::content::{Class, classify, fill};
 use std::cell::RefCell;
 use std::io;
 
-/// Bytes of a block.
+/// Bytes of a block, as a length in memory.
 pub(super) const LENGTH: usize = 4096;
-/// The same as a length on the device.
+/// Bytes of a block.
 pub(super) const BLOCK: u64 = LENGTH as u64;
 
 /// What a block was found to hold.
