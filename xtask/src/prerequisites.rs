@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 21] = [
+const PROGRAMS: [(&str, &str); 26] = [
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -18,8 +18,12 @@ const PROGRAMS: [(&str, &str); 21] = [
     ("btrfs", "btrfs-progs"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
+    ("f3probe", "f3"),
+    ("f3read", "f3"),
+    ("f3write", "f3"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("iozone", "iozone3"),
     ("losetup", "mount"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),
@@ -27,6 +31,7 @@ const PROGRAMS: [(&str, &str); 21] = [
     ("mkfs.xfs", "xfsprogs"),
     ("mkswap", "util-linux"),
     ("mount", "mount"),
+    ("nbdfuse", "libnbd-bin"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("swapoff", "mount"),
@@ -34,6 +39,10 @@ const PROGRAMS: [(&str, &str); 21] = [
     ("umount", "mount"),
     ("unshare", "util-linux"),
 ];
+
+/// Packages that Debian has only in its component non-free, which a machine may
+/// not use: they must not keep the others from being installed.
+const NOT_FREE: [&str; 1] = ["iozone3"];
 
 /// What is to be done about missing programs.
 #[derive(Debug, PartialEq, Eq)]
@@ -101,9 +110,19 @@ fn install(packages: &[&str]) -> Result<()> {
         run(&mut command)
     };
     apt(&["--quiet", "update"])?;
-    let mut words = vec!["--quiet", "install", "--yes", "--no-install-recommends"];
-    words.extend_from_slice(packages);
-    apt(&words)
+    let (not_free, free): (Vec<&str>, Vec<&str>) = packages
+        .iter()
+        .copied()
+        .partition(|package| NOT_FREE.contains(package));
+    let mut done = Ok(());
+    for packages in [free, not_free] {
+        if !packages.is_empty() {
+            let mut words = vec!["--quiet", "install", "--yes", "--no-install-recommends"];
+            words.extend_from_slice(&packages);
+            done = done.and(apt(&words));
+        }
+    }
+    done
 }
 
 /// Building stays with the user; only the test programs are given to root.

@@ -106,7 +106,7 @@ fn load(args: &StoreArgs, name: &str) -> Result<Run, Failure> {
 }
 
 /// Writes a file as a whole or not at all: beside it first, then renamed.
-fn write_file(
+pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {

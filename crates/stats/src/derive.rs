@@ -54,7 +54,7 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
 /// | `commit_flushes` | count | flushes that the disks completed, over transactions |
 /// | `commit_write_bytes` | B | handed to the kernel, over transactions |
-/// | `commit_device_bytes` | B | what the disk wrote meanwhile, over transactions |
+/// | `commit_device_bytes` | B | what the device (partition, loop device ...) wrote meanwhile, over transactions |
 /// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
 /// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
 /// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |

@@ -17,6 +17,8 @@
 //! ```
 
 mod command;
+mod fake;
+mod fake_device;
 mod loop_device;
 mod mount;
 mod needs;
@@ -25,6 +27,8 @@ mod scratch;
 mod volume;
 
 pub use command::{Unavailable, Undo, run, text};
+pub use fake::{Fake, Lie};
+pub use fake_device::FakeDevice;
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use needs::{missing, skip};

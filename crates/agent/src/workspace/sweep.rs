@@ -104,6 +104,23 @@ mod tests {
     }
 
     #[test]
+    fn databases_and_their_journals_are_swept_too() {
+        let parent = tempfile::tempdir().unwrap();
+        let path = killed(parent.path(), "killed");
+        for name in [
+            "testing.db",
+            "testing.db-journal",
+            "testing.db-wal",
+            "file-63",
+        ] {
+            fs::write(path.join(name), [1; 10]).unwrap();
+        }
+        let swept = sweep(parent.path());
+        assert_eq!((swept[0].size, &swept[0].problem), (Bytes(1040), &None));
+        assert!(!path.exists());
+    }
+
+    #[test]
     fn what_assay_did_not_make_stays() {
         let parent = tempfile::tempdir().unwrap();
         let strange = parent.path().join(".assay-mine");

@@ -9,6 +9,7 @@ use crate::exit::{DATA_MISMATCH, DONE, Failure};
 use crate::host::Host;
 use crate::output::{print, say};
 use crate::runs::{present, random};
+use crate::stored::write_file;
 use crate::works::{self, Done, Request};
 use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
@@ -19,8 +20,8 @@ use assay_model::text::{clean, shorten};
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, Row, Test};
 use assay_model::work::{StepDetail, Work};
-use assay_report::cache_edge;
-use assay_report::matrix::{Matrix, matrices};
+use assay_report::matrix::{Matrix, matrices, matrices_in};
+use assay_report::{cache_edge, xlsx};
 use assay_target::Target;
 use listing::Listing;
 use std::ffi::OsString;
@@ -137,10 +138,11 @@ fn opening(command: &Command, words: &[String], inspection: &Inspection) -> Stri
     let began = now.strftime("%a %b %e %H:%M:%S %Y").to_string();
     let system = &inspection.system;
     let host = system.hostname.as_deref().unwrap_or("(none)");
-    let machine = clean(&format!(
-        "Linux {host} {} {}",
+    let machine = format!(
+        "Linux {host} {} {} GNU/Linux",
         system.kernel, system.machine
-    ));
+    );
+    let machine = clean(&machine);
     let line = format!("iozone {}", clean(&words.join(" ")));
     banner::banner(
         command,
@@ -155,11 +157,17 @@ fn opening(command: &Command, words: &[String], inspection: &Inspection) -> Stri
 
 /// What stands below the rows.
 fn show(command: &Command, done: &Done) -> Result<(), Failure> {
-    if command.own.json {
-        return present(&done.run, true);
-    }
     if done.run.trials.is_empty() {
         return Ok(());
+    }
+    if let Some(asked) = &command.output.workbook {
+        let (path, note) = xlsx::file_name(asked);
+        let matrices = matrices_in(&done.run, command.output.unit);
+        write_file(&path, |out| xlsx::write_matrices(&done.run, &matrices, out))?;
+        note.iter().for_each(|note| say(&clean(note)));
+    }
+    if command.own.json {
+        return present(&done.run, true);
     }
     let text = closing(command, done);
     print(|out| out.write_all(text.as_bytes()))?;
@@ -185,7 +193,6 @@ fn closing(command: &Command, done: &Done) -> String {
     let mut text = "\n".to_owned();
     if !single && command.output.blocks {
         text.push_str(&throughput::report(command, &steps));
-        text.push('\n');
     }
     text.push_str("iozone test complete.\n");
     if single && command.output.blocks {

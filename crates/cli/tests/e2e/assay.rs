@@ -305,6 +305,14 @@ pub fn trial<'a>(run: &'a Value, job: &str) -> &'a Value {
     trials[0]
 }
 
+/// A figure of the only trial of a job.
+pub fn figure(run: &Value, job: &str, name: &str) -> f64 {
+    let metrics = trial(run, job)["metrics"].as_array().expect("a list");
+    let found = metrics.iter().find(|metric| metric["name"] == name);
+    let value = found.and_then(|metric| metric["value"].as_f64());
+    value.unwrap_or_else(|| panic!("{job} has no {name}: {metrics:?}"))
+}
+
 /// What the only trial of a job measured in a direction, and why.
 pub fn label<'a>(run: &'a Value, job: &str, direction: &str) -> (&'a str, &'a str) {
     let judged = &trial(run, job)["evidence"][direction];

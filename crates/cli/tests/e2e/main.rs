@@ -4,8 +4,10 @@
 
 mod androbench;
 mod assay;
+mod capacity;
 mod dd;
 mod device;
+mod disks;
 mod evidence;
 mod examples;
 mod failures;
@@ -13,6 +15,7 @@ mod file_systems;
 mod fio;
 mod fio_parity;
 mod fio_stop;
+mod iozone;
 mod kill;
 mod ladder;
 mod mark;

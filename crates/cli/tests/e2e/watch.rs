@@ -1,14 +1,35 @@
 //! Looking on while a command runs.
 
-use crate::assay::{Bed, Running, text};
+use crate::assay::{Ended, Running, text};
 use assay_testkit::{Volume, needs, or_skip};
 use rustix::process::Signal;
 use std::io::Write;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 const MIB: u64 = 1 << 20;
+
+/// `assay watch WORDS`; it has no store.
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.arg("watch").args(words);
+    command
+}
+
+fn start(words: &[&str]) -> Running {
+    Running::start(&mut command(words))
+}
+
+fn run(words: &[&str]) -> Ended {
+    start(words).end()
+}
+
+fn refused(words: &[&str]) -> String {
+    let ended = run(words);
+    ended.assert_code(2);
+    ended.refusal()
+}
 
 /// The copy is done when its data is in memory; somebody has it written a
 /// second later.
@@ -16,15 +37,14 @@ const MIB: u64 = 1 << 20;
 fn the_data_of_a_plain_copy_is_on_the_device_after_the_copy() {
     needs!(root, "mkfs.ext4");
     let volume = or_skip!(Volume::new("ext4", 512));
-    let bed = Bed::new();
     let point = text(volume.point());
     let script = format!(
         "dd if=/dev/zero of={point}/file bs=1M count=200; \
          (sleep 1; sync -f {point}) >/dev/null 2>&1 &"
     );
-    let mut command = bed.command(&["watch", "--json", "--interval", "200ms", "--device", point]);
-    command.args(["sh", "-c", &script]);
-    let ended = Running::start(&mut command).end();
+    let mut watched = command(&["--json", "--interval", "200ms", "--device", point]);
+    watched.args(["sh", "-c", &script]);
+    let ended = Running::start(&mut watched).end();
     ended.assert_code(0);
     ended.assert_says(&["200+0 records out"]);
     let seen = ended.json();
@@ -45,11 +65,10 @@ fn the_data_of_a_plain_copy_is_on_the_device_after_the_copy() {
 
 #[test]
 fn the_command_has_the_users_streams_and_gives_its_exit_code() {
-    let bed = Bed::new();
-    let mut command = bed.command(&["watch", "--", "sh", "-c", "cat; echo oops >&2; exit 7"]);
-    command.stdin(Stdio::piped());
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    let mut watched = command(&["--", "sh", "-c", "cat; echo oops >&2; exit 7"]);
+    watched.stdin(Stdio::piped());
+    watched.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = watched.spawn().unwrap();
     child.stdin.take().unwrap().write_all(b"hello").unwrap();
     let ended = child.wait_with_output().unwrap();
     assert_eq!(ended.status.code(), Some(7));
@@ -61,36 +80,25 @@ fn the_command_has_the_users_streams_and_gives_its_exit_code() {
     for word in ["oops\n", "dirty", "sh finished after"] {
         assert!(err.contains(word), "{word}: {err}");
     }
-    let killed = bed.run(&["watch", "--", "sh", "-c", "kill -9 $$"]);
+    let killed = run(&["--", "sh", "-c", "kill -9 $$"]);
     killed.assert_code(128 + 9);
 }
 
 #[test]
 fn what_cannot_be_carried_out_is_named() {
-    let bed = Bed::new();
-    assert!(
-        bed.refused(&["watch", "no-such-program"])
-            .contains("no-such-program")
-    );
-    let nowhere = bed.refused(&["watch", "--device", "/proc", "true"]);
+    assert!(refused(&["no-such-program"]).contains("no-such-program"));
+    let nowhere = refused(&["--device", "/proc", "true"]);
     assert!(
         nowhere.contains("/proc") && nowhere.contains("--device"),
         "{nowhere}"
     );
-    assert!(
-        bed.refused(&["watch", "--interval", "1ms"])
-            .contains("too short")
-    );
-    assert!(
-        bed.refused(&["watch", "--samples", "0"])
-            .contains("--samples")
-    );
+    assert!(refused(&["--interval", "1ms"]).contains("too short"));
+    assert!(refused(&["--samples", "0"]).contains("--samples"));
 }
 
 #[test]
 fn csv_is_the_only_thing_on_standard_output() {
-    let bed = Bed::new();
-    let ended = bed.run(&["watch", "--csv", "--samples", "3", "--interval", "100ms"]);
+    let ended = run(&["--csv", "--samples", "3", "--interval", "100ms"]);
     ended.assert_code(0);
     let lines: Vec<&str> = ended.out.lines().collect();
     assert_eq!(lines.len(), 1 + 3, "{}", ended.out);
@@ -102,8 +110,7 @@ fn csv_is_the_only_thing_on_standard_output() {
 
 #[test]
 fn an_interrupt_ends_the_watching_but_not_a_command() {
-    let bed = Bed::new();
-    let mut alone = bed.start(&["watch", "--json", "--interval", "100ms"]);
+    let alone = start(&["--json", "--interval", "100ms"]);
     alone.agent();
     sleep(Duration::from_millis(500));
     alone.signal(Signal::INT);
@@ -112,12 +119,12 @@ fn an_interrupt_ends_the_watching_but_not_a_command() {
     assert!(!ended.json()["samples"].as_array().unwrap().is_empty());
 
     let script = "trap '' INT; echo ready >&2; sleep 1; exit 3";
-    let mut running = bed.start(&["watch", "--", "sh", "-c", script]);
+    let mut running = start(&["--", "sh", "-c", script]);
     running.await_words("ready");
     running.signal(Signal::INT);
     running.end().assert_code(3);
 
-    let mut running = bed.start(&["watch", "--", "sh", "-c", "echo ready >&2; exec sleep 60"]);
+    let mut running = start(&["--", "sh", "-c", "echo ready >&2; exec sleep 60"]);
     running.await_words("ready");
     running.signal(Signal::TERM);
     running.end().assert_code(128 + 15);

@@ -202,7 +202,7 @@ impl Operands {
             (false, false) => None,
         };
         let changes = self.conv.ascii || to.is_some() || self.conv.lcase || self.conv.ucase;
-        let byte = |byte: u8| translated(self.cased(self.out_of_ebcdic(byte)));
+        let byte = |byte: u8| translated(self.cased(self.as_ascii(byte)));
         Conversion {
             table: match changes {
                 true => (0..=u8::MAX).map(byte).collect(),
@@ -215,7 +215,7 @@ impl Operands {
         }
     }
 
-    const fn out_of_ebcdic(&self, byte: u8) -> u8 {
+    const fn as_ascii(&self, byte: u8) -> u8 {
         if self.conv.ascii {
             EBCDIC_TO_ASCII[byte as usize]
         } else {

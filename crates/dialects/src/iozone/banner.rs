@@ -29,12 +29,11 @@ pub fn banner(command: &Command, moment: Moment<'_>) -> String {
         String::new(),
     ];
     for remark in &output.remarks {
-        let machine = if remark == MACHINE {
-            moment.machine
+        if remark == MACHINE {
+            lines.push(format!("\n\t{remark}{}\n", moment.machine));
         } else {
-            ""
-        };
-        lines.push(format!("\t{remark}{machine}"));
+            lines.push(format!("\t{remark}"));
+        }
     }
     lines.push(format!("\tCommand line used: {}", moment.command));
     if output.unit == RateUnit::KibPerSec {

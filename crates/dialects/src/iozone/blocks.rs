@@ -75,8 +75,8 @@ fn block(
             .iter()
             .filter(|&&record| record <= file)
             .map(|&record| {
-                let found = steps.iter().filter(of_file);
-                let step = found.filter(|step| step.record_kib == record).next_back();
+                let mut found = steps.iter().filter(of_file);
+                let step = found.rfind(|step| step.record_kib == record);
                 figure(step.unwrap_or(&none(file, record)))
             })
             .collect();

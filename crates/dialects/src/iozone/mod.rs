@@ -101,6 +101,8 @@ pub struct Output {
     pub extended: bool,
     /// Those of tests 11 and 12 too.
     pub vectors: bool,
+    /// Files are mapped: there are no columns of streams.
+    pub mapped: bool,
     /// `-l`, `-u`: the least and the most children are said.
     pub sweep: bool,
     /// Record sizes in the heads of blocks, in KiB.

@@ -368,6 +368,7 @@ impl Draft {
         } else {
             self.single()?;
         }
+        self.leave_out_streams()?;
         self.work.rows = self.sizes.rows()?;
         self.output.records = self.sizes.record_sizes();
         if self.no_second {
@@ -378,6 +379,21 @@ impl Draft {
             output: self.output,
             own: self.own,
         })
+    }
+
+    /// What is mapped is not read and written by calls: iozone leaves those
+    /// tests out.
+    fn leave_out_streams(&mut self) -> Result<(), IozoneError> {
+        self.output.mapped = self.work.mapped.is_some() || self.map_sync == MapSync::Async;
+        if !self.output.mapped {
+            return Ok(());
+        }
+        let by_copies = |test: &Test| matches!(test.number(), 0..=5 | 8);
+        self.work.tests.retain(by_copies);
+        if self.work.tests.is_empty() {
+            return Err("with -B files are mapped: only tests 0 to 5 and 8 can be chosen".into());
+        }
+        Ok(())
     }
 
     fn single(&mut self) -> Result<(), IozoneError> {

@@ -22,6 +22,8 @@ const USUAL: [Test; 13] = [
 ];
 /// Those of `-A`.
 const SHORT: usize = 4;
+/// Those before the columns of streams, which mapped files do without.
+const UNSTREAMED: usize = 9;
 const EXTENDED: [Test; 4] = [Test::Pwrite, Test::Repwrite, Test::Pread, Test::Repread];
 const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::Repreadv];
 
@@ -30,6 +32,9 @@ const VECTORS: [Test; 4] = [Test::Pwritev, Test::Repwritev, Test::Preadv, Test::
 pub fn columns(output: &Output) -> Vec<Test> {
     if output.short {
         return USUAL[..SHORT].to_vec();
+    }
+    if output.mapped {
+        return USUAL[..UNSTREAMED].to_vec();
     }
     let mut columns = USUAL.to_vec();
     if output.extended {
@@ -44,8 +49,19 @@ pub fn columns(output: &Output) -> Vec<Test> {
 /// Width of a cell: programs cut lines at these places.
 const fn width(test: Test) -> usize {
     match test {
+        Test::RecordRewrite | Test::StrideRead => 10,
         Test::Pread => 8,
         _ => 9,
+    }
+}
+
+/// Width of a cell that stays empty: iozone's blanks are not always as long as
+/// its figures.
+const fn blank(test: Test) -> usize {
+    match test {
+        Test::Fread => 8,
+        Test::Pread => 9,
+        other => width(other),
     }
 }
 
@@ -54,19 +70,23 @@ const fn width(test: Test) -> usize {
 pub(super) fn heading(output: &Output) -> String {
     let mut upper = "                                                            ".to_owned();
     let mut lower = "              kB  reclen    write  rewrite    read    reread".to_owned();
-    if !output.short {
-        upper.push_str(
-            "  random    random     bkwd    record    stride                                    ",
-        );
-        lower.push_str(
-            "    read     write     read   rewrite      read   fwrite frewrite    fread  freread",
-        );
+    if output.short {
+        return format!("{upper}\n{lower}\n");
     }
-    if output.extended {
+    upper.push_str(
+        "  random    random     bkwd    record    stride                                    ",
+    );
+    lower.push_str("    read     write     read   rewrite      read");
+    lower.push_str(if output.mapped {
+        "                                    "
+    } else {
+        "   fwrite frewrite    fread  freread"
+    });
+    if output.extended && !output.mapped {
         upper.push_str("                                   ");
         lower.push_str("  pwrite repwrite   pread   repread");
     }
-    if output.vectors {
+    if output.vectors && !output.mapped {
         upper.push_str("                                    ");
         lower.push_str("  pwritev repwritev  preadv repreadv");
     }
@@ -127,8 +147,11 @@ impl RowText {
         left_out
             .iter()
             .map(|test| {
-                let figure = if self.zeros.contains(test) { "0" } else { "" };
-                format!("{figure:>width$}", width = width(*test))
+                if self.zeros.contains(test) {
+                    format!("{:width$}", 0, width = width(*test))
+                } else {
+                    " ".repeat(blank(*test))
+                }
             })
             .collect()
     }

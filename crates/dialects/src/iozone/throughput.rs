@@ -187,21 +187,44 @@ fn rate(output: &Output, step: &IozoneStep, child: Child) -> f64 {
 }
 
 /// The report of `-R`: a line for each test with a figure for each number of
-/// children.
+/// children; with `-+u` another of processor use.
 #[must_use]
 pub fn report(command: &Command, steps: &[IozoneStep]) -> String {
     let output = &command.output;
-    let record = command.work.rows.first().map_or(0, |row| row.record_kib);
-    let each = match output.threads {
-        true => "threads",
-        false => "processes",
-    };
     let unit = match output.unit {
         RateUnit::OpsPerSec => "ops/sec",
         RateUnit::KibPerSec | RateUnit::MicrosPerOp => "kBytes/sec",
     };
+    let of_all = |step: &IozoneStep| -> f64 {
+        let rates = step.children.iter().map(|&child| rate(output, step, child));
+        rates.sum()
+    };
+    let mut text = lines(command, steps, ["Throughput", unit], of_all);
+    if output.cpu {
+        text.push_str(&lines(
+            command,
+            steps,
+            ["CPU utilization", "CPU%"],
+            processor_percent,
+        ));
+    }
+    text
+}
+
+fn lines(
+    command: &Command,
+    steps: &[IozoneStep],
+    [title, unit]: [&str; 2],
+    figure: impl Fn(&IozoneStep) -> f64,
+) -> String {
+    let record = command.work.rows.first().map_or(0, |row| row.record_kib);
+    let each = if command.output.threads {
+        "threads"
+    } else {
+        "processes"
+    };
     let mut text = format!(
-        "\"Throughput report Y-axis is type of test X-axis is number of {each}\"\n\
+        "\"{title} report Y-axis is type of test X-axis is number of {each}\"\n\
          \"Record size = {record} kBytes \"\n\"Output is in {unit}\"\n\n"
     );
     for test in &command.work.tests {
@@ -211,10 +234,10 @@ pub fn report(command: &Command, steps: &[IozoneStep]) -> String {
         }
         text.push_str(&format!("\"{:>15} \"", names(*test).report));
         for step in its {
-            let rates = step.children.iter().map(|&child| rate(output, step, child));
-            text.push_str(&format!(" {:10.2} ", rates.sum::<f64>()));
+            text.push_str(&format!(" {:10.2} ", figure(step)));
         }
         text.push_str("\n\n");
     }
+    text.push('\n');
     text
 }

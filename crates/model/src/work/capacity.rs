@@ -13,8 +13,10 @@ pub use tally::{Alias, Counts, Tally};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
+/// Bytes of a sector of H2testw and f3, as a length in memory.
+pub const SECTOR: usize = 512;
 /// Bytes of a sector of H2testw and f3.
-pub const SECTOR_BYTES: u64 = 512;
+pub const SECTOR_BYTES: u64 = SECTOR as u64;
 /// Bytes of a full file of H2testw and f3.
 pub const FILE_BYTES: u64 = 1 << 30;
 

@@ -23,9 +23,11 @@ pub fn write(
     name: &str,
 ) -> Result<Option<String>, XlsxError> {
     look::on_paper(sheet);
+    // A surface that is cut in two is none.
+    sheet.set_print_fit_to_pages(1, 1);
     sheet.set_column_width(0, 18)?;
     for column in 1..=u16::try_from(matrix.columns.len()).unwrap_or(u16::MAX) {
-        sheet.set_column_width(column, 13)?;
+        sheet.set_column_width(column, 16)?;
     }
     let digits = match matrix.unit {
         RateUnit::MicrosPerOp => "#,##0.00",

@@ -27,7 +27,16 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When the run does not fit a workbook, or `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let bytes = workbook(run, &matrices(run))?;
+    write_matrices(run, &matrices(run), out)
+}
+
+/// The same with the matrices in a unit of choice
+/// ([`crate::matrix::matrices_in`]).
+///
+/// # Errors
+/// As [`write`].
+pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io::Result<()> {
+    let bytes = workbook(run, matrices)?;
     out.write_all(&bytes)
 }
 

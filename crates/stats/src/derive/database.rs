@@ -29,8 +29,9 @@ impl Metrics {
             let each = as_f64(flushes) / transactions;
             self.push("commit_flushes", Unit::Count, each);
         }
-        let disk = judged.as_ref().and_then(|write| write.layers.last());
-        if let Some((_, bytes)) = disk {
+        // What lies below the top may be shared: the disk behind a loop device.
+        let top = judged.as_ref().and_then(|write| write.layers.first());
+        if let Some((_, bytes)) = top {
             let each = as_f64(*bytes) / transactions;
             self.push("commit_device_bytes", Unit::Bytes, each);
         }
@@ -84,21 +85,25 @@ mod tests {
     }
 
     fn evidence() -> Evidence {
+        let device = |name: &str, write_bytes, flush_ios| DeviceCounters {
+            name: name.to_owned(),
+            write_bytes,
+            flush_ios: Some(flush_ios),
+            ..DeviceCounters::default()
+        };
         let counters = |write_bytes, flush_ios| Snapshot {
-            devices: vec![DeviceCounters {
-                name: "sda".to_owned(),
-                write_bytes,
-                flush_ios: Some(flush_ios),
-                ..DeviceCounters::default()
-            }],
+            devices: vec![
+                device("sda1", write_bytes, 0),
+                device("sda", write_bytes * 9, flush_ios),
+            ],
             ..Snapshot::default()
         };
-        let layer = Layer {
-            name: "sda".to_owned(),
+        let layer = |name: &str, role, parent: Option<&str>| Layer {
+            name: name.to_owned(),
             major: 8,
             minor: 0,
-            role: LayerRole::Top,
-            parent: None,
+            role,
+            parent: parent.map(str::to_owned),
             size: None,
             backing_file: None,
             identity: DeviceIdentity::default(),
@@ -110,7 +115,10 @@ mod tests {
                 backing: Backing::Device {
                     name: "sda".to_owned(),
                 },
-                layers: vec![layer],
+                layers: vec![
+                    layer("sda1", LayerRole::Top, None),
+                    layer("sda", LayerRole::Disk, Some("sda1")),
+                ],
                 total: None,
                 available: None,
             },

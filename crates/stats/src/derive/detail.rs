@@ -57,9 +57,9 @@ mod tests {
     use assay_model::work::capacity::content::Class;
     use assay_model::work::capacity::{Part, Tally};
 
-    fn derived(detail: StepDetail) -> Vec<(String, f64)> {
+    fn derived(detail: &StepDetail) -> Vec<(String, f64)> {
         let mut metrics = Metrics::default();
-        metrics.detail(&detail);
+        metrics.detail(detail);
         let list = metrics.list.into_iter();
         list.map(|metric| (metric.name, metric.value)).collect()
     }
@@ -72,7 +72,7 @@ mod tests {
             elapsed_ns,
         };
         let of = |of| {
-            derived(StepDetail::Extent(ExtentStep {
+            derived(&StepDetail::Extent(ExtentStep {
                 of,
                 extent_bytes: 1 << 30,
                 samples: vec![
@@ -109,8 +109,8 @@ mod tests {
                 ..CapacityStep::default()
             })
         };
-        assert_eq!(derived(step(vec![part(None)])), []);
-        let metrics = derived(step(vec![part(Some(found.clone())), part(Some(found))]));
+        assert_eq!(derived(&step(vec![part(None)])), []);
+        let metrics = derived(&step(vec![part(Some(found.clone())), part(Some(found))]));
         assert_eq!(metrics[0], ("sectors_ok".to_owned(), 2.0));
         assert_eq!(metrics[1], ("sectors_changed".to_owned(), 2.0));
         assert_eq!(metrics.len(), 5);

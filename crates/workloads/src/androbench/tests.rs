@@ -112,11 +112,8 @@ fn a_step_is_prepared_before_its_clock_starts() {
     assert_eq!(recorder.sizes[0], [Some(64 << 10); 4]);
     assert_eq!(recorder.sizes[1], [Some(0); 4]);
     let moved = |at: usize| recorder.ended[at].1.measured.clone().unwrap();
-    assert_eq!(moved(0).read.bytes, 4 * 64 << 10);
-    assert_eq!(
-        (moved(1).write.ios, moved(1).write.bytes),
-        (64, 4 * 64 << 10)
-    );
+    assert_eq!(moved(0).read.bytes, 256 << 10);
+    assert_eq!((moved(1).write.ios, moved(1).write.bytes), (64, 256 << 10));
 }
 
 #[test]
@@ -229,4 +226,23 @@ fn jobs_of_phases_are_what_is_run() {
     let of = |at: usize| load.streams[at].files.paths.clone();
     assert_eq!(of(0), [PathBuf::from("/0"), PathBuf::from("/2")]);
     assert_eq!(of(1), [PathBuf::from("/1"), PathBuf::from("/3")]);
+}
+
+#[cfg(not(feature = "sqlite"))]
+#[test]
+fn an_agent_without_sqlite_says_so() {
+    use assay_model::work::androbench::{DatabasePhase, Journal, Schema, Statement, Synchronous};
+    let database = Phase::Database(DatabasePhase {
+        schema: Schema::AndroBench,
+        journal: Journal::Wal,
+        synchronous: Synchronous::Full,
+        transactions: 1,
+        statements: vec![Statement::Insert],
+        checkpoint: false,
+    });
+    let mut recorder = Recorder::default();
+    let (_folder, came) = carry_out(vec![database], &mut recorder);
+    let why = came.unwrap_err().to_string();
+    assert!(why.contains("built without SQLite"), "{why}");
+    assert!(recorder.calls.is_empty());
 }

@@ -7,7 +7,7 @@ use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
 use assay_model::work::capacity::content::classify;
-use assay_model::work::capacity::{SECTOR_BYTES, Tally};
+use assay_model::work::capacity::{SECTOR, SECTOR_BYTES, Tally};
 
 /// Read at a time.
 pub(super) const CHUNK: usize = 1 << 20;
@@ -35,7 +35,8 @@ impl Checker {
     }
 
     /// Checks the whole sectors of the first `length` bytes of a store, whose
-    /// first sector has the offset `base` in all that was written.
+    /// first sector has the offset `base` in all that was written. Returns what
+    /// was found, also when it was stopped before the end.
     pub(super) fn check(
         &mut self,
         store: &mut dyn BlockStore,
@@ -43,13 +44,13 @@ impl Checker {
         length: u64,
         meter: &mut Meter,
         (pulse, context): (&mut Pulse, &mut Context<'_>),
-    ) -> Result<Tally, (Tally, WorkError)> {
+    ) -> (Tally, Result<(), WorkError>) {
         let mut tally = Tally::default();
         let end = length - length % SECTOR_BYTES;
         let mut at = 0;
         while at < end {
             if context.stopped() {
-                return Err((tally, WorkError::Stopped));
+                return (tally, Err(WorkError::Stopped));
             }
             let chunk = usize::try_from(end - at).map_or(CHUNK, |left| left.min(CHUNK));
             self.check_chunk(store, base, at, chunk, meter, &mut tally);
@@ -57,7 +58,7 @@ impl Checker {
             self.done += chunk as u64;
             pulse.beat(context, self.done);
         }
-        Ok(tally)
+        (tally, Ok(()))
     }
 
     fn check_chunk(
@@ -106,7 +107,7 @@ impl Checker {
         }
         meter.moved(Direction::Read, length as u64, began_ns);
         let mut offset = base + at;
-        for sector in bytes[..length].chunks_exact(SECTOR_BYTES as usize) {
+        for sector in bytes[..length].chunks_exact(SECTOR) {
             tally.count(classify(sector, offset), offset);
             offset += SECTOR_BYTES;
         }

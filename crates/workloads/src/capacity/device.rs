@@ -42,7 +42,10 @@ fn write(
     let job = job::of_writing(length, store.is_direct());
     let mut pulse = Pulse::new("write", 0, Some(length));
     measured(&job, path, context, |meter, context| {
-        let (came, done) = split(write_all(store, length, meter, &mut pulse, context));
+        let (came, done) = match write_all(store, length, meter, &mut pulse, context) {
+            Ok(came) => (came, Ok(())),
+            Err((came, error)) => (came, Err(error)),
+        };
         let found = found(store, part(path, came, meter, None));
         Measured { found, done }
     })
@@ -61,7 +64,7 @@ fn check(
     let mut differs = false;
     measured(&job, path, context, |meter, context| {
         let told = (&mut pulse, context);
-        let (tally, done) = split(Checker::new().check(store, 0, length, meter, told));
+        let (tally, done) = Checker::new().check(store, 0, length, meter, told);
         let found = found(store, part(path, tally.bytes(), meter, Some(tally)));
         differs = found.differs();
         Measured { found, done }
@@ -84,14 +87,6 @@ fn part(path: &Path, bytes: u64, meter: &Meter, found: Option<Tally>) -> Part {
         bytes,
         elapsed_ns: meter.now_ns(),
         found,
-    }
-}
-
-/// What came of it, and what ended it early.
-fn split<T>(came: Result<T, (T, WorkError)>) -> (T, Result<(), WorkError>) {
-    match came {
-        Ok(value) => (value, Ok(())),
-        Err((value, error)) => (value, Err(error)),
     }
 }
 

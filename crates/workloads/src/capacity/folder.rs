@@ -9,7 +9,7 @@ use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
 use assay_model::work::capacity::content::fill;
-use assay_model::work::capacity::{FILE_BYTES, Fill, Part, SECTOR_BYTES};
+use assay_model::work::capacity::{FILE_BYTES, Fill, Part, SECTOR, SECTOR_BYTES};
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, ftruncate};
 use std::fs::{self, File};
 use std::io;
@@ -142,7 +142,7 @@ impl Growing<'_> {
                 None => {}
                 // Less may still have room, all the more when the file system
                 // knows what it needs for what was written so far.
-                Some(End::NoRoom) if most > SECTOR_BYTES as usize => {
+                Some(End::NoRoom) if most > SECTOR => {
                     most /= 2;
                     unflushed = CHUNKS_PER_FLUSH - 1;
                 }
@@ -163,7 +163,7 @@ impl Growing<'_> {
     /// Writes the next bytes; the end of the file if that does not work.
     fn append(&mut self, bytes: &mut [u8], meter: &mut Meter) -> Option<End> {
         // A call may have ended within a sector.
-        let whole = bytes.len() - bytes.len() % SECTOR_BYTES as usize;
+        let whole = bytes.len() - bytes.len() % SECTOR;
         let bytes = &mut bytes[..whole];
         fill(bytes, self.base + self.written);
         let mut rest = &*bytes;

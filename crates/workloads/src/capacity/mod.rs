@@ -2,8 +2,6 @@
 
 mod check;
 mod device;
-#[cfg(test)]
-mod fake;
 mod files;
 mod folder;
 mod probe;
@@ -174,11 +172,8 @@ fn check_each(
         let began_ns = meter.now_ns();
         let mut store = DirectFile::open(path, Use::Read)?;
         let length = store.bytes();
-        let checked = checker.check(&mut store, offset(number), length, meter, (pulse, context));
-        let (found, ended) = match checked {
-            Ok(found) => (found, Ok(())),
-            Err((found, error)) => (found, Err(error)),
-        };
+        let (found, ended) =
+            checker.check(&mut store, offset(number), length, meter, (pulse, context));
         parts.push(Part {
             name: name(number),
             offset: offset(number),

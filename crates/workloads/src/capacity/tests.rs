@@ -1,4 +1,3 @@
-use super::fake::{Fake, Lie};
 use super::write::write_all;
 use super::*;
 use crate::StepOutcome;
@@ -7,11 +6,30 @@ use crate::observer::recording::Recording;
 use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::Tally;
-use std::io::Write;
+use assay_testkit::{Fake, Lie};
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
 const MIB: u64 = 1 << 20;
+
+impl BlockStore for Fake {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> io::Result<()> {
+        self.read_at(offset, into)
+    }
+
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> io::Result<()> {
+        self.write_at(offset, from)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
 
 fn with_context<T>(
     observer: &mut Recording,
@@ -195,8 +213,9 @@ fn filled(fake: &mut Fake) -> (Tally, assay_model::trial::Measurement) {
         let length = fake.bytes();
         write_all(fake, length, &mut meter, &mut pulse, context).unwrap();
         let told = (&mut pulse, context);
-        let found = Checker::new().check(fake, 0, length, &mut meter, told);
-        (found.unwrap(), meter.stop())
+        let (found, ended) = Checker::new().check(fake, 0, length, &mut meter, told);
+        ended.unwrap();
+        (found, meter.stop())
     })
 }
 
@@ -221,7 +240,7 @@ fn a_limbo_loses_what_is_beyond() {
 #[test]
 fn bad_blocks_are_passed_over_and_told_apart() {
     let mut fake = Fake::new(8 * MIB, Lie::None);
-    fake.broken = vec![MIB + 8_192..MIB + 12_288];
+    fake.broken.push(MIB + 8_192..MIB + 12_288);
     let (found, measured) = filled(&mut fake);
     assert_eq!(found.sectors.unreadable, 8);
     assert_eq!(found.sectors.bad(), 8);

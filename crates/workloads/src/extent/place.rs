@@ -15,6 +15,9 @@ use std::os::unix::fs::{FileExt, FileTypeExt};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+/// Name of the file that is made in a folder, one that the agent knows to remove.
+const FILE: &str = "data";
+
 /// An opened device or file.
 #[derive(Debug)]
 pub(super) struct Place {
@@ -30,7 +33,7 @@ impl Place {
     pub(super) fn open(work: &Extent, context: &mut Context<'_>) -> Result<Self, WorkError> {
         let path = match context.folder {
             Some(folder) => {
-                let path = folder.join("extent");
+                let path = folder.join(FILE);
                 make(&path, work, context)?;
                 path
             }

@@ -49,7 +49,7 @@ fn details(observer: &Recording) -> Vec<&ExtentStep> {
 fn a_file_is_only_read() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
-    fs::write(&path, vec![9; 4 * MIB as usize]).unwrap();
+    fs::write(&path, vec![9; 4 << 20]).unwrap();
     let mut observer = Recording::default();
     ran(&small(&path), None, false, &mut observer).unwrap();
     let [read, access] = details(&observer)[..] else {
@@ -80,7 +80,7 @@ fn a_file_is_only_read() {
 fn a_file_of_the_user_is_never_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
-    fs::write(&path, vec![9; 4 * MIB as usize]).unwrap();
+    fs::write(&path, vec![9; 4 << 20]).unwrap();
     let work = Extent {
         write: true,
         ..small(&path)
@@ -99,7 +99,7 @@ fn in_a_folder_a_file_is_made_and_written_back_as_it_was() {
     };
     let mut observer = Recording::default();
     ran(&work, Some(folder.path()), false, &mut observer).unwrap();
-    let after = fs::read(folder.path().join("extent")).unwrap();
+    let after = fs::read(folder.path().join("data")).unwrap();
     assert_eq!(after.len() as u64, 8 * MIB);
     let [_, write, _] = details(&observer)[..] else {
         panic!("{:?}", observer.steps);
@@ -119,7 +119,7 @@ fn in_a_folder_a_file_is_made_and_written_back_as_it_was() {
         &mut Recording::default(),
     )
     .unwrap();
-    assert!(after == fs::read(again.path().join("extent")).unwrap());
+    assert!(after == fs::read(again.path().join("data")).unwrap());
 }
 
 #[test]
@@ -135,7 +135,7 @@ fn what_is_smaller_than_a_sample_is_refused() {
 fn a_stop_keeps_the_samples_so_far() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("mine");
-    fs::write(&path, vec![9; 4 * MIB as usize]).unwrap();
+    fs::write(&path, vec![9; 4 << 20]).unwrap();
     let mut observer = Recording::default();
     let ended = ran(&small(&path), None, true, &mut observer);
     assert!(matches!(ended, Err(WorkError::Stopped)));

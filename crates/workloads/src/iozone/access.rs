@@ -103,7 +103,8 @@ impl<'a> Access<'a> {
         };
         fsync(file).map_err(|errno| self.failed("flush", 0, errno))?;
         if read_one && !self.writes && self.method == Method::Next {
-            read(file, &mut *buffers.to_read(0)).map_err(|errno| self.failed("read", 0, errno))?;
+            read(file, &mut *buffers.read_place(0))
+                .map_err(|errno| self.failed("read", 0, errno))?;
             seek(file, SeekFrom::Start(0)).map_err(|errno| self.failed("seek in", 0, errno))?;
         }
         Ok(())
@@ -120,7 +121,7 @@ impl<'a> Access<'a> {
         let moved = if self.writes {
             self.write(offset, buffers.to_write(index))
         } else {
-            self.read(offset, buffers.to_read(index))
+            self.read(offset, buffers.read_place(index))
         };
         moved
             .map_err(|errno| self.failed(if self.writes { "write" } else { "read" }, offset, errno))

@@ -86,7 +86,7 @@ impl Buffers {
 
     /// Where the record of the `index`-th I/O is read to.
     #[inline]
-    pub(super) fn to_read(&mut self, index: u64) -> &mut [u8] {
+    pub(super) fn read_place(&mut self, index: u64) -> &mut [u8] {
         let start = self.start(index);
         let record = self.record;
         &mut self.read.block_mut()[start..start + record]

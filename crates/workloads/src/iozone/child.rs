@@ -46,6 +46,8 @@ pub(super) struct Child<'a> {
     access: Option<Access<'a>>,
     order: Order,
     records: u64,
+    /// Of these so many were measured.
+    done: u64,
     buffers: &'a mut Buffers,
     shared: &'a Shared<'a>,
     number: usize,
@@ -67,6 +69,7 @@ impl<'a> Child<'a> {
             access: Some(access),
             wanted,
             records,
+            done: 0,
             buffers,
             shared,
             number,
@@ -95,9 +98,11 @@ impl<'a> Child<'a> {
                 came.flush.record(nanos(before.elapsed()));
             }
         }
-        if work.close {
+        // A file that others' end left short is still written below.
+        if work.close && came.whole {
             self.access = None;
         }
+        self.done = came.ios;
         let elapsed = start.elapsed().saturating_sub(idle);
         came.cpu = thread_cpu_use().since(cpu);
         came.figures = Figures {
@@ -162,14 +167,25 @@ impl<'a> Child<'a> {
         Ok(idle)
     }
 
-    /// What iozone does after its clock: a flush, and the file is closed.
+    /// What follows the clock: the rest of a file that was not written whole
+    /// because another child was done, a flush, and the file is closed.
     pub(super) fn settle(mut self) -> Result<(), WorkError> {
-        let flushed_already = self.wanted.work.flush || is_buffered_twice(self.wanted.test);
-        match self.access.take() {
-            Some(mut access) if !flushed_already => access.flush(),
-            Some(mut access) if self.wanted.writes && !self.wanted.work.flush => access.flush(),
-            _ => Ok(()),
+        let Some(mut access) = self.access.take() else {
+            return Ok(());
+        };
+        let writes = self.wanted.writes;
+        if writes && matches!(self.order, Order::Forward) {
+            for index in self.done..self.records {
+                if self.shared.stop.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                access.transfer(index, access.offset(index), self.buffers)?;
+            }
         }
+        if self.wanted.work.flush || (is_buffered_twice(self.wanted.test) && !writes) {
+            return Ok(());
+        }
+        access.flush()
     }
 }
 

@@ -14,10 +14,9 @@ pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
     let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| {
         super::files::failed("cannot read", Path::new("/proc/self/mounts"), &error)
     })?;
-    let found = mounts.lines().filter_map(Mount::parse);
-    let mount = found
-        .filter(|mount| Path::new(&mount.target) == place)
-        .last();
+    let mut found = mounts.lines().filter_map(Mount::parse);
+    // The last is on top of the others.
+    let mount = found.rfind(|mount| Path::new(&mount.target) == place);
     let Some(mount) = mount else {
         return Err(WorkError::Refused(format!(
             "-U {}: nothing is mounted there; name a mount point as findmnt shows it",

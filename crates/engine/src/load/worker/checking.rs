@@ -248,7 +248,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
         checks.history.plan_all();
         self.phase = Phase::Check;
-        self.enter(StreamState::Verifying);
+        self.enter(StreamState::Verifying, self.clock.now());
         self.forget_pages()?;
         self.drive()?;
         self.await_checks();

@@ -243,25 +243,28 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         }
         self.start_clock(start_ns);
         self.trace_open_files();
-        let outcome = self.loops();
+        let outcome = self.loops(start_ns);
         if let Err(error) = outcome {
             self.fail_with(error);
         }
         self.conclude()
     }
 
-    /// All loops of the job.
-    fn loops(&mut self) -> Result<(), EngineError> {
+    /// All loops of the job. The first counts from the start of the clock, as
+    /// the runtime does, however late this thread got a processor.
+    fn loops(&mut self, start_ns: u64) -> Result<(), EngineError> {
         let mut number = 0;
+        let mut since_ns = start_ns;
         loop {
             if number > 0 {
                 self.reopen_files()?;
+                since_ns = self.clock.now();
             }
             number += 1;
             let only_checks = self.checks.as_ref().is_some_and(Checks::only);
             let more = !only_checks
                 && (self.stream.length.time_based || number < self.stream.length.loops);
-            self.work(more)?;
+            self.work(more, since_ns)?;
             self.check()?;
             if !more || self.stopping || self.timed_out {
                 return Ok(());
@@ -272,7 +275,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
 
     /// One pass of the I/O that was asked for, and the flush at its end. `more`
     /// may follow.
-    fn work(&mut self, more: bool) -> Result<(), EngineError> {
+    fn work(&mut self, more: bool, since_ns: u64) -> Result<(), EngineError> {
         self.phase = Phase::Work;
         self.flushed_at_end = false;
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
@@ -283,11 +286,12 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
                 return Ok(());
             }
         }
-        self.enter(if self.ramp_end_ns.is_some() {
+        let state = if self.ramp_end_ns.is_some() {
             StreamState::Ramp
         } else {
             StreamState::Running
-        });
+        };
+        self.enter(state, since_ns);
         self.drive()?;
         if (!more || self.timed_out) && self.checks.is_none() {
             self.end_series();
@@ -334,9 +338,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         seconds * 1_000 + nanos / 1_000_000
     }
 
-    fn enter(&mut self, state: StreamState) {
-        let now_ns = self.clock.now();
-        self.times.begin_phase(now_ns, self.recorder.ios());
+    fn enter(&mut self, state: StreamState, since_ns: u64) {
+        self.times.begin_phase(since_ns, self.recorder.ios());
         self.shared.set_state(state);
     }
 

@@ -5,6 +5,7 @@ mod scripted;
 
 use crate::gaps::SharedGaps;
 use assay_model::job::{Direction, Flush, FlushCall, Job, RateLimit, Rw};
+use assay_model::load::Ddir;
 use assay_model::units::{Bytes, Nanos};
 use rustix::io::Errno;
 use scripted::{Act, FLUSH_NS, Play};
@@ -76,6 +77,18 @@ fn the_clock_stops_at_the_first_completion_after_the_deadline() {
     let played = Play::new(job, &script).asynchronous();
     assert_eq!(played.measured.write.ios, 4 * 34);
     assert_eq!(played.measured.elapsed_ns, 102 * MS);
+}
+
+#[test]
+fn a_thread_that_begins_late_has_the_whole_runtime() {
+    let script = |_| after(10 * MS);
+    let mut job = endless(10);
+    job.runtime = Some(Nanos(100 * MS));
+    let mut play = Play::new(job, &script);
+    play.late_ns = 30 * MS;
+    let report = play.synchronous().report;
+    let writes = &report.directions[Ddir::Write];
+    assert_eq!((writes.ios, writes.runtime_ns), (7, 100 * MS));
 }
 
 #[test]

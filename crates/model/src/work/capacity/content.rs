@@ -5,10 +5,8 @@
 //! bytes; each further word is `4294967311` times the one before, plus 17. The
 //! words have 64 bits in the order of the machine's bytes, as f3 writes them.
 
-use super::SECTOR_BYTES;
+use super::{SECTOR, SECTOR_BYTES};
 
-/// Bytes of a sector.
-const SECTOR: usize = SECTOR_BYTES as usize;
 /// Bytes of a word.
 const WORD: usize = size_of::<u64>();
 /// A sector with at most so many wrong words is "changed", one with more

@@ -4,14 +4,15 @@ use super::super::store::BlockStore;
 use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
 use assay_model::job::Direction;
-use assay_model::work::capacity::SECTOR_BYTES;
+use assay_model::work::capacity::SECTOR;
 use assay_model::work::capacity::content::{Class, classify, fill};
 use std::cell::RefCell;
 use std::io;
 
+/// Bytes of a block, as a length in memory.
+pub(super) const LENGTH: usize = 4096;
 /// Bytes of a block.
-pub(super) const BLOCK: u64 = 4096;
-const LENGTH: usize = BLOCK as usize;
+pub(super) const BLOCK: u64 = LENGTH as u64;
 
 /// What a block was found to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,10 +58,7 @@ impl Marker {
             return Held::Unreadable;
         }
         let mut own = 0;
-        for (sector, from_start) in block
-            .chunks_exact(SECTOR_BYTES as usize)
-            .zip((0..).step_by(SECTOR_BYTES as usize))
-        {
+        for (sector, from_start) in block.chunks_exact(SECTOR).zip((0..).step_by(SECTOR)) {
             let marked = self.salt.wrapping_add(at + from_start);
             match classify(sector, marked) {
                 Class::Ok => own += 1,
@@ -73,7 +71,7 @@ impl Marker {
                 Class::Changed | Class::Corrupted => {}
             }
         }
-        if own == LENGTH / SECTOR_BYTES as usize {
+        if own == LENGTH / SECTOR {
             Held::Own
         } else {
             Held::Lost

@@ -2,7 +2,7 @@
 
 use super::super::store::BlockStore;
 use super::Probe;
-use super::blocks::{BLOCK, flush, read_block, write_block};
+use super::blocks::{LENGTH, flush, read_block, write_block};
 use crate::WorkError;
 use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
@@ -23,7 +23,7 @@ impl Rescue {
         probe: &mut Probe<'_, '_>,
         blocks: &[u64],
     ) -> Result<(), WorkError> {
-        let mut buffer = IoBuf::zeroed(BLOCK as usize);
+        let mut buffer = IoBuf::zeroed(LENGTH);
         for &at in blocks {
             if self.saved.contains_key(&at) {
                 continue;
@@ -59,7 +59,7 @@ impl Rescue {
     /// Blocks at which a device has no memory are among them only if they held
     /// something else before: what is written to them is lost either way.
     pub(super) fn put_back(&self, store: &mut dyn BlockStore, meter: &mut Meter) -> Vec<u64> {
-        let mut buffer = IoBuf::zeroed(BLOCK as usize);
+        let mut buffer = IoBuf::zeroed(LENGTH);
         for (at, saved) in &self.saved {
             let block = buffer.block_mut();
             block.copy_from_slice(saved);

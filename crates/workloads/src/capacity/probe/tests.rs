@@ -1,6 +1,6 @@
 use super::*;
-use crate::capacity::fake::{Fake, Lie};
 use crate::observer::recording::Recording;
+use assay_testkit::{Fake, Lie};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: u64 = 1 << 20;
@@ -106,7 +106,7 @@ fn a_cache_does_not_hide_what_is_lost() {
 #[test]
 fn broken_blocks_are_told_from_a_fake_and_not_written() {
     let mut fake = Fake::new(64 * MIB, Lie::None);
-    fake.broken = vec![20 * MIB..21 * MIB];
+    fake.broken.push(20 * MIB..21 * MIB);
     let found = probed(&mut fake).unwrap();
     assert_eq!(found.kind, Kind::Damaged);
     assert!(!found.is_good());
@@ -117,7 +117,7 @@ fn broken_blocks_are_told_from_a_fake_and_not_written() {
 #[test]
 fn errors_from_some_point_on_are_the_end_of_a_fake() {
     let mut fake = Fake::new(64 * MIB, Lie::None);
-    fake.broken = vec![24 * MIB + 4096..64 * MIB];
+    fake.broken.push(24 * MIB + 4096..64 * MIB);
     let real_bytes = 24 * MIB + 4096;
     assert_eq!(probed(&mut fake).unwrap().kind, Kind::Limbo { real_bytes });
 }

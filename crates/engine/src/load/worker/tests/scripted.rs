@@ -157,6 +157,8 @@ pub(super) struct Play<'s> {
     /// What comes of flushes.
     pub(super) flush: Result<(), Errno>,
     /// What the script can stop it with.
+    /// How long after the start the thread gets a processor.
+    pub(super) late_ns: u64,
     pub(super) shared: Arc<Shared>,
 }
 
@@ -181,6 +183,7 @@ impl<'s> Play<'s> {
             gaps: (SharedGaps::new(1), 0),
             flush: Ok(()),
             shared: Arc::default(),
+            late_ns: 0,
         }
     }
 
@@ -243,6 +246,7 @@ impl<'s> Play<'s> {
         };
         let mut worker = Worker::new(engine, parts);
         worker.open_files(&AtomicBool::new(false)).unwrap();
+        time.fetch_add(self.late_ns, Ordering::Relaxed);
         let finished = worker.run(START);
         assert!(finished.error.is_none(), "{:?}", finished.error);
         let mut report = finished.report;

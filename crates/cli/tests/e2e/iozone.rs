@@ -1,0 +1,270 @@
+//! `assay iozone`: the same text as iozone 3.489 where programs read it, and
+//! what each cell measured.
+
+use crate::assay::Bed;
+use assay_testkit::{Volume, needs, or_skip};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What iozone writes from its banner's flags on, with figures replaced by `N`:
+/// rows as places of figures, without the blanks at the ends of lines.
+fn shape(text: &str) -> Vec<String> {
+    let flags = text.find("\tRun began").expect("a banner");
+    let lines = text[flags..].lines().skip(1);
+    let lines = lines.filter(|line| !line.starts_with("# ") && !is_incidental(line));
+    let mut shapes: Vec<String> = lines.map(line_shape).collect();
+    while shapes.last().is_some_and(String::is_empty) {
+        shapes.pop();
+    }
+    shapes
+}
+
+/// The command has another store; iozone warns of timers as it pleases.
+fn is_incidental(line: &str) -> bool {
+    let incidental = [
+        "\tCommand line used:",
+        "Timer resolution",
+        "reported inaccurate",
+    ];
+    incidental.iter().any(|start| line.starts_with(start))
+}
+
+fn line_shape(line: &str) -> String {
+    if is_row(line) {
+        let ends = line.char_indices().filter(|&(at, c)| {
+            c != ' ' && line[at + 1..].chars().next().is_none_or(|next| next == ' ')
+        });
+        let ends: Vec<String> = ends.map(|(at, _)| at.to_string()).collect();
+        return format!("{} {}", &line[..24], ends.join(" "));
+    }
+    if line.starts_with("\tChild[") {
+        let words = line
+            .split_whitespace()
+            .map(|word| match word.parse::<f64>() {
+                Ok(_) => "N",
+                Err(_) => word,
+            });
+        return words.collect::<Vec<_>>().join(" ");
+    }
+    let Some((start, figures)) = line.rsplit_once(['=', '"']) else {
+        return line.trim_end().to_owned();
+    };
+    if line.contains("\"  \"") || line.contains("cache") || line.contains("Resolution") {
+        return line.trim_end().to_owned();
+    }
+    let words = figures.split_whitespace().map(|word| {
+        if word.parse::<f64>().is_ok() {
+            "N"
+        } else {
+            word
+        }
+    });
+    format!("{start} {}", words.collect::<Vec<_>>().join(" "))
+}
+
+fn is_row(line: &str) -> bool {
+    let sizes = line.get(..24).map(str::split_whitespace);
+    sizes.is_some_and(|words| {
+        let words: Vec<&str> = words.collect();
+        words.len() == 2 && words.iter().all(|word| word.parse::<u64>().is_ok())
+    })
+}
+
+fn in_folder(mut command: Command, folder: &Path) -> String {
+    let output = command.current_dir(folder).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}: {text}\n{said}");
+    text
+}
+
+#[test]
+fn the_text_is_that_of_iozone() {
+    needs!("iozone");
+    for line in [
+        "-Rab out.xlsx -g 16M -n 1M -w -e -C",
+        "-i0 -i1 -s 64M -r 4k -I",
+        "-t 2 -s 16M -r 64k",
+        "-az -n 64 -g 256",
+        "-s 1M -r 64 -r 128 -s 2m -O -+n -i0 -i1 -i2",
+        "-s 64 -r 16 -E -i 0 -i 4 -i 10",
+        "-A -g 64 -n 64",
+        "-l 1 -u 2 -T -s 1M -r 64k -i 0 -R -C -O",
+        "-a -n 16m -g 32m -i 0 -R",
+        "-B -G -s 64 -r 16",
+        "-N -+u -s 128 -r 16 -i0 -i3 -i5",
+    ] {
+        let bed = Bed::new();
+        let words: Vec<&str> = line.split(' ').collect();
+        let folder = bed.folder();
+        let mut theirs = Command::new("iozone");
+        theirs.args(&words);
+        let theirs = in_folder(theirs, &folder);
+        let _ = fs::remove_file(folder.join("iozone.tmp"));
+        let ours = [&["iozone"], words.as_slice()].concat();
+        let ours = in_folder(bed.command(&ours), &folder);
+        assert_eq!(shape(&ours), shape(&theirs), "iozone {line}");
+        let kept = folder.join("iozone.tmp").exists();
+        assert_eq!(kept, line.contains(" -w"), "iozone {line}");
+    }
+}
+
+#[test]
+fn a_workbook_is_written_and_an_old_name_gets_an_x() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = ["iozone", "-ab", "w.xls", "-n", "64", "-g", "128", "-i0"];
+    let text = in_folder(bed.command(&words), &folder);
+    assert!(text.contains("\"Writer report\""), "{text}");
+    let workbook = fs::read(folder.join("w.xlsx")).expect("a workbook");
+    assert!(workbook.starts_with(b"PK"));
+}
+
+#[test]
+fn files_that_hold_something_are_left_alone_and_missing_ones_named() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let file = folder.join("mine");
+    fs::write(&file, vec![7; 1 << 20]).expect("a file");
+    let path = file.to_str().expect("UTF-8");
+    let ended = bed.run(&["iozone", "-i", "0", "-s", "64", "-f", path]);
+    assert_eq!(ended.code, Some(2), "{:?}", ended.err);
+    assert!(
+        ended.err.join("\n").contains("is left alone"),
+        "{:?}",
+        ended.err
+    );
+    // It may be read, and is still there afterwards.
+    let ended = bed.run(&["iozone", "-i", "1", "-s", "64", "-f", path]);
+    assert_eq!(ended.code, Some(0), "{:?}", ended.err);
+    assert_eq!(fs::read(&file).expect("a file"), vec![7; 1 << 20]);
+    let none = folder.join("none");
+    let none = none.to_str().expect("UTF-8");
+    let ended = bed.run(&["iozone", "-i", "1", "-s", "64", "-f", none]);
+    assert_eq!(ended.code, Some(2), "{:?}", ended.err);
+    assert!(ended.err.join("\n").contains("-i 0 -w"), "{:?}", ended.err);
+    assert!(ended.out.is_empty(), "{}", ended.out);
+}
+
+#[test]
+fn a_pattern_that_is_not_there_ends_with_4() {
+    let bed = Bed::new();
+    let file = bed.folder().join("f");
+    let path = file.to_str().expect("UTF-8");
+    let write = ["iozone", "-i0", "-s64", "-r16", "-w", "-V7", "-f", path];
+    assert_eq!(bed.run(&write).code, Some(0));
+    let read = [
+        "iozone", "-i1", "-i2", "-s64", "-r16", "-w", "-V7", "-f", path,
+    ];
+    let ended = bed.run(&read);
+    assert_eq!(ended.code, Some(0), "{:?}", ended.err);
+    let mut bytes = fs::read(&file).expect("it was kept");
+    bytes[40_000] ^= 1;
+    fs::write(&file, bytes).expect("it is ours");
+    let ended = bed.run(&["iozone", "-i1", "-s64", "-r16", "-w", "-V7", "-f", path]);
+    assert_eq!(ended.code, Some(4), "{:?}", ended.err);
+    assert!(
+        ended.err.join("\n").contains("byte 40000"),
+        "{:?}",
+        ended.err
+    );
+}
+
+#[test]
+fn direct_cells_measure_the_device_and_small_buffered_reads_the_cache() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 96));
+    let bed = Bed::new();
+    let file = volume.point().join("f");
+    let path = file.to_str().expect("UTF-8");
+    let line = ["iozone", "-i0", "-i1", "-s", "16m", "-r", "1m", "-f", path];
+    let direct = bed.run(&[line.as_slice(), &["-I"]].concat());
+    assert_eq!(direct.code, Some(0), "{:?}", direct.err);
+    assert!(
+        direct
+            .out
+            .contains("Reader, Re-Reader: Every figure measured the device"),
+        "{}",
+        direct.out
+    );
+    let buffered = bed.run(&line);
+    let said = "Every figure measured the page cache";
+    assert!(buffered.out.contains(said), "{}", buffered.out);
+}
+
+/// A group of processes with a limit of memory; gone with its value.
+struct MemoryLimit(PathBuf);
+
+impl MemoryLimit {
+    fn new(bytes: u64) -> Option<Self> {
+        let v1 = Path::new("/sys/fs/cgroup/memory");
+        let v2 = Path::new("/sys/fs/cgroup");
+        let (root, limit) = if v1.join("memory.limit_in_bytes").exists() {
+            (v1, "memory.limit_in_bytes")
+        } else {
+            (v2, "memory.max")
+        };
+        let group = Self(root.join(format!("assay-test-{}", std::process::id())));
+        fs::create_dir(&group.0).ok()?;
+        fs::write(group.0.join(limit), bytes.to_string()).ok()?;
+        Some(group)
+    }
+}
+
+impl Drop for MemoryLimit {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+/// The letters of a test in the block of marks, by file size in KiB.
+fn letters(text: &str, test: &str) -> Vec<(u64, String)> {
+    let marks = text.lines().filter_map(|line| line.strip_prefix("# "));
+    let mut lines = marks.map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let head = lines.find(|words| words.first() == Some(&"kB"));
+    let head = head.expect("a head");
+    let column = head.iter().position(|word| *word == test).expect(test);
+    let rows = lines.filter_map(|words| Some((words.first()?.parse().ok()?, words)));
+    rows.map(|(file, words)| (file, words[column].to_owned()))
+        .collect()
+}
+
+/// Reads of files that the memory has room for find them there; larger ones ask
+/// the device, as an iozone of twice the memory does on a board.
+#[test]
+fn the_page_cache_ends_where_memory_does() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 320));
+    let Some(limit) = MemoryLimit::new(64 << 20) else {
+        assay_testkit::skip("no group of processes can be given a limit of memory here");
+        return;
+    };
+    let bed = Bed::new();
+    let file = volume.point().join("f");
+    let words = [
+        "iozone", "-a", "-i0", "-i1", "-n", "8m", "-g", "256m", "-r", "1m", "-f",
+    ];
+    let command = bed.command(&[words.as_slice(), &[file.to_str().expect("UTF-8")]].concat());
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
+    limited.arg(limit.0.join("cgroup.procs"));
+    limited.arg(command.get_program()).args(command.get_args());
+    let text = in_folder(limited, &bed.folder());
+    for test in ["read", "reread"] {
+        let letters = letters(&text, test);
+        let cached = letters
+            .iter()
+            .take_while(|(_, letter)| letter == "P")
+            .count();
+        let last = letters[..cached].last().map(|(file, _)| *file);
+        assert!(last.is_some_and(|kib| kib < 64 << 10), "{test}: {text}");
+        let beyond = letters[cached..].iter().map(|(_, letter)| letter.as_str());
+        let beyond: Vec<&str> = beyond.collect();
+        assert!(
+            !beyond.is_empty() && !beyond.contains(&"P"),
+            "{test}: {text}"
+        );
+    }
+    assert!(text.contains("Files up to"), "{text}");
+}
