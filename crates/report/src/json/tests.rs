@@ -3,6 +3,8 @@ use crate::fixture;
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::TrialRecord;
+use assay_model::work::StepDetail;
+use assay_model::work::androbench::DatabaseStep;
 use std::collections::BTreeSet;
 
 const DOCS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md"));
@@ -226,6 +228,8 @@ fn with_every_field() -> Run {
     totals.flush = damaged;
     let trial = measured.next().unwrap();
     trial.job.rate = Some(RateLimit::BytesPerSec(1_000_000));
+    trial.job.description = Some("SQLite insert".to_owned());
+    trial.detail = Some(Box::new(StepDetail::Database(DatabaseStep::default())));
     run
 }
 
@@ -238,6 +242,8 @@ fn one_operation() -> LatencyRecord {
 /// Every field of `value` as `trials[].job.bs`; keys that are data are `*`.
 fn collect_paths(value: &Value, at: &str, paths: &mut BTreeSet<String>) {
     match value {
+        // Raw, and of its own kind: described in the pages of the commands.
+        Value::Object(_) if at == "trials[].detail" => {}
         Value::Object(fields) => {
             let keys_are_data = at.ends_with(".raw") || at.ends_with(".percentiles_ns");
             for (name, value) in fields {
