@@ -6,7 +6,7 @@ use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::trial::unix_ms;
-use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::job::Job;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
@@ -15,7 +15,7 @@ use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::snapshot;
+use assay_probe::snapshot::{self, look_around};
 use assay_workloads::{Observer, Step, StepOutcome};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -27,6 +27,9 @@ const PROCESSES_KEPT: usize = 8;
 const YOUNG: Duration = Duration::from_secs(1);
 /// ... and after a step so short no new one is taken.
 const SHORT: Duration = Duration::from_millis(200);
+/// The same for what the machine is like: how old a look may be before a step,
+/// and how short a step is not followed by one.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// Stands around the steps of a work.
 pub(super) struct Steps<'a> {
@@ -39,6 +42,10 @@ pub(super) struct Steps<'a> {
     /// The storage looked up last, and of which path it is.
     place: Option<(PathBuf, Storage)>,
     processes: Option<(Instant, ProcessIoTable)>,
+    /// What the machine was like, when it was looked at last.
+    around: Option<(Instant, Snapshot)>,
+    /// Queues of a storage, and when they were looked at.
+    queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
     step: Option<UnderWay>,
     /// A step ended that the host was not yet asked to store.
     unkept: bool,
@@ -71,6 +78,8 @@ impl<'a> Steps<'a> {
             position: order.first_position,
             place: None,
             processes: None,
+            around: None,
+            queues: None,
             step: None,
             unkept: false,
             unsent: None,
@@ -107,6 +116,49 @@ impl<'a> Steps<'a> {
         self.processes = Some((Instant::now(), table));
     }
 
+    /// Counters before a step, with what the machine is like: for steps that
+    /// follow each other within a moment, as it was then.
+    fn before(&mut self, storage: &Storage) -> Snapshot {
+        let old = |(taken, _): &(Instant, Snapshot)| taken.elapsed() > MOMENT;
+        if self.around.as_ref().is_none_or(old) {
+            let mut around = Snapshot::default();
+            look_around(self.roots, &mut around);
+            self.around = Some((Instant::now(), around));
+        }
+        let around = self.around.as_ref().map(|(_, around)| around.clone());
+        let counters = snapshot::counters(self.roots, storage);
+        Snapshot {
+            at_ns: counters.at_ns,
+            devices: counters.devices,
+            own_io: counters.own_io,
+            memory: counters.memory,
+            ..around.unwrap_or_default()
+        }
+    }
+
+    /// Counters after a step that began then.
+    fn after(&mut self, storage: &Storage, started: Instant) -> Snapshot {
+        let long = started.elapsed() > MOMENT;
+        let mut after = snapshot::counters(self.roots, storage);
+        if long {
+            look_around(self.roots, &mut after);
+        }
+        after
+    }
+
+    /// Settings of a storage's queues: nobody changes them many times a second.
+    fn queues(&mut self, storage: &Storage) -> Vec<QueueSettings> {
+        if let Some((taken, of, known)) = &self.queues
+            && of == storage
+            && taken.elapsed() < YOUNG
+        {
+            return known.clone();
+        }
+        let queues = counters::queues(self.roots, storage);
+        self.queues = Some((Instant::now(), storage.clone(), queues.clone()));
+        queues
+    }
+
     /// The evidence of a step whose clock ran.
     fn evidence(&mut self, step: &UnderWay) -> Option<Evidence> {
         let path = step.paths.first()?;
@@ -115,7 +167,7 @@ impl<'a> Steps<'a> {
         let after = step.after.clone()?;
         let other_processes = self.others_since(*started);
         Some(Evidence {
-            queues: counters::queues(self.roots, &storage),
+            queues: self.queues(&storage),
             storage,
             before: before.clone(),
             after,
@@ -163,7 +215,7 @@ impl Observer for Steps<'_> {
         let file_cache = pages(step.paths);
         let before = Snapshot {
             file_cache,
-            ..snapshot(self.roots, &storage)
+            ..self.before(&storage)
         };
         if let Some(under_way) = &mut self.step {
             under_way.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
@@ -178,7 +230,11 @@ impl Observer for Steps<'_> {
         };
         if let Some(path) = step.paths.first() {
             let storage = self.storage(path);
-            let counters = snapshot(self.roots, &storage);
+            let started = step
+                .before
+                .as_ref()
+                .map_or_else(Instant::now, |(at, _)| *at);
+            let counters = self.after(&storage, started);
             step.after = Some(Snapshot {
                 file_cache: pages(&step.paths),
                 ..counters
