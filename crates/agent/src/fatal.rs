@@ -31,7 +31,9 @@ impl Fatal {
         }
         let remedy = match errno {
             Some(Errno::NOSPC | Errno::DQUOT) => "make room, or write less",
-            Some(Errno::ROFS) => "the file system is read-only; if it was not before, see the kernel log",
+            Some(Errno::ROFS) => {
+                "the file system is read-only; if it was not before, see the kernel log"
+            }
             _ => return None,
         };
         Some(Self::Storage(format!("{error}: {remedy}")))

@@ -268,3 +268,20 @@ fn the_page_cache_ends_where_memory_does() {
     }
     assert!(text.contains("Files up to"), "{text}");
 }
+
+#[test]
+fn what_must_fail_in_the_end_is_refused_before() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let refused = |words: &[&str]| {
+        let file = folder.join("f");
+        let all = [&["iozone", "-f", file.to_str().unwrap()], words].concat();
+        let line = bed.refused(&all);
+        assert!(!file.exists() && !bed.store().exists());
+        line
+    };
+    let line = refused(&["-i", "0", "-s", "99999g", "-r", "1m"]);
+    assert!(line.contains("no room for 1 file"), "{line}");
+    let line = refused(&["-i", "0", "-s", "64k", "-b", "/no/such/folder/o.xls"]);
+    assert!(line.contains("no folder /no/such/folder"), "{line}");
+}
