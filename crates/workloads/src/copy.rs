@@ -10,6 +10,7 @@ mod copier;
 mod describe;
 mod drop_cache;
 mod ends;
+mod errors;
 mod position;
 mod reading;
 mod reblock;

@@ -74,7 +74,7 @@ impl Copier<'_> {
             }
         }
         if let Some(why) = error {
-            self.record_error(Direction::Write, block.len() - done, why);
+            self.record_error(Some(Direction::Write), block.len() - done, why);
         }
         if self.work.output_flags.nocache && done > 0 {
             self.writing.cache.copied(&self.ends.output.fd, done as u64);
