@@ -152,6 +152,11 @@ impl Copier<'_> {
     }
 
     fn flush_failed(&mut self, call: &str, why: Errno, context: &mut Context<'_>) {
+        // A pipe that cannot be flushed speaks against no storage, and neither
+        // does a flush that was interrupted.
+        if self.ends.output.kind.is_storage() && why != Errno::INTR {
+            self.record_error(None, 0, why);
+        }
         let text = words::failed(
             &format!("{call} failed for {}", self.ends.output.name.quoted()),
             why,

@@ -1,7 +1,8 @@
 //! What is kept of a copy, and what its evidence says.
 
 use crate::assay::{Bed, label, text, trials};
-use assay_testkit::{Volume, needs, or_skip};
+use assay_testkit::{LoopDevice, Mount, Scratch, Volume, needs, or_skip};
+use std::fs::File;
 
 #[test]
 fn a_copy_is_kept_with_its_repetitions() {
@@ -55,4 +56,29 @@ fn a_mounted_device_is_left_alone() {
     let ended = bed.run(&["dd", "if=/dev/zero", &of, "count=1"]);
     ended.assert_code(2);
     ended.assert_says(&["in use", "mounted"]);
+}
+
+/// A device whose image has no room: writes of it go to the page cache, and fail
+/// when they are flushed.
+#[test]
+fn a_flush_that_failed_proves_nothing() {
+    needs!(root);
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let small = or_skip!(Mount::tmpfs(1, &scratch.join("small")));
+    let image = small.point().join("image");
+    let made = File::create_new(&image).and_then(|file| file.set_len(16 << 20));
+    made.expect("a file without blocks takes no room");
+    let device = or_skip!(LoopDevice::over(&image));
+    let of = format!("of={}", text(device.node()));
+    let words = ["if=/dev/urandom", &of, "bs=1M", "count=8", "conv=fsync"];
+    let ended = bed.run(&[&["dd", "--json"], &words[..]].concat());
+    ended.assert_code(1);
+    ended.assert_says(&["fsync failed for", "Input/output error"]);
+    let run = ended.json();
+    let copy = &trials(&run, "dd")[0];
+    assert_eq!(copy["error_count"], 1, "{}", copy["errors"]);
+    let (said, because) = label(&run, "dd", "write");
+    assert_eq!(said, "unknown");
+    assert!(because.contains("a write or a flush failed"), "{because}");
 }
