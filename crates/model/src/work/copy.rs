@@ -254,6 +254,10 @@ pub struct CopyReport {
     pub elapsed_ns: u64,
     /// Something failed, and was told.
     pub failed: bool,
+    /// A short block was not fit for direct I/O: it and all that followed went
+    /// through the page cache, and was flushed at the end.
+    #[serde(default)]
+    pub left_direct: bool,
     /// It was stopped from outside.
     pub stopped: bool,
     /// Nobody reads the pipe or socket that is written.

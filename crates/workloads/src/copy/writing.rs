@@ -96,18 +96,22 @@ impl Copier<'_> {
         moved
     }
 
-    /// The last block is too short for direct I/O. It goes through the page
-    /// cache, so it is flushed and dropped from there.
+    /// A block is too short for direct I/O, mostly the last one. It goes through
+    /// the page cache, as all that follow it, so they are flushed and dropped
+    /// from there.
     fn end_direct(&mut self, context: &mut Context<'_>) {
         let output = &self.ends.output.fd;
         let cleared =
             fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
-        if let Err(why) = cleared {
-            let name = self.ends.output.name.quoted();
-            self.warn(
-                words::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
-                context,
-            );
+        match cleared {
+            Ok(()) => self.report.left_direct = true,
+            Err(why) => {
+                let name = self.ends.output.name.quoted();
+                self.warn(
+                    words::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
+                    context,
+                );
+            }
         }
         self.writing.drop_to_end = true;
         self.writing.fsync = true;

@@ -82,3 +82,20 @@ fn a_flush_that_failed_proves_nothing() {
     assert_eq!(said, "unknown");
     assert!(because.contains("a write or a flush failed"), "{because}");
 }
+
+#[test]
+fn a_copy_says_when_it_left_direct_io() {
+    needs!(root, "mkfs.ext4");
+    let bed = Bed::new();
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let of = format!("of={}", text(&volume.point().join("out")));
+    let copied = |bytes: &str| {
+        let words = ["if=/dev/zero", &of, "bs=64k", bytes, "iflag=count_bytes"];
+        let flags = ["oflag=direct"];
+        let ended = bed.run(&[&["dd", "--json"], &words[..], &flags].concat());
+        ended.assert_code(0);
+        trials(&ended.json(), "dd")[0]["detail"]["left_direct"].clone()
+    };
+    assert_eq!(copied("count=524288"), false);
+    assert_eq!(copied("count=524289"), true);
+}
