@@ -40,4 +40,4 @@ pub use error::EngineError;
 pub use inherited::inherited;
 pub use measure::{Observer, Progress, Start, measure};
 pub use sys::{own_file_table, thread_cpu_use};
-pub use wake::Waker;
+pub use wake::{Waker, survive_wakes};
