@@ -91,6 +91,12 @@ impl FileCopy {
         written
     }
 
+    /// Whether it, or one that follows, has a file to remove.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        self.remove_output || self.then.iter().any(Self::removes)
+    }
+
     /// The bytes that `count` allows to read; `None`: all there are.
     #[must_use]
     pub fn limit_bytes(&self) -> Option<u64> {
