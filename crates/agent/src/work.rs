@@ -2,6 +2,7 @@
 //! ended. The evidence around its steps is taken in [`steps`].
 
 mod admission;
+mod hold;
 mod steps;
 
 use crate::fatal::Fatal;
@@ -19,6 +20,7 @@ use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_probe::roots::Roots;
 use assay_workloads::{Context, WorkError};
+use hold::devices_of;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use steps::Steps;
@@ -32,8 +34,9 @@ pub(crate) fn run(
     controls: &Controls,
 ) -> Result<(), FrameError> {
     let admitted = admit(roots, order)
-        .and_then(|warnings| Ok((warnings, folder(order)?)));
-    let (warnings, folder) = match admitted {
+        .and_then(|warnings| Ok((warnings, devices_of(&order.work)?, folder(order)?)));
+    // The devices are held until all is over.
+    let (warnings, _held, folder) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };

@@ -1,8 +1,12 @@
 //! What is kept of a copy, and what its evidence says.
 
-use crate::assay::{Bed, label, text, trials};
-use assay_testkit::{LoopDevice, Mount, Scratch, Volume, needs, or_skip};
+use crate::assay::{Bed, await_some, label, text, trials};
+use assay_testkit::{LoopDevice, Mount, Scratch, Volume, needs, or_skip, run};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
 use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 #[test]
 fn a_copy_is_kept_with_its_repetitions() {
@@ -98,4 +102,46 @@ fn a_copy_says_when_it_left_direct_io() {
     };
     assert_eq!(copied("count=524288"), false);
     assert_eq!(copied("count=524289"), true);
+}
+
+#[test]
+fn standard_output_behind_a_device_in_use_is_left_alone() {
+    needs!(root, "mkfs.ext4");
+    let bed = Bed::new();
+    let volume = or_skip!(Volume::new("ext4", 16));
+    let image = File::options().write(true).open(volume.image());
+    let mut command = bed.command(&["dd", "if=/dev/zero", "count=1"]);
+    command.stdout(image.expect("it is there"));
+    let output = command.output().expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("mounted"), "{said}");
+}
+
+/// Opens a device as mounting it would.
+fn claimed(node: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    open(node, flags, Mode::empty())
+}
+
+#[test]
+fn a_device_is_held_as_long_as_it_is_written() {
+    needs!(root, "mkfifo");
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    let pipe = scratch.join("pipe");
+    or_skip!(run(&["mkfifo", text(&pipe)]));
+    let input = format!("if={}", text(&pipe));
+    let of = format!("of={}", text(device.node()));
+    let copy = bed.start(&["dd", &input, &of]);
+    let writer = await_some("somebody who reads", || {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        open(&pipe, flags, Mode::empty()).ok()
+    });
+    let held = claimed(device.node());
+    drop(writer);
+    copy.end().assert_code(0);
+    assert_eq!(held.err(), Some(Errno::BUSY));
+    claimed(device.node()).expect("nobody holds it any more");
 }
