@@ -25,13 +25,14 @@ mod tests;
 mod witness;
 
 use crate::evidence::{Evidence, ProcessIo};
-use crate::job::{Direction, Job};
+use crate::job::{Direction, FlushCall, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
 use crate::work::StepDetail;
 use crate::work::androbench::DatabaseStep;
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 use share::Share;
+use std::borrow::Cow;
 use std::fmt;
 
 /// At least this share means that the device was measured, and at most
@@ -154,8 +155,9 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         return load::judge_members(wave);
     }
     let evidence = trial.evidence.as_ref()?;
+    let job = job_as_done(trial);
     let case = Case {
-        job: &trial.job,
+        job: &job,
         measured,
         evidence,
         completed: trial.outcome == Outcome::Completed,
@@ -171,6 +173,19 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         trim: None,
         foreign,
     })
+}
+
+/// The job as it was done: a copy may have left direct I/O on its way.
+fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
+    match trial.detail.as_deref() {
+        Some(StepDetail::Copy(report)) if report.left_direct && trial.job.rw.writes() => {
+            let mut job = trial.job.clone();
+            job.direct = false;
+            job.flush.at_end.get_or_insert(FlushCall::Fsync);
+            Cow::Owned(job)
+        }
+        _ => Cow::Borrowed(&trial.job),
+    }
 }
 
 /// One trial under judgement.
