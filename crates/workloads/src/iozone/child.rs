@@ -99,8 +99,11 @@ impl<'a> Child<'a> {
             }
         }
         // A file that others' end left short is still written below.
-        if work.close && came.whole {
-            self.access = None;
+        if work.close
+            && came.whole
+            && let Some(access) = self.access.take()
+        {
+            access.close()?;
         }
         self.done = came.ios;
         let elapsed = start.elapsed().saturating_sub(idle);
@@ -182,10 +185,11 @@ impl<'a> Child<'a> {
                 access.transfer(index, access.offset(index), self.buffers)?;
             }
         }
-        if self.wanted.work.flush || (is_buffered_twice(self.wanted.test) && !writes) {
-            return Ok(());
+        let flushed = self.wanted.work.flush || (is_buffered_twice(self.wanted.test) && !writes);
+        if !flushed {
+            access.flush()?;
         }
-        access.flush()
+        access.close()
     }
 }
 
