@@ -9,6 +9,7 @@ mod access;
 mod buffers;
 mod child;
 mod files;
+mod gate;
 mod latencies;
 mod order;
 mod remount;

@@ -4,6 +4,7 @@ use super::access::{Method, Wanted, is_buffered_twice};
 use super::buffers::Buffers;
 use super::child::{Came, Child, Shared};
 use super::files::TestFile;
+use super::gate::Gate;
 use super::latencies;
 use super::remount::remount;
 use crate::{Context, StepOutcome, WorkError};
@@ -14,8 +15,8 @@ use assay_model::units::Bytes;
 use assay_model::work::iozone::{Iozone, IozoneStep, Row, Test};
 use assay_model::work::{StepDetail, WorkProgress};
 use assay_stats::histogram::Histogram;
+use std::io;
 use std::path::Path;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
@@ -49,12 +50,21 @@ impl Together {
     }
 }
 
-/// Where children wait for each other.
+/// Where children wait.
+#[derive(Default)]
 struct Gates {
-    start: Barrier,
-    settle: Barrier,
-    /// All are ready: the clock runs.
-    go: AtomicBool,
+    /// Until all are ready; then the clock runs.
+    start: Gate,
+    /// Until the clock has stopped.
+    settle: Gate,
+}
+
+impl Gates {
+    /// Sends all home, also those that are still to come.
+    fn cancel(&self) {
+        self.start.open(false);
+        self.settle.open(false);
+    }
 }
 
 /// What a child says.
@@ -200,11 +210,7 @@ impl Step<'_> {
             halt: AtomicBool::new(false),
             moved: (0..count).map(|_| AtomicU64::new(0)).collect(),
         };
-        let gates = Gates {
-            start: Barrier::new(count + 1),
-            settle: Barrier::new(count + 1),
-            go: AtomicBool::new(false),
-        };
+        let gates = Gates::default();
         let (ready, is_ready) = sync_channel(count);
         let (done, is_done) = sync_channel(count);
         std::thread::scope(|scope| {
@@ -212,13 +218,22 @@ impl Step<'_> {
             for (number, buffers) in buffers.iter_mut().take(count).enumerate() {
                 let (ready, done) = (ready.clone(), done.clone());
                 let (shared, gates) = (&shared, &gates);
-                let life = move || self.live(number, buffers, shared, gates, &ready, &done);
-                threads.push(scope.spawn(life));
+                let life = move || self.live(number, buffers, shared, gates, ready, done);
+                match std::thread::Builder::new().spawn_scoped(scope, life) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        gates.cancel();
+                        return Err(no_child(number, count, &error));
+                    }
+                }
             }
+            // A channel whose children are all gone must say so.
+            drop((ready, done));
             let came = self.conduct(step, &shared, &gates, &is_ready, &is_done, context);
+            gates.cancel();
             let settled = threads
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or(Ok(())));
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(lost())));
             let settled: Result<Vec<()>, WorkError> = settled.collect();
             let came = came?;
             settled.map(|_| came)
@@ -232,8 +247,8 @@ impl Step<'_> {
         buffers: &mut Buffers,
         shared: &Shared<'_>,
         gates: &Gates,
-        ready: &SyncSender<Word<()>>,
-        done: &SyncSender<Word<Came>>,
+        ready: SyncSender<Word<()>>,
+        done: SyncSender<Word<Came>>,
     ) -> Result<(), WorkError> {
         own_file_table();
         let wanted = Wanted {
@@ -248,13 +263,14 @@ impl Step<'_> {
             Err(error) => (None, Err(error)),
         };
         let _ = ready.send((number, told));
-        gates.start.wait();
-        let goes = gates.go.load(Ordering::Acquire);
+        drop(ready);
+        let goes = gates.start.pass();
         if let Some(child) = child.as_mut().filter(|_| goes) {
             let _ = done.send((number, child.measure()));
         }
-        gates.settle.wait();
-        child.map_or(Ok(()), Child::settle)
+        drop(done);
+        let settles = gates.settle.pass();
+        child.filter(|_| settles).map_or(Ok(()), Child::settle)
     }
 
     /// Whether a child writes; in mixed tests every second one does, or as many
@@ -281,19 +297,19 @@ impl Step<'_> {
     ) -> Result<Together, WorkError> {
         let ready = is_ready.iter().take(self.files.len());
         let ready: Result<Vec<()>, WorkError> = ready.map(|(_, word)| word).collect();
-        if let Err(error) = ready {
-            gates.start.wait();
-            gates.settle.wait();
-            return Err(error);
+        if ready?.len() < self.files.len() {
+            return Err(lost());
         }
         context.observer.clock_starts(step);
-        gates.go.store(true, Ordering::Release);
         let start = Instant::now();
-        gates.start.wait();
+        gates.start.open(true);
         let words = self.follow(start, shared, is_done, context);
         let parent = start.elapsed();
         context.observer.clock_stopped();
-        gates.settle.wait();
+        gates.settle.open(true);
+        if words.len() < self.files.len() {
+            return Err(lost());
+        }
         let children: Result<Vec<Came>, WorkError> =
             words.into_iter().map(|(_, came)| came).collect();
         Ok(Together {
@@ -399,6 +415,26 @@ fn totals(children: &[Came], writes: bool, row: Row) -> DirectionTotals {
         bytes: ios * (row.record_kib << 10),
         latency: latency.to_record(),
         ..DirectionTotals::default()
+    }
+}
+
+#[cold]
+fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
+    WorkError::Failed {
+        message: format!(
+            "cannot start child {} of {count}: {error}; give a smaller -t or -u",
+            number + 1
+        ),
+        errno: error.raw_os_error(),
+    }
+}
+
+#[cold]
+fn lost() -> WorkError {
+    WorkError::Failed {
+        message: "a child ended before it was done: this is a bug in assay, please report it"
+            .to_owned(),
+        errno: None,
     }
 }
 
