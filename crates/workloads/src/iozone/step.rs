@@ -10,7 +10,7 @@ use super::remount::remount;
 use crate::{Context, StepOutcome, WorkError};
 use assay_engine::own_file_table;
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
-use assay_model::trial::{DirectionTotals, Measurement, Outcome};
+use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
 use assay_model::work::iozone::{Iozone, IozoneStep, Row, Test};
 use assay_model::work::{StepDetail, WorkProgress};
@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// How often is said how far a step is.
 const PROGRESS: Duration = Duration::from_millis(250);
+/// I/O errors told one by one.
+const ERRORS_KEPT: usize = 16;
 
 /// What is to be done.
 #[derive(Clone, Copy)]
@@ -48,6 +50,22 @@ impl Together {
             .iter()
             .find_map(|came| came.mismatch.as_deref())
     }
+
+    /// The first failed call, as what the step ends with.
+    fn failure(&mut self) -> Option<WorkError> {
+        let mut failures = self.children.iter_mut();
+        failures.find_map(|came| Some(came.failure.take()?.error))
+    }
+
+    fn errors(&self) -> IoErrors {
+        let failures = self.children.iter();
+        let failures = failures.filter_map(|came| came.failure.as_ref());
+        let all: Vec<_> = failures.map(|failure| failure.record.clone()).collect();
+        IoErrors {
+            count: all.len() as u64,
+            first: all.into_iter().take(ERRORS_KEPT).collect(),
+        }
+    }
 }
 
 /// Where children wait.
@@ -68,7 +86,7 @@ impl Gates {
 }
 
 /// What a child says.
-type Word<T> = (usize, Result<T, WorkError>);
+type Word<T> = (usize, T);
 
 impl Step<'_> {
     /// Measures, and tells the observer what came of it.
@@ -91,42 +109,36 @@ impl Step<'_> {
             .prepare()
             .and_then(|()| self.measure(step, buffers, context));
         let (outcome, told, came) = match came {
-            Err(error) => {
-                let outcome = match &error {
-                    WorkError::Stopped => Outcome::Interrupted,
-                    error => Outcome::Failed {
-                        error: error.to_string(),
-                    },
-                };
-                (outcome, StepOutcome::default(), Err(error))
-            }
-            Ok(together) if together.mismatch().is_some() => {
-                let error = together.mismatch().unwrap_or_default().to_owned();
-                let failure = WorkError::Failed {
-                    message: error.clone(),
-                    errno: None,
-                };
-                let told = self.outcome(&together);
-                (Outcome::Failed { error }, told, Err(failure))
-            }
-            Ok(together) => {
-                // With a stonewall only the first child does all.
-                let whole = together.children.iter().any(|came| came.whole);
-                let outcome = if whole {
-                    Outcome::Completed
-                } else {
-                    Outcome::Interrupted
-                };
-                let came = if whole {
-                    self.log(&together)
-                } else {
-                    Err(WorkError::Stopped)
-                };
-                (outcome, self.outcome(&together), came)
-            }
+            Ok(together) => self.end(together),
+            Err(error) => (failed(&error), StepOutcome::default(), Err(error)),
         };
         context.observer.ended(outcome, told);
         came
+    }
+
+    /// What is told of a step that was measured, and what the work makes of it.
+    fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), WorkError>) {
+        let told = self.outcome(&together);
+        if let Some(error) = together.failure() {
+            // No cell: its figure would be taken for that of the whole file.
+            let told = StepOutcome {
+                detail: None,
+                ..told
+            };
+            return (failed(&error), told, Err(error));
+        }
+        if let Some(message) = together.mismatch() {
+            let error = WorkError::Failed {
+                message: message.to_owned(),
+                errno: None,
+            };
+            return (failed(&error), told, Err(error));
+        }
+        // With a stonewall only the first child does all.
+        if !together.children.iter().any(|came| came.whole) {
+            return (Outcome::Interrupted, told, Err(WorkError::Stopped));
+        }
+        (Outcome::Completed, told, self.log(&together))
     }
 
     /// Describes it for whoever judges what it measured.
@@ -247,7 +259,7 @@ impl Step<'_> {
         buffers: &mut Buffers,
         shared: &Shared<'_>,
         gates: &Gates,
-        ready: SyncSender<Word<()>>,
+        ready: SyncSender<Word<Result<(), WorkError>>>,
         done: SyncSender<Word<Came>>,
     ) -> Result<(), WorkError> {
         own_file_table();
@@ -291,7 +303,7 @@ impl Step<'_> {
         step: crate::Step<'_>,
         shared: &Shared<'_>,
         gates: &Gates,
-        is_ready: &Receiver<Word<()>>,
+        is_ready: &Receiver<Word<Result<(), WorkError>>>,
         is_done: &Receiver<Word<Came>>,
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
@@ -310,12 +322,8 @@ impl Step<'_> {
         if words.len() < self.files.len() {
             return Err(lost());
         }
-        let children: Result<Vec<Came>, WorkError> =
-            words.into_iter().map(|(_, came)| came).collect();
-        Ok(Together {
-            children: children?,
-            parent,
-        })
+        let children = words.into_iter().map(|(_, came)| came).collect();
+        Ok(Together { children, parent })
     }
 
     /// What the children came to, in their order.
@@ -331,7 +339,7 @@ impl Step<'_> {
             match is_done.recv_timeout(PROGRESS) {
                 Ok(word) => {
                     // One that failed will not be waited for by the others.
-                    if word.1.is_err() {
+                    if word.1.failure.is_some() {
                         shared.halt.store(true, Ordering::Relaxed);
                     }
                     words.push(word);
@@ -377,6 +385,7 @@ impl Step<'_> {
                 read: totals(&together.children, false, self.row),
                 write: totals(&together.children, true, self.row),
                 flush: flush.to_record(),
+                errors: together.errors(),
                 cpu: together.children.iter().map(|came| came.cpu).sum(),
                 ..Measurement::default()
             }),
@@ -415,6 +424,16 @@ fn totals(children: &[Came], writes: bool, row: Row) -> DirectionTotals {
         bytes: ios * (row.record_kib << 10),
         latency: latency.to_record(),
         ..DirectionTotals::default()
+    }
+}
+
+/// What a step ended with an error came to.
+fn failed(error: &WorkError) -> Outcome {
+    match error {
+        WorkError::Stopped => Outcome::Interrupted,
+        error => Outcome::Failed {
+            error: error.to_string(),
+        },
     }
 }
 
