@@ -335,6 +335,15 @@ pub struct Child {
     pub elapsed_ns: u64,
     /// Its processor time, user and system.
     pub cpu_ns: u64,
+    /// Time between its records in which it did something else, and which
+    /// `elapsed_ns` leaves out: `-J`, comparing (`-V`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Child {

@@ -109,6 +109,7 @@ impl<'a> Child<'a> {
             bytes: came.ios * (self.wanted.row.record_kib << 10),
             elapsed_ns: nanos(elapsed).max(1),
             cpu_ns: came.cpu.user_ns + came.cpu.system_ns,
+            idle_ns: nanos(idle),
         };
         if came.failure.is_some() {
             // Nothing more is done to this file.
