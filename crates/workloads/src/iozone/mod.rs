@@ -31,6 +31,7 @@ const UNKEPT: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     let files = Files::admit(work)?;
+    latencies::admit(work)?;
     let came = rows(work, &files, context);
     let cleared = files.clear(work);
     came.and(cleared).map(|()| WorkReport::Steps)

@@ -401,12 +401,10 @@ impl Step<'_> {
     }
 
     fn log(&self, together: &Together) -> Result<(), WorkError> {
-        let Some(folder) = &self.work.latency_files else {
-            return Ok(());
-        };
         for (number, came) in together.children.iter().enumerate() {
-            let child = (!self.work.children.is_empty()).then_some(number);
-            latencies::write(folder, self.test, child, &came.entries)?;
+            if let Some(path) = self.work.latency_path(self.test, number) {
+                latencies::write(&path, &came.entries)?;
+            }
         }
         Ok(())
     }
