@@ -30,6 +30,7 @@ use step::Step;
 const UNKEPT: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    buffers::admit(work)?;
     let files = Files::admit(work)?;
     latencies::admit(work)?;
     let came = rows(work, &files, context);

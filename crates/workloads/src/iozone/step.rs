@@ -357,7 +357,8 @@ impl Step<'_> {
             .moved
             .iter()
             .map(|moved| moved.load(Ordering::Relaxed));
-        let total = self.row.file_kib * 1024 * self.files.len() as u64;
+        let of_child = self.row.file_kib.saturating_mul(1024);
+        let total = of_child.saturating_mul(self.files.len() as u64);
         context.observer.progress(&WorkProgress {
             step: self.test.to_string(),
             steps_done: self.steps_done,
