@@ -18,6 +18,7 @@ mod beneath;
 mod figures;
 mod flush;
 mod foreign;
+mod idle;
 mod load;
 mod share;
 #[cfg(test)]
@@ -29,6 +30,7 @@ use crate::job::{Direction, FlushCall, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
 use crate::work::StepDetail;
 use crate::work::androbench::DatabaseStep;
+use crate::work::iozone::IozoneStep;
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 use share::Share;
@@ -162,10 +164,13 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         evidence,
         completed: trial.outcome == Outcome::Completed,
         database: trial.detail.as_deref().and_then(StepDetail::database),
+        cell: trial.detail.as_deref().and_then(StepDetail::iozone),
     };
     let read =
         (measured.read.bytes > 0).then(|| case.judge_read(case.read_share(), case.request_share()));
+    let read = read.map(|read| case.less_idle(Direction::Read, read));
     let write = (measured.write.bytes > 0).then(|| case.judge_write(case.write_share()));
+    let write = write.map(|write| case.less_idle(Direction::Write, write));
     let foreign = case.foreign();
     Some(Judgement {
         read,
@@ -197,6 +202,8 @@ struct Case<'a> {
     completed: bool,
     /// Transactions of a database, whose flushes are not the job's own calls.
     database: Option<&'a DatabaseStep>,
+    /// A cell of iozone's, whose clock may have stood still between records.
+    cell: Option<&'a IozoneStep>,
 }
 
 impl Case<'_> {

@@ -8,7 +8,7 @@ use crate::outbox::Outbox;
 use crate::trial::unix_ms;
 use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::job::Job;
-use assay_model::storage::Storage;
+use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
@@ -17,6 +17,7 @@ use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around};
 use assay_workloads::{Observer, Step, StepOutcome};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -39,8 +40,10 @@ pub(super) struct Steps<'a> {
     order: &'a WorkOrder,
     /// Of the next step.
     position: u32,
-    /// The storage looked up last, and of which path it is.
-    place: Option<(PathBuf, Storage)>,
+    /// The storage looked up last, and of which paths it is.
+    place: Option<(Vec<PathBuf>, Storage)>,
+    /// What is known of each path.
+    looked_up: BTreeMap<PathBuf, Storage>,
     processes: Option<(Instant, ProcessIoTable)>,
     /// What the machine was like, when it was looked at last.
     around: Option<(Instant, Snapshot)>,
@@ -77,6 +80,7 @@ impl<'a> Steps<'a> {
             order,
             position: order.first_position,
             place: None,
+            looked_up: BTreeMap::new(),
             processes: None,
             around: None,
             queues: None,
@@ -98,15 +102,26 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The storage of a path. Steps follow each other on the same files, so the
-    /// last answer is kept.
-    fn storage(&mut self, path: &Path) -> Storage {
+    /// The storage of paths; `None` when there are none. Steps follow each other
+    /// on the same files, so answers are kept.
+    fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
         match &self.place {
-            Some((known, storage)) if known == path => storage.clone(),
+            Some((known, storage))
+                if known.iter().map(PathBuf::as_path).eq(paths.iter().copied()) =>
+            {
+                Some(storage.clone())
+            }
             _ => {
-                let storage = storage_of(self.roots, path);
-                self.place = Some((path.to_owned(), storage.clone()));
-                storage
+                let all = paths.iter().map(|&path| {
+                    let known = self.looked_up.entry(path.to_owned());
+                    known
+                        .or_insert_with(|| storage_of(self.roots, path))
+                        .clone()
+                });
+                let storage = behind_all(all)?;
+                let paths = paths.iter().map(|path| path.to_path_buf()).collect();
+                self.place = Some((paths, storage.clone()));
+                Some(storage)
             }
         }
     }
@@ -161,8 +176,7 @@ impl<'a> Steps<'a> {
 
     /// The evidence of a step whose clock ran.
     fn evidence(&mut self, step: &UnderWay) -> Option<Evidence> {
-        let path = step.paths.first()?;
-        let storage = self.storage(path);
+        let storage = self.storage(&borrowed(&step.paths))?;
         let (started, before) = step.before.as_ref()?;
         let after = step.after.clone()?;
         let other_processes = self.others_since(*started);
@@ -208,10 +222,9 @@ impl Observer for Steps<'_> {
         if self.processes.as_ref().is_none_or(old) {
             self.look_at_processes();
         }
-        let Some(path) = step.paths.first() else {
+        let Some(storage) = self.storage(step.paths) else {
             return;
         };
-        let storage = self.storage(path);
         let file_cache = pages(step.paths);
         let before = Snapshot {
             file_cache,
@@ -228,8 +241,7 @@ impl Observer for Steps<'_> {
         let Some(mut step) = self.step.take() else {
             return;
         };
-        if let Some(path) = step.paths.first() {
-            let storage = self.storage(path);
+        if let Some(storage) = self.storage(&borrowed(&step.paths)) {
             let started = step
                 .before
                 .as_ref()
@@ -285,5 +297,57 @@ impl Observer for Steps<'_> {
 
     fn stands(&mut self, report: WorkReport) {
         self.send(&FromAgent::WorkStands(Box::new(report)));
+    }
+}
+
+fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
+}
+
+/// The storage that all have behind them. Where they differ none of them tells
+/// what was measured: the counters of one know nothing of the others.
+fn behind_all(mut all: impl Iterator<Item = Storage>) -> Option<Storage> {
+    let first = all.next()?;
+    if all.all(|other| other.backing == first.backing) {
+        return Some(first);
+    }
+    Some(Storage {
+        path: first.path,
+        mount: None,
+        backing: Backing::Unknown {
+            why: "the files are on different devices".to_owned(),
+        },
+        layers: Vec::new(),
+        total: None,
+        available: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(name: &str) -> Storage {
+        Storage {
+            path: PathBuf::from("/a"),
+            mount: None,
+            backing: Backing::Device {
+                name: name.to_owned(),
+            },
+            layers: Vec::new(),
+            total: None,
+            available: None,
+        }
+    }
+
+    #[test]
+    fn files_on_different_devices_are_not_judged_by_the_first() {
+        assert_eq!(behind_all([].into_iter()), None);
+        let same = [on("sda1"), on("sda1")];
+        assert_eq!(behind_all(same.into_iter()), Some(on("sda1")));
+        let differ = [on("sda1"), on("sda1"), on("sdb1")];
+        let backing = behind_all(differ.into_iter()).map(|storage| storage.backing);
+        let why = "the files are on different devices".to_owned();
+        assert_eq!(backing, Some(Backing::Unknown { why }));
     }
 }

@@ -1,7 +1,7 @@
 //! `assay iozone`: the same text as iozone 3.489 where programs read it, and
 //! what each cell measured.
 
-use crate::assay::Bed;
+use crate::assay::{Bed, Running};
 use assay_testkit::{Volume, needs, or_skip};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -145,6 +145,30 @@ fn files_that_hold_something_are_left_alone_and_missing_ones_named() {
     assert_eq!(ended.code, Some(2), "{:?}", ended.err);
     assert!(ended.err.join("\n").contains("-i 0 -w"), "{:?}", ended.err);
     assert!(ended.out.is_empty(), "{}", ended.out);
+}
+
+#[test]
+fn children_that_cannot_be_started_end_the_run_and_hold_up_nobody() {
+    needs!(root, "setpriv", "prlimit");
+    let bed = Bed::new();
+    let nobody = bed.command_of_nobody(&["iozone", "-t", "200", "-i", "0", "-s", "64k", "-f"]);
+    let mut command = Command::new("prlimit");
+    // Of all that the user runs: enough for the two processes of assay.
+    command.arg("--nproc=60").arg(nobody.get_program());
+    let file = bed.join("children");
+    for word in nobody.get_args() {
+        command.arg(word);
+        if word == "-f" {
+            command.arg(&file);
+        }
+    }
+    let ended = Running::start(&mut command).end();
+    assert_eq!(ended.code, Some(1), "{:?}", ended.err);
+    assert!(
+        ended.err.join("\n").contains("cannot start child"),
+        "{:?}",
+        ended.err
+    );
 }
 
 #[test]
