@@ -166,3 +166,19 @@ fn what_fails_beside_the_clock_counts_as_an_error() {
         assert_eq!(meter.stop().errors.count, 3, "{of:?}");
     }
 }
+
+#[test]
+fn a_sample_that_memory_may_not_hold_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse");
+    fs::File::create(&path).unwrap().set_len(1 << 42).unwrap();
+    let work = Extent {
+        sample_bytes: 1 << 41,
+        ..small(&path)
+    };
+    let refused = ran(&work, None, false, &mut Recording::default()).unwrap_err();
+    assert!(
+        refused.to_string().contains("1 GiB is the most"),
+        "{refused}"
+    );
+}
