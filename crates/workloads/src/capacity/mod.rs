@@ -56,6 +56,13 @@ fn in_folder(
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let mut filled = Filled::default();
+    let written;
+    let fill = if fill.write {
+        written = files::within_limit(fill);
+        &written
+    } else {
+        fill
+    };
     if fill.write {
         clear(folder, fill, context)?;
         let wrote = write_files(folder, fill, &mut filled, context);
@@ -74,11 +81,15 @@ fn in_folder(
     Ok(())
 }
 
-/// Removes the files of an earlier run, as f3write does.
+/// Removes the files of an earlier run that are in the way, as f3write does,
+/// but none that somebody else wrote.
 fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), WorkError> {
     let old = files::list(folder, fill)?;
     if old.is_empty() {
         return Ok(());
+    }
+    for (&number, path) in &old {
+        files::is_ours(number, path)?;
     }
     for path in old.values() {
         fs::remove_file(path).map_err(|error| failure("remove", path, &error))?;
