@@ -48,6 +48,32 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
     Ok(files)
 }
 
+/// Whether such a fill comes to anything.
+///
+/// # Errors
+/// When it has no file, or no room for a sector.
+pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
+    let first = fill.first_file;
+    if let Some(last) = fill.last_file.filter(|last| *last < first) {
+        return Err(WorkError::Refused(format!(
+            "there is no file from number {first} to {last}: --end must not be below --start"
+        )));
+    }
+    match fill.limit_bytes {
+        Some(limit) if limit < SECTOR_BYTES => Err(WorkError::Refused(format!(
+            "a limit of {limit} bytes is less than a sector: --limit must be {SECTOR_BYTES} or more"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of the files of a fill, each of its full length; `None` where its last
+/// one is not settled.
+pub(super) fn full_bytes(fill: &Fill) -> Option<u64> {
+    let end = offset(fill.last_file?).saturating_add(FILE_BYTES);
+    Some(end.saturating_sub(offset(fill.first_file)))
+}
+
 /// What a fill writes, with the last file that its limit comes to.
 pub(super) fn within_limit(fill: &Fill) -> Fill {
     let by_limit = fill.limit_bytes.map(|limit| {
@@ -164,6 +190,23 @@ mod tests {
         fs::create_dir(folder.path().join("3.h2w")).unwrap();
         let refused = list(folder.path(), &Fill::default()).unwrap_err();
         assert!(refused.to_string().contains("3.h2w is not a regular file"));
+    }
+
+    #[test]
+    fn the_highest_number_has_a_length() {
+        let fill = |first_file, last_file| Fill {
+            first_file,
+            last_file,
+            ..Fill::default()
+        };
+        assert_eq!(full_bytes(&fill(1, None)), None);
+        assert_eq!(full_bytes(&fill(2, Some(3))), Some(2 * FILE_BYTES));
+        let highest = fill(u32::MAX, Some(u32::MAX));
+        assert_eq!(full_bytes(&highest), Some(FILE_BYTES));
+        assert_eq!(
+            full_bytes(&fill(1, Some(u32::MAX))),
+            Some(u64::from(u32::MAX) << 30)
+        );
     }
 
     #[test]

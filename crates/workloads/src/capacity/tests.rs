@@ -254,6 +254,40 @@ fn nothing_to_check_is_refused_with_the_remedy() {
     );
 }
 
+#[test]
+fn a_fill_that_comes_to_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let backwards = Fill {
+        first_file: 5,
+        last_file: Some(2),
+        ..some(MIB)
+    };
+    for (fill, word) in [(backwards, "--end"), (some(511), "--limit")] {
+        let work = capacity(folder.path(), fill);
+        let mut observer = Recording::default();
+        let refused = with_context(&mut observer, false, |context| run(&work, context));
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(&refused, WorkError::Refused(text) if text.contains(word)),
+            "{refused}"
+        );
+        assert!(observer.steps.is_empty());
+    }
+}
+
+#[test]
+fn the_file_of_the_highest_number_is_written_and_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let fill = Fill {
+        first_file: u32::MAX,
+        last_file: Some(u32::MAX),
+        ..some(MIB)
+    };
+    let report = report_of(&capacity(folder.path(), fill), &mut Recording::default());
+    assert!(!report.differs);
+    assert_eq!(report.kept, ["4294967295.h2w"]);
+}
+
 /// What filling and checking a fake finds.
 fn filled(fake: &mut Fake) -> (Tally, assay_model::trial::Measurement) {
     let mut observer = Recording::default();
