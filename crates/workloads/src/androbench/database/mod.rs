@@ -108,13 +108,14 @@ impl Bench<'_> {
             context.observer.progress(&now);
             !context.stop.load(Ordering::Relaxed)
         });
+        let measured = clock.stop();
+        context.observer.clock_stopped();
+        // What it writes is no part of the transactions, nor of their evidence.
         let ends_with_checkpoint = self.phase.checkpoint && self.phase.journal == Journal::Wal;
         let checkpoint = match &done {
             Ok(_) if ends_with_checkpoint => Some(database.checkpoint()),
             _ => None,
         };
-        let measured = clock.stop();
-        context.observer.clock_stopped();
         let detail = self.detail(statement, done?.to_record(), checkpoint.transpose()?);
         Ok(StepOutcome {
             measured: Some(measured),

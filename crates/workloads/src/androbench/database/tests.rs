@@ -98,6 +98,22 @@ fn a_transaction_of_mobibench_is_over_all_tables() {
 }
 
 #[test]
+fn a_checkpoint_comes_when_the_clock_has_stopped() {
+    let mut phase = phase(Schema::AndroBench, Journal::Wal, &[Statement::Insert]);
+    phase.checkpoint = true;
+    let mut recorder = Recorder::default();
+    let (folder, came) = carry_out(vec![Phase::Database(phase)], &mut recorder);
+    came.unwrap();
+    // Until then all rows are in the log.
+    let before = recorder.sizes[0][0].unwrap();
+    assert_eq!(recorder.sizes_after[0][0], Some(before));
+    let came = recorder.ended[0].1.detail.as_ref().unwrap();
+    assert!(came.database().unwrap().checkpoint_ns.is_some());
+    let after = fs::metadata(folder.path().join(DATABASE)).unwrap().len();
+    assert!(after > before);
+}
+
+#[test]
 fn what_sqlite_hands_to_the_kernel_is_counted() {
     let mut recorder = Recorder::default();
     let insert = phase(Schema::AndroBench, Journal::Off, &[Statement::Insert]);
