@@ -201,10 +201,7 @@ impl Runner<'_> {
             match host.hear()? {
                 FromAgent::LoadNote(note) => self.listener.note(&note)?,
                 FromAgent::StepStarted { job } => self.listener.started(&job)?,
-                FromAgent::StepDone(record) => {
-                    self.listener.ended(&record)?;
-                    self.trials.push(*record);
-                }
+                FromAgent::StepDone(record) => self.ended(*record)?,
                 FromAgent::KeepSteps { position } => {
                     self.keep()?;
                     // An agent that cannot hear it has ended, which is heard next.
@@ -229,6 +226,13 @@ impl Runner<'_> {
                 | FromAgent::Refused(_) => {}
             }
         }
+    }
+
+    /// What was measured is not lost when it cannot be told.
+    fn ended(&mut self, record: TrialRecord) -> Result<(), Failure> {
+        let told = self.listener.ended(&record);
+        self.trials.push(record);
+        told
     }
 
     /// Stores the steps that were not stored yet, together.
@@ -268,5 +272,87 @@ impl Runner<'_> {
             ending,
             stored: self.begun,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::Rw;
+    use assay_model::storage::{Backing, Storage};
+    use assay_model::system::System;
+    use assay_model::trial::Outcome;
+    use assay_model::wire::PathKind;
+
+    struct Mute;
+
+    impl Listener for Mute {
+        fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
+            Err(Failure::failed("nobody reads"))
+        }
+    }
+
+    fn inspection() -> Inspection {
+        let path = std::path::PathBuf::from("/mnt");
+        Inspection {
+            path: path.clone(),
+            kind: PathKind::Directory { writable: true },
+            system: System::default(),
+            storage: Storage {
+                path,
+                mount: None,
+                backing: Backing::Unknown { why: String::new() },
+                layers: Vec::new(),
+                total: None,
+                available: None,
+            },
+            in_use: Vec::new(),
+            async_engines: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_told_is_stored() {
+        let folder = assay_testkit::Scratch::new().unwrap();
+        let work = Work::Watch(Box::default());
+        let job = Job::new("step", Rw::Read, Bytes(1), Bytes(1));
+        let place = Place::Directory {
+            path: folder.path().to_owned(),
+        };
+        let request = Request {
+            work,
+            steps: vec![job.clone()],
+            trials: 1,
+            seed: 1,
+            destroy_data: false,
+            place,
+            stopping: "",
+        };
+        let store = Store::open(&folder.path().join("store")).unwrap();
+        let header = header(plan(&request), inspection());
+        let mut runner = Runner {
+            store,
+            header,
+            begun: false,
+            trials: Vec::new(),
+            kept: 0,
+            listener: &mut Mute,
+        };
+        let record = TrialRecord {
+            job,
+            trial: 1,
+            position: 0,
+            started_unix_ms: 0,
+            seed: 1,
+            outcome: Outcome::Completed,
+            measured: None,
+            evidence: None,
+            wave: None,
+            detail: None,
+        };
+        let failure = runner.ended(record).unwrap_err();
+        let done = runner.close(Ending::of_failure(failure)).unwrap();
+        assert!(done.stored);
+        assert_eq!(done.run.trials.len(), 1);
     }
 }
