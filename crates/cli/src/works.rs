@@ -103,15 +103,8 @@ pub fn execute(
         leftovers::clear(host, &mut store, &request.place)?;
     }
     let header = header(plan(request), inspection);
-    let mut runner = Runner {
-        store,
-        header,
-        begun: false,
-        trials: Vec::new(),
-        kept: 0,
-        listener,
-    };
     let interrupt = listen_to_signals(host, request.stopping)?;
+    let mut runner = Runner::begin(store, header, listener)?;
     let ended = runner.repeat(host, request, &interrupt);
     let ending = ended.unwrap_or_else(Ending::of_failure);
     runner.close(ending)
@@ -161,15 +154,32 @@ fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, F
 struct Runner<'a> {
     store: Store,
     header: RunHeader,
-    /// The store knows the run. A work that is refused leaves none behind.
-    begun: bool,
     trials: Vec<TrialRecord>,
     /// How many of `trials` are stored.
     kept: usize,
     listener: &'a mut dyn Listener,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    /// The store knows the run before the work is asked for: what is killed
+    /// has to be found by the next start, however long its first steps are, and
+    /// nothing is stored while one is measured.
+    fn begin(
+        mut store: Store,
+        header: RunHeader,
+        listener: &'a mut dyn Listener,
+    ) -> Result<Self, Failure> {
+        let begun = store.begin_run(&header, &owner::this_process());
+        begun.map_err(of_store)?;
+        Ok(Self {
+            store,
+            header,
+            trials: Vec::new(),
+            kept: 0,
+            listener,
+        })
+    }
+
     fn repeat(
         &mut self,
         host: &mut Host,
@@ -237,12 +247,6 @@ impl Runner<'_> {
 
     /// Stores the steps that were not stored yet, together.
     fn keep(&mut self) -> Result<(), Failure> {
-        if !self.begun {
-            self.store
-                .begin_run(&self.header, &owner::this_process())
-                .map_err(of_store)?;
-            self.begun = true;
-        }
         let new = self.trials.get(self.kept..).unwrap_or_default();
         self.store
             .save_trials(&self.header.id, new)
@@ -257,11 +261,13 @@ impl Runner<'_> {
             self.keep()?;
         }
         let finished_unix_ms = unix_ms();
-        if self.begun {
-            self.store
-                .finish_run(&self.header.id, &ending.status, finished_unix_ms)
-                .map_err(of_store)?;
-        }
+        let (id, stored) = (&self.header.id, !self.trials.is_empty());
+        // A work that is refused leaves no run behind.
+        let closed = match stored {
+            true => self.store.finish_run(id, &ending.status, finished_unix_ms),
+            false => self.store.forget_run(id),
+        };
+        closed.map_err(of_store)?;
         Ok(Done {
             run: Run {
                 header: self.header,
@@ -270,7 +276,7 @@ impl Runner<'_> {
                 trials: self.trials,
             },
             ending,
-            stored: self.begun,
+            stored,
         })
     }
 }
@@ -330,14 +336,8 @@ mod tests {
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
         let header = header(plan(&request), inspection());
-        let mut runner = Runner {
-            store,
-            header,
-            begun: false,
-            trials: Vec::new(),
-            kept: 0,
-            listener: &mut Mute,
-        };
+        let mut mute = Mute;
+        let mut runner = Runner::begin(store, header, &mut mute).unwrap();
         let record = TrialRecord {
             job,
             trial: 1,
