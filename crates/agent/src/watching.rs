@@ -42,6 +42,7 @@ pub(crate) fn run(
         tell,
         began: Instant::now(),
         samples: 0,
+        due: Duration::ZERO,
         said_at_ns: None,
     };
     if watch.command.is_empty() {
@@ -80,6 +81,8 @@ struct Watching<'a> {
     began: Instant,
     /// Told so far.
     samples: u32,
+    /// When the next one is due.
+    due: Duration,
     /// When the last one was taken.
     said_at_ns: Option<u64>,
 }
@@ -89,14 +92,11 @@ impl Watching<'_> {
     fn alone(&mut self) {
         self.say(self.look(Phase::Alone));
         let wanted = self.watch.samples.unwrap_or(u64::MAX);
-        while u64::from(self.samples) < wanted {
-            while self.until_due() > Duration::ZERO {
-                if self.stopped() {
-                    return;
-                }
-                std::thread::sleep(self.until_due().min(POLL));
+        while u64::from(self.samples) < wanted && !self.stopped() {
+            match self.until_due() {
+                Duration::ZERO => self.say(self.look(Phase::Alone)),
+                time => std::thread::sleep(time.min(POLL)),
             }
-            self.say(self.look(Phase::Alone));
         }
     }
 
@@ -178,17 +178,54 @@ impl Watching<'_> {
     fn say(&mut self, sample: Sample) {
         self.samples = self.samples.saturating_add(1);
         self.said_at_ns = Some(sample.at_ns);
+        self.due = next_due(self.began.elapsed(), self.watch.interval_ns);
         (self.tell)(sample);
     }
 
-    /// Time until the next sample; they are due at multiples of the interval.
+    /// Time until the next sample.
     fn until_due(&self) -> Duration {
-        let interval = Duration::from_nanos(self.watch.interval_ns);
-        let due = interval.saturating_mul(self.samples);
-        due.saturating_sub(self.began.elapsed())
+        self.due.saturating_sub(self.began.elapsed())
     }
 
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+/// Samples are due at multiples of the interval. Those that were missed, while
+/// the process was stopped for example, are not made up for.
+fn next_due(elapsed: Duration, interval_ns: u64) -> Duration {
+    let interval = u128::from(interval_ns.max(1));
+    let due = (elapsed.as_nanos() / interval + 1) * interval;
+    Duration::from_nanos(u64::try_from(due).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn missed_samples_are_not_made_up_for() {
+        let due = |millis| next_due(Duration::from_millis(millis), 1_000_000_000);
+        assert_eq!(due(1), Duration::from_secs(1));
+        assert_eq!(due(1000), Duration::from_secs(2));
+        assert_eq!(due(9500), Duration::from_secs(10));
+    }
+
+    #[test]
+    fn a_stop_is_seen_although_samples_are_due_all_the_time() {
+        let watch = Watch {
+            interval_ns: 1,
+            ..Watch::default()
+        };
+        let mut samples = 0;
+        let stop = AtomicBool::new(false);
+        let mut tell = |_| {
+            samples += 1;
+            stop.store(samples == 3, Ordering::Relaxed);
+            assert!(samples < 4, "it goes on");
+        };
+        run(&Roots::default(), &watch, &stop, &mut tell).unwrap();
+        assert_eq!(samples, 3);
     }
 }

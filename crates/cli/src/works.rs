@@ -103,15 +103,8 @@ pub fn execute(
         leftovers::clear(host, &mut store, &request.place)?;
     }
     let header = header(plan(request), inspection);
-    let mut runner = Runner {
-        store,
-        header,
-        begun: false,
-        trials: Vec::new(),
-        kept: 0,
-        listener,
-    };
     let interrupt = listen_to_signals(host, request.stopping)?;
+    let mut runner = Runner::begin(store, header, listener)?;
     let ended = runner.repeat(host, request, &interrupt);
     let ending = ended.unwrap_or_else(Ending::of_failure);
     runner.close(ending)
@@ -161,15 +154,32 @@ fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, F
 struct Runner<'a> {
     store: Store,
     header: RunHeader,
-    /// The store knows the run. A work that is refused leaves none behind.
-    begun: bool,
     trials: Vec<TrialRecord>,
     /// How many of `trials` are stored.
     kept: usize,
     listener: &'a mut dyn Listener,
 }
 
-impl Runner<'_> {
+impl<'a> Runner<'a> {
+    /// The store knows the run before the work is asked for: what is killed
+    /// has to be found by the next start, however long its first steps are, and
+    /// nothing is stored while one is measured.
+    fn begin(
+        mut store: Store,
+        header: RunHeader,
+        listener: &'a mut dyn Listener,
+    ) -> Result<Self, Failure> {
+        let begun = store.begin_run(&header, &owner::this_process());
+        begun.map_err(of_store)?;
+        Ok(Self {
+            store,
+            header,
+            trials: Vec::new(),
+            kept: 0,
+            listener,
+        })
+    }
+
     fn repeat(
         &mut self,
         host: &mut Host,
@@ -201,10 +211,7 @@ impl Runner<'_> {
             match host.hear()? {
                 FromAgent::LoadNote(note) => self.listener.note(&note)?,
                 FromAgent::StepStarted { job } => self.listener.started(&job)?,
-                FromAgent::StepDone(record) => {
-                    self.listener.ended(&record)?;
-                    self.trials.push(*record);
-                }
+                FromAgent::StepDone(record) => self.ended(*record)?,
                 FromAgent::KeepSteps { position } => {
                     self.keep()?;
                     // An agent that cannot hear it has ended, which is heard next.
@@ -231,14 +238,15 @@ impl Runner<'_> {
         }
     }
 
+    /// What was measured is not lost when it cannot be told.
+    fn ended(&mut self, record: TrialRecord) -> Result<(), Failure> {
+        let told = self.listener.ended(&record);
+        self.trials.push(record);
+        told
+    }
+
     /// Stores the steps that were not stored yet, together.
     fn keep(&mut self) -> Result<(), Failure> {
-        if !self.begun {
-            self.store
-                .begin_run(&self.header, &owner::this_process())
-                .map_err(of_store)?;
-            self.begun = true;
-        }
         let new = self.trials.get(self.kept..).unwrap_or_default();
         self.store
             .save_trials(&self.header.id, new)
@@ -253,11 +261,13 @@ impl Runner<'_> {
             self.keep()?;
         }
         let finished_unix_ms = unix_ms();
-        if self.begun {
-            self.store
-                .finish_run(&self.header.id, &ending.status, finished_unix_ms)
-                .map_err(of_store)?;
-        }
+        let (id, stored) = (&self.header.id, !self.trials.is_empty());
+        // A work that is refused leaves no run behind.
+        let closed = match stored {
+            true => self.store.finish_run(id, &ending.status, finished_unix_ms),
+            false => self.store.forget_run(id),
+        };
+        closed.map_err(of_store)?;
         Ok(Done {
             run: Run {
                 header: self.header,
@@ -266,7 +276,83 @@ impl Runner<'_> {
                 trials: self.trials,
             },
             ending,
-            stored: self.begun,
+            stored,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::Rw;
+    use assay_model::storage::{Backing, Storage};
+    use assay_model::system::System;
+    use assay_model::trial::Outcome;
+    use assay_model::wire::PathKind;
+
+    struct Mute;
+
+    impl Listener for Mute {
+        fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
+            Err(Failure::failed("nobody reads"))
+        }
+    }
+
+    fn inspection() -> Inspection {
+        let path = std::path::PathBuf::from("/mnt");
+        Inspection {
+            path: path.clone(),
+            kind: PathKind::Directory { writable: true },
+            system: System::default(),
+            storage: Storage {
+                path,
+                mount: None,
+                backing: Backing::Unknown { why: String::new() },
+                layers: Vec::new(),
+                total: None,
+                available: None,
+            },
+            in_use: Vec::new(),
+            async_engines: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_step_that_cannot_be_told_is_stored() {
+        let folder = assay_testkit::Scratch::new().unwrap();
+        let work = Work::Watch(Box::default());
+        let job = Job::new("step", Rw::Read, Bytes(1), Bytes(1));
+        let place = Place::Directory {
+            path: folder.path().to_owned(),
+        };
+        let request = Request {
+            work,
+            steps: vec![job.clone()],
+            trials: 1,
+            seed: 1,
+            destroy_data: false,
+            place,
+            stopping: "",
+        };
+        let store = Store::open(&folder.path().join("store")).unwrap();
+        let header = header(plan(&request), inspection());
+        let mut mute = Mute;
+        let mut runner = Runner::begin(store, header, &mut mute).unwrap();
+        let record = TrialRecord {
+            job,
+            trial: 1,
+            position: 0,
+            started_unix_ms: 0,
+            seed: 1,
+            outcome: Outcome::Completed,
+            measured: None,
+            evidence: None,
+            wave: None,
+            detail: None,
+        };
+        let failure = runner.ended(record).unwrap_err();
+        let done = runner.close(Ending::of_failure(failure)).unwrap();
+        assert!(done.stored);
+        assert_eq!(done.run.trials.len(), 1);
     }
 }

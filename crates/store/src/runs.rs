@@ -185,6 +185,19 @@ impl Store {
         self.expect_one(changed, run_id)
     }
 
+    /// Forgets a run that came to nothing. One that has trials stays.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or has no such run without trials.
+    pub fn forget_run(&mut self, run_id: &str) -> Result<(), StoreError> {
+        let changed = self.execute(
+            "DELETE FROM runs WHERE id = ?1 AND NOT EXISTS \
+             (SELECT 1 FROM trials WHERE run_id = ?1)",
+            params![run_id],
+        )?;
+        self.expect_one(changed, run_id)
+    }
+
     /// One statement is one transaction.
     fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
         self.database

@@ -154,3 +154,18 @@ fn the_store_refuses_what_does_not_belong_to_a_run() {
     store.save_trial("k3v9", &trial(0)).unwrap();
     assert!(store.save_trial("k3v9", &trial(0)).is_err());
 }
+
+#[test]
+fn only_a_run_without_trials_is_forgotten() {
+    let (_folder, mut store) = store();
+    for id in ["empty", "full"] {
+        store.begin_run(&header(id, 1_000), &owner()).unwrap();
+    }
+    store.save_trial("full", &trial(0)).unwrap();
+    assert!(store.forget_run("full").is_err());
+    store.forget_run("empty").unwrap();
+    let runs = store.runs().unwrap();
+    let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    assert_eq!(ids, ["full"]);
+    assert!(store.forget_run("empty").is_err(), "it is gone");
+}

@@ -2,20 +2,27 @@
 
 use assay_model::work::watch::CommandEnd;
 use assay_workloads::WorkError;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::io::retry_on_intr;
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
+use std::process::{Child, ExitStatus};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// A command under way.
 pub(super) struct Command {
-    pid: u32,
+    child: Shared,
     ended: Receiver<Ended>,
     asked_to_end: bool,
 }
+
+/// Its end is taken note of, which frees its number for another process, and it
+/// is signalled, by whoever holds the lock.
+#[derive(Clone)]
+struct Shared(Arc<Mutex<Child>>);
 
 /// What came of waiting for a command.
 pub(super) enum Waited {
@@ -42,20 +49,22 @@ impl Command {
             .split_first()
             .ok_or_else(|| WorkError::Refused("no command".to_owned()))?;
         let started = std::process::Command::new(program).args(arguments).spawn();
-        let mut child = started.map_err(|error| {
+        let child = started.map_err(|error| {
             let program = program.to_string_lossy();
             WorkError::Refused(format!("cannot start {program}: {error}"))
         })?;
-        let pid = child.id();
+        let child = Shared(Arc::new(Mutex::new(child)));
         let (tell, ended) = channel();
+        let waited_for = child.clone();
         std::thread::spawn(move || {
-            let status = child.wait();
+            waited_for.await_end();
             let at = Instant::now();
+            let status = waited_for.lock().wait();
             // Nobody there: the session is over.
             let _ = tell.send(Ended { at, status });
         });
         Ok(Self {
-            pid,
+            child,
             ended,
             asked_to_end: false,
         })
@@ -78,11 +87,37 @@ impl Command {
         if std::mem::replace(&mut self.asked_to_end, true) {
             return;
         }
-        if let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) {
-            // It has ended meanwhile: all the better.
-            let _ = kill_process(pid, Signal::TERM);
+        self.child.signal(Signal::TERM);
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, Child> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns when it has ended, and leaves it a zombie.
+    fn await_end(&self) {
+        // Not held while waiting.
+        let pid = pid(&self.lock());
+        if let Some(pid) = pid {
+            let end = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            // Fails only when its end was taken note of already.
+            let _ = retry_on_intr(|| waitid(WaitId::Pid(pid), end));
         }
     }
+
+    /// Sends it a signal, unless it has ended; whether it was sent.
+    fn signal(&self, signal: Signal) -> bool {
+        let mut child = self.lock();
+        let runs = matches!(child.try_wait(), Ok(None));
+        let pid = pid(&child).filter(|_| runs);
+        pid.is_some_and(|pid| kill_process(pid, signal).is_ok())
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
 }
 
 impl Ended {
@@ -94,5 +129,45 @@ impl Ended {
             exit_code: status.and_then(|status| status.code()),
             signal: status.and_then(|status| status.signal()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn start(words: &[&str]) -> Command {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        Command::start(&words).unwrap()
+    }
+
+    fn end(command: &Command) -> CommandEnd {
+        loop {
+            if let Waited::Ended(end) = command.wait(Duration::from_secs(1)) {
+                return end.since(Instant::now());
+            }
+        }
+    }
+
+    #[test]
+    fn a_command_that_runs_is_asked_to_end() {
+        let mut command = start(&["sleep", "60"]);
+        assert!(matches!(
+            command.wait(Duration::from_millis(200)),
+            Waited::Runs
+        ));
+        command.ask_to_end();
+        assert_eq!(end(&command).signal, Some(15));
+    }
+
+    /// Its end is known, but its number still taken, so that a signal would find
+    /// it.
+    #[test]
+    fn a_command_that_has_ended_is_not_signalled() {
+        let child = std::process::Command::new("true").spawn().unwrap();
+        let child = Shared(Arc::new(Mutex::new(child)));
+        child.await_end();
+        assert!(!child.signal(Signal::TERM));
+        assert!(child.lock().wait().unwrap().success(), "still known");
     }
 }

@@ -1,11 +1,12 @@
 //! When what a command left dirty has left.
 //!
 //! The kernel tells how much is dirty, not whose it is. Pages count as gone
-//! when no more are left than there were before the command: those of the
-//! device alone where the kernel tells them, else those of all devices. Where
-//! others keep pages dirty all the time, they are gone when they are older than
-//! the kernel lets any page become, and the device has been still since. Either
-//! way they had left with the last write of the device before.
+//! when next to none are left: of the device alone where the kernel tells them,
+//! else of all devices. That no more are left than before the command would say
+//! nothing where others had some then: those may have left instead. Where others
+//! keep pages dirty all the time, they are gone when they are older than the
+//! kernel lets any page become, and the device has been still since. Either way
+//! they had left with the last write of the device before.
 
 use assay_model::work::watch::{CommandEnd, DiskCounters, Drain, LastWrite, Sample};
 
@@ -19,7 +20,8 @@ const STILL_NS: u64 = 2_000_000_000;
 /// What is compared with.
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
-    before: Option<u64>,
+    /// The fewest bytes to be written since the start.
+    fewest: Option<u64>,
     within_bytes: u64,
     /// How old a page can become before the kernel writes it.
     age_ns: Option<u64>,
@@ -46,7 +48,7 @@ impl Pending {
             wrote_at_ns: None,
         });
         Self {
-            before: unwritten(before),
+            fewest: unwritten(before),
             within_bytes: UNTOLD_PAGES.saturating_mul(page).saturating_mul(processors),
             age_ns,
             writers: writers.collect(),
@@ -55,6 +57,8 @@ impl Pending {
 
     /// Looks at the devices' writes, which happened at that time at the latest.
     pub(super) fn look(&mut self, now: &Sample, at_ns: u64) {
+        let fewest = self.fewest.into_iter().chain(self.unwritten(now)).min();
+        self.fewest = fewest;
         for writer in &mut self.writers {
             let name = &writer.before.counters.name;
             let Some(disk) = now.disks.iter().find(|d| d.counters.name == *name) else {
@@ -73,8 +77,9 @@ impl Pending {
             return Some(Drain::Unknown);
         };
         let at_ns = now.at_ns;
-        if unwritten_bytes <= self.before.unwrap_or(0).saturating_add(self.within_bytes) {
-            let within_bytes = self.within_bytes;
+        let fewest = self.fewest.unwrap_or(0);
+        let within_bytes = fewest.saturating_add(self.within_bytes);
+        if fewest <= self.within_bytes && unwritten_bytes <= within_bytes {
             return Some(Drain::Left {
                 at_ns,
                 within_bytes,
@@ -88,7 +93,7 @@ impl Pending {
     /// Bytes that still have to be written; `None` when the kernel does not
     /// tell.
     pub(super) fn unwritten(&self, now: &Sample) -> Option<u64> {
-        self.before.and(unwritten(now))
+        self.fewest.and(unwritten(now))
     }
 
     /// When each device that wrote did so last.
@@ -180,14 +185,14 @@ mod tests {
     }
 
     #[test]
-    fn pages_have_left_when_no_more_are_dirty_than_before() {
+    fn pages_have_left_when_next_to_none_are_dirty() {
         let samples = [
-            sample(1, 5, 240),
-            sample(3, 100, 140),
-            sample(4, 200, 42),
-            sample(9, 200, 41),
+            sample(1, 5, 200),
+            sample(3, 100, 100),
+            sample(4, 200, 2),
+            sample(9, 200, 1),
         ];
-        let (drains, last) = known(pending(40, None), &samples);
+        let (drains, last) = known(pending(0, None), &samples);
         assert_eq!(drains[..3], [None, None, None]);
         let left = Drain::Left {
             at_ns: 9_000_000_000,
@@ -195,6 +200,23 @@ mod tests {
         };
         assert_eq!(drains[3], Some(left));
         assert_eq!(last, [4_000_000_000], "with the last write before");
+    }
+
+    #[test]
+    fn what_leaves_may_be_the_pages_of_others() {
+        let samples = [
+            sample(1, 5, 80),
+            sample(3, 100, 40),
+            sample(4, 110, 30),
+            sample(9, 200, 1),
+        ];
+        let (drains, _) = known(pending(40, Some(AGE)), &samples);
+        assert_eq!(drains[..3], [None, None, None]);
+        let left = Drain::Left {
+            at_ns: 9_000_000_000,
+            within_bytes: 2 * MIB,
+        };
+        assert_eq!(drains[3], Some(left));
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod voice;
 
 use crate::exit::{DONE, Failure, SIGNALLED};
 use crate::host::Host;
+use crate::loads::in_words;
 use crate::output::{print, say};
 use args::WatchArgs;
 use assay_model::wire::{FromAgent, RunEnd};
@@ -88,7 +89,23 @@ impl Seen {
                     };
                     return Ok((end, report));
                 }
-                _ => {}
+                FromAgent::LoadNote(note) => say(&in_words(&note)),
+                FromAgent::Hello { .. }
+                | FromAgent::Inspected(_)
+                | FromAgent::Swept { .. }
+                | FromAgent::Preparing { .. }
+                | FromAgent::TrialStarted { .. }
+                | FromAgent::Progress { .. }
+                | FromAgent::TrialDone(_)
+                | FromAgent::RunDone { .. }
+                | FromAgent::LoadProgress(_)
+                | FromAgent::LoadStream(_)
+                | FromAgent::LoadReport(_)
+                | FromAgent::StepStarted { .. }
+                | FromAgent::StepDone(_)
+                | FromAgent::KeepSteps { .. }
+                | FromAgent::WorkProgress(_)
+                | FromAgent::Refused(_) => {}
             }
         }
     }

@@ -1,11 +1,11 @@
 //! A kill without warning loses at most the trial under way, and the next
 //! start says so and cleans up.
 
-use crate::assay::{Bed, Ended, Running, lives, test_folders, until};
+use crate::assay::{Bed, Ended, Running, lives, test_folders, text, until};
 use assay_model::rng::SplitMix64;
 use assay_testkit::signal_to;
 use rustix::process::Signal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -172,5 +172,32 @@ fn an_agent_asked_to_stop_makes_no_success() {
         bed.stored(ended.run_id().unwrap())["run"]["status"],
         "interrupted"
     );
+    assert!(test_folders(&folder).is_empty());
+}
+
+/// The first step of a work can be long, and the next start is elsewhere.
+#[test]
+fn a_work_that_is_killed_in_its_first_step_is_found_by_the_next_start() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let running = bed.start(&[
+        "androbench",
+        text(&folder),
+        "--only",
+        "sqlite-insert",
+        "--transactions",
+        "10000000",
+    ]);
+    let has_database = |folder: &PathBuf| folder.join("testing.db").exists();
+    until("it has begun", || {
+        test_folders(&folder).iter().any(has_database)
+    });
+    running.kill(true);
+    let left = test_folders(&folder);
+    assert_eq!(left.len(), 1);
+
+    let next = bed.short_run(&bed.folder_named("elsewhere"));
+    next.assert_says(&["was cut off", "its 0 finished trials are kept"]);
+    next.assert_says(&["removed the leftover test file", text(&left[0])]);
     assert!(test_folders(&folder).is_empty());
 }

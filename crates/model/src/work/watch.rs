@@ -198,12 +198,13 @@ pub struct LastWrite {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "drain", rename_all = "snake_case")]
 pub enum Drain {
-    /// No more are dirty than before the command.
+    /// Next to none are dirty.
     Left {
         /// When that was seen, since the watching began. The pages had left with
         /// the [last write](WatchReport::last_writes) of their device before.
         at_ns: u64,
-        /// The kernel's count may be wrong by so much.
+        /// At most so much may be left of them: what the kernel's count may be
+        /// wrong by, and the fewest that were dirty.
         within_bytes: u64,
     },
     /// Others keep pages dirty, but those of the command are older than the
