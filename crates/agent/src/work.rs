@@ -97,6 +97,10 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
         return RunEnd::Cancelled;
     }
     let text = error.to_string();
+    if matches!(order.work, Work::Copy(_)) {
+        // Its ends are the user's; what befalls them is told as dd tells it.
+        return RunEnd::Failed { error: text };
+    }
     let place = order.work.written().into_iter().next();
     let place = place.or_else(|| order.work.private_folder_in().map(Path::to_owned));
     let fatal = place.and_then(|path| {

@@ -38,6 +38,8 @@ pub struct Request {
     pub place: Place,
     /// What is said when the user asks to stop; empty: nothing.
     pub stopping: &'static str,
+    /// It is not carried out if it cannot be stored.
+    pub must_be_stored: bool,
 }
 
 /// Whoever follows a work.
@@ -98,16 +100,49 @@ pub fn execute(
     store: &StoreArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
-    let mut store = Store::open(&store_path(store)?)?;
-    if request.work.private_folder_in().is_some() {
-        leftovers::clear(host, &mut store, &request.place)?;
+    let opened = store_path(store).and_then(|path| Ok(Store::open(&path)?));
+    let mut store = unless_it_may_go_unstored(opened, request)?;
+    if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
+        leftovers::clear(host, store, &request.place)?;
     }
     let header = header(plan(request), inspection);
     let interrupt = listen_to_signals(host, request.stopping)?;
-    let mut runner = Runner::begin(store, header, listener)?;
+    let begun = store.map(|store| begin(store, &header)).transpose();
+    let store = unless_it_may_go_unstored(begun, request)?.flatten();
+    let mut runner = Runner {
+        store,
+        header,
+        trials: Vec::new(),
+        kept: 0,
+        listener,
+    };
     let ended = runner.repeat(host, request, &interrupt);
     let ending = ended.unwrap_or_else(Ending::of_failure);
     runner.close(ending)
+}
+
+/// What came of a store that a work may do without.
+fn unless_it_may_go_unstored<T>(
+    came: Result<T, Failure>,
+    request: &Request,
+) -> Result<Option<T>, Failure> {
+    match came {
+        Ok(store) => Ok(Some(store)),
+        Err(failure) if request.must_be_stored => Err(failure),
+        Err(failure) => {
+            say(&format!("assay: this run is not stored: {failure}"));
+            Ok(None)
+        }
+    }
+}
+
+/// The store knows the run before the work is asked for: what is killed has to be
+/// found by the next start, however long its first steps are, and nothing is
+/// stored while one is measured.
+fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
+    let begun = store.begin_run(header, &owner::this_process());
+    begun.map_err(of_store)?;
+    Ok(store)
 }
 
 /// The steps of a work follow each other in every repetition: their order is
@@ -152,7 +187,8 @@ fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, F
 
 /// A work under way.
 struct Runner<'a> {
-    store: Store,
+    /// `None`: it goes unstored.
+    store: Option<Store>,
     header: RunHeader,
     trials: Vec<TrialRecord>,
     /// How many of `trials` are stored.
@@ -160,26 +196,7 @@ struct Runner<'a> {
     listener: &'a mut dyn Listener,
 }
 
-impl<'a> Runner<'a> {
-    /// The store knows the run before the work is asked for: what is killed
-    /// has to be found by the next start, however long its first steps are, and
-    /// nothing is stored while one is measured.
-    fn begin(
-        mut store: Store,
-        header: RunHeader,
-        listener: &'a mut dyn Listener,
-    ) -> Result<Self, Failure> {
-        let begun = store.begin_run(&header, &owner::this_process());
-        begun.map_err(of_store)?;
-        Ok(Self {
-            store,
-            header,
-            trials: Vec::new(),
-            kept: 0,
-            listener,
-        })
-    }
-
+impl Runner<'_> {
     fn repeat(
         &mut self,
         host: &mut Host,
@@ -248,9 +265,9 @@ impl<'a> Runner<'a> {
     /// Stores the steps that were not stored yet, together.
     fn keep(&mut self) -> Result<(), Failure> {
         let new = self.trials.get(self.kept..).unwrap_or_default();
-        self.store
-            .save_trials(&self.header.id, new)
-            .map_err(of_store)?;
+        if let Some(store) = &mut self.store {
+            store.save_trials(&self.header.id, new).map_err(of_store)?;
+        }
         self.kept = self.trials.len();
         Ok(())
     }
@@ -261,11 +278,13 @@ impl<'a> Runner<'a> {
             self.keep()?;
         }
         let finished_unix_ms = unix_ms();
-        let (id, stored) = (&self.header.id, !self.trials.is_empty());
+        let id = &self.header.id;
+        let stored = self.store.is_some() && !self.trials.is_empty();
         // A work that is refused leaves no run behind.
-        let closed = match stored {
-            true => self.store.finish_run(id, &ending.status, finished_unix_ms),
-            false => self.store.forget_run(id),
+        let closed = match &mut self.store {
+            Some(store) if stored => store.finish_run(id, &ending.status, finished_unix_ms),
+            Some(store) => store.forget_run(id),
+            None => Ok(()),
         };
         closed.map_err(of_store)?;
         Ok(Done {
@@ -333,11 +352,17 @@ mod tests {
             destroy_data: false,
             place,
             stopping: "",
+            must_be_stored: true,
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
         let header = header(plan(&request), inspection());
-        let mut mute = Mute;
-        let mut runner = Runner::begin(store, header, &mut mute).unwrap();
+        let mut runner = Runner {
+            store: Some(begin(store, &header).unwrap()),
+            header,
+            trials: Vec::new(),
+            kept: 0,
+            listener: &mut Mute,
+        };
         let record = TrialRecord {
             job,
             trial: 1,

@@ -60,6 +60,7 @@ fn request(args: &AndroBenchArgs, phases: Vec<Phase>, place: Place) -> Request {
         destroy_data: false,
         place,
         stopping: "stopping; finished steps are kept",
+        must_be_stored: true,
     }
 }
 

@@ -44,6 +44,7 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         destroy_data: args.destroy_data,
         place,
         stopping: STOPPING,
+        must_be_stored: true,
     };
     let done = works::execute(&mut host, inspection, &request, &args.store, &mut talk);
     talk.clear();

@@ -81,6 +81,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         destroy_data: true,
         place,
         stopping: "",
+        must_be_stored: own.store.is_some(),
     };
     let store = StoreArgs { store: own.store };
     let mut talk = Talk::new(status, own.ladder);

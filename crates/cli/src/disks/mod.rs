@@ -45,6 +45,7 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         destroy_data: args.destroy_data,
         place,
         stopping: STOPPING,
+        must_be_stored: true,
     };
     let done = works::execute(&mut host, inspection, &request, &args.store, &mut talk);
     talk.clear();

@@ -103,6 +103,7 @@ fn measure(
         destroy_data: command.own.destroy_data,
         place,
         stopping: STOPPING,
+        must_be_stored: true,
     };
     let store = StoreArgs {
         store: command.own.store.clone(),

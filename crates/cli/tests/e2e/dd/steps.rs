@@ -32,6 +32,20 @@ fn a_copy_is_kept_with_its_repetitions() {
 }
 
 #[test]
+fn a_copy_is_made_although_it_cannot_be_kept() {
+    let bed = Bed::new();
+    let out = bed.folder().join("out");
+    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+    command.env_remove("HOME").env_remove("XDG_DATA_HOME");
+    command.args(["dd", "if=/dev/zero", "bs=4k", "count=2"]);
+    command.arg(format!("of={}", text(&out)));
+    let ended = crate::assay::Running::start(&mut command).end();
+    ended.assert_code(0);
+    ended.assert_says(&["assay: this run is not stored:", "2+0 records out"]);
+    assert_eq!(std::fs::metadata(out).unwrap().len(), 8192);
+}
+
+#[test]
 fn the_four_ways_measure_what_they_say() {
     needs!(root, "mkfs.ext4");
     let bed = Bed::new();
