@@ -45,7 +45,14 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         place,
         stopping: STOPPING,
     };
-    let done = works::execute(&mut host, inspection, &request, &args.store, &mut talk);
+    let done = works::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &args.store,
+        &mut talk,
+    );
     talk.clear();
     let done = done?;
     if done.stored {
