@@ -10,7 +10,8 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// The cached pages of all files together; `None` when one of them cannot be
-/// looked at. A file that is not there has none.
+/// looked at, or is a folder: what is cached of the files in it is not known.
+/// A file that is not there has none.
 pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
     let mut sum = FileCache {
         source: CacheSource::Cachestat,
@@ -21,6 +22,9 @@ pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
     // One that has become a pipe since it was looked at does not block.
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let files = files.iter().map(AsRef::as_ref);
+    if files.clone().any(|path: &Path| path.is_dir()) {
+        return None;
+    }
     for path in files.filter(|path| may_be_cached(path)) {
         let file = match open(path, flags, Mode::empty()) {
             Ok(file) => File::from(file),
@@ -40,7 +44,7 @@ pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
 }
 
 /// Whether a path has pages in the page cache, or hides whether it has.
-/// Directories, pipes and character devices have none.
+/// Pipes and character devices have none.
 fn may_be_cached(path: &Path) -> bool {
     match std::fs::metadata(path) {
         Ok(meta) => meta.is_file() || meta.file_type().is_block_device(),
@@ -72,7 +76,13 @@ mod tests {
         assert_eq!(cached(&[folder.path().join("none")]), Some(0));
         let pipe = folder.path().join("pipe");
         mkfifoat(CWD, &pipe, Mode::RUSR | Mode::WUSR).unwrap();
-        let rest = [pipe, folder.path().to_owned(), PathBuf::from("/dev/null")];
-        assert_eq!(cached(&rest), Some(0));
+        assert_eq!(cached(&[pipe, PathBuf::from("/dev/null")]), Some(0));
+    }
+
+    #[test]
+    fn what_is_cached_of_a_folder_is_not_known() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("one"), vec![1; 1 << 20]).unwrap();
+        assert_eq!(pages(&[folder.path()]), None);
     }
 }

@@ -30,8 +30,10 @@ impl Fatal {
             return Some(Self::DeviceLost(format!("{device} went away: {error}")));
         }
         let remedy = match errno {
-            Some(Errno::NOSPC | Errno::DQUOT) => "make room or use a smaller --size",
-            Some(Errno::ROFS) => "the file system became read-only, see the kernel log",
+            Some(Errno::NOSPC | Errno::DQUOT) => "make room, or write less",
+            Some(Errno::ROFS) => {
+                "the file system is read-only; if it was not before, see the kernel log"
+            }
             _ => return None,
         };
         Some(Self::Storage(format!("{error}: {remedy}")))

@@ -66,6 +66,7 @@ impl LastResort {
     /// and is waited for as a plan is.
     pub(crate) fn work_begins(&self, work: &Work) -> Option<UnderWay<'_>> {
         match work {
+            Work::Copy(copy) if copy.removes() => None,
             Work::Copy(_) => Some(self.begins(false)),
             Work::Watch(_) => Some(self.begins(true)),
             Work::Iozone(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Capacity(_) => None,
@@ -167,4 +168,27 @@ fn end(commands: bool, code: i32) -> ! {
         signal_all(Signal::KILL);
     }
     std::process::exit(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::copy::FileCopy;
+
+    #[test]
+    fn a_copy_is_waited_for_when_it_has_something_to_remove() {
+        let last_resort = LastResort::default();
+        let ends_with_the_process = |copy: FileCopy| {
+            let work = Work::Copy(Box::new(copy));
+            last_resort.work_begins(&work).is_some()
+        };
+        let plain = FileCopy::default();
+        assert!(ends_with_the_process(plain.clone()));
+        let last = FileCopy {
+            remove_output: true,
+            ..plain.clone()
+        };
+        let then = vec![plain.clone(), last];
+        assert!(!ends_with_the_process(FileCopy { then, ..plain }));
+    }
 }

@@ -58,6 +58,9 @@ fn serve_until(
     writer: impl Write + Send + 'static,
     catch: fn(Ending) -> EndingSignals,
 ) -> Result<(), FrameError> {
+    // People ask a copying program how far it is; who asks the agent, or a work
+    // that has nothing to say, must end nothing.
+    assay_engine::survive_wakes()?;
     let (inbox, ending) = Inbox::open(reader);
     let last_resort = ending.last_resort();
     let signals = catch(ending.clone());

@@ -1,6 +1,8 @@
 //! Carrying out a work: what it may write, the folder it gets, and how it
 //! ended. The evidence around its steps is taken in [`steps`].
 
+mod admission;
+mod hold;
 mod steps;
 
 use crate::fatal::Fatal;
@@ -8,16 +10,17 @@ use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
-use crate::permission::{device, is_free, not_owned, refuse};
+use crate::permission::refuse;
 use crate::watching;
 use crate::workspace::Folder;
+use admission::admit;
 use assay_engine::load::Controls;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_probe::roots::Roots;
-use assay_probe::safety::KernelOwned;
 use assay_workloads::{Context, WorkError};
+use hold::devices_of;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use steps::Steps;
@@ -30,8 +33,10 @@ pub(crate) fn run(
     order: &WorkOrder,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    let admitted = admit(roots, order).and_then(|warnings| Ok((warnings, folder(order)?)));
-    let (warnings, folder) = match admitted {
+    let admitted = admit(roots, order)
+        .and_then(|warnings| Ok((warnings, devices_of(&order.work)?, folder(order)?)));
+    // The devices are held until all is over.
+    let (warnings, _held, folder) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };
@@ -99,31 +104,6 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
         Fatal::of(&text, error.errno(), roots, &storage)
     });
     fatal.map_or(RunEnd::Failed { error: text }, RunEnd::from)
-}
-
-/// Looks at everything that a work would write, before it writes anything; what
-/// the user should know of it.
-fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Refusal> {
-    let written = order.work.written();
-    if written.is_empty() {
-        return Ok(Vec::new());
-    }
-    let owned = KernelOwned::look(roots);
-    let mut warnings = Vec::new();
-    for path in written {
-        match device(&path) {
-            Some(node) if !order.destroy_data => {
-                let node = node.display();
-                return Err(refuse(format!(
-                    "{node} is a block device: this destroys all data on it; if that is what you \
-                     want, add --destroy-data"
-                )));
-            }
-            Some(node) => is_free(roots, &node)?,
-            None => warnings.extend(not_owned(&path, owned.uses_of(&path))?),
-        }
-    }
-    Ok(warnings)
 }
 
 /// The folder of its own that a work wants.

@@ -193,6 +193,18 @@ fn a_run_from_the_greeting_to_the_end() {
 }
 
 #[test]
+fn a_signal_that_asks_for_a_report_ends_no_agent() {
+    let mut host = Host::start();
+    host.ask(&ToAgent::Hello {
+        version: WIRE_VERSION,
+    });
+    assert!(matches!(host.hear(), Some(FromAgent::Hello { .. })));
+    let own = rustix::process::getpid();
+    rustix::process::kill_process(own, rustix::process::Signal::USR1).unwrap();
+    host.close().unwrap();
+}
+
+#[test]
 fn a_load_is_reported_with_evidence_of_each_wave() {
     let folder = tempfile::tempdir().unwrap();
     let mut host = Host::start();

@@ -56,7 +56,9 @@ fn row(run: &RunSummary) -> ListRow {
         device: run.device.clone(),
         status: run.status.word().to_owned(),
         trials: run.trials_done.into(),
-        planned: run.trials_planned.into(),
+        // Of a work with steps that only follow from each other, none is known
+        // beforehand.
+        planned: run.trials_planned.max(run.trials_done).into(),
     }
 }
 

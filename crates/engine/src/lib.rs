@@ -20,6 +20,7 @@ mod content;
 mod engines;
 mod error;
 mod gaps;
+mod inherited;
 mod io;
 pub mod layout;
 pub mod load;
@@ -36,6 +37,7 @@ mod wake;
 
 pub use engines::usable;
 pub use error::EngineError;
+pub use inherited::inherited;
 pub use measure::{Observer, Progress, Start, measure};
-pub use sys::{inherited, own_file_table, thread_cpu_use};
-pub use wake::Waker;
+pub use sys::{own_file_table, thread_cpu_use};
+pub use wake::{Waker, survive_wakes};

@@ -3,6 +3,7 @@
 use rustix::io::Errno;
 use std::ffi::CString;
 use std::io;
+use std::mem::ManuallyDrop;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -23,11 +24,13 @@ pub enum Mode {
 #[derive(Debug)]
 pub struct Stream {
     stream: NonNull<libc::FILE>,
-    /// Lent to the C library until the stream is closed.
-    _buffer: Box<[u8]>,
+    /// From `Box::into_raw`: the C library uses it until the stream is closed,
+    /// and nobody else may.
+    buffer: *mut [u8],
 }
 
-// SAFETY: a stream is not bound to a thread, and only this value uses it.
+// SAFETY: a stream is not bound to a thread, and only this value uses it and
+// owns its buffer.
 unsafe impl Send for Stream {}
 
 impl Stream {
@@ -45,22 +48,33 @@ impl Stream {
         // SAFETY: both are strings that end in a zero byte.
         let stream = unsafe { libc::fopen(path.as_ptr(), mode.as_ptr()) };
         let stream = NonNull::new(stream).ok_or_else(io::Error::last_os_error)?;
-        let mut buffer = vec![0; buffer.max(1)].into_boxed_slice();
+        let buffer = Box::into_raw(vec![0_u8; buffer.max(1)].into_boxed_slice());
+        // Owns both from here on: they are given back where this fails too.
+        let stream = Self { stream, buffer };
         // SAFETY: nothing was done with the stream yet; the buffer has that
-        // length and lives until after `fclose`, for `Drop` closes the stream
-        // before fields are dropped.
-        unsafe {
+        // length and is freed only after `fclose`.
+        let refused = unsafe {
             libc::setvbuf(
-                stream.as_ptr(),
-                buffer.as_mut_ptr().cast(),
+                stream.stream.as_ptr(),
+                buffer.cast(),
                 libc::_IOFBF,
                 buffer.len(),
-            );
+            )
+        };
+        if refused != 0 {
+            return Err(io::Error::other("the C library took no buffer"));
         }
-        Ok(Self {
-            stream,
-            _buffer: buffer,
-        })
+        Ok(stream)
+    }
+
+    /// `fclose(3)`, which writes what is still in the buffer.
+    ///
+    /// # Errors
+    /// The kernel's answer. The stream is gone all the same.
+    pub fn close(self) -> Result<(), Errno> {
+        let stream = ManuallyDrop::new(self);
+        // SAFETY: `drop` does not run for it.
+        unsafe { close(&stream) }
     }
 
     /// `fread(3)`: the bytes that were read; fewer at the end of the file.
@@ -135,9 +149,25 @@ impl Stream {
 
 impl Drop for Stream {
     fn drop(&mut self) {
-        // SAFETY: closes what `open` opened, once.
-        unsafe { libc::fclose(self.stream.as_ptr()) };
+        // SAFETY: it is not used after this.
+        let _ = unsafe { close(self) };
     }
+}
+
+/// Closes a stream, then frees its buffer.
+///
+/// # Safety
+/// Once for each stream, which is not used afterwards.
+unsafe fn close(stream: &Stream) -> Result<(), Errno> {
+    // SAFETY: `open` opened it, and it was not closed yet (the caller's word).
+    let closed = match unsafe { libc::fclose(stream.stream.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(last_errno()),
+    };
+    // SAFETY: it came from `Box::into_raw`, is freed once, and the C library
+    // forgot it with the stream.
+    drop(unsafe { Box::from_raw(stream.buffer) });
+    closed
 }
 
 fn last_errno() -> Errno {
@@ -169,5 +199,18 @@ mod tests {
         assert!(read.write(&bytes).is_err() || read.flush().is_err());
         let none = Stream::open(&folder.path().join("none"), Mode::Read, 1);
         assert_eq!(none.unwrap_err().raw_os_error(), Some(libc::ENOENT));
+    }
+    #[test]
+    fn closing_tells_that_the_rest_could_not_be_written() {
+        let full = Path::new("/dev/full");
+        let mut stream = Stream::open(full, Mode::Update, 4096).unwrap();
+        stream.write(&[5; 10]).unwrap();
+        assert_eq!(stream.close(), Err(Errno::NOSPC));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a");
+        let mut stream = Stream::open(&path, Mode::Create, 4096).unwrap();
+        stream.write(&[5; 10]).unwrap();
+        assert_eq!(stream.close(), Ok(()));
+        assert_eq!(std::fs::read(&path).unwrap(), [5; 10]);
     }
 }

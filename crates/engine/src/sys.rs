@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use rustix::system::sysinfo;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::AsRawFd;
 
 /// The number of `cachestat(2)`, the same on all architectures of this crate
 /// (it is younger than the common table of 2019).
@@ -131,24 +131,6 @@ pub fn thread_cpu_use() -> CpuUse {
 pub(crate) fn memory_bytes() -> u64 {
     let info = sysinfo();
     u64::from(info.totalram).saturating_mul(info.mem_unit.into())
-}
-
-/// Takes over a descriptor that the process was started with, and keeps it from
-/// programs that this one starts.
-///
-/// # Errors
-/// When it is not open.
-pub fn inherited(number: RawFd) -> io::Result<File> {
-    // SAFETY: the descriptor is looked at before it is used; whoever started the
-    // process opened it for this purpose and named it once, so nothing else in
-    // the process owns it.
-    let fd = unsafe {
-        if libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        OwnedFd::from_raw_fd(number)
-    };
-    Ok(File::from(fd))
 }
 
 /// Page faults of a thread.

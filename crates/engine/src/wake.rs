@@ -20,16 +20,8 @@ impl Waker {
     /// # Errors
     /// When the kernel does not let the signal be caught.
     pub fn of_this_thread() -> io::Result<Self> {
-        // SAFETY: `sigaction` is plain old data, for which all-zero is a value:
-        // no flags (so that calls are not restarted), an empty mask.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        // SAFETY: `action` lives for the call, and its handler is a function
-        // that touches nothing, so it may run at any moment.
-        let answer = unsafe { libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()) };
-        if answer == -1 {
-            return Err(io::Error::last_os_error());
-        }
+        // Without SA_RESTART, so that calls end.
+        catch(0)?;
         // SAFETY: asks for two numbers; no memory is passed.
         let (process, thread) = unsafe { (libc::getpid(), libc::syscall(libc::SYS_gettid)) };
         let thread = libc::pid_t::try_from(thread).map_err(io::Error::other)?;
@@ -43,6 +35,30 @@ impl Waker {
         // it goes to a thread of this very process or to none.
         unsafe { libc::syscall(libc::SYS_tgkill, self.process, self.thread, SIGNAL) };
     }
+}
+
+/// From now on SIGUSR1 does not end the process, and interrupts no system call
+/// that can be restarted until a [`Waker`] wants that.
+///
+/// # Errors
+/// When the kernel does not let the signal be caught.
+pub fn survive_wakes() -> io::Result<()> {
+    catch(libc::SA_RESTART)
+}
+
+fn catch(flags: libc::c_int) -> io::Result<()> {
+    // SAFETY: `sigaction` is plain old data, for which all-zero is a value: no
+    // flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    action.sa_flags = flags;
+    // SAFETY: `action` lives for the call, and its handler is a function that
+    // touches nothing, so it may run at any moment.
+    let answer = unsafe { libc::sigaction(SIGNAL, &raw const action, std::ptr::null_mut()) };
+    if answer == -1 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 extern "C" fn nothing(_: libc::c_int) {}

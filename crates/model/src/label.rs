@@ -18,6 +18,7 @@ mod beneath;
 mod figures;
 mod flush;
 mod foreign;
+mod idle;
 mod load;
 mod share;
 #[cfg(test)]
@@ -25,13 +26,15 @@ mod tests;
 mod witness;
 
 use crate::evidence::{Evidence, ProcessIo};
-use crate::job::{Direction, Job};
+use crate::job::{Direction, FlushCall, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
 use crate::work::StepDetail;
 use crate::work::androbench::DatabaseStep;
+use crate::work::iozone::IozoneStep;
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 use share::Share;
+use std::borrow::Cow;
 use std::fmt;
 
 /// At least this share means that the device was measured, and at most
@@ -154,16 +157,20 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         return load::judge_members(wave);
     }
     let evidence = trial.evidence.as_ref()?;
+    let job = job_as_done(trial);
     let case = Case {
-        job: &trial.job,
+        job: &job,
         measured,
         evidence,
         completed: trial.outcome == Outcome::Completed,
         database: trial.detail.as_deref().and_then(StepDetail::database),
+        cell: trial.detail.as_deref().and_then(StepDetail::iozone),
     };
     let read =
         (measured.read.bytes > 0).then(|| case.judge_read(case.read_share(), case.request_share()));
+    let read = read.map(|read| case.less_idle(Direction::Read, read));
     let write = (measured.write.bytes > 0).then(|| case.judge_write(case.write_share()));
+    let write = write.map(|write| case.less_idle(Direction::Write, write));
     let foreign = case.foreign();
     Some(Judgement {
         read,
@@ -171,6 +178,19 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
         trim: None,
         foreign,
     })
+}
+
+/// The job as it was done: a copy may have left direct I/O on its way.
+fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
+    match trial.detail.as_deref() {
+        Some(StepDetail::Copy(report)) if report.left_direct && trial.job.rw.writes() => {
+            let mut job = trial.job.clone();
+            job.direct = false;
+            job.flush.at_end.get_or_insert(FlushCall::Fsync);
+            Cow::Owned(job)
+        }
+        _ => Cow::Borrowed(&trial.job),
+    }
 }
 
 /// One trial under judgement.
@@ -182,6 +202,8 @@ struct Case<'a> {
     completed: bool,
     /// Transactions of a database, whose flushes are not the job's own calls.
     database: Option<&'a DatabaseStep>,
+    /// A cell of iozone's, whose clock may have stood still between records.
+    cell: Option<&'a IozoneStep>,
 }
 
 impl Case<'_> {

@@ -1,6 +1,7 @@
 //! Reading attribute files: one value a file, often absent.
 
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 use std::str::FromStr;
 
@@ -11,6 +12,15 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     let text = String::from_utf8_lossy(&bytes);
     let trimmed = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
+}
+
+/// All of a file of the kernel. It says that it is empty, whereupon the standard
+/// library would begin with 32 bytes and ask a dozen times.
+pub(crate) fn whole(path: &Path) -> io::Result<String> {
+    const MOST_ARE_SHORTER: usize = 8 << 10;
+    let mut text = Vec::with_capacity(MOST_ARE_SHORTER);
+    File::open(path)?.read_to_end(&mut text)?;
+    String::from_utf8(text).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 /// A decimal number.

@@ -5,13 +5,12 @@ use crate::device::{Device, SECTOR_BYTES};
 use crate::roots::Roots;
 use assay_model::evidence::{DeviceCounters, QueueSettings, WriteCache};
 use assay_model::storage::Storage;
-use std::fs;
 
 /// The block layer's counters of a device, from `/sys/class/block/NAME/stat`
 /// (Documentation/block/stat.rst); `None` when they cannot be read.
 #[must_use]
 pub fn device_counters(roots: &Roots, name: &str) -> Option<DeviceCounters> {
-    let text = fs::read_to_string(roots.block(name).join("stat")).ok()?;
+    let text = attr::whole(&roots.block(name).join("stat")).ok()?;
     parse_stat(name, &text)
 }
 
@@ -32,7 +31,7 @@ pub struct DiskStat {
 /// All counters of a disk; `None` when they cannot be read.
 #[must_use]
 pub fn disk_stat(roots: &Roots, name: &str) -> Option<DiskStat> {
-    let text = fs::read_to_string(roots.block(name).join("stat")).ok()?;
+    let text = attr::whole(&roots.block(name).join("stat")).ok()?;
     let fields = numbers(&text)?;
     Some(DiskStat {
         counters: parse_stat(name, &text)?,

@@ -4,7 +4,6 @@ use crate::attr;
 use crate::device::DeviceNumber;
 use crate::files::Files;
 use crate::roots::Roots;
-use std::fs;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -95,7 +94,7 @@ fn written_by(folder: &Path, files: &dyn Files) -> Vec<DeviceNumber> {
 /// Reads `flags:` of proc_pid_fdinfo(5), which is octal. What it does not say
 /// counts as writing.
 fn may_write(info: &Path) -> bool {
-    let flags = fs::read_to_string(info).ok().and_then(|text| {
+    let flags = attr::whole(info).ok().and_then(|text| {
         let octal = attr::value_after(&text, "flags:")?;
         u32::from_str_radix(octal, 8).ok()
     });

@@ -48,7 +48,7 @@ impl ProcessIoTable {
 }
 
 fn read(folder: &Path, pid: u32) -> Option<(Process, Io)> {
-    let io = parse_io(&fs::read_to_string(folder.join("io")).ok()?)?;
+    let io = parse_io(&attr::whole(&folder.join("io")).ok()?)?;
     let stat = fs::read(folder.join("stat")).ok()?;
     let stat = parse_stat(&String::from_utf8_lossy(&stat))?;
     let process = Process {

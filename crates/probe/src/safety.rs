@@ -13,7 +13,6 @@ use crate::roots::Roots;
 use crate::stack::btrfs;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::fs;
 use std::io;
 use std::os::unix::process::parent_id;
 use std::path::Path;
@@ -271,7 +270,7 @@ fn in_words(holder: &Device) -> String {
 
 /// Files and devices of `/proc/swaps`; a kernel without swap has no such file.
 fn swaps(roots: &Roots) -> io::Result<Vec<String>> {
-    let text = match fs::read_to_string(roots.proc.join("swaps")) {
+    let text = match attr::whole(&roots.proc.join("swaps")) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
         other => other?,
     };

@@ -6,7 +6,6 @@ use crate::roots::Roots;
 use assay_model::evidence::{CpuState, MemoryCounters, OwnIo, Pressure, Snapshot, ThermalZone};
 use assay_model::storage::Storage;
 use rustix::time::{ClockId, clock_gettime};
-use std::fs;
 use std::path::Path;
 
 /// Takes all counters but [`Snapshot::file_cache`], which needs the open file.
@@ -15,6 +14,15 @@ use std::path::Path;
 /// comes first: the devices' counters and this process's own I/O.
 #[must_use]
 pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
+    let mut snapshot = counters(roots, storage);
+    look_around(roots, &mut snapshot);
+    snapshot
+}
+
+/// Only what tells where bytes went: the devices' counters, this process's own
+/// I/O, and memory. For steps so short that [`look_around`] would take longer.
+#[must_use]
+pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
     Snapshot {
         at_ns: monotonic_ns(),
         devices: storage
@@ -23,13 +31,18 @@ pub fn snapshot(roots: &Roots, storage: &Storage) -> Snapshot {
             .filter_map(|layer| device_counters(roots, &layer.name))
             .collect(),
         own_io: own_io(roots),
-        file_cache: None,
         memory: memory(roots),
-        pressure: pressure(roots),
-        context_switches: context_switches(roots),
-        cpus: cpus(roots),
-        thermal: thermal(roots),
+        ..Snapshot::default()
     }
+}
+
+/// Adds what the machine was like: pressure, context switches, frequencies,
+/// temperatures.
+pub fn look_around(roots: &Roots, snapshot: &mut Snapshot) {
+    snapshot.pressure = pressure(roots);
+    snapshot.context_switches = context_switches(roots);
+    snapshot.cpus = cpus(roots);
+    snapshot.thermal = thermal(roots);
 }
 
 fn monotonic_ns() -> u64 {
@@ -40,7 +53,7 @@ fn monotonic_ns() -> u64 {
 }
 
 fn own_io(roots: &Roots) -> Option<OwnIo> {
-    parse_io(&fs::read_to_string(roots.proc.join("self/io")).ok()?)
+    parse_io(&attr::whole(&roots.proc.join("self/io")).ok()?)
 }
 
 /// Reads `/proc/PID/io` (proc_pid_io(5)).
@@ -56,7 +69,7 @@ pub(crate) fn parse_io(text: &str) -> Option<OwnIo> {
 /// Reads `/proc/meminfo`, whose `kB` are units of 1024 bytes
 /// (proc_meminfo(5)).
 pub(crate) fn memory(roots: &Roots) -> Option<MemoryCounters> {
-    let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
+    let text = attr::whole(&roots.proc.join("meminfo")).ok()?;
     let bytes = |key| -> Option<u64> {
         let kibibytes: u64 = attr::value_after(&text, key)?
             .strip_suffix(" kB")?
@@ -81,7 +94,7 @@ fn pressure(roots: &Roots) -> Option<Pressure> {
         let (_, total) = attr::value_after(text, line)?.rsplit_once("total=")?;
         total.parse().ok()
     };
-    let read = |name: &str| fs::read_to_string(folder.join(name)).ok();
+    let read = |name: &str| attr::whole(&folder.join(name)).ok();
     let io = read("io")?;
     Some(Pressure {
         io_some_us: total(&io, "some")?,
@@ -92,7 +105,7 @@ fn pressure(roots: &Roots) -> Option<Pressure> {
 }
 
 fn context_switches(roots: &Roots) -> Option<u64> {
-    let text = fs::read_to_string(roots.proc.join("stat")).ok()?;
+    let text = attr::whole(&roots.proc.join("stat")).ok()?;
     attr::value_after(&text, "ctxt ")?.parse().ok()
 }
 

@@ -5,13 +5,12 @@ use crate::counters::disk_stat;
 use crate::device::Device;
 use crate::roots::Roots;
 use assay_model::work::watch::{DiskCounters, Memory, Paging, Processor};
-use std::fs;
 
 /// Memory of the system; lines are in units of 1024 bytes (proc_meminfo(5)).
 /// `None` when a line is missing that all kernels have.
 #[must_use]
 pub fn memory(roots: &Roots) -> Option<Memory> {
-    let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
+    let text = attr::whole(&roots.proc.join("meminfo")).ok()?;
     let bytes = |key| kibibytes(&text, key);
     Some(Memory {
         total_bytes: bytes("MemTotal:")?,
@@ -32,7 +31,7 @@ pub fn memory(roots: &Roots) -> Option<Memory> {
 /// has none).
 #[must_use]
 pub fn paging(roots: &Roots) -> Option<Paging> {
-    let text = fs::read_to_string(roots.proc.join("vmstat")).ok()?;
+    let text = attr::whole(&roots.proc.join("vmstat")).ok()?;
     let number = |key| -> Option<u64> { attr::value_after(&text, key)?.parse().ok() };
     let page = u64::try_from(rustix::param::page_size()).ok()?;
     let pages = |key| number(key).unwrap_or(0).checked_mul(page);
@@ -48,7 +47,7 @@ pub fn paging(roots: &Roots) -> Option<Paging> {
 /// column for guests.
 #[must_use]
 pub fn processor(roots: &Roots) -> Option<Processor> {
-    let text = fs::read_to_string(roots.proc.join("stat")).ok()?;
+    let text = attr::whole(&roots.proc.join("stat")).ok()?;
     let times: Vec<u64> = attr::value_after(&text, "cpu ")?
         .split_whitespace()
         .map(|time| time.parse().ok())
@@ -128,7 +127,7 @@ pub fn disk(roots: &Roots, name: &str) -> Option<DiskCounters> {
 fn unwritten(roots: &Roots, name: &str) -> Option<u64> {
     let number = attr::text(&roots.block(name).join("dev"))?;
     let file = roots.sys.join("kernel/debug/bdi").join(number);
-    let text = fs::read_to_string(file.join("stats")).ok()?;
+    let text = attr::whole(&file.join("stats")).ok()?;
     let dirty = kibibytes(&text, "BdiReclaimable:")?;
     dirty.checked_add(kibibytes(&text, "BdiWriteback:")?)
 }

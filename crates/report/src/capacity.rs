@@ -188,10 +188,14 @@ fn of_probe(probed: &Probed) -> Vec<String> {
         Kind::Dead => "DEAD: no block that was written came back".to_owned(),
     };
     let written = Bytes(probed.blocks_written * probed.block_bytes);
+    let put_back = match probed.not_restored.is_empty() {
+        true => "put back as they were",
+        false => "not all of them put back as they were",
+    };
     let mut lines = vec![
         conclusion,
         format!(
-            "{} ({written}) were written, and put back as they were",
+            "{} ({written}) were written, and {put_back}",
             count(probed.blocks_written, "block")
         ),
     ];
@@ -305,7 +309,7 @@ mod tests {
         );
         assert_eq!(
             found.lines[1],
-            "256 blocks (1 MiB) were written, and put back as they were"
+            "256 blocks (1 MiB) were written, and not all of them put back as they were"
         );
         assert_eq!(
             found.lines[2],

@@ -281,6 +281,7 @@ pub fn with_matrix() -> Run {
                     bytes: (u64::from(position) + 1) * file_kib * 1024,
                     elapsed_ns: 1_000_000 * file_kib,
                     cpu_ns: 0,
+                    idle_ns: 0,
                 }],
                 parent_ns: None,
                 mismatch: false,

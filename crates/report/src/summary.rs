@@ -139,7 +139,7 @@ impl<'a> Summary<'a> {
     pub fn of(run: &'a Run) -> Self {
         let mut jobs: Vec<JobSummary<'a>> = Vec::new();
         for planned in &run.header.plan.jobs {
-            let job = job_entry(&mut jobs, &planned.job);
+            let job = job_entry(&mut jobs, as_run(run, &planned.job));
             job.planned += usize::try_from(planned.trials).unwrap_or(usize::MAX);
         }
         for record in &run.trials {
@@ -169,6 +169,13 @@ impl<'a> Summary<'a> {
             .filter(|(_, count)| *count > 0)
             .collect()
     }
+}
+
+/// A job as it was run: a step of a work is known in full only then.
+fn as_run<'a>(run: &'a Run, planned: &'a Job) -> &'a Job {
+    let mut trials = run.trials.iter();
+    let ran = trials.find(|trial| trial.job.name == planned.name);
+    ran.map_or(planned, |trial| &trial.job)
 }
 
 /// The entry of a job's name, made where it is missing.
@@ -327,6 +334,17 @@ mod tests {
     use crate::{fixture, samples};
     use assay_model::job::{FileState, Flush, FlushCall};
     use assay_model::units::Bytes;
+
+    #[test]
+    fn what_ran_counts_more_than_what_was_planned() {
+        let mut run = fixture::run();
+        let planned = &mut run.header.plan.jobs;
+        let read = planned.iter_mut().find(|p| p.job.name == "seq-read-1m");
+        read.unwrap().job.rw = Rw::Write;
+        let summary = Summary::of(&run);
+        let job = summary.jobs.iter().find(|j| j.job.name == "seq-read-1m");
+        assert_eq!(job.unwrap().headlines()[0].name, "read_bw");
+    }
 
     #[test]
     fn jobs_stand_in_reading_order() {

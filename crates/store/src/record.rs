@@ -5,7 +5,7 @@ use assay_model::trial::TrialRecord;
 use flate2::Compression;
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 
 /// No trial comes near this size; a damaged or hostile record may.
 const MAX_RECORD_BYTES: u64 = 1 << 30;
@@ -20,10 +20,12 @@ pub fn header_from_text(text: &str) -> io::Result<RunHeader> {
     Ok(serde_json::from_str(text)?)
 }
 
-/// Series and histograms compress well.
+/// Series and histograms compress well. The whole text goes into the encoder at
+/// once: it takes its time for each of the few bytes that serde writes.
 pub fn trial_to_blob(record: &TrialRecord) -> io::Result<Vec<u8>> {
+    let json = serde_json::to_vec(record)?;
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    serde_json::to_writer(&mut encoder, record)?;
+    encoder.write_all(&json)?;
     encoder.finish()
 }
 

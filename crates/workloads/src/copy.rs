@@ -10,6 +10,7 @@ mod copier;
 mod describe;
 mod drop_cache;
 mod ends;
+mod errors;
 mod position;
 mod reading;
 mod reblock;
@@ -20,6 +21,7 @@ use crate::{Context, Step, StepOutcome, WorkError};
 use assay_engine::Waker;
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
+use assay_model::wire::NoteWeight;
 use assay_model::work::copy::FileCopy;
 use assay_model::work::{StepDetail, WorkReport};
 use copier::{Copier, Halt};
@@ -47,7 +49,13 @@ pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkRepo
 /// One copy. What fails after both files are open is told, and is in the report.
 fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     let ends = interruptible(context, |context| Ends::open(work, context))?;
-    let buffers = buffer::Buffers::new(work)?;
+    let buffers = match buffer::Buffers::new(work) {
+        Ok(buffers) => buffers,
+        Err(error) => {
+            tidy(work, context);
+            return Err(error);
+        }
+    };
     let job = describe::job(work, &ends);
     let evidence = ends.evidence_path();
     let paths: Vec<&Path> = evidence.iter().map(AsRef::as_ref).collect();
@@ -58,7 +66,7 @@ fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkEr
     context.observer.begins(step);
     context.observer.clock_starts(step);
     let (outcome, came) = measured(work, &job, ends, buffers, context);
-    tidy(work);
+    tidy(work, context);
     let report = came.detail.clone();
     context.observer.ended(outcome, came);
     context.observer.keep();
@@ -68,14 +76,18 @@ fn step(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkEr
     }
 }
 
-/// Removes or settles the output, where that is wanted.
-fn tidy(work: &FileCopy) {
+/// Removes or settles the output, where that is wanted. What cannot be done
+/// changes no figure of this copy.
+fn tidy(work: &FileCopy, context: &mut Context<'_>) {
     let Some(output) = &work.output else {
         return;
     };
-    // What cannot be done changes no figure of this copy.
     if work.remove_output {
-        let _ = std::fs::remove_file(output);
+        if let Err(error) = std::fs::remove_file(output) {
+            let path = output.display();
+            let text = format!("{path} could not be removed: {error}");
+            context.observer.note(NoteWeight::Warning, text);
+        }
     } else if work.settle
         && let Ok(file) = std::fs::File::open(output)
     {
@@ -135,4 +147,70 @@ fn interruptible<'c, T>(context: &mut Context<'c>, act: impl FnOnce(&mut Context
         watch.thread().unpark();
         came
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observer::recording::Recording;
+    use std::fs;
+
+    fn with_context<T>(act: impl FnOnce(&mut Context<'_>) -> T) -> (T, Recording) {
+        let mut recording = Recording::default();
+        let (stop, report_now) = (AtomicBool::new(false), AtomicBool::new(false));
+        let mut context = Context {
+            seed: 1,
+            folder: None,
+            stop: &stop,
+            report_now: &report_now,
+            observer: &mut recording,
+        };
+        let came = act(&mut context);
+        (came, recording)
+    }
+
+    fn removing(output: &Path) -> FileCopy {
+        FileCopy {
+            input: Some("/dev/null".into()),
+            output: Some(output.to_owned()),
+            remove_output: true,
+            ..FileCopy::default()
+        }
+    }
+
+    #[test]
+    fn what_a_copy_did_not_make_it_does_not_remove() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out");
+        fs::write(&output, "somebody else's").unwrap();
+        let (came, _) = with_context(|context| run(&removing(&output), context));
+        assert!(came.is_err());
+        assert_eq!(fs::read(&output).unwrap(), b"somebody else's");
+        fs::remove_file(&output).unwrap();
+        let (came, recording) = with_context(|context| run(&removing(&output), context));
+        assert!(came.is_ok());
+        assert!(!output.exists());
+        assert_eq!(recording.notes, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_copy_without_memory_leaves_nothing_behind() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("out");
+        let copy = FileCopy {
+            input_block: u64::MAX,
+            ..removing(&output)
+        };
+        let (came, _) = with_context(|context| run(&copy, context));
+        assert!(came.is_err());
+        assert!(!output.exists());
+    }
+
+    #[test]
+    fn what_could_not_be_removed_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let output = folder.path().join("gone");
+        let ((), recording) = with_context(|context| tidy(&removing(&output), context));
+        assert!(recording.notes[0].contains("could not be removed"));
+    }
 }

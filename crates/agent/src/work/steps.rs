@@ -6,17 +6,18 @@ use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::trial::unix_ms;
-use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::job::Job;
-use assay_model::storage::Storage;
+use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::snapshot;
+use assay_probe::snapshot::{self, look_around};
 use assay_workloads::{Observer, Step, StepOutcome};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -27,6 +28,9 @@ const PROCESSES_KEPT: usize = 8;
 const YOUNG: Duration = Duration::from_secs(1);
 /// ... and after a step so short no new one is taken.
 const SHORT: Duration = Duration::from_millis(200);
+/// The same for what the machine is like: how old a look may be before a step,
+/// and how short a step is not followed by one.
+const MOMENT: Duration = Duration::from_millis(20);
 
 /// Stands around the steps of a work.
 pub(super) struct Steps<'a> {
@@ -36,9 +40,15 @@ pub(super) struct Steps<'a> {
     order: &'a WorkOrder,
     /// Of the next step.
     position: u32,
-    /// The storage looked up last, and of which path it is.
-    place: Option<(PathBuf, Storage)>,
+    /// The storage looked up last, and of which paths it is.
+    place: Option<(Vec<PathBuf>, Storage)>,
+    /// What is known of each path.
+    looked_up: BTreeMap<PathBuf, Storage>,
     processes: Option<(Instant, ProcessIoTable)>,
+    /// What the machine was like, when it was looked at last.
+    around: Option<(Instant, Snapshot)>,
+    /// Queues of a storage, and when they were looked at.
+    queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
     step: Option<UnderWay>,
     /// A step ended that the host was not yet asked to store.
     unkept: bool,
@@ -70,7 +80,10 @@ impl<'a> Steps<'a> {
             order,
             position: order.first_position,
             place: None,
+            looked_up: BTreeMap::new(),
             processes: None,
+            around: None,
+            queues: None,
             step: None,
             unkept: false,
             unsent: None,
@@ -89,15 +102,26 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// The storage of a path. Steps follow each other on the same files, so the
-    /// last answer is kept.
-    fn storage(&mut self, path: &Path) -> Storage {
+    /// The storage of paths; `None` when there are none. Steps follow each other
+    /// on the same files, so answers are kept.
+    fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
         match &self.place {
-            Some((known, storage)) if known == path => storage.clone(),
+            Some((known, storage))
+                if known.iter().map(PathBuf::as_path).eq(paths.iter().copied()) =>
+            {
+                Some(storage.clone())
+            }
             _ => {
-                let storage = storage_of(self.roots, path);
-                self.place = Some((path.to_owned(), storage.clone()));
-                storage
+                let all = paths.iter().map(|&path| {
+                    let known = self.looked_up.entry(path.to_owned());
+                    known
+                        .or_insert_with(|| storage_of(self.roots, path))
+                        .clone()
+                });
+                let storage = behind_all(all)?;
+                let paths = paths.iter().map(|path| path.to_path_buf()).collect();
+                self.place = Some((paths, storage.clone()));
+                Some(storage)
             }
         }
     }
@@ -107,15 +131,57 @@ impl<'a> Steps<'a> {
         self.processes = Some((Instant::now(), table));
     }
 
+    /// Counters before a step, with what the machine is like: for steps that
+    /// follow each other within a moment, as it was then.
+    fn before(&mut self, storage: &Storage) -> Snapshot {
+        let old = |(taken, _): &(Instant, Snapshot)| taken.elapsed() > MOMENT;
+        if self.around.as_ref().is_none_or(old) {
+            let mut around = Snapshot::default();
+            look_around(self.roots, &mut around);
+            self.around = Some((Instant::now(), around));
+        }
+        let around = self.around.as_ref().map(|(_, around)| around.clone());
+        let counters = snapshot::counters(self.roots, storage);
+        Snapshot {
+            at_ns: counters.at_ns,
+            devices: counters.devices,
+            own_io: counters.own_io,
+            memory: counters.memory,
+            ..around.unwrap_or_default()
+        }
+    }
+
+    /// Counters after a step that began then.
+    fn after(&mut self, storage: &Storage, started: Instant) -> Snapshot {
+        let long = started.elapsed() > MOMENT;
+        let mut after = snapshot::counters(self.roots, storage);
+        if long {
+            look_around(self.roots, &mut after);
+        }
+        after
+    }
+
+    /// Settings of a storage's queues: nobody changes them many times a second.
+    fn queues(&mut self, storage: &Storage) -> Vec<QueueSettings> {
+        if let Some((taken, of, known)) = &self.queues
+            && of == storage
+            && taken.elapsed() < YOUNG
+        {
+            return known.clone();
+        }
+        let queues = counters::queues(self.roots, storage);
+        self.queues = Some((Instant::now(), storage.clone(), queues.clone()));
+        queues
+    }
+
     /// The evidence of a step whose clock ran.
     fn evidence(&mut self, step: &UnderWay) -> Option<Evidence> {
-        let path = step.paths.first()?;
-        let storage = self.storage(path);
+        let storage = self.storage(&borrowed(&step.paths))?;
         let (started, before) = step.before.as_ref()?;
         let after = step.after.clone()?;
         let other_processes = self.others_since(*started);
         Some(Evidence {
-            queues: counters::queues(self.roots, &storage),
+            queues: self.queues(&storage),
             storage,
             before: before.clone(),
             after,
@@ -156,14 +222,13 @@ impl Observer for Steps<'_> {
         if self.processes.as_ref().is_none_or(old) {
             self.look_at_processes();
         }
-        let Some(path) = step.paths.first() else {
+        let Some(storage) = self.storage(step.paths) else {
             return;
         };
-        let storage = self.storage(path);
         let file_cache = pages(step.paths);
         let before = Snapshot {
             file_cache,
-            ..snapshot(self.roots, &storage)
+            ..self.before(&storage)
         };
         if let Some(under_way) = &mut self.step {
             under_way.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
@@ -176,9 +241,12 @@ impl Observer for Steps<'_> {
         let Some(mut step) = self.step.take() else {
             return;
         };
-        if let Some(path) = step.paths.first() {
-            let storage = self.storage(path);
-            let counters = snapshot(self.roots, &storage);
+        if let Some(storage) = self.storage(&borrowed(&step.paths)) {
+            let started = step
+                .before
+                .as_ref()
+                .map_or_else(Instant::now, |(at, _)| *at);
+            let counters = self.after(&storage, started);
             step.after = Some(Snapshot {
                 file_cache: pages(&step.paths),
                 ..counters
@@ -229,5 +297,57 @@ impl Observer for Steps<'_> {
 
     fn stands(&mut self, report: WorkReport) {
         self.send(&FromAgent::WorkStands(Box::new(report)));
+    }
+}
+
+fn borrowed(paths: &[PathBuf]) -> Vec<&Path> {
+    paths.iter().map(PathBuf::as_path).collect()
+}
+
+/// The storage that all have behind them. Where they differ none of them tells
+/// what was measured: the counters of one know nothing of the others.
+fn behind_all(mut all: impl Iterator<Item = Storage>) -> Option<Storage> {
+    let first = all.next()?;
+    if all.all(|other| other.backing == first.backing) {
+        return Some(first);
+    }
+    Some(Storage {
+        path: first.path,
+        mount: None,
+        backing: Backing::Unknown {
+            why: "the files are on different devices".to_owned(),
+        },
+        layers: Vec::new(),
+        total: None,
+        available: None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(name: &str) -> Storage {
+        Storage {
+            path: PathBuf::from("/a"),
+            mount: None,
+            backing: Backing::Device {
+                name: name.to_owned(),
+            },
+            layers: Vec::new(),
+            total: None,
+            available: None,
+        }
+    }
+
+    #[test]
+    fn files_on_different_devices_are_not_judged_by_the_first() {
+        assert_eq!(behind_all([].into_iter()), None);
+        let same = [on("sda1"), on("sda1")];
+        assert_eq!(behind_all(same.into_iter()), Some(on("sda1")));
+        let differ = [on("sda1"), on("sda1"), on("sdb1")];
+        let backing = behind_all(differ.into_iter()).map(|storage| storage.backing);
+        let why = "the files are on different devices".to_owned();
+        assert_eq!(backing, Some(Backing::Unknown { why }));
     }
 }

@@ -15,7 +15,7 @@ pub struct DisksArgs {
     /// Number of samples of the rate, evenly over the extent.
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=1000))]
     pub samples: u32,
-    /// Size of each sample.
+    /// Size of each sample, 1G at most.
     #[arg(long, value_name = "SIZE", default_value = "10M", value_parser = parse_size)]
     pub sample_size: Bytes,
     /// Number of single pages read for the access time, the first of which does

@@ -1,6 +1,7 @@
 //! `assay iozone`, or any name of the program that is `iozone`: iozone's flags
 //! and its text, and after it what each figure measured.
 
+mod ahead;
 mod listing;
 mod progress;
 
@@ -89,6 +90,11 @@ fn measure(
     let mut host = Host::start(target)?;
     let file = command.work.files.first().cloned().unwrap_or_default();
     let (inspection, place) = place(&mut host, &file)?;
+    ahead::check(
+        &command.work,
+        &inspection,
+        command.output.workbook.as_deref(),
+    )?;
     let request = Request {
         work: Work::Iozone(Box::new(command.work.clone())),
         steps: Vec::new(),

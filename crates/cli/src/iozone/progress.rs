@@ -26,17 +26,19 @@ impl Pace {
             counts => counts.iter().map(|&count| u64::from(count)).collect(),
         };
         let tests = work.tests.len() as u64;
-        let of_rows = work.rows.iter().flat_map(|row| {
-            let of_count = move |&count: &u64| AROUND_A_STEP + (row.file_kib << 10) * count;
-            counts.iter().map(of_count)
-        });
-        let weight: u64 = of_rows.sum();
+        let of_rows = work
+            .rows
+            .iter()
+            .flat_map(|row| counts.iter().map(|&count| weight(row.file_kib, count)));
+        let weight = of_rows.fold(0, u64::saturating_add);
         let steps = work.rows.len() * counts.len() * work.tests.len();
         Self {
             start: Instant::now(),
             steps: steps * usize::try_from(trials).unwrap_or(1),
             done: 0,
-            weight: weight * tests * u64::from(trials),
+            weight: weight
+                .saturating_mul(tests)
+                .saturating_mul(u64::from(trials)),
             weight_done: 0,
         }
     }
@@ -44,16 +46,16 @@ impl Pace {
     /// A step ended.
     pub(super) fn did(&mut self, step: &IozoneStep) {
         self.done += 1;
-        let bytes = (step.file_kib << 10) * step.children.len() as u64;
-        self.weight_done += AROUND_A_STEP + bytes;
+        let weight = weight(step.file_kib, step.children.len() as u64);
+        self.weight_done = self.weight_done.saturating_add(weight);
     }
 
     /// Time left; `None` before anything is done.
     fn left(&self, under_way: u64) -> Option<Nanos> {
-        let done = self.weight_done + under_way;
+        let done = self.weight_done.saturating_add(under_way);
         let spent = self.start.elapsed().as_nanos();
         let rest = u128::from(self.weight.saturating_sub(done));
-        let left = (rest * spent).checked_div(u128::from(done))?;
+        let left = rest.saturating_mul(spent).checked_div(u128::from(done))?;
         u64::try_from(left).ok().map(Nanos)
     }
 
@@ -72,6 +74,12 @@ impl Pace {
     }
 }
 
+/// What a step weighs: sizes that no storage has are refused later, by name.
+fn weight(file_kib: u64, children: u64) -> u64 {
+    let bytes = file_kib.saturating_mul(1024).saturating_mul(children);
+    bytes.saturating_add(AROUND_A_STEP)
+}
+
 /// `0:07`, `12:30`, `1:02:03`.
 fn clock(time: Nanos) -> String {
     let seconds = time.0 / 1_000_000_000;
@@ -86,6 +94,23 @@ fn clock(time: Nanos) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::work::iozone::{Row, Test};
+
+    #[test]
+    fn the_largest_sizes_have_a_weight() {
+        let row = Row {
+            file_kib: 1 << 52,
+            record_kib: 4,
+        };
+        let work = Iozone {
+            rows: vec![row, row],
+            children: vec![1024],
+            tests: vec![Test::Write],
+            ..Iozone::default()
+        };
+        let pace = Pace::new(&work, 1000);
+        assert_eq!(pace.weight, u64::MAX);
+    }
 
     #[test]
     fn clocks_have_hours_only_where_there_are_some() {

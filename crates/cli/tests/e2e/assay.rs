@@ -349,7 +349,8 @@ pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     await_some(what, || is_so().then_some(()));
 }
 
-fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+/// What comes at last; panics when it does not.
+pub fn await_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + HANG;
     loop {
         if let Some(found) = look() {

@@ -59,7 +59,7 @@ fn a_file_system_that_turns_read_only() {
     or_skip!(fs::write(&trigger, "1").map_err(|error| Unavailable(format!("{trigger}: {error}"))));
     let ended = running.end();
     ended.assert_code(1);
-    ended.assert_says(&["assay:", "became read-only", "kernel log"]);
+    ended.assert_says(&["assay:", "is read-only", "kernel log"]);
     ended.assert_says(&["leftover test file", "cannot be removed", "Read-only"]);
     assert_kept(&bed);
 

@@ -1,7 +1,7 @@
 //! `assay iozone`: the same text as iozone 3.489 where programs read it, and
 //! what each cell measured.
 
-use crate::assay::Bed;
+use crate::assay::{Bed, Running};
 use assay_testkit::{Volume, needs, or_skip};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -148,6 +148,30 @@ fn files_that_hold_something_are_left_alone_and_missing_ones_named() {
 }
 
 #[test]
+fn children_that_cannot_be_started_end_the_run_and_hold_up_nobody() {
+    needs!(root, "setpriv", "prlimit");
+    let bed = Bed::new();
+    let nobody = bed.command_of_nobody(&["iozone", "-t", "200", "-i", "0", "-s", "64k", "-f"]);
+    let mut command = Command::new("prlimit");
+    // Of all that the user runs: enough for the two processes of assay.
+    command.arg("--nproc=60").arg(nobody.get_program());
+    let file = bed.join("children");
+    for word in nobody.get_args() {
+        command.arg(word);
+        if word == "-f" {
+            command.arg(&file);
+        }
+    }
+    let ended = Running::start(&mut command).end();
+    assert_eq!(ended.code, Some(1), "{:?}", ended.err);
+    assert!(
+        ended.err.join("\n").contains("cannot start child"),
+        "{:?}",
+        ended.err
+    );
+}
+
+#[test]
 fn a_pattern_that_is_not_there_ends_with_4() {
     let bed = Bed::new();
     let file = bed.folder().join("f");
@@ -267,4 +291,21 @@ fn the_page_cache_ends_where_memory_does() {
         );
     }
     assert!(text.contains("Files up to"), "{text}");
+}
+
+#[test]
+fn what_must_fail_in_the_end_is_refused_before() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let refused = |words: &[&str]| {
+        let file = folder.join("f");
+        let all = [&["iozone", "-f", file.to_str().unwrap()], words].concat();
+        let line = bed.refused(&all);
+        assert!(!file.exists() && !bed.store().exists());
+        line
+    };
+    let line = refused(&["-i", "0", "-s", "99999g", "-r", "1m"]);
+    assert!(line.contains("no room for 1 file"), "{line}");
+    let line = refused(&["-i", "0", "-s", "64k", "-b", "/no/such/folder/o.xls"]);
+    assert!(line.contains("no folder /no/such/folder"), "{line}");
 }

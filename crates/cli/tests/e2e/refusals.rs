@@ -2,7 +2,7 @@
 
 use crate::assay::{Bed, Running, text};
 use assay_store::{Owner, Store};
-use assay_testkit::{Mount, Volume, needs, or_skip};
+use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::Path;
@@ -180,4 +180,20 @@ fn report_files() {
     fs::create_dir(&taken).unwrap();
     assert_has(&report(&taken), &["cannot write", text(&taken)]);
     assert_has(&bed.refused(&["report", "last"]), &["--output"]);
+}
+
+#[test]
+fn a_file_of_the_folder_that_holds_a_mounted_device_is_left_alone() {
+    needs!(root, "mkfs.ext4");
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let image = or_skip!(scratch.image("1.h2w", 16));
+    let device = or_skip!(LoopDevice::over(&image));
+    or_skip!(make_file_system("ext4", device.node()));
+    let point = scratch.join("mounted");
+    let _mount = or_skip!(Mount::new(&[], text(device.node()), &point));
+    let refusal = bed.refused(&["capacity", text(scratch.path()), "--limit", "1M"]);
+    assert!(refusal.contains("1.h2w"), "{refusal}");
+    assert!(refusal.contains("mounted"), "{refusal}");
+    assert!(image.exists());
 }

@@ -29,8 +29,8 @@ const THROUGHPUT: [Test; 15] = [
 const USUAL: [u8; 8] = [0, 1, 2, 3, 4, 5, 6, 7];
 const EXTENDED: [u8; 2] = [9, 10];
 const USUAL_THROUGHPUT: [u8; 10] = [0, 1, 2, 3, 5, 6, 7, 8, 9, 10];
-/// Most children; beyond it a machine has no room for their threads.
-const MOST_CHILDREN: u64 = 4096;
+/// Most children; beyond it a figure says more of the scheduler than of storage.
+const MOST_CHILDREN: u64 = 1024;
 
 /// Reads the words after `assay iozone`.
 ///

@@ -124,6 +124,7 @@ fn step(test: Test, children: &[(u64, u64)]) -> IozoneStep {
         bytes: kib << 10,
         elapsed_ns: micros * 1000,
         cpu_ns: micros * 500,
+        idle_ns: 0,
     };
     IozoneStep {
         test,

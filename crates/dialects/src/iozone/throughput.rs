@@ -124,6 +124,7 @@ pub fn test(output: &Output, step: &IozoneStep) -> String {
         bytes: step.children.iter().map(|child| child.bytes).sum(),
         elapsed_ns: step.parent_ns.unwrap_or(0),
         cpu_ns: 0,
+        idle_ns: 0,
     };
     let parent = rate(output, step, parent);
     text.push_str(&format!(

@@ -3,6 +3,7 @@
 
 mod databases;
 mod foreign;
+mod idle;
 mod reads;
 mod stacks;
 mod witness;

@@ -91,6 +91,12 @@ impl FileCopy {
         written
     }
 
+    /// Whether it, or one that follows, has a file to remove.
+    #[must_use]
+    pub fn removes(&self) -> bool {
+        self.remove_output || self.then.iter().any(Self::removes)
+    }
+
     /// The bytes that `count` allows to read; `None`: all there are.
     #[must_use]
     pub fn limit_bytes(&self) -> Option<u64> {
@@ -254,6 +260,10 @@ pub struct CopyReport {
     pub elapsed_ns: u64,
     /// Something failed, and was told.
     pub failed: bool,
+    /// A short block was not fit for direct I/O: it and all that followed went
+    /// through the page cache, and was flushed at the end.
+    #[serde(default)]
+    pub left_direct: bool,
     /// It was stopped from outside.
     pub stopped: bool,
     /// Nobody reads the pipe or socket that is written.

@@ -160,6 +160,18 @@ impl Test {
         }
     }
 
+    /// The file of its offsets and latencies (`-Q`): iozone's where it has one.
+    #[must_use]
+    pub fn latency_file(self) -> String {
+        match self {
+            Self::Write => "wol.dat".to_owned(),
+            Self::Rewrite => "rwol.dat".to_owned(),
+            Self::Read => "rol.dat".to_owned(),
+            Self::Reread => "rrol.dat".to_owned(),
+            other => format!("{other}ol.dat"),
+        }
+    }
+
     /// Whether it writes.
     #[must_use]
     pub const fn writes(self) -> bool {
@@ -299,11 +311,37 @@ impl Iozone {
     /// What it may write.
     #[must_use]
     pub fn written(&self) -> Vec<PathBuf> {
-        if self.tests.iter().any(|test| test.writes()) {
+        let mut written = if self.tests.iter().any(|test| test.writes()) {
             self.files.clone()
         } else {
             Vec::new()
-        }
+        };
+        written.extend(self.latency_paths());
+        written
+    }
+
+    /// The file for offsets and latencies of a test; of several children each
+    /// has a number in its file's name. `None` without `-Q`.
+    #[must_use]
+    pub fn latency_path(&self, test: Test, child: usize) -> Option<PathBuf> {
+        let name = test.latency_file();
+        let name = if self.children.is_empty() {
+            name
+        } else {
+            format!("Child_{child}_{name}")
+        };
+        Some(self.latency_files.as_ref()?.join(name))
+    }
+
+    /// All these files.
+    #[must_use]
+    pub fn latency_paths(&self) -> Vec<PathBuf> {
+        let most = self.children.iter().max().map_or(1, |&most| most as usize);
+        let tests = self.tests.iter();
+        let paths = tests.flat_map(|&test| (0..most).map(move |child| (test, child)));
+        paths
+            .filter_map(|(test, child)| self.latency_path(test, child))
+            .collect()
     }
 }
 
@@ -335,6 +373,15 @@ pub struct Child {
     pub elapsed_ns: u64,
     /// Its processor time, user and system.
     pub cpu_ns: u64,
+    /// Time between its records in which it did something else, and which
+    /// `elapsed_ns` leaves out: `-J`, comparing (`-V`).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub idle_ns: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+const fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 impl Child {

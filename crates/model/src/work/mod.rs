@@ -103,6 +103,15 @@ pub enum StepDetail {
 }
 
 impl StepDetail {
+    /// A cell of iozone's.
+    #[must_use]
+    pub const fn iozone(&self) -> Option<&IozoneStep> {
+        match self {
+            Self::Iozone(step) => Some(step),
+            _ => None,
+        }
+    }
+
     /// Transactions of a database.
     #[must_use]
     pub const fn database(&self) -> Option<&DatabaseStep> {

@@ -16,7 +16,10 @@ pub(super) struct Recorder {
     pub(super) calls: Vec<String>,
     pub(super) ended: Vec<(Outcome, StepOutcome)>,
     /// Sizes of the step's files when its clock started.
-    sizes: Vec<Vec<Option<u64>>>,
+    pub(super) sizes: Vec<Vec<Option<u64>>>,
+    /// The same when it stopped.
+    pub(super) sizes_after: Vec<Vec<Option<u64>>>,
+    paths: Vec<PathBuf>,
     stop_at: Option<&'static str>,
     stop: Option<&'static AtomicBool>,
 }
@@ -33,12 +36,13 @@ impl Observer for Recorder {
 
     fn clock_starts(&mut self, step: Step<'_>) {
         self.calls.push("starts".to_owned());
-        let size = |path: &&Path| fs::metadata(path).ok().map(|meta| meta.len());
-        self.sizes.push(step.paths.iter().map(size).collect());
+        self.paths = step.paths.iter().map(|path| path.to_path_buf()).collect();
+        self.sizes.push(sizes(&self.paths));
     }
 
     fn clock_stopped(&mut self) {
         self.calls.push("stopped".to_owned());
+        self.sizes_after.push(sizes(&self.paths));
     }
 
     fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
@@ -57,6 +61,11 @@ impl Observer for Recorder {
     fn progress(&mut self, _progress: &WorkProgress) {}
 
     fn stands(&mut self, _report: WorkReport) {}
+}
+
+fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {
+    let size = |path: &PathBuf| fs::metadata(path).ok().map(|meta| meta.len());
+    paths.iter().map(size).collect()
 }
 
 /// Carries out phases in a new folder, which is still there afterwards.

@@ -13,6 +13,9 @@ use assay_model::work::capacity::{CapacityReport, CapacityStep, Fill, Part, SECT
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
+/// So many blocks that could not be put back are named.
+const NAMED: usize = 16;
+
 /// Writes a device from its first to its last sector, and reads it back.
 pub(super) fn fill(
     path: &Path,
@@ -100,7 +103,7 @@ pub(super) fn probe(
     let announced = store.bytes();
     let job = job::of_probing(announced, store.is_direct());
     let mut pulse = Pulse::new("probe", 0, None);
-    let mut not_restored = 0;
+    let mut not_restored = Vec::new();
     let done = measured(&job, path, context, |meter, context| {
         let probed = probe::probe(&mut Probe {
             store: &mut store,
@@ -110,13 +113,17 @@ pub(super) fn probe(
             done: 0,
         });
         let (probed, done) = match probed {
-            Ok(probed) => (Some(probed), Ok(())),
-            Err(error) => (None, Err(error)),
+            Ok(probed) => {
+                report.differs = !probed.is_good();
+                not_restored.clone_from(&probed.not_restored);
+                (Some(probed), Ok(()))
+            }
+            Err(ended) => {
+                not_restored = ended.not_restored;
+                report.differs = !not_restored.is_empty();
+                (None, Err(ended.error))
+            }
         };
-        if let Some(probed) = &probed {
-            report.differs = !probed.is_good();
-            not_restored = probed.not_restored.len();
-        }
         let found = CapacityStep {
             announced_bytes: Some(announced),
             probed,
@@ -124,11 +131,26 @@ pub(super) fn probe(
         };
         Measured { found, done }
     });
-    if not_restored > 0 {
-        let text = format!("{not_restored} blocks could not be put back as they were");
+    if let Some(text) = unrestored(&not_restored) {
         context.observer.note(NoteWeight::Warning, text);
     }
     done
+}
+
+/// Names blocks that could not be put back.
+fn unrestored(blocks: &[u64]) -> Option<String> {
+    let (first, last) = (blocks.first()?, blocks.last()?);
+    let some: Vec<String> = blocks.iter().take(NAMED).map(u64::to_string).collect();
+    let more = match blocks.len() > NAMED {
+        true => format!(" and more up to {last}"),
+        false => String::new(),
+    };
+    Some(format!(
+        "{} of the probed blocks could not be put back as they were, the first at offset {first}: \
+         restore 4 KiB each at {}{more} from a copy",
+        blocks.len(),
+        some.join(", ")
+    ))
 }
 
 fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
@@ -140,4 +162,22 @@ fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
         )));
     }
     DirectFile::open(path, purpose)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_that_were_not_put_back_are_named() {
+        assert_eq!(unrestored(&[]), None);
+        let few = unrestored(&[4_096, 12_288]).unwrap();
+        assert!(few.starts_with("2 of the probed blocks") && few.contains("at 4096, 12288 from"));
+        let many: Vec<u64> = (0..100).map(|block| block * 4_096).collect();
+        assert!(
+            unrestored(&many)
+                .unwrap()
+                .contains("61440 and more up to 405504 from")
+        );
+    }
 }

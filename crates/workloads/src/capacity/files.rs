@@ -1,9 +1,11 @@
 //! The files of H2testw and f3 in a folder: `1.h2w`, `2.h2w` and so on.
 
 use crate::WorkError;
-use assay_model::work::capacity::{FILE_BYTES, Fill};
+use assay_model::work::capacity::content::{Class, classify};
+use assay_model::work::capacity::{FILE_BYTES, Fill, SECTOR, SECTOR_BYTES};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 const ENDING: &str = ".h2w";
@@ -44,6 +46,74 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
         files.insert(number, path);
     }
     Ok(files)
+}
+
+/// Whether such a fill comes to anything.
+///
+/// # Errors
+/// When it has no file, or no room for a sector.
+pub(super) fn check_range(fill: &Fill) -> Result<(), WorkError> {
+    let first = fill.first_file;
+    if let Some(last) = fill.last_file.filter(|last| *last < first) {
+        return Err(WorkError::Refused(format!(
+            "there is no file from number {first} to {last}: --end must not be below --start"
+        )));
+    }
+    match fill.limit_bytes {
+        Some(limit) if limit < SECTOR_BYTES => Err(WorkError::Refused(format!(
+            "a limit of {limit} bytes is less than a sector: --limit must be {SECTOR_BYTES} or more"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of the files of a fill, each of its full length; `None` where its last
+/// one is not settled.
+pub(super) fn full_bytes(fill: &Fill) -> Option<u64> {
+    let end = offset(fill.last_file?).saturating_add(FILE_BYTES);
+    Some(end.saturating_sub(offset(fill.first_file)))
+}
+
+/// What a fill writes, with the last file that its limit comes to.
+pub(super) fn within_limit(fill: &Fill) -> Fill {
+    let by_limit = fill.limit_bytes.map(|limit| {
+        let files = (limit - limit % SECTOR_BYTES).div_ceil(FILE_BYTES).max(1);
+        let more = u32::try_from(files - 1).unwrap_or(u32::MAX);
+        fill.first_file.saturating_add(more)
+    });
+    let last = [fill.last_file, by_limit].into_iter().flatten().min();
+    Fill {
+        last_file: last,
+        ..fill.clone()
+    }
+}
+
+/// Refuses to go over a file that says by its first sector that none of f3,
+/// H2testw or assay wrote it. One that is empty holds nothing to lose.
+///
+/// # Errors
+/// When it is such a file, or cannot be read.
+pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
+    let mut sector = [0; SECTOR];
+    let mut file = File::open(path).map_err(|error| failure("open", path, &error))?;
+    let length = file
+        .metadata()
+        .map_err(|error| failure("look at", path, &error))?;
+    if length.len() == 0 {
+        return Ok(());
+    }
+    let known = match file.read_exact(&mut sector) {
+        Ok(()) => classify(&sector, offset(number)) != Class::Corrupted,
+        Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
+        Err(error) => return Err(failure("read", path, &error)),
+    };
+    if known {
+        return Ok(());
+    }
+    Err(WorkError::Refused(format!(
+        "{} is not of f3, H2testw or assay: move it away, or choose files with --start and --end",
+        path.display()
+    )))
 }
 
 /// The number in a name, if it is such a name.
@@ -120,6 +190,43 @@ mod tests {
         fs::create_dir(folder.path().join("3.h2w")).unwrap();
         let refused = list(folder.path(), &Fill::default()).unwrap_err();
         assert!(refused.to_string().contains("3.h2w is not a regular file"));
+    }
+
+    #[test]
+    fn the_highest_number_has_a_length() {
+        let fill = |first_file, last_file| Fill {
+            first_file,
+            last_file,
+            ..Fill::default()
+        };
+        assert_eq!(full_bytes(&fill(1, None)), None);
+        assert_eq!(full_bytes(&fill(2, Some(3))), Some(2 * FILE_BYTES));
+        let highest = fill(u32::MAX, Some(u32::MAX));
+        assert_eq!(full_bytes(&highest), Some(FILE_BYTES));
+        assert_eq!(
+            full_bytes(&fill(1, Some(u32::MAX))),
+            Some(u64::from(u32::MAX) << 30)
+        );
+    }
+
+    #[test]
+    fn a_limit_comes_to_so_many_files() {
+        let last = |limit, last_file| {
+            let fill = Fill {
+                first_file: 3,
+                last_file,
+                limit_bytes: limit,
+                ..Fill::default()
+            };
+            within_limit(&fill).last_file
+        };
+        assert_eq!(last(None, None), None);
+        assert_eq!(last(Some(1 << 20), None), Some(3));
+        // What is left of a limit is no sector.
+        assert_eq!(last(Some(FILE_BYTES + 100), None), Some(3));
+        assert_eq!(last(Some(FILE_BYTES + 512), None), Some(4));
+        assert_eq!(last(Some(10 * FILE_BYTES), Some(5)), Some(5));
+        assert_eq!(last(Some(u64::MAX), None), Some(u32::MAX));
     }
 
     #[test]

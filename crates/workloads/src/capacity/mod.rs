@@ -32,6 +32,9 @@ use store::{BlockStore, DirectFile, Use};
 /// it came.
 pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     let path = &work.path;
+    if let Task::Fill(fill) = &work.task {
+        files::check_range(fill)?;
+    }
     let found = fs::metadata(path).map_err(|error| failure("look at", path, &error))?;
     let mut report = CapacityReport::default();
     let done = match &work.task {
@@ -56,6 +59,13 @@ fn in_folder(
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let mut filled = Filled::default();
+    let written;
+    let fill = if fill.write {
+        written = files::within_limit(fill);
+        &written
+    } else {
+        fill
+    };
     if fill.write {
         clear(folder, fill, context)?;
         let wrote = write_files(folder, fill, &mut filled, context);
@@ -74,11 +84,15 @@ fn in_folder(
     Ok(())
 }
 
-/// Removes the files of an earlier run, as f3write does.
+/// Removes the files of an earlier run that are in the way, as f3write does,
+/// but none that somebody else wrote.
 fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), WorkError> {
     let old = files::list(folder, fill)?;
     if old.is_empty() {
         return Ok(());
+    }
+    for (&number, path) in &old {
+        files::is_ours(number, path)?;
     }
     for path in old.values() {
         fs::remove_file(path).map_err(|error| failure("remove", path, &error))?;
@@ -105,13 +119,10 @@ fn write_files(
     filled: &mut Filled,
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
-    let files = fill
-        .last_file
-        .map(|last| offset(last + 1) - offset(fill.first_file));
     let announced = free_bytes(folder)?;
     let total = announced
         .min(fill.limit_bytes.unwrap_or(u64::MAX))
-        .min(files.unwrap_or(u64::MAX));
+        .min(files::full_bytes(fill).unwrap_or(u64::MAX));
     let job = job::of_writing(total, false);
     let mut pulse = Pulse::new("write", 0, Some(total));
     let done = measured(&job, folder, context, |meter, context| {

@@ -59,23 +59,50 @@ impl Probe<'_, '_> {
     }
 }
 
+/// Why a probe found nothing out, and what it left behind.
+#[derive(Debug)]
+pub(super) struct Ended {
+    pub(super) error: WorkError,
+    /// Blocks that are not as they were before.
+    pub(super) not_restored: Vec<u64>,
+}
+
+impl From<WorkError> for Ended {
+    /// It ended before anything was written.
+    fn from(error: WorkError) -> Self {
+        Self {
+            error,
+            not_restored: Vec::new(),
+        }
+    }
+}
+
 /// Probes a device, and puts back what it held.
 ///
 /// # Errors
 /// When it is too small, cannot be flushed, or the work is stopped; what it
-/// held is put back before.
-pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, WorkError> {
+/// held is put back before, as far as that can be done.
+pub(super) fn probe(probe: &mut Probe<'_, '_>) -> Result<Probed, Ended> {
     let blocks = probe.store.bytes() / BLOCK;
     if blocks < LEAST_BLOCKS {
         return Err(WorkError::Refused(format!(
             "{} bytes are too few to probe: fill the device instead (without --probe)",
             probe.store.bytes()
-        )));
+        ))
+        .into());
     }
     let mut rescue = Rescue::default();
     let found = search(probe, blocks, &mut rescue);
     let differ = rescue.put_back(probe.store, probe.meter);
-    let mut probed = found?;
+    let mut probed = match found {
+        Ok(probed) => probed,
+        Err(error) => {
+            return Err(Ended {
+                error,
+                not_restored: differ,
+            });
+        }
+    };
     probed.blocks_written = rescue.written();
     probed.unreadable = rescue.unreadable();
     probed.not_restored = differ

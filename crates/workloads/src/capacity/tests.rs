@@ -5,9 +5,9 @@ use crate::meter::Meter;
 use crate::observer::recording::Recording;
 use assay_model::trial::Outcome;
 use assay_model::work::StepDetail;
-use assay_model::work::capacity::Tally;
+use assay_model::work::capacity::{FILE_BYTES, Tally};
 use assay_testkit::{Fake, Lie};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::atomic::AtomicBool;
 
@@ -150,12 +150,17 @@ fn differences_are_found_in_their_class_and_place() {
     assert_eq!(observer.steps.len(), 1);
 }
 
+/// The sector that was written to this offset.
+fn sector(offset: u64) -> Vec<u8> {
+    let mut bytes = vec![0; 512];
+    assay_model::work::capacity::content::fill(&mut bytes, offset);
+    bytes
+}
+
 #[test]
 fn a_missing_file_between_others_is_a_difference() {
     let folder = tempfile::tempdir().unwrap();
-    let mut bytes = vec![0; 512];
-    assay_model::work::capacity::content::fill(&mut bytes, offset(2));
-    fs::write(folder.path().join("2.h2w"), bytes).unwrap();
+    fs::write(folder.path().join("2.h2w"), sector(offset(2))).unwrap();
     let work = capacity(folder.path(), only_verify());
     let mut observer = Recording::default();
     let report = report_of(&work, &mut observer);
@@ -168,12 +173,57 @@ fn a_missing_file_between_others_is_a_difference() {
 #[test]
 fn what_an_earlier_run_left_is_replaced_and_said() {
     let folder = tempfile::tempdir().unwrap();
-    let old = folder.path().join("5.h2w");
-    File::create(&old).unwrap().write_all(b"old").unwrap();
+    let [one, two, far] = ["1.h2w", "2.h2w", "5.h2w"].map(|name| folder.path().join(name));
+    // The mark of a device that wraps around.
+    fs::write(&one, sector(offset(7))).unwrap();
+    fs::write(&two, "").unwrap();
+    fs::write(&far, sector(offset(5))).unwrap();
     let mut observer = Recording::default();
-    report_of(&capacity(folder.path(), some(MIB)), &mut observer);
-    assert!(!old.exists());
-    assert_eq!(observer.notes, ["removed what an earlier run left: 5.h2w"]);
+    let fill = Fill {
+        last_file: Some(2),
+        verify: false,
+        ..some(FILE_BYTES + 512)
+    };
+    let work = capacity(folder.path(), fill);
+    let stopped = with_context(&mut observer, true, |context| run(&work, context));
+    stopped.unwrap();
+    assert!(!one.exists() && !two.exists());
+    let told = "removed what an earlier run left: 1.h2w to 2.h2w";
+    assert_eq!(observer.notes, [told]);
+    assert!(far.exists());
+}
+
+#[test]
+fn files_beyond_a_limit_are_left_alone_and_not_checked() {
+    let folder = tempfile::tempdir().unwrap();
+    let far = folder.path().join("5.h2w");
+    fs::write(&far, "mine").unwrap();
+    let report = report_of(
+        &capacity(folder.path(), some(MIB)),
+        &mut Recording::default(),
+    );
+    assert!(!report.differs);
+    assert_eq!(fs::read(far).unwrap(), b"mine");
+}
+
+#[test]
+fn a_file_of_somebody_else_is_refused_and_nothing_removed() {
+    for mine in [b"mine".to_vec(), vec![0; 512]] {
+        let folder = tempfile::tempdir().unwrap();
+        let [one, three] = ["1.h2w", "3.h2w"].map(|name| folder.path().join(name));
+        fs::write(&one, sector(0)).unwrap();
+        fs::write(&three, &mine).unwrap();
+        let work = capacity(folder.path(), some(3 * FILE_BYTES));
+        let mut observer = Recording::default();
+        let refused = with_context(&mut observer, true, |context| run(&work, context));
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("3.h2w is not of f3, H2testw or assay"),
+            "{refused}"
+        );
+        assert_eq!(fs::read(&one).unwrap(), sector(0));
+        assert_eq!(fs::read(&three).unwrap(), mine);
+    }
 }
 
 #[test]
@@ -202,6 +252,40 @@ fn nothing_to_check_is_refused_with_the_remedy() {
             .to_string()
             .contains("no file like 1.h2w")
     );
+}
+
+#[test]
+fn a_fill_that_comes_to_nothing_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let backwards = Fill {
+        first_file: 5,
+        last_file: Some(2),
+        ..some(MIB)
+    };
+    for (fill, word) in [(backwards, "--end"), (some(511), "--limit")] {
+        let work = capacity(folder.path(), fill);
+        let mut observer = Recording::default();
+        let refused = with_context(&mut observer, false, |context| run(&work, context));
+        let refused = refused.unwrap_err();
+        assert!(
+            matches!(&refused, WorkError::Refused(text) if text.contains(word)),
+            "{refused}"
+        );
+        assert!(observer.steps.is_empty());
+    }
+}
+
+#[test]
+fn the_file_of_the_highest_number_is_written_and_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let fill = Fill {
+        first_file: u32::MAX,
+        last_file: Some(u32::MAX),
+        ..some(MIB)
+    };
+    let report = report_of(&capacity(folder.path(), fill), &mut Recording::default());
+    assert!(!report.differs);
+    assert_eq!(report.kept, ["4294967295.h2w"]);
 }
 
 /// What filling and checking a fake finds.

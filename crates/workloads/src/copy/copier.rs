@@ -6,10 +6,10 @@ use super::drop_cache::DropCache;
 use super::ends::Ends;
 use super::reading::Come;
 use super::reblock::Reblock;
-use super::words;
+use super::{errors, words};
 use crate::Context;
 use assay_model::job::{Direction, Job};
-use assay_model::trial::{DirectionTotals, IoErrorRecord, Measurement};
+use assay_model::trial::{DirectionTotals, IoErrorRecord, IoErrors, Measurement};
 use assay_model::wire::NoteWeight;
 use assay_model::work::copy::{CopyReport, FLUSHING, FileCopy, Records};
 use assay_model::work::{WorkProgress, WorkReport};
@@ -39,8 +39,7 @@ pub(super) struct Copier<'a> {
     pub(super) reads: Histogram,
     pub(super) writes: Histogram,
     pub(super) flushes: Histogram,
-    /// I/O errors, and other things that failed.
-    pub(super) errors: Vec<IoErrorRecord>,
+    errors: IoErrors,
     failure: Option<String>,
     pub(super) reading: super::reading::State,
     pub(super) writing: super::writing::State,
@@ -75,7 +74,7 @@ impl<'a> Copier<'a> {
             reads: Histogram::new(),
             writes: Histogram::new(),
             flushes: Histogram::new(),
-            errors: Vec::new(),
+            errors: IoErrors::default(),
             failure: None,
             reading,
             writing,
@@ -189,7 +188,7 @@ impl<'a> Copier<'a> {
     }
 
     fn failure_of_writing(&self) -> bool {
-        let mut errors = self.errors.iter();
+        let mut errors = self.errors.first.iter();
         errors.any(|error| error.direction == Some(Direction::Write))
     }
 
@@ -284,20 +283,21 @@ impl<'a> Copier<'a> {
         Err(Halt::Failed)
     }
 
-    /// A read or a write failed.
-    pub(super) fn record_error(&mut self, direction: Direction, length: usize, why: Errno) {
+    /// A read or a write failed, or a flush (`None`).
+    pub(super) fn record_error(&mut self, direction: Option<Direction>, length: usize, why: Errno) {
         let offset = match direction {
-            Direction::Read => self.report.read_bytes,
-            Direction::Write => self.report.bytes,
+            Some(Direction::Read) => self.report.read_bytes,
+            Some(Direction::Write) | None => self.report.bytes,
         };
-        self.errors.push(IoErrorRecord {
-            direction: Some(direction),
+        let error = IoErrorRecord {
+            direction,
             offset,
             length: length as u64,
             errno: Some(why.raw_os_error()),
             message: words::errno(why),
             at_ns: self.elapsed_ns(),
-        });
+        };
+        errors::add(&mut self.errors, error);
     }
 
     pub(super) fn write_failed(&mut self, doing: &str, why: Errno, context: &mut Context<'_>) {
@@ -340,9 +340,7 @@ impl<'a> Copier<'a> {
             flush: self.flushes.to_record(),
             ..Measurement::default()
         };
-        measured.errors.count = self.errors.len() as u64;
-        self.errors.truncate(8);
-        measured.errors.first = self.errors;
+        measured.errors = self.errors;
         if job.rw.writes() {
             measured.write = written;
         } else {

@@ -146,7 +146,9 @@ fn output(work: &FileCopy, context: &Context<'_>) -> Result<End, WorkError> {
     };
     let treatment = work.treatment;
     flags.set(OFlags::CREATE, !treatment.must_exist);
-    flags.set(OFlags::EXCL, treatment.exclusive);
+    // What is removed afterwards must be the copy's own, also when somebody
+    // else made a file of that name meanwhile.
+    flags.set(OFlags::EXCL, treatment.exclusive || work.remove_output);
     flags.set(
         OFlags::TRUNC,
         work.seek.blocks == 0 && !treatment.keep_length,

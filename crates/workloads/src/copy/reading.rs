@@ -214,7 +214,7 @@ impl Copier<'_> {
 
     /// A read failed; whether to go on.
     fn read_failed(&mut self, block: usize, why: Errno, context: &mut Context<'_>) -> bool {
-        self.record_error(Direction::Read, block, why);
+        self.record_error(Some(Direction::Read), block, why);
         let text = words::failed(
             &format!("error reading {}", self.ends.input.name.quoted()),
             why,

@@ -74,7 +74,7 @@ impl Copier<'_> {
             }
         }
         if let Some(why) = error {
-            self.record_error(Direction::Write, block.len() - done, why);
+            self.record_error(Some(Direction::Write), block.len() - done, why);
         }
         if self.work.output_flags.nocache && done > 0 {
             self.writing.cache.copied(&self.ends.output.fd, done as u64);
@@ -96,18 +96,22 @@ impl Copier<'_> {
         moved
     }
 
-    /// The last block is too short for direct I/O. It goes through the page
-    /// cache, so it is flushed and dropped from there.
+    /// A block is too short for direct I/O, mostly the last one. It goes through
+    /// the page cache, as all that follow it, so they are flushed and dropped
+    /// from there.
     fn end_direct(&mut self, context: &mut Context<'_>) {
         let output = &self.ends.output.fd;
         let cleared =
             fcntl_getfl(output).and_then(|flags| fcntl_setfl(output, flags - OFlags::DIRECT));
-        if let Err(why) = cleared {
-            let name = self.ends.output.name.quoted();
-            self.warn(
-                words::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
-                context,
-            );
+        match cleared {
+            Ok(()) => self.report.left_direct = true,
+            Err(why) => {
+                let name = self.ends.output.name.quoted();
+                self.warn(
+                    words::failed(&format!("failed to turn off O_DIRECT: {name}"), why),
+                    context,
+                );
+            }
         }
         self.writing.drop_to_end = true;
         self.writing.fsync = true;
@@ -152,6 +156,11 @@ impl Copier<'_> {
     }
 
     fn flush_failed(&mut self, call: &str, why: Errno, context: &mut Context<'_>) {
+        // A pipe that cannot be flushed speaks against no storage, and neither
+        // does a flush that was interrupted.
+        if self.ends.output.kind.is_storage() && why != Errno::INTR {
+            self.record_error(None, 0, why);
+        }
         let text = words::failed(
             &format!("{call} failed for {}", self.ends.output.name.quoted()),
             why,

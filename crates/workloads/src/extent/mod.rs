@@ -19,11 +19,21 @@ use assay_model::work::{StepDetail, WorkReport};
 use place::Place;
 use sampler::Sampler;
 
+/// A sample lies in memory as a whole.
+const LARGEST_SAMPLE: u64 = 1 << 30;
+
 /// Takes the samples that are asked for.
 ///
 /// # Errors
-/// When the place cannot be opened, is too small, or fails all the time.
+/// When a sample is too large, or the place cannot be opened, is too small, or fails all the time.
 pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    if work.sample_bytes > LARGEST_SAMPLE {
+        return Err(WorkError::Refused(format!(
+            "a sample of {} is too large, {} is the most: choose a smaller --sample-size",
+            Bytes(work.sample_bytes),
+            Bytes(LARGEST_SAMPLE)
+        )));
+    }
     let mut place = Place::open(work, context)?;
     let length = place.bytes();
     if length < work.sample_bytes {

@@ -105,12 +105,12 @@ impl<'a> Sampler<'a> {
         place.forget(offset, bytes);
         let elapsed_ns = match self.of {
             SampleKind::Read => {
-                find(place, buffer, offset)?;
+                find(place, buffer, offset, meter)?;
                 place.forget(offset, bytes);
                 timed_read(place, buffer, offset, meter)?
             }
             SampleKind::Write => {
-                place.read(buffer, offset)?;
+                read(place, buffer, offset, meter)?;
                 timed_write(place, buffer, offset, meter)?
             }
             SampleKind::Access => timed_read(place, buffer, offset, meter)?,
@@ -128,17 +128,23 @@ impl<'a> Sampler<'a> {
 }
 
 /// Goes to a place by reading its first page.
-fn find(place: &Place, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+fn find(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
     let page = usize::try_from(place.page()).unwrap_or(usize::MAX);
     let page = page.min(buffer.len());
-    place.read(&mut buffer[..page], offset)
+    read(place, &mut buffer[..page], offset, meter)
+}
+
+/// Reads; a failure is counted.
+fn read(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<()> {
+    let length = buffer.len() as u64;
+    place
+        .read(buffer, offset)
+        .inspect_err(|error| meter.failed(Some(Direction::Read), offset, length, error))
 }
 
 fn timed_read(place: &Place, buffer: &mut [u8], offset: u64, meter: &mut Meter) -> io::Result<u64> {
     let (length, began_ns) = (buffer.len() as u64, meter.now_ns());
-    place
-        .read(buffer, offset)
-        .inspect_err(|error| meter.failed(Some(Direction::Read), offset, length, error))?;
+    read(place, buffer, offset, meter)?;
     Ok(meter.moved(Direction::Read, length, began_ns))
 }
 

@@ -142,3 +142,43 @@ fn a_stop_keeps_the_samples_so_far() {
     assert_eq!(observer.steps.len(), 1);
     assert_eq!(observer.steps[0].1, Outcome::Interrupted);
 }
+
+#[test]
+fn what_fails_beside_the_clock_counts_as_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mine");
+    for of in [SampleKind::Read, SampleKind::Write] {
+        fs::write(&path, vec![9; 4 << 20]).unwrap();
+        let mut observer = Recording::default();
+        let mut context = Context {
+            seed: 3,
+            folder: None,
+            stop: &AtomicBool::new(false),
+            report_now: &AtomicBool::new(false),
+            observer: &mut observer,
+        };
+        let place = Place::open(&small(&path), &mut context).unwrap();
+        fs::write(&path, []).unwrap();
+        let mut sampler = Sampler::new(&place, of, MIB);
+        let mut meter = Meter::start(0);
+        let ended = sampler.take(&[0, MIB, 2 * MIB], &mut meter, &mut context);
+        assert!(ended.is_err());
+        assert_eq!(meter.stop().errors.count, 3, "{of:?}");
+    }
+}
+
+#[test]
+fn a_sample_that_memory_may_not_hold_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sparse");
+    fs::File::create(&path).unwrap().set_len(1 << 42).unwrap();
+    let work = Extent {
+        sample_bytes: 1 << 41,
+        ..small(&path)
+    };
+    let refused = ran(&work, None, false, &mut Recording::default()).unwrap_err();
+    assert!(
+        refused.to_string().contains("1 GiB is the most"),
+        "{refused}"
+    );
+}

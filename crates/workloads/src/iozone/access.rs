@@ -208,6 +208,16 @@ impl<'a> Access<'a> {
         flushed.map_err(|errno| self.failed("flush", 0, errno))
     }
 
+    /// Closes the file; C's streams write what they still hold.
+    pub(super) fn close(self) -> Result<(), WorkError> {
+        match self.way {
+            Way::Stream(stream) => stream.close().map_err(|errno| {
+                WorkError::call(format!("cannot close {}", self.path.display()), errno)
+            }),
+            Way::File(_) | Way::Mapped(..) => Ok(()),
+        }
+    }
+
     /// The offset of a record, which must not be beyond what files can have.
     #[inline]
     pub(super) const fn offset(&self, record: u64) -> u64 {

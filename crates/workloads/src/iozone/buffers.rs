@@ -1,5 +1,6 @@
 //! What is written, and where it is read to.
 
+use crate::WorkError;
 use assay_engine::buffer::{IoBuf, fill_random};
 use assay_model::rng::SplitMix64;
 use assay_model::work::iozone::Iozone;
@@ -10,6 +11,42 @@ use std::path::Path;
 pub(super) const MARK: [u8; 16] = *b"assay iozone  1\n";
 /// iozone's work area with many buffers (`-m`).
 const MANY: usize = 16 << 20;
+
+/// Looks whether all buffers fit into half of the machine's memory: the rest is
+/// the page cache's, which the tests are about.
+///
+/// # Errors
+/// When they do not.
+pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
+    let info = rustix::system::sysinfo();
+    #[allow(clippy::useless_conversion, reason = "32 bits on some machines")]
+    let memory = u64::from(info.totalram).saturating_mul(u64::from(info.mem_unit));
+    fits(work, memory)
+}
+
+fn fits(work: &Iozone, memory: u64) -> Result<(), WorkError> {
+    let largest = work.rows.iter().map(|row| row.record_kib).max();
+    let record = largest.unwrap_or(0).saturating_mul(1024);
+    let area = if work.many_buffers {
+        record.max(MANY as u64)
+    } else {
+        record
+    };
+    // C's streams have a third of one record.
+    let of_child = area.saturating_mul(2).saturating_add(record);
+    let children = work.children.iter().max().map_or(1, |&most| most);
+    let needed = of_child.saturating_mul(u64::from(children));
+    if needed <= memory / 2 {
+        return Ok(());
+    }
+    let mib = |bytes: u64| bytes.div_ceil(1 << 20);
+    Err(WorkError::Refused(format!(
+        "records of {} KiB with {children} at a time need buffers of {} MiB, more than half of this machine's memory ({} MiB): give a smaller -r or -q, or fewer children",
+        record >> 10,
+        mib(needed),
+        mib(memory)
+    )))
+}
 
 /// The buffers of a child.
 pub(super) struct Buffers {
@@ -123,4 +160,31 @@ fn fill_pattern(block: &mut [u8], pattern: u8, diagnose: bool) {
 
 fn bytes(kib: u64) -> usize {
     usize::try_from(kib << 10).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::iozone::Row;
+
+    #[test]
+    fn buffers_leave_half_of_the_memory() {
+        let mut work = Iozone {
+            rows: vec![Row {
+                file_kib: 1 << 52,
+                record_kib: 16 << 10,
+            }],
+            ..Iozone::default()
+        };
+        assert!(fits(&work, 96 << 20).is_ok());
+        work.children = vec![1, 2];
+        let error = fits(&work, 96 << 20).unwrap_err().to_string();
+        assert!(
+            error.contains("2 at a time need buffers of 96 MiB"),
+            "{error}"
+        );
+        work.rows[0].record_kib = 1 << 52;
+        assert!(fits(&work, u64::MAX).is_err());
+        assert!(admit(&work).is_err());
+    }
 }

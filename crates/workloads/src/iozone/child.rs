@@ -7,7 +7,8 @@ use super::latencies::Entry;
 use super::order::Order;
 use crate::WorkError;
 use assay_engine::thread_cpu_use;
-use assay_model::trial::CpuUse;
+use assay_model::job::Direction;
+use assay_model::trial::{CpuUse, IoErrorRecord};
 use assay_model::work::iozone::Child as Figures;
 use assay_stats::histogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -37,6 +38,15 @@ pub(super) struct Came {
     pub(super) mismatch: Option<String>,
     /// It did all that there was.
     pub(super) whole: bool,
+    /// What ended it early.
+    pub(super) failure: Option<Failure>,
+}
+
+/// A call that failed while the clock ran.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) error: WorkError,
+    pub(super) record: IoErrorRecord,
 }
 
 /// A child that is ready to start.
@@ -76,8 +86,8 @@ impl<'a> Child<'a> {
         })
     }
 
-    /// The measured part.
-    pub(super) fn measure(&mut self) -> Result<Came, WorkError> {
+    /// The measured part. After a failure it tells what was done until then.
+    pub(super) fn measure(&mut self) -> Came {
         let work = self.wanted.work;
         let mut came = Came {
             writes: self.wanted.writes,
@@ -85,22 +95,12 @@ impl<'a> Child<'a> {
         };
         let cpu = thread_cpu_use();
         let start = Instant::now();
-        let idle = self.pass(start, &mut came)?;
+        let idle = self.pass(start, &mut came);
         if work.stonewall {
             self.shared.halt.store(true, Ordering::Relaxed);
         }
-        if work.flush
-            && let Some(access) = &mut self.access
-        {
-            let before = Instant::now();
-            access.flush()?;
-            if self.wanted.writes {
-                came.flush.record(nanos(before.elapsed()));
-            }
-        }
-        // A file that others' end left short is still written below.
-        if work.close && came.whole {
-            self.access = None;
+        if came.failure.is_none() {
+            self.finish(start, &mut came);
         }
         self.done = came.ios;
         let elapsed = start.elapsed().saturating_sub(idle);
@@ -109,16 +109,65 @@ impl<'a> Child<'a> {
             bytes: came.ios * (self.wanted.row.record_kib << 10),
             elapsed_ns: nanos(elapsed).max(1),
             cpu_ns: came.cpu.user_ns + came.cpu.system_ns,
+            idle_ns: nanos(idle),
         };
-        Ok(came)
+        if came.failure.is_some() {
+            // Nothing more is done to this file.
+            self.access = None;
+        }
+        came
+    }
+
+    /// What counts beside the records.
+    fn finish(&mut self, start: Instant, came: &mut Came) {
+        let work = self.wanted.work;
+        if work.flush
+            && let Some(access) = &mut self.access
+        {
+            let before = Instant::now();
+            if let Err(error) = access.flush() {
+                came.failure = Some(self.failure(error, None, start));
+                return;
+            }
+            if self.wanted.writes {
+                came.flush.record(nanos(before.elapsed()));
+            }
+        }
+        // A file that others' end left short is still written below.
+        if work.close
+            && came.whole
+            && let Some(access) = self.access.take()
+            && let Err(error) = access.close()
+        {
+            came.failure = Some(self.failure(error, None, start));
+        }
+    }
+
+    /// `offset`: of the record; `None`: a flush failed.
+    #[cold]
+    fn failure(&self, error: WorkError, offset: Option<u64>, start: Instant) -> Failure {
+        let direction = if self.wanted.writes {
+            Direction::Write
+        } else {
+            Direction::Read
+        };
+        let record = IoErrorRecord {
+            direction: offset.map(|_| direction),
+            offset: offset.unwrap_or(0),
+            length: offset.map_or(0, |_| self.wanted.row.record_kib << 10),
+            errno: error.errno(),
+            message: error.to_string(),
+            at_ns: nanos(start.elapsed()),
+        };
+        Failure { error, record }
     }
 
     /// All records, one clock reading for each; the time that was spent on
     /// other things.
-    fn pass(&mut self, start: Instant, came: &mut Came) -> Result<Duration, WorkError> {
+    fn pass(&mut self, start: Instant, came: &mut Came) -> Duration {
         let work = self.wanted.work;
         let Some(access) = &mut self.access else {
-            return Ok(Duration::ZERO);
+            return Duration::ZERO;
         };
         let think = Duration::from_millis(work.think_ms);
         let check = work.verify.is_some() && !self.wanted.writes;
@@ -131,14 +180,17 @@ impl<'a> Child<'a> {
         let mut last = start;
         for index in 0..self.records {
             if shared.stop.load(Ordering::Relaxed) || shared.halt.load(Ordering::Relaxed) {
-                return Ok(idle);
+                return idle;
             }
             if attentive && !think.is_zero() {
                 idle += compute(think);
                 last = Instant::now();
             }
             let offset = access.offset(walk.next());
-            access.transfer(index, offset, self.buffers)?;
+            if let Err(error) = access.transfer(index, offset, self.buffers) {
+                came.failure = Some(self.failure(error, Some(offset), start));
+                return idle;
+            }
             let now = Instant::now();
             let latency_ns = nanos(now - last);
             came.latency.record(latency_ns);
@@ -149,7 +201,7 @@ impl<'a> Child<'a> {
                 if check {
                     came.mismatch = self.buffers.check(index, offset, &self.wanted.file.path);
                     if came.mismatch.is_some() {
-                        return Ok(idle);
+                        return idle;
                     }
                 }
                 if work.latency_files.is_some() {
@@ -164,7 +216,7 @@ impl<'a> Child<'a> {
             }
         }
         came.whole = true;
-        Ok(idle)
+        idle
     }
 
     /// What follows the clock: the rest of a file that was not written whole
@@ -182,10 +234,11 @@ impl<'a> Child<'a> {
                 access.transfer(index, access.offset(index), self.buffers)?;
             }
         }
-        if self.wanted.work.flush || (is_buffered_twice(self.wanted.test) && !writes) {
-            return Ok(());
+        let flushed = self.wanted.work.flush || (is_buffered_twice(self.wanted.test) && !writes);
+        if !flushed {
+            access.flush()?;
         }
-        access.flush()
+        access.close()
     }
 }
 

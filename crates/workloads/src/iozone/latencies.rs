@@ -2,8 +2,10 @@
 
 use super::files::failed;
 use crate::WorkError;
-use assay_model::work::iozone::Test;
-use std::fs;
+use assay_model::work::iozone::Iozone;
+use rustix::fs::{Mode, OFlags, open};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 /// One record.
@@ -14,35 +16,96 @@ pub(super) struct Entry {
     pub(super) bytes: u64,
 }
 
-/// The name of a test's file: iozone's where it has one.
-pub(super) fn name(test: Test) -> String {
-    match test {
-        Test::Write => "wol.dat".to_owned(),
-        Test::Rewrite => "rwol.dat".to_owned(),
-        Test::Read => "rol.dat".to_owned(),
-        Test::Reread => "rrol.dat".to_owned(),
-        other => format!("{other}ol.dat"),
+/// The first line, which tells such a file from one that holds something else.
+const HEAD: &str = "Offset in kBytes   Latency in microseconds  Transfer size in bytes\n";
+
+/// Looks at the files that will be written.
+///
+/// # Errors
+/// When one of them holds something else.
+pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
+    for path in work.latency_paths() {
+        match is_free(&path) {
+            Ok(true) => {}
+            Ok(false) => {
+                return Err(WorkError::Refused(format!(
+                    "{} is not a file of latencies and is left alone: move it away, or start -Q in another folder",
+                    path.display()
+                )));
+            }
+            Err(error) => {
+                return Err(WorkError::Refused(format!(
+                    "cannot look at {}: {error}",
+                    path.display()
+                )));
+            }
+        }
     }
+    Ok(())
 }
 
-/// Writes the file of a test. Of several children each has a number in its
-/// file's name.
-pub(super) fn write(
-    folder: &Path,
-    test: Test,
-    child: Option<usize>,
-    entries: &[Entry],
-) -> Result<(), WorkError> {
-    let name = match child {
-        None => name(test),
-        Some(child) => format!("Child_{child}_{}", name(test)),
+/// Nothing is there, or only what may be written over.
+fn is_free(path: &Path) -> io::Result<bool> {
+    let found = match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        found => found?,
     };
-    let path = folder.join(name);
-    let mut text =
-        "Offset in kBytes   Latency in microseconds  Transfer size in bytes\n".to_owned();
+    if !found.is_file() {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    let most = HEAD.len() as u64;
+    File::open(path)?.take(most).read_to_end(&mut start)?;
+    Ok(start.is_empty() || start == HEAD.as_bytes())
+}
+
+/// Writes the file of a test.
+pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), WorkError> {
+    let mut text = HEAD.to_owned();
     for entry in entries {
         let (offset, micros) = (entry.offset >> 10, entry.latency_ns / 1000);
         text.push_str(&format!("{offset:10} {micros:10} {:10}\n", entry.bytes));
     }
-    fs::write(&path, text).map_err(|error| failed("cannot write", &path, &error))
+    // Not through a link that was put there since.
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let opened = open(path, flags, Mode::from_raw_mode(0o666));
+    let file = opened.map(File::from).map_err(io::Error::from);
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .map_err(|error| failed("cannot write", path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::work::iozone::Test;
+
+    #[test]
+    fn only_files_of_latencies_are_written_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let work = Iozone {
+            tests: vec![Test::Write, Test::Read],
+            latency_files: Some(folder.path().to_owned()),
+            ..Iozone::default()
+        };
+        admit(&work).unwrap();
+        let path = folder.path().join("rol.dat");
+        let entry = Entry {
+            offset: 8192,
+            latency_ns: 7000,
+            bytes: 4096,
+        };
+        write(&path, &[entry]).unwrap();
+        admit(&work).unwrap();
+        fs::write(&path, "mine\n").unwrap();
+        let error = admit(&work).unwrap_err().to_string();
+        assert!(error.contains("rol.dat is not a file of"), "{error}");
+        fs::remove_file(&path).unwrap();
+        let other = folder.path().join("other");
+        fs::write(&other, "").unwrap();
+        std::os::unix::fs::symlink(&other, &path).unwrap();
+        assert!(admit(&work).is_err());
+        assert!(write(&path, &[]).is_err());
+        assert_eq!(fs::read(&other).unwrap(), b"");
+    }
 }

@@ -9,20 +9,30 @@ mod access;
 mod buffers;
 mod child;
 mod files;
+mod gate;
 mod latencies;
 mod order;
 mod remount;
 mod step;
+#[cfg(test)]
+mod tests;
 
 use crate::{Context, WorkError};
 use assay_model::work::WorkReport;
 use assay_model::work::iozone::{Iozone, Row};
 use buffers::Buffers;
 use files::Files;
+use std::time::{Duration, Instant};
 use step::Step;
 
+/// Steps are stored when the last were stored longer ago: waiting for the store
+/// after each of a few milliseconds would take longer than they do.
+const UNKEPT: Duration = Duration::from_secs(1);
+
 pub(crate) fn run(work: &Iozone, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    buffers::admit(work)?;
     let files = Files::admit(work)?;
+    latencies::admit(work)?;
     let came = rows(work, &files, context);
     let cleared = files.clear(work);
     came.and(cleared).map(|()| WorkReport::Steps)
@@ -36,6 +46,7 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
     };
     let mut buffers = Vec::new();
     let mut steps_done = 0;
+    let mut kept = Instant::now();
     for &row in &work.rows {
         for &children in counts {
             prepare_buffers(work, row, children, context.seed, &mut buffers);
@@ -49,8 +60,11 @@ fn rows(work: &Iozone, files: &Files, context: &mut Context<'_>) -> Result<(), W
                 };
                 step.run(&mut buffers, context)?;
                 steps_done += 1;
+                if kept.elapsed() > UNKEPT {
+                    context.observer.keep();
+                    kept = Instant::now();
+                }
             }
-            context.observer.keep();
         }
     }
     Ok(())

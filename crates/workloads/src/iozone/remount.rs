@@ -24,11 +24,38 @@ pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
         )));
     };
     call(Command::new("umount").arg(&mount.target))?;
-    call(
-        Command::new("mount")
-            .args(["-t", &mount.kind, "-o", &mount.options])
-            .args([&mount.source, &mount.target]),
-    )
+    mount_again(&mount, call)
+}
+
+/// Mounts what was unmounted. A file system that does not take its own words
+/// back is mounted without them, so that others find their files; the test does
+/// not go on with another mount than it was asked for.
+fn mount_again(
+    mount: &Mount,
+    call: impl Fn(&mut Command) -> Result<(), WorkError>,
+) -> Result<(), WorkError> {
+    let Err(error) = call(&mut mount.command(&mount.options)) else {
+        return Ok(());
+    };
+    let Mount {
+        source,
+        target,
+        kind,
+        options,
+    } = mount;
+    let read_only = options.split(',').any(|option| option == "ro");
+    let left = match call(&mut mount.command(if read_only { "ro" } else { "rw" })) {
+        Ok(()) => format!(
+            "{target} is mounted without its options now: mount it with mount -o remount,{options} {target}"
+        ),
+        Err(_) => format!(
+            "{target} is now unmounted: mount it with mount -t {kind} -o {options} {source} {target}"
+        ),
+    };
+    Err(WorkError::Failed {
+        message: format!("{error}; {left}"),
+        errno: error.errno(),
+    })
 }
 
 /// A line of `/proc/self/mounts`.
@@ -41,6 +68,13 @@ struct Mount {
 }
 
 impl Mount {
+    fn command(&self, options: &str) -> Command {
+        let mut command = Command::new("mount");
+        command.args(["-t", &self.kind, "-o", options]);
+        command.args([&self.source, &self.target]);
+        command
+    }
+
     fn parse(line: &str) -> Option<Self> {
         let mut words = line.split(' ').map(unescape);
         Some(Self {
@@ -104,5 +138,45 @@ mod tests {
             ("ext4", "rw,relatime")
         );
         assert_eq!(Mount::parse("one two"), None);
+    }
+    /// Mounts what `takes` says yes to; what was tried, and the words at the end.
+    fn tried(options: &str, takes: fn(&str) -> bool) -> (Vec<String>, Option<String>) {
+        let line = format!("/dev/loop0 /mnt ext4 {options} 0 0");
+        let mount = Mount::parse(&line).unwrap();
+        let tried = std::cell::RefCell::new(Vec::new());
+        let call = |command: &mut Command| {
+            let words: Vec<_> = command
+                .get_args()
+                .map(|word| word.to_string_lossy())
+                .collect();
+            tried.borrow_mut().push(words.join(" "));
+            match takes(&words[3]) {
+                true => Ok(()),
+                false => Err(WorkError::Failed {
+                    message: "mount: bad option".to_owned(),
+                    errno: None,
+                }),
+            }
+        };
+        let came = mount_again(&mount, call);
+        (
+            tried.into_inner(),
+            came.err().map(|error| error.to_string()),
+        )
+    }
+
+    #[test]
+    fn a_mount_that_fails_is_tried_again_and_told() {
+        let (calls, error) = tried("rw,odd", |_| true);
+        assert_eq!(calls, ["-t ext4 -o rw,odd /dev/loop0 /mnt"]);
+        assert_eq!(error, None);
+        let (calls, error) = tried("ro,odd", |options| options == "ro");
+        assert_eq!(calls[1], "-t ext4 -o ro /dev/loop0 /mnt");
+        let error = error.unwrap();
+        assert!(error.contains("remount,ro,odd /mnt"), "{error}");
+        let (_, error) = tried("rw,odd", |_| false);
+        let error = error.unwrap();
+        let words = "/mnt is now unmounted: mount it with mount -t ext4 -o rw,odd /dev/loop0 /mnt";
+        assert!(error.contains(words), "{error}");
     }
 }

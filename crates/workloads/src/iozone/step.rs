@@ -4,24 +4,27 @@ use super::access::{Method, Wanted, is_buffered_twice};
 use super::buffers::Buffers;
 use super::child::{Came, Child, Shared};
 use super::files::TestFile;
+use super::gate::Gate;
 use super::latencies;
 use super::remount::remount;
 use crate::{Context, StepOutcome, WorkError};
 use assay_engine::own_file_table;
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
-use assay_model::trial::{DirectionTotals, Measurement, Outcome};
+use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
 use assay_model::work::iozone::{Iozone, IozoneStep, Row, Test};
 use assay_model::work::{StepDetail, WorkProgress};
 use assay_stats::histogram::Histogram;
+use std::io;
 use std::path::Path;
-use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
 /// How often is said how far a step is.
 const PROGRESS: Duration = Duration::from_millis(250);
+/// I/O errors told one by one.
+const ERRORS_KEPT: usize = 16;
 
 /// What is to be done.
 #[derive(Clone, Copy)]
@@ -47,18 +50,43 @@ impl Together {
             .iter()
             .find_map(|came| came.mismatch.as_deref())
     }
+
+    /// The first failed call, as what the step ends with.
+    fn failure(&mut self) -> Option<WorkError> {
+        let mut failures = self.children.iter_mut();
+        failures.find_map(|came| Some(came.failure.take()?.error))
+    }
+
+    fn errors(&self) -> IoErrors {
+        let failures = self.children.iter();
+        let failures = failures.filter_map(|came| came.failure.as_ref());
+        let all: Vec<_> = failures.map(|failure| failure.record.clone()).collect();
+        IoErrors {
+            count: all.len() as u64,
+            first: all.into_iter().take(ERRORS_KEPT).collect(),
+        }
+    }
 }
 
-/// Where children wait for each other.
+/// Where children wait.
+#[derive(Default)]
 struct Gates {
-    start: Barrier,
-    settle: Barrier,
-    /// All are ready: the clock runs.
-    go: AtomicBool,
+    /// Until all are ready; then the clock runs.
+    start: Gate,
+    /// Until the clock has stopped.
+    settle: Gate,
+}
+
+impl Gates {
+    /// Sends all home, also those that are still to come.
+    fn cancel(&self) {
+        self.start.open(false);
+        self.settle.open(false);
+    }
 }
 
 /// What a child says.
-type Word<T> = (usize, Result<T, WorkError>);
+type Word<T> = (usize, T);
 
 impl Step<'_> {
     /// Measures, and tells the observer what came of it.
@@ -81,42 +109,36 @@ impl Step<'_> {
             .prepare()
             .and_then(|()| self.measure(step, buffers, context));
         let (outcome, told, came) = match came {
-            Err(error) => {
-                let outcome = match &error {
-                    WorkError::Stopped => Outcome::Interrupted,
-                    error => Outcome::Failed {
-                        error: error.to_string(),
-                    },
-                };
-                (outcome, StepOutcome::default(), Err(error))
-            }
-            Ok(together) if together.mismatch().is_some() => {
-                let error = together.mismatch().unwrap_or_default().to_owned();
-                let failure = WorkError::Failed {
-                    message: error.clone(),
-                    errno: None,
-                };
-                let told = self.outcome(&together);
-                (Outcome::Failed { error }, told, Err(failure))
-            }
-            Ok(together) => {
-                // With a stonewall only the first child does all.
-                let whole = together.children.iter().any(|came| came.whole);
-                let outcome = if whole {
-                    Outcome::Completed
-                } else {
-                    Outcome::Interrupted
-                };
-                let came = if whole {
-                    self.log(&together)
-                } else {
-                    Err(WorkError::Stopped)
-                };
-                (outcome, self.outcome(&together), came)
-            }
+            Ok(together) => self.end(together),
+            Err(error) => (failed(&error), StepOutcome::default(), Err(error)),
         };
         context.observer.ended(outcome, told);
         came
+    }
+
+    /// What is told of a step that was measured, and what the work makes of it.
+    fn end(&self, mut together: Together) -> (Outcome, StepOutcome, Result<(), WorkError>) {
+        let told = self.outcome(&together);
+        if let Some(error) = together.failure() {
+            // No cell: its figure would be taken for that of the whole file.
+            let told = StepOutcome {
+                detail: None,
+                ..told
+            };
+            return (failed(&error), told, Err(error));
+        }
+        if let Some(message) = together.mismatch() {
+            let error = WorkError::Failed {
+                message: message.to_owned(),
+                errno: None,
+            };
+            return (failed(&error), told, Err(error));
+        }
+        // With a stonewall only the first child does all.
+        if !together.children.iter().any(|came| came.whole) {
+            return (Outcome::Interrupted, told, Err(WorkError::Stopped));
+        }
+        (Outcome::Completed, told, self.log(&together))
     }
 
     /// Describes it for whoever judges what it measured.
@@ -200,11 +222,7 @@ impl Step<'_> {
             halt: AtomicBool::new(false),
             moved: (0..count).map(|_| AtomicU64::new(0)).collect(),
         };
-        let gates = Gates {
-            start: Barrier::new(count + 1),
-            settle: Barrier::new(count + 1),
-            go: AtomicBool::new(false),
-        };
+        let gates = Gates::default();
         let (ready, is_ready) = sync_channel(count);
         let (done, is_done) = sync_channel(count);
         std::thread::scope(|scope| {
@@ -212,13 +230,22 @@ impl Step<'_> {
             for (number, buffers) in buffers.iter_mut().take(count).enumerate() {
                 let (ready, done) = (ready.clone(), done.clone());
                 let (shared, gates) = (&shared, &gates);
-                let life = move || self.live(number, buffers, shared, gates, &ready, &done);
-                threads.push(scope.spawn(life));
+                let life = move || self.live(number, buffers, shared, gates, ready, done);
+                match std::thread::Builder::new().spawn_scoped(scope, life) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        gates.cancel();
+                        return Err(no_child(number, count, &error));
+                    }
+                }
             }
+            // A channel whose children are all gone must say so.
+            drop((ready, done));
             let came = self.conduct(step, &shared, &gates, &is_ready, &is_done, context);
+            gates.cancel();
             let settled = threads
                 .into_iter()
-                .map(|thread| thread.join().unwrap_or(Ok(())));
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(lost())));
             let settled: Result<Vec<()>, WorkError> = settled.collect();
             let came = came?;
             settled.map(|_| came)
@@ -232,8 +259,8 @@ impl Step<'_> {
         buffers: &mut Buffers,
         shared: &Shared<'_>,
         gates: &Gates,
-        ready: &SyncSender<Word<()>>,
-        done: &SyncSender<Word<Came>>,
+        ready: SyncSender<Word<Result<(), WorkError>>>,
+        done: SyncSender<Word<Came>>,
     ) -> Result<(), WorkError> {
         own_file_table();
         let wanted = Wanted {
@@ -248,13 +275,14 @@ impl Step<'_> {
             Err(error) => (None, Err(error)),
         };
         let _ = ready.send((number, told));
-        gates.start.wait();
-        let goes = gates.go.load(Ordering::Acquire);
+        drop(ready);
+        let goes = gates.start.pass();
         if let Some(child) = child.as_mut().filter(|_| goes) {
             let _ = done.send((number, child.measure()));
         }
-        gates.settle.wait();
-        child.map_or(Ok(()), Child::settle)
+        drop(done);
+        let settles = gates.settle.pass();
+        child.filter(|_| settles).map_or(Ok(()), Child::settle)
     }
 
     /// Whether a child writes; in mixed tests every second one does, or as many
@@ -275,31 +303,27 @@ impl Step<'_> {
         step: crate::Step<'_>,
         shared: &Shared<'_>,
         gates: &Gates,
-        is_ready: &Receiver<Word<()>>,
+        is_ready: &Receiver<Word<Result<(), WorkError>>>,
         is_done: &Receiver<Word<Came>>,
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
         let ready = is_ready.iter().take(self.files.len());
         let ready: Result<Vec<()>, WorkError> = ready.map(|(_, word)| word).collect();
-        if let Err(error) = ready {
-            gates.start.wait();
-            gates.settle.wait();
-            return Err(error);
+        if ready?.len() < self.files.len() {
+            return Err(lost());
         }
         context.observer.clock_starts(step);
-        gates.go.store(true, Ordering::Release);
         let start = Instant::now();
-        gates.start.wait();
+        gates.start.open(true);
         let words = self.follow(start, shared, is_done, context);
         let parent = start.elapsed();
         context.observer.clock_stopped();
-        gates.settle.wait();
-        let children: Result<Vec<Came>, WorkError> =
-            words.into_iter().map(|(_, came)| came).collect();
-        Ok(Together {
-            children: children?,
-            parent,
-        })
+        gates.settle.open(true);
+        if words.len() < self.files.len() {
+            return Err(lost());
+        }
+        let children = words.into_iter().map(|(_, came)| came).collect();
+        Ok(Together { children, parent })
     }
 
     /// What the children came to, in their order.
@@ -315,7 +339,7 @@ impl Step<'_> {
             match is_done.recv_timeout(PROGRESS) {
                 Ok(word) => {
                     // One that failed will not be waited for by the others.
-                    if word.1.is_err() {
+                    if word.1.failure.is_some() {
                         shared.halt.store(true, Ordering::Relaxed);
                     }
                     words.push(word);
@@ -333,7 +357,8 @@ impl Step<'_> {
             .moved
             .iter()
             .map(|moved| moved.load(Ordering::Relaxed));
-        let total = self.row.file_kib * 1024 * self.files.len() as u64;
+        let of_child = self.row.file_kib.saturating_mul(1024);
+        let total = of_child.saturating_mul(self.files.len() as u64);
         context.observer.progress(&WorkProgress {
             step: self.test.to_string(),
             steps_done: self.steps_done,
@@ -361,6 +386,7 @@ impl Step<'_> {
                 read: totals(&together.children, false, self.row),
                 write: totals(&together.children, true, self.row),
                 flush: flush.to_record(),
+                errors: together.errors(),
                 cpu: together.children.iter().map(|came| came.cpu).sum(),
                 ..Measurement::default()
             }),
@@ -376,12 +402,10 @@ impl Step<'_> {
     }
 
     fn log(&self, together: &Together) -> Result<(), WorkError> {
-        let Some(folder) = &self.work.latency_files else {
-            return Ok(());
-        };
         for (number, came) in together.children.iter().enumerate() {
-            let child = (!self.work.children.is_empty()).then_some(number);
-            latencies::write(folder, self.test, child, &came.entries)?;
+            if let Some(path) = self.work.latency_path(self.test, number) {
+                latencies::write(&path, &came.entries)?;
+            }
         }
         Ok(())
     }
@@ -399,6 +423,36 @@ fn totals(children: &[Came], writes: bool, row: Row) -> DirectionTotals {
         bytes: ios * (row.record_kib << 10),
         latency: latency.to_record(),
         ..DirectionTotals::default()
+    }
+}
+
+/// What a step ended with an error came to.
+fn failed(error: &WorkError) -> Outcome {
+    match error {
+        WorkError::Stopped => Outcome::Interrupted,
+        error => Outcome::Failed {
+            error: error.to_string(),
+        },
+    }
+}
+
+#[cold]
+fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
+    WorkError::Failed {
+        message: format!(
+            "cannot start child {} of {count}: {error}; give a smaller -t or -u",
+            number + 1
+        ),
+        errno: error.raw_os_error(),
+    }
+}
+
+#[cold]
+fn lost() -> WorkError {
+    WorkError::Failed {
+        message: "a child ended before it was done: this is a bug in assay, please report it"
+            .to_owned(),
+        errno: None,
     }
 }
 

@@ -1,7 +1,12 @@
 //! What is kept of a copy, and what its evidence says.
 
-use crate::assay::{Bed, label, text, trials};
-use assay_testkit::{Volume, needs, or_skip};
+use crate::assay::{Bed, await_some, label, text, trials};
+use assay_testkit::{LoopDevice, Mount, Scratch, Volume, needs, or_skip, run};
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::Path;
 
 #[test]
 fn a_copy_is_kept_with_its_repetitions() {
@@ -55,4 +60,88 @@ fn a_mounted_device_is_left_alone() {
     let ended = bed.run(&["dd", "if=/dev/zero", &of, "count=1"]);
     ended.assert_code(2);
     ended.assert_says(&["in use", "mounted"]);
+}
+
+/// A device whose image has no room: writes of it go to the page cache, and fail
+/// when they are flushed.
+#[test]
+fn a_flush_that_failed_proves_nothing() {
+    needs!(root);
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let small = or_skip!(Mount::tmpfs(1, &scratch.join("small")));
+    let image = small.point().join("image");
+    let made = File::create_new(&image).and_then(|file| file.set_len(16 << 20));
+    made.expect("a file without blocks takes no room");
+    let device = or_skip!(LoopDevice::over(&image));
+    let of = format!("of={}", text(device.node()));
+    let words = ["if=/dev/urandom", &of, "bs=1M", "count=8", "conv=fsync"];
+    let ended = bed.run(&[&["dd", "--json"], &words[..]].concat());
+    ended.assert_code(1);
+    ended.assert_says(&["fsync failed for", "Input/output error"]);
+    let run = ended.json();
+    let copy = &trials(&run, "dd")[0];
+    assert_eq!(copy["error_count"], 1, "{}", copy["errors"]);
+    let (said, because) = label(&run, "dd", "write");
+    assert_eq!(said, "unknown");
+    assert!(because.contains("a write or a flush failed"), "{because}");
+}
+
+#[test]
+fn a_copy_says_when_it_left_direct_io() {
+    needs!(root, "mkfs.ext4");
+    let bed = Bed::new();
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let of = format!("of={}", text(&volume.point().join("out")));
+    let copied = |bytes: &str| {
+        let words = ["if=/dev/zero", &of, "bs=64k", bytes, "iflag=count_bytes"];
+        let flags = ["oflag=direct"];
+        let ended = bed.run(&[&["dd", "--json"], &words[..], &flags].concat());
+        ended.assert_code(0);
+        trials(&ended.json(), "dd")[0]["detail"]["left_direct"].clone()
+    };
+    assert_eq!(copied("count=524288"), false);
+    assert_eq!(copied("count=524289"), true);
+}
+
+#[test]
+fn standard_output_behind_a_device_in_use_is_left_alone() {
+    needs!(root, "mkfs.ext4");
+    let bed = Bed::new();
+    let volume = or_skip!(Volume::new("ext4", 16));
+    let image = File::options().write(true).open(volume.image());
+    let mut command = bed.command(&["dd", "if=/dev/zero", "count=1"]);
+    command.stdout(image.expect("it is there"));
+    let output = command.output().expect("it can be started");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("mounted"), "{said}");
+}
+
+/// Opens a device as mounting it would.
+fn claimed(node: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+    open(node, flags, Mode::empty())
+}
+
+#[test]
+fn a_device_is_held_as_long_as_it_is_written() {
+    needs!(root, "mkfifo");
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let device = or_skip!(LoopDevice::new(&scratch, "disk.img", 16));
+    let pipe = scratch.join("pipe");
+    or_skip!(run(&["mkfifo", text(&pipe)]));
+    let input = format!("if={}", text(&pipe));
+    let of = format!("of={}", text(device.node()));
+    let copy = bed.start(&["dd", &input, &of]);
+    let writer = await_some("somebody who reads", || {
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        open(&pipe, flags, Mode::empty()).ok()
+    });
+    let held = claimed(device.node());
+    drop(writer);
+    copy.end().assert_code(0);
+    assert_eq!(held.err(), Some(Errno::BUSY));
+    claimed(device.node()).expect("nobody holds it any more");
 }

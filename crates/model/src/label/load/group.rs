@@ -210,6 +210,7 @@ impl<'a> Group<'a> {
             evidence: &self.evidence,
             completed,
             database: None,
+            cell: None,
         }
     }
 

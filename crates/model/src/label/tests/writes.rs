@@ -1,6 +1,7 @@
 //! What was written.
 
 use super::*;
+use crate::work::copy::CopyReport;
 
 #[test]
 fn left_in_the_page_cache() {
@@ -291,4 +292,36 @@ fn nearly_all_is_not_shown_as_all() {
     let because = trial.written().because;
     assert!(because.starts_with("99.9 % of the bytes"), "{because}");
     assert!(because.ends_with("the rest was still in the page cache"));
+}
+
+#[test]
+fn a_copy_that_left_direct_io_is_judged_as_a_buffered_one() {
+    let copy = |left_direct| {
+        let report = CopyReport {
+            left_direct,
+            ..CopyReport::default()
+        };
+        let trial = Trial::write().direct().sync(OpenSync::Dsync).all_written();
+        trial
+            .fua()
+            .with(|t| t.0.detail = Some(Box::new(StepDetail::Copy(report))))
+    };
+    copy(false).writes_are("device");
+    copy(true).writes_are("device-unflushed");
+    copy(true).flushed("sda", 512).writes_are("device");
+}
+
+#[test]
+fn what_a_copy_left_to_the_page_cache_it_flushed_only_at_its_end() {
+    let copy = || {
+        let report = CopyReport {
+            left_direct: true,
+            ..CopyReport::default()
+        };
+        let trial = Trial::write().direct().all_written().flushed("sda", 2);
+        trial.with(|t| t.0.detail = Some(Box::new(StepDetail::Copy(report))))
+    };
+    copy().writes_are("device");
+    let cut = copy().with(|t| t.0.outcome = Outcome::Interrupted);
+    cut.writes_are("device-unflushed");
 }

@@ -21,8 +21,8 @@ pub struct DatabasePhase {
     /// Statements to measure, in order. What an update or a delete needs and no
     /// insert before has made is made outside the clock.
     pub statements: Vec<Statement>,
-    /// With a write-ahead log: a checkpoint after the last transaction, inside
-    /// the clock.
+    /// With a write-ahead log: a checkpoint after the last transaction, when the
+    /// clock has stopped and the evidence is taken.
     pub checkpoint: bool,
 }
 
@@ -233,7 +233,8 @@ pub struct DatabaseStep {
     /// Of each transaction. Its sum is what AndroBench divides by: the time
     /// between transactions is not in it.
     pub latency: LatencyRecord,
-    /// Of a checkpoint after the last transaction; `None`: there was none.
+    /// Of a checkpoint after the last transaction, outside the clock; `None`:
+    /// there was none.
     pub checkpoint_ns: Option<u64>,
     /// Version of `SQLite`.
     pub sqlite_version: String,

@@ -72,10 +72,11 @@ pub struct Probed {
 }
 
 impl Probed {
-    /// Whether every block probed held what was written to it.
+    /// Whether every block probed held what was written to it, and what it
+    /// held before.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.kind == Kind::Good && self.unreadable.is_empty()
+        self.kind == Kind::Good && self.unreadable.is_empty() && self.not_restored.is_empty()
     }
 
     /// Its real size, where that was found out.
@@ -89,5 +90,30 @@ impl Probed {
             Kind::Damaged => None,
             Kind::Dead => Some(0),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_device_whose_blocks_could_not_be_put_back_is_not_good() {
+        let good = Probed {
+            kind: Kind::Good,
+            announced_bytes: 1 << 20,
+            block_bytes: 4_096,
+            blocks_written: 256,
+            unreadable: Vec::new(),
+            lost: 0,
+            first_lost: None,
+            not_restored: Vec::new(),
+        };
+        assert!(good.is_good());
+        let unrestored = Probed {
+            not_restored: vec![8_192],
+            ..good
+        };
+        assert!(!unrestored.is_good());
     }
 }

@@ -11,9 +11,10 @@ use super::thread_io::ThreadIo;
 use super::{nanos, progress, settle};
 use crate::{Context, Step, StepOutcome, WorkError};
 use assay_engine::thread_cpu_use;
+use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::rng::SplitMix64;
-use assay_model::trial::{CpuUse, DirectionTotals, Measurement, Outcome};
+use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measurement, Outcome};
 use assay_model::work::StepDetail;
 use assay_model::work::androbench::{DatabasePhase, DatabaseStep, Journal, Schema, Statement};
 use assay_stats::histogram::Histogram;
@@ -72,23 +73,26 @@ impl Bench<'_> {
             paths: &paths,
         };
         context.observer.begins(step);
-        let came = self.measure(statement, step, steps_done, context);
-        let (outcome, came, error) = match came {
-            Ok(came) if context.stopped() => (Outcome::Interrupted, came, Some(WorkError::Stopped)),
-            Ok(came) => (Outcome::Completed, came, None),
-            Err(error) => (outcome_of(&error), StepOutcome::default(), Some(error)),
+        let mut came = StepOutcome::default();
+        let done = self.measure(statement, step, steps_done, context, &mut came);
+        let (outcome, error) = match done {
+            Ok(()) if context.stopped() => (Outcome::Interrupted, Some(WorkError::Stopped)),
+            Ok(()) => (Outcome::Completed, None),
+            Err(error) => (outcome_of(&error), Some(error)),
         };
         context.observer.ended(outcome, came);
         error.map_or(Ok(()), Err)
     }
 
+    /// What was measured until something failed is in `came`.
     fn measure(
         &mut self,
         statement: Statement,
         step: Step<'_>,
         steps_done: u32,
         context: &mut Context<'_>,
-    ) -> Result<StepOutcome, WorkError> {
+        came: &mut StepOutcome,
+    ) -> Result<(), WorkError> {
         let database = match self.database.take() {
             Some(database) => database,
             None => Database::make(self.phase, self.folder)?,
@@ -102,24 +106,28 @@ impl Bench<'_> {
         settle(self.folder)?;
         context.observer.clock_starts(step);
         let clock = Clock::start();
-        let done = transactions(database, &keys, statement, &mut self.rng, |count| {
+        let (latencies, done) = transactions(database, &keys, statement, &mut self.rng, |count| {
             let (name, total) = (statement.step(), keys.len() as u64);
             let now = progress(name, steps_done, count, total, clock.at.elapsed());
             context.observer.progress(&now);
             !context.stop.load(Ordering::Relaxed)
         });
-        let ends_with_checkpoint = self.phase.checkpoint && self.phase.journal == Journal::Wal;
-        let checkpoint = match &done {
-            Ok(_) if ends_with_checkpoint => Some(database.checkpoint()),
-            _ => None,
-        };
-        let measured = clock.stop();
+        let mut measured = clock.stop();
+        measured.errors = errors_of(&done, measured.elapsed_ns);
         context.observer.clock_stopped();
-        let detail = self.detail(statement, done?.to_record(), checkpoint.transpose()?);
-        Ok(StepOutcome {
+        // What it writes is no part of the transactions, nor of their evidence.
+        let ends_with_checkpoint = self.phase.checkpoint && self.phase.journal == Journal::Wal;
+        let checkpoint = match done {
+            Ok(()) if ends_with_checkpoint => database.checkpoint().map(Some),
+            done => done.map(|()| None),
+        };
+        let checkpoint_ns = checkpoint.as_ref().ok().copied().flatten();
+        let detail = self.detail(statement, latencies.to_record(), checkpoint_ns);
+        *came = StepOutcome {
             measured: Some(measured),
             detail: Some(StepDetail::Database(detail)),
-        })
+        };
+        checkpoint.map(drop)
     }
 
     fn detail(
@@ -154,21 +162,26 @@ fn keys(phase: &DatabasePhase, statement: Statement, rng: &mut SplitMix64) -> Ve
 }
 
 /// Each key's transaction, timed one by one; `go_on` is asked a few times a
-/// second.
+/// second. Those that were done before an error count.
 fn transactions(
     database: &Database,
     keys: &[u64],
     statement: Statement,
     rng: &mut SplitMix64,
     mut go_on: impl FnMut(u64) -> bool,
-) -> Result<Histogram, WorkError> {
+) -> (Histogram, Result<(), WorkError>) {
     let mut latencies = Histogram::new();
-    let mut transaction = Transaction::prepare(database, statement)?;
+    let mut transaction = match Transaction::prepare(database, statement) {
+        Ok(transaction) => transaction,
+        Err(error) => return (latencies, Err(error)),
+    };
     let mut told = Instant::now();
     for (&key, done) in keys.iter().zip(1..) {
         transaction.choose(key, rng);
         let begin = Instant::now();
-        transaction.run()?;
+        if let Err(error) = transaction.run() {
+            return (latencies, Err(error));
+        }
         latencies.record(nanos(begin.elapsed()));
         if told.elapsed() >= TELL_EVERY {
             told = Instant::now();
@@ -177,7 +190,29 @@ fn transactions(
             }
         }
     }
-    Ok(latencies)
+    (latencies, Ok(()))
+}
+
+/// The failure that ended the transactions, if it was one of I/O. `SQLite` does
+/// not tell in which call and where; transactions are writes.
+fn errors_of(done: &Result<(), WorkError>, at_ns: u64) -> IoErrors {
+    match done {
+        Err(WorkError::Failed {
+            message,
+            errno: Some(errno),
+        }) => IoErrors {
+            count: 1,
+            first: vec![IoErrorRecord {
+                direction: Some(Direction::Write),
+                offset: 0,
+                length: 0,
+                errno: Some(*errno),
+                message: message.clone(),
+                at_ns,
+            }],
+        },
+        _ => IoErrors::default(),
+    }
 }
 
 /// The clock of a step, with what the kernel counts of this thread.

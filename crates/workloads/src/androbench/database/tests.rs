@@ -3,6 +3,7 @@ use crate::androbench::tests::{Recorder, carry_out};
 use assay_model::work::androbench::{DATABASE, Phase, Synchronous, file_names};
 use rusqlite::Connection;
 use std::fs;
+use std::sync::atomic::AtomicBool;
 
 const TRANSACTIONS: u64 = 20;
 
@@ -95,6 +96,63 @@ fn a_transaction_of_mobibench_is_over_all_tables() {
         let count = format!("SELECT count(*) FROM {table} WHERE length(value) = 100");
         assert_eq!(rows(folder.path(), &count), TRANSACTIONS);
     }
+}
+
+#[test]
+fn a_checkpoint_comes_when_the_clock_has_stopped() {
+    let mut phase = phase(Schema::AndroBench, Journal::Wal, &[Statement::Insert]);
+    phase.checkpoint = true;
+    let mut recorder = Recorder::default();
+    let (folder, came) = carry_out(vec![Phase::Database(phase)], &mut recorder);
+    came.unwrap();
+    // Until then all rows are in the log.
+    let before = recorder.sizes[0][0].unwrap();
+    assert_eq!(recorder.sizes_after[0][0], Some(before));
+    let came = recorder.ended[0].1.detail.as_ref().unwrap();
+    assert!(came.database().unwrap().checkpoint_ns.is_some());
+    let after = fs::metadata(folder.path().join(DATABASE)).unwrap().len();
+    assert!(after > before);
+}
+
+#[test]
+fn what_was_done_before_an_error_is_kept_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let phase = phase(Schema::AndroBench, Journal::Delete, &[Statement::Insert]);
+    let database = Database::make(&phase, folder.path()).unwrap();
+    let most = "PRAGMA max_page_count = 4";
+    database.connection.query_row(most, [], |_| Ok(())).unwrap();
+    let mut bench = Bench {
+        phase: &phase,
+        folder: folder.path(),
+        database: Some(database),
+        filled: false,
+        rng: SplitMix64::new(1),
+    };
+    let mut recorder = Recorder::default();
+    let mut context = Context {
+        seed: 1,
+        folder: Some(folder.path()),
+        stop: &AtomicBool::new(false),
+        report_now: &AtomicBool::new(false),
+        observer: &mut recorder,
+    };
+    let ended = bench.step(Statement::Insert, 0, &mut context).unwrap_err();
+    let full = Some(rustix::io::Errno::NOSPC.raw_os_error());
+    assert_eq!(ended.errno(), full);
+    let (outcome, came) = &recorder.ended[0];
+    assert!(matches!(outcome, Outcome::Failed { .. }));
+    let measured = came.measured.as_ref().unwrap();
+    assert_eq!(
+        (measured.errors.count, measured.errors.first[0].errno),
+        (1, full)
+    );
+    let step = came.detail.as_ref().unwrap().database().unwrap();
+    assert!(
+        (1..TRANSACTIONS).contains(&step.transactions),
+        "{}",
+        step.transactions
+    );
+    assert!(measured.elapsed_ns >= step.latency.sum_ns);
 }
 
 #[test]

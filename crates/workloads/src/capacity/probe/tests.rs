@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: u64 = 1 << 20;
 
-fn probed(fake: &mut Fake) -> Result<Probed, WorkError> {
+fn probed(fake: &mut Fake) -> Result<Probed, Ended> {
     probed_until(fake, &AtomicBool::new(false))
 }
 
-fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, WorkError> {
+fn probed_until(fake: &mut Fake, stop: &AtomicBool) -> Result<Probed, Ended> {
     let mut observer = Recording::default();
     let mut context = Context {
         seed: 0x1234_5678_9abc_def0,
@@ -130,35 +130,53 @@ fn a_device_that_keeps_nothing_is_dead() {
 #[test]
 fn what_is_too_small_is_refused() {
     let mut fake = Fake::new(MIB - 4096, Lie::None);
-    let refused = probed(&mut fake).unwrap_err().to_string();
+    let refused = probed(&mut fake).unwrap_err().error.to_string();
     assert!(refused.contains("too few to probe"), "{refused}");
     assert_eq!(fake.writes, 0);
 }
 
-#[test]
-fn a_stop_puts_everything_back() {
-    /// Stops after so many writes.
-    struct Stopping<'a>(Fake, usize, &'a AtomicBool);
-    impl BlockStore for Stopping<'_> {
-        fn bytes(&self) -> u64 {
-            self.0.bytes()
-        }
-        fn read_at(&mut self, offset: u64, into: &mut [u8]) -> std::io::Result<()> {
-            self.0.read_at(offset, into)
-        }
-        fn write_at(&mut self, offset: u64, from: &[u8]) -> std::io::Result<()> {
-            self.0.write_at(offset, from)?;
-            self.2.store(self.0.writes >= self.1, Ordering::Relaxed);
-            Ok(())
-        }
-        fn flush(&mut self) -> std::io::Result<()> {
-            Ok(())
-        }
+/// Is stopped after so many writes, and from there on refuses to write to one
+/// block.
+struct Stopping<'a> {
+    fake: Fake,
+    after: usize,
+    stop: &'a AtomicBool,
+    then_broken: Option<u64>,
+}
+
+impl BlockStore for Stopping<'_> {
+    fn bytes(&self) -> u64 {
+        self.fake.bytes()
     }
-    let fake = Fake::new(64 * MIB, Lie::Wraparound(16 * MIB));
+    fn read_at(&mut self, offset: u64, into: &mut [u8]) -> std::io::Result<()> {
+        self.fake.read_at(offset, into)
+    }
+    fn write_at(&mut self, offset: u64, from: &[u8]) -> std::io::Result<()> {
+        if self.stop.load(Ordering::Relaxed) && self.then_broken == Some(offset) {
+            return Err(rustix::io::Errno::IO.into());
+        }
+        self.fake.write_at(offset, from)?;
+        let stops = self.fake.writes >= self.after;
+        self.stop.store(stops, Ordering::Relaxed);
+        Ok(())
+    }
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Probes storage until it is stopped; what it held before and holds then, and
+/// how it ended.
+fn stopped(lie: Lie, then_broken: Option<u64>) -> (Vec<u8>, Vec<u8>, Ended) {
+    let fake = Fake::new(64 * MIB, lie);
     let before = fake.memory.clone();
     let stop = AtomicBool::new(false);
-    let mut stopping = Stopping(fake, 500, &stop);
+    let mut stopping = Stopping {
+        fake,
+        after: 500,
+        stop: &stop,
+        then_broken,
+    };
     let mut observer = Recording::default();
     let mut context = Context {
         seed: 7,
@@ -174,6 +192,24 @@ fn a_stop_puts_everything_back() {
         context: &mut context,
         done: 0,
     });
-    assert!(matches!(ended, Err(WorkError::Stopped)));
-    assert!(stopping.0.memory == before);
+    let ended = ended.unwrap_err();
+    assert!(matches!(ended.error, WorkError::Stopped));
+    (before, stopping.fake.memory, ended)
+}
+
+#[test]
+fn a_stop_puts_everything_back() {
+    let (before, after, ended) = stopped(Lie::Wraparound(16 * MIB), None);
+    assert!(before == after);
+    assert_eq!(ended.not_restored, []);
+}
+
+#[test]
+fn a_stop_names_the_blocks_that_could_not_be_put_back() {
+    // The first of the giant steps is the first that is written.
+    let (_, giant) = steps(64 * MIB / BLOCK);
+    let broken = giant[0];
+    let (before, after, ended) = stopped(Lie::None, Some(broken));
+    assert!(before != after);
+    assert_eq!(ended.not_restored, [broken]);
 }

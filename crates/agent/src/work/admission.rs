@@ -1,0 +1,68 @@
+//! What a work may write.
+
+use crate::permission::{device, is_free, not_owned, refuse};
+use assay_model::wire::Refusal;
+use assay_model::work::{Work, WorkOrder};
+use assay_probe::roots::Roots;
+use assay_probe::safety::{FileUse, KernelOwned};
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The agent's standard output.
+const STDOUT: &str = "/proc/self/fd/1";
+/// How names end of files that a work makes in a folder of its user's.
+const IN_FOLDERS: &str = "h2w";
+
+/// Looks at everything that a work would write, before it writes anything; what
+/// the user should know of it.
+///
+/// # Errors
+/// When it would write a device or a file that is in use, or a device without
+/// its user's word.
+pub(super) fn admit(roots: &Roots, order: &WorkOrder) -> Result<Vec<String>, Refusal> {
+    let written = written(&order.work);
+    if written.is_empty() {
+        return Ok(Vec::new());
+    }
+    let owned = KernelOwned::look(roots);
+    let mut warnings = Vec::new();
+    for path in written {
+        match device(&path) {
+            Some(node) if !order.destroy_data => {
+                let node = node.display();
+                return Err(refuse(format!(
+                    "{node} is a block device: this destroys all data on it; if that is what you \
+                     want, add --destroy-data"
+                )));
+            }
+            Some(node) => is_free(roots, &node)?,
+            None => warnings.extend(not_owned(&path, uses(&owned, &path))?),
+        }
+    }
+    Ok(warnings)
+}
+
+/// All that a work may write: to its paths, and to standard output.
+fn written(work: &Work) -> Vec<PathBuf> {
+    let mut written = work.written();
+    if let Work::Copy(copy) = work
+        && copy.output.is_none()
+        // A pipe has no path, and needs no leave.
+        && let Ok(path) = fs::canonicalize(STDOUT)
+    {
+        written.push(path);
+    }
+    written
+}
+
+/// The uses of what is written at a path. In a folder only files of certain
+/// names are; swap space beside them is no matter.
+fn uses(owned: &KernelOwned<'_>, path: &Path) -> Vec<FileUse> {
+    if !path.is_dir() {
+        return owned.uses_of(path);
+    }
+    let mut uses = owned.uses_below(path);
+    uses.retain(|found| found.file.extension() == Some(OsStr::new(IN_FOLDERS)));
+    uses
+}

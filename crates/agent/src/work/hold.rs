@@ -1,0 +1,58 @@
+//! Holding the devices that a work writes.
+
+use crate::permission::{device, refuse};
+use assay_model::wire::Refusal;
+use assay_model::work::Work;
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+/// Holds each device that a work writes exclusively as long as what this gives
+/// lives: nobody can mount it meanwhile, and nobody has since it was looked at.
+/// Works that open their devices so themselves are left to it: a second such
+/// open would fail.
+///
+/// # Errors
+/// When a device is in use. One that cannot be opened is the work's to tell of.
+pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
+    match work {
+        Work::Copy(_) | Work::Iozone(_) => {}
+        Work::AndroBench(_) | Work::Extent(_) | Work::Capacity(_) | Work::Watch(_) => {
+            return Ok(Vec::new());
+        }
+    }
+    let mut held = BTreeMap::new();
+    for node in work.written().iter().filter_map(|path| device(path)) {
+        let Ok(meta) = fs::metadata(&node) else {
+            continue;
+        };
+        // One device may be named twice.
+        if held.contains_key(&meta.rdev()) {
+            continue;
+        }
+        match hold(&node) {
+            Ok(fd) => drop(held.insert(meta.rdev(), fd)),
+            Err(Errno::BUSY) => {
+                return Err(refuse(format!(
+                    "{} is in use and is left alone: it was mounted or is held by a program",
+                    node.display()
+                )));
+            }
+            Err(_) => {}
+        }
+    }
+    Ok(held.into_values().collect())
+}
+
+fn hold(node: &Path) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    match open(node, flags | OFlags::RDONLY, Mode::empty()) {
+        // It may be there to be written only.
+        Err(Errno::ACCESS) => open(node, flags | OFlags::WRONLY, Mode::empty()),
+        other => other,
+    }
+}

@@ -1,0 +1,64 @@
+//! What is known to fail in the end, and is refused before an hour is spent on
+//! measuring.
+
+use crate::exit::Failure;
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::iozone::{Iozone, Test};
+use assay_report::xlsx;
+use std::path::Path;
+
+/// Fails when the files have no room, or the workbook no folder.
+pub fn check(
+    work: &Iozone,
+    inspection: &Inspection,
+    workbook: Option<&Path>,
+) -> Result<(), Failure> {
+    has_room(work, inspection)?;
+    workbook.map_or(Ok(()), has_folder)
+}
+
+/// Each child has a file as large as the largest.
+fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
+    if !work.tests.contains(&Test::Write) {
+        return Ok(());
+    }
+    let largest = work.rows.iter().map(|row| row.file_kib).max().unwrap_or(0);
+    let files = work.children.iter().copied().max().unwrap_or(1).max(1);
+    let wanted = Bytes(largest.saturating_mul(1024).saturating_mul(files.into()));
+    let room = match inspection.kind {
+        PathKind::Device { size } => size,
+        // One that is there is written over: its own room counts.
+        PathKind::File { length, .. } => {
+            let free = inspection.storage.available.unwrap_or(Bytes(u64::MAX));
+            Bytes(free.0.saturating_add(length.0))
+        }
+        PathKind::Directory { .. } => inspection.storage.available.unwrap_or(Bytes(u64::MAX)),
+    };
+    if wanted <= room {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "no room for {} {} of {}: {} has room for {room}; choose a smaller -s, -g or -t",
+        files,
+        if files == 1 { "file" } else { "files" },
+        Bytes(largest.saturating_mul(1024)),
+        inspection.path.display()
+    )))
+}
+
+fn has_folder(workbook: &Path) -> Result<(), Failure> {
+    let (path, _) = xlsx::file_name(workbook);
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    if folder.is_dir() {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "cannot write {}: there is no folder {}",
+        path.display(),
+        folder.display()
+    )))
+}
