@@ -2,10 +2,11 @@
 
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::loads;
 use crate::output::say;
 use crate::owner;
 use assay_model::plan::Place;
-use assay_model::wire::Leftover;
+use assay_model::wire::{Leftover, LoadNote, NoteWeight};
 use assay_store::{RunSummary, Store};
 use assay_target::Target;
 use std::path::PathBuf;
@@ -38,16 +39,13 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
 }
 
 /// Removes the test files of an agent that ended before it could; another one
-/// does it, and what it cannot do the next start will.
-pub fn clear_after_loss(target: &mut dyn Target, place: &Place) {
+/// does it, and what it cannot do the next start will. What was found.
+pub fn clear_after_loss(target: &mut dyn Target, place: &Place) -> Vec<Leftover> {
     let Place::Directory { path } = place else {
-        return;
+        return Vec::new();
     };
-    if let Ok(leftovers) = Host::start(target).and_then(|mut host| host.sweep(path)) {
-        for leftover in &leftovers {
-            say(&in_words(leftover));
-        }
-    }
+    let swept = Host::start(target).and_then(|mut host| host.sweep(path));
+    swept.unwrap_or_default()
 }
 
 /// Where test files may be.
@@ -66,15 +64,24 @@ fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
 
 /// One line about what was left behind.
 pub fn in_words(leftover: &Leftover) -> String {
+    loads::in_words(&note(leftover))
+}
+
+/// The same for whoever follows a work.
+pub fn note(leftover: &Leftover) -> LoadNote {
     let folder = leftover.folder.display();
-    match &leftover.problem {
+    let text = match &leftover.problem {
         None => format!(
-            "assay: removed the leftover test file of run {}: {folder} ({})",
+            "removed the leftover test file of run {}: {folder} ({})",
             leftover.run_id, leftover.size
         ),
         Some(problem) => format!(
-            "assay: the leftover test file of run {} in {folder} cannot be removed: {problem}",
+            "the leftover test file of run {} in {folder} cannot be removed: {problem}",
             leftover.run_id
         ),
+    };
+    LoadNote {
+        weight: NoteWeight::Info,
+        text,
     }
 }

@@ -5,6 +5,7 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::leftovers;
+use crate::output::say;
 use crate::progress::{Progress, SoFar};
 use crate::runs::{self, Ending, of_store, unix_ms};
 use assay_model::plan::{Plan, Slot};
@@ -206,7 +207,9 @@ pub fn close(
     let finished_unix_ms = unix_ms();
     let noted = store.finish_run(&header.id, &ending.status, finished_unix_ms);
     if ending.agent_lost {
-        leftovers::clear_after_loss(target, &header.plan.place);
+        for leftover in leftovers::clear_after_loss(target, &header.plan.place) {
+            say(&leftovers::in_words(&leftover));
+        }
     }
     Done {
         run: Run {

@@ -20,6 +20,7 @@ use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Inspection, LoadNote, RunEnd, ToAgent};
 use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
 use assay_store::Store;
+use assay_target::Target;
 use std::process::ExitCode;
 
 /// What is asked for.
@@ -89,11 +90,13 @@ impl Done {
     }
 }
 
-/// Carries out a work and stores its steps.
+/// Carries out a work with the agent that the host talks to, and stores its steps.
+/// The target is for another agent, that cleans up after one that is lost.
 ///
 /// # Errors
 /// When it cannot begin. What befalls it later is its [`Done::ending`].
 pub fn execute(
+    target: &mut dyn Target,
     host: &mut Host,
     inspection: Inspection,
     request: &Request,
@@ -118,6 +121,12 @@ pub fn execute(
     };
     let ended = runner.repeat(host, request, &interrupt);
     let ending = ended.unwrap_or_else(Ending::of_failure);
+    if ending.agent_lost && request.work.private_folder_in().is_some() {
+        for leftover in leftovers::clear_after_loss(target, &request.place) {
+            // What cannot be told is no reason to lose the run.
+            let _ = runner.listener.note(&leftovers::note(&leftover));
+        }
+    }
     runner.close(ending)
 }
 

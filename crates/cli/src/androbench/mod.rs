@@ -6,7 +6,6 @@ mod screen;
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::leftovers;
 use crate::loads::in_words;
 use crate::output::{print, say};
 use crate::place;
@@ -37,13 +36,16 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     announce(args, &request, &inspection);
     let of = request.steps.len() * args.trials as usize;
     let mut listener = Teller::new(of);
-    let place = request.place.clone();
-    let done = execute(&mut host, inspection, &request, &args.store, &mut listener);
+    let done = execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &args.store,
+        &mut listener,
+    );
     listener.voice.clear();
     let done = done?;
-    if done.ending.agent_lost {
-        leftovers::clear_after_loss(target, &place);
-    }
     present(args, &done)?;
     done.conclude()
 }

@@ -85,7 +85,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     };
     let store = StoreArgs { store: own.store };
     let mut talk = Talk::new(status, own.ladder);
-    let done = works::execute(&mut host, inspection, &request, &store, &mut talk)?;
+    let done = works::execute(target, &mut host, inspection, &request, &store, &mut talk)?;
     talk.close();
     // Before anybody is told that it ended.
     drop(host);

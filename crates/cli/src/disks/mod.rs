@@ -47,7 +47,14 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         stopping: STOPPING,
         must_be_stored: true,
     };
-    let done = works::execute(&mut host, inspection, &request, &args.store, &mut talk);
+    let done = works::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &args.store,
+        &mut talk,
+    );
     talk.clear();
     let done = done?;
     if done.stored {

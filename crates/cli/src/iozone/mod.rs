@@ -110,7 +110,14 @@ fn measure(
     };
     let opening = opening(command, words, &inspection);
     let mut listing = Listing::new(command, opening);
-    let done = works::execute(&mut host, inspection, &request, &store, &mut listing)?;
+    let done = works::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &store,
+        &mut listing,
+    )?;
     listing.end()?;
     show(command, &done)?;
     conclude(done)

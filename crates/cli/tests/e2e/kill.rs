@@ -201,3 +201,24 @@ fn a_work_that_is_killed_in_its_first_step_is_found_by_the_next_start() {
     next.assert_says(&["removed the leftover test file", text(&left[0])]);
     assert!(test_folders(&folder).is_empty());
 }
+
+#[test]
+fn the_folder_of_a_work_goes_although_its_agent_is_killed() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = [
+        "disks",
+        text(&folder),
+        "--size",
+        "8M",
+        "--sample-size",
+        "64K",
+    ];
+    let running = bed.start(&[&words[..], &["--trials", "1000"]].concat());
+    until("it has begun", || !test_folders(&folder).is_empty());
+    signal_to(running.agent(), Signal::KILL);
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["removed the leftover test file"]);
+    assert!(test_folders(&folder).is_empty());
+}
