@@ -26,7 +26,7 @@ pub fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(),
     print_while_read(write).map(|_| ())
 }
 
-/// As [`print`]; whether somebody still reads, for what would go on for ever.
+/// As [`print()`]; whether somebody still reads, for what would go on for ever.
 pub fn print_while_read(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<bool, Failure> {
