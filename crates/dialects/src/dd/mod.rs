@@ -1,7 +1,7 @@
 //! GNU dd: its operands, and what it says.
 //!
 //! [`parse`] reads a command line, [`statistics`] and [`progress`] write dd's
-//! lines, [`evidence`] the one that assay adds. Facts: coreutils 9; checked
+//! lines, [`evidence()`] the one that assay adds. Facts: coreutils 9; checked
 //! against the installed dd.
 
 mod build;

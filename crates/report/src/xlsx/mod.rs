@@ -34,7 +34,7 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
 /// ([`crate::matrix::matrices_in`]).
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io::Result<()> {
     let bytes = workbook(run, matrices)?;
     out.write_all(&bytes)
