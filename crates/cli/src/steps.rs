@@ -130,7 +130,7 @@ mod tests {
             elapsed_ns: 10_000_000_000,
         };
         let words = StepTalk::new(Counted::Bytes, 2).far(&progress);
-        assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 30 s left");
+        assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 30.0 s left");
         let samples = WorkProgress {
             done: 25,
             total: Some(100),
@@ -151,6 +151,6 @@ mod tests {
             elapsed_ns: 0,
         };
         let words = StepTalk::new(Counted::Bytes, 1).far(&progress);
-        assert_eq!(words, "probe #1: 0 B, 0 B/s");
+        assert_eq!(words, "probe #1: 0 B, 0.00 B/s");
     }
 }

@@ -1,5 +1,5 @@
 //! A mapped file that records are copied to and from, for works that map files
-//! as other tools do. The engine of that name is the engine's own.
+//! as other tools do. The back end of that name is another.
 
 use crate::engines::mmap::{check, fault, map};
 use rustix::io::Errno;
