@@ -137,7 +137,7 @@ mod tests {
             ..progress
         };
         let words = StepTalk::new(Counted::Samples, 2).far(&samples);
-        assert_eq!(words, "verify #1: 25 of 100, 30 s left");
+        assert_eq!(words, "verify #1: 25 of 100, 30.0 s left");
     }
 
     #[test]
