@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 26] = [
+const PROGRAMS: [(&str, &str); 29] = [
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -16,6 +16,7 @@ const PROGRAMS: [(&str, &str); 26] = [
     ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
+    ("dd", "coreutils"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
     ("f3probe", "f3"),
@@ -25,6 +26,7 @@ const PROGRAMS: [(&str, &str); 26] = [
     ("fio-verify-state", "fio"),
     ("iozone", "iozone3"),
     ("losetup", "mount"),
+    ("mkfifo", "coreutils"),
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.vfat", "dosfstools"),
@@ -32,6 +34,7 @@ const PROGRAMS: [(&str, &str); 26] = [
     ("mkswap", "util-linux"),
     ("mount", "mount"),
     ("nbdfuse", "libnbd-bin"),
+    ("prlimit", "util-linux"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("swapoff", "mount"),
