@@ -1,7 +1,10 @@
 //! Why a work cannot go on.
 
 use assay_engine::EngineError;
+use assay_model::trial::Outcome;
 use rustix::io::Errno;
+use std::io;
+use std::path::Path;
 use thiserror::Error;
 
 /// Why a work cannot begin or go on.
@@ -31,6 +34,24 @@ impl WorkError {
         Self::Failed {
             message: format!("{doing}: {errno}"),
             errno: Some(errno.raw_os_error()),
+        }
+    }
+
+    /// Something cannot be done with a file or folder; `doing` says what (`open`).
+    pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
+        Self::Failed {
+            message: format!("cannot {doing} {}: {error}", path.display()),
+            errno: error.raw_os_error(),
+        }
+    }
+
+    /// How a step ends that it has ended.
+    pub(crate) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Stopped => Outcome::Interrupted,
+            Self::Refused(_) | Self::Failed { .. } => Outcome::Failed {
+                error: self.to_string(),
+            },
         }
     }
 

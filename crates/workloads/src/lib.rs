@@ -11,6 +11,7 @@ mod capacity;
 mod copy;
 mod error;
 mod extent;
+mod files;
 mod iozone;
 mod meter;
 mod observer;

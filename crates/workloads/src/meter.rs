@@ -7,10 +7,15 @@ use assay_model::trial::{
 };
 use assay_stats::histogram::Histogram;
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// So many failed I/Os are located; all are counted.
 const ERRORS_KEPT: usize = 16;
+
+/// A time in nanoseconds; 584 years where it is longer.
+pub(crate) fn nanos(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
 
 /// Counts I/Os of one thread from clock start to clock stop.
 pub(crate) struct Meter {
@@ -65,7 +70,7 @@ impl Meter {
 
     /// Nanoseconds since the clock started.
     pub(crate) fn now_ns(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.started.elapsed())
     }
 
     /// Counts an I/O that began at `began_ns` and has just ended; returns how

@@ -3,6 +3,7 @@
 
 use super::load::load_of;
 use super::{progress, settle};
+use crate::files::remove_if_there;
 use crate::{Context, Observer, Step, StepOutcome, WorkError};
 use assay_engine::load::{LoadObserver, Note, run_until};
 use assay_engine::{layout, page_cache};
@@ -15,8 +16,7 @@ use assay_model::wire::NoteWeight;
 use assay_model::work::androbench::{FilePhase, FileStart, MAX_FILES, file_name};
 use assay_stats::streams::measurement;
 use rustix::io::Errno;
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -52,7 +52,7 @@ impl<'a> TestFiles<'a> {
         if let Err(error) = self.prepare(phase, &paths, steps_done, context) {
             context
                 .observer
-                .ended(outcome_of(&error), StepOutcome::default());
+                .ended(error.outcome(), StepOutcome::default());
             return Err(error);
         }
         let load = load_of(phase, &paths, context.seed);
@@ -126,12 +126,7 @@ impl<'a> TestFiles<'a> {
         let first = u32::try_from(first).unwrap_or(MAX_FILES);
         for number in first..MAX_FILES {
             let path = self.folder.join(file_name(number));
-            match fs::remove_file(&path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                    return Err(failed("remove", &path, &error));
-                }
-                _ => {}
-            }
+            remove_if_there(&path)?;
         }
         self.written.truncate(first as usize);
         Ok(())
@@ -140,18 +135,13 @@ impl<'a> TestFiles<'a> {
 
 /// A new, empty file: whatever had its name is gone.
 fn make(path: &Path) -> Result<File, WorkError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(failed("remove", path, &error));
-        }
-        _ => {}
-    }
+    remove_if_there(path)?;
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .create_new(true)
         .open(path);
-    file.map_err(|error| failed("make", path, &error))
+    file.map_err(|error| WorkError::io("make", path, &error))
 }
 
 /// As `O_TRUNC` does it: the file may have been there.
@@ -162,17 +152,12 @@ fn empty(path: &Path) -> Result<(), WorkError> {
         .truncate(true)
         .open(path);
     file.map(drop)
-        .map_err(|error| failed("empty", path, &error))
+        .map_err(|error| WorkError::io("empty", path, &error))
 }
 
 fn evict(path: &Path) -> Result<(), WorkError> {
-    let file = File::open(path).map_err(|error| failed("open", path, &error))?;
+    let file = File::open(path).map_err(|error| WorkError::io("open", path, &error))?;
     Ok(page_cache::evict(&file, path)?)
-}
-
-fn failed(doing: &str, path: &Path, error: &io::Error) -> WorkError {
-    let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
-    WorkError::call(format_args!("cannot {doing} {}", path.display()), errno)
 }
 
 /// What a phase moves, if no thread ends another.
@@ -192,7 +177,9 @@ fn conclude(report: &LoadReport, context: &mut Context<'_>) -> Result<(), WorkEr
     let streams: Vec<&StreamReport> = report.streams.iter().collect();
     let started = streams.iter().any(|stream| stream.started);
     let error = error_of(&streams).or_else(|| context.stopped().then_some(WorkError::Stopped));
-    let outcome = error.as_ref().map_or(Outcome::Completed, outcome_of);
+    let outcome = error
+        .as_ref()
+        .map_or(Outcome::Completed, WorkError::outcome);
     let came = StepOutcome {
         measured: started.then(|| measurement(&streams)),
         detail: None,
@@ -211,16 +198,6 @@ fn error_of(streams: &[&StreamReport]) -> Option<WorkError> {
         }),
         errno: Some(failed.errno),
     })
-}
-
-/// How a step ends that an error has ended.
-pub(super) fn outcome_of(error: &WorkError) -> Outcome {
-    match error {
-        WorkError::Stopped => Outcome::Interrupted,
-        WorkError::Refused(_) | WorkError::Failed { .. } => Outcome::Failed {
-            error: error.to_string(),
-        },
-    }
 }
 
 /// Tells the observer of a work what the observer of its load is told.

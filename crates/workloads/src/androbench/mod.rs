@@ -11,6 +11,7 @@ mod tests;
 #[cfg(feature = "sqlite")]
 mod thread_io;
 
+use crate::meter::nanos;
 use crate::{Context, WorkError};
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_model::work::{WorkProgress, WorkReport};
@@ -74,8 +75,4 @@ fn progress(step: &str, steps_done: u32, done: u64, total: u64, elapsed: Duratio
         total: Some(total),
         elapsed_ns: nanos(elapsed),
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

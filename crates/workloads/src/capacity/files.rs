@@ -25,7 +25,7 @@ pub(super) fn offset(number: u32) -> u64 {
 /// # Errors
 /// When the folder cannot be read, or something of such a name is no file.
 pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>, WorkError> {
-    let failed = |error| failure("read", folder, &error);
+    let failed = |error| WorkError::io("read", folder, &error);
     let mut files = BTreeMap::new();
     for entry in fs::read_dir(folder).map_err(failed)? {
         let entry = entry.map_err(failed)?;
@@ -95,17 +95,17 @@ pub(super) fn within_limit(fill: &Fill) -> Fill {
 /// When it is such a file, or cannot be read.
 pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
     let mut sector = [0; SECTOR];
-    let mut file = File::open(path).map_err(|error| failure("open", path, &error))?;
+    let mut file = File::open(path).map_err(|error| WorkError::io("open", path, &error))?;
     let length = file
         .metadata()
-        .map_err(|error| failure("look at", path, &error))?;
+        .map_err(|error| WorkError::io("look at", path, &error))?;
     if length.len() == 0 {
         return Ok(());
     }
     let known = match file.read_exact(&mut sector) {
         Ok(()) => classify(&sector, offset(number)) != Class::Corrupted,
         Err(error) if error.kind() == ErrorKind::UnexpectedEof => false,
-        Err(error) => return Err(failure("read", path, &error)),
+        Err(error) => return Err(WorkError::io("read", path, &error)),
     };
     if known {
         return Ok(());
@@ -134,14 +134,6 @@ pub(super) fn missing(files: &BTreeMap<u32, PathBuf>, fill: &Fill) -> Vec<String
         .filter(|number| !files.contains_key(number))
         .map(name)
         .collect()
-}
-
-/// Something cannot be done with a file or folder.
-pub(super) fn failure(operation: &str, path: &Path, error: &std::io::Error) -> WorkError {
-    WorkError::Failed {
-        message: format!("cannot {operation} {}: {error}", path.display()),
-        errno: error.raw_os_error(),
-    }
 }
 
 #[cfg(test)]

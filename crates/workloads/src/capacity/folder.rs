@@ -1,7 +1,7 @@
 //! Filling a folder with files.
 
 use super::check::CHUNK;
-use super::files::{failure, name, offset};
+use super::files::{name, offset};
 use super::write::CHUNKS_PER_FLUSH;
 use crate::meter::Meter;
 use crate::pulse::Pulse;
@@ -61,7 +61,7 @@ pub(super) fn write(
         let began_ns = meter.now_ns();
         let file = match create(&path) {
             Err(error) if is_no_room(&error) => break,
-            other => other.map_err(|error| failure("create", &path, &error))?,
+            other => other.map_err(|error| WorkError::io("create", &path, &error))?,
         };
         let mut growing = Growing {
             file,
@@ -181,7 +181,7 @@ impl Growing<'_> {
                 Err(error) => {
                     let (at, length) = (self.base + self.written, rest.len() as u64);
                     meter.failed(Some(Direction::Write), at, length, &error);
-                    return Some(End::Failed(failure("write", self.path, &error)));
+                    return Some(End::Failed(WorkError::io("write", self.path, &error)));
                 }
             }
         }
@@ -197,7 +197,7 @@ impl Growing<'_> {
     fn cut(&self) -> End {
         match ftruncate(&self.file, self.written) {
             Ok(()) => End::NoRoom,
-            Err(errno) => End::Failed(failure("shorten", self.path, &errno.into())),
+            Err(errno) => End::Failed(WorkError::io("shorten", self.path, &errno.into())),
         }
     }
 
@@ -212,7 +212,7 @@ impl Growing<'_> {
                 return Err(self.cut());
             }
             meter.failed(None, self.base + self.flushed, 0, &error);
-            return Err(End::Failed(failure("write back", self.path, &error)));
+            return Err(End::Failed(WorkError::io("write back", self.path, &error)));
         }
         meter.flushed(began_ns);
         self.flushed = self.written;

@@ -16,7 +16,7 @@ use assay_model::wire::NoteWeight;
 use assay_model::work::WorkReport;
 use assay_model::work::capacity::{Capacity, CapacityReport, CapacityStep, Fill, Part, Task};
 use check::Checker;
-use files::{failure, name, offset};
+use files::{name, offset};
 use folder::Filled;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -35,7 +35,7 @@ pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkRepo
     if let Task::Fill(fill) = &work.task {
         files::check_range(fill)?;
     }
-    let found = fs::metadata(path).map_err(|error| failure("look at", path, &error))?;
+    let found = fs::metadata(path).map_err(|error| WorkError::io("look at", path, &error))?;
     let mut report = CapacityReport::default();
     let done = match &work.task {
         Task::Fill(fill) if found.is_dir() => in_folder(path, fill, &mut report, context),
@@ -95,13 +95,13 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
         files::is_ours(number, path)?;
     }
     for path in old.values() {
-        fs::remove_file(path).map_err(|error| failure("remove", path, &error))?;
+        fs::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
     }
     let numbers: Vec<String> = old.keys().copied().map(name).collect();
     let text = format!("removed what an earlier run left: {}", span(&numbers));
     context.observer.note(NoteWeight::Info, text);
     // The room of removed files may come free only then.
-    let opened = File::open(folder).map_err(|error| failure("open", folder, &error))?;
+    let opened = File::open(folder).map_err(|error| WorkError::io("open", folder, &error))?;
     rustix::fs::syncfs(opened)
         .map_err(|errno| WorkError::call(format!("cannot sync {}", folder.display()), errno))
 }
@@ -213,7 +213,7 @@ fn tidy(
         return Ok(());
     }
     for path in &filled.files {
-        fs::remove_file(path).map_err(|error| failure("remove", path, &error))?;
+        fs::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
     }
     report.kept.clear();
     Ok(())

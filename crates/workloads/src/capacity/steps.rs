@@ -34,10 +34,7 @@ pub(super) fn measured(
     context.observer.clock_stopped();
     let outcome = match &done {
         Ok(()) => Outcome::Completed,
-        Err(WorkError::Stopped) => Outcome::Interrupted,
-        Err(error) => Outcome::Failed {
-            error: error.to_string(),
-        },
+        Err(error) => error.outcome(),
     };
     let came = StepOutcome {
         measured: Some(measurement),

@@ -8,6 +8,7 @@ use super::reading::Come;
 use super::reblock::Reblock;
 use super::{errors, words};
 use crate::Context;
+use crate::meter::nanos;
 use assay_model::job::{Direction, Job};
 use assay_model::trial::{DirectionTotals, IoErrorRecord, IoErrors, Measurement};
 use assay_model::wire::NoteWeight;
@@ -206,7 +207,7 @@ impl<'a> Copier<'a> {
     }
 
     fn elapsed_ns(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        nanos(self.started.elapsed())
     }
 
     /// Does what was asked for from outside. Called before each system call that

@@ -5,6 +5,7 @@ use super::drop_cache::DropCache;
 use super::ends::End;
 use super::words;
 use crate::Context;
+use crate::meter::nanos;
 use assay_model::job::Direction;
 use assay_model::work::copy::FileCopy;
 use rustix::fs::{OFlags, SeekFrom, seek};
@@ -179,7 +180,7 @@ impl Copier<'_> {
                 Err(Errno::INVAL) if self.after_short_direct(buffer.len()) => break 0,
                 Err(why) => return Ok(Err(why)),
                 Ok(count) => {
-                    self.reads.record(nanos_since(begun));
+                    self.reads.record(nanos(begun.elapsed()));
                     break count;
                 }
             }
@@ -300,9 +301,4 @@ impl Copier<'_> {
             }
         }
     }
-}
-
-/// Time since a moment.
-pub(super) fn nanos_since(begun: Instant) -> u64 {
-    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }

@@ -2,9 +2,9 @@
 
 use super::copier::{Copier, Halt};
 use super::drop_cache::DropCache;
-use super::reading::nanos_since;
 use super::words;
 use crate::Context;
+use crate::meter::nanos;
 use assay_model::job::Direction;
 use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fdatasync, fsync, seek};
 use rustix::io::{Errno, write};
@@ -68,7 +68,7 @@ impl Copier<'_> {
                     break;
                 }
                 Ok(count) => {
-                    self.writes.record(nanos_since(begun));
+                    self.writes.record(nanos(begun.elapsed()));
                     done += count;
                 }
             }
@@ -148,7 +148,7 @@ impl Copier<'_> {
                 Err(Errno::INTR) if !context.stopped() => {}
                 Err(why) => return Err(why),
                 Ok(()) => {
-                    self.flushes.record(nanos_since(begun));
+                    self.flushes.record(nanos(begun.elapsed()));
                     return Ok(());
                 }
             }

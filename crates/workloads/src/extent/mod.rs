@@ -85,10 +85,7 @@ fn step(
     context.observer.clock_stopped();
     let outcome = match &done {
         Ok(()) => Outcome::Completed,
-        Err(WorkError::Stopped) => Outcome::Interrupted,
-        Err(error) => Outcome::Failed {
-            error: error.to_string(),
-        },
+        Err(error) => error.outcome(),
     };
     let detail = ExtentStep {
         of,

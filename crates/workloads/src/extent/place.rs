@@ -1,5 +1,6 @@
 //! The device or file that samples are taken of.
 
+use crate::meter::nanos;
 use crate::{Context, WorkError};
 use assay_engine::layout;
 use assay_model::units::Bytes;
@@ -39,7 +40,8 @@ impl Place {
             }
             None => work.path.clone(),
         };
-        let found = std::fs::metadata(&path).map_err(|error| failed("look at", &path, &error))?;
+        let found =
+            std::fs::metadata(&path).map_err(|error| WorkError::io("look at", &path, &error))?;
         let device = found.file_type().is_block_device();
         if !device && !found.is_file() {
             return Err(WorkError::Refused(format!(
@@ -65,7 +67,7 @@ impl Place {
         }
         // Unlike its metadata, this is the length of a device too.
         let bytes = seek(&file, SeekFrom::End(0))
-            .map_err(|errno| failed("find the length of", &path, &errno.into()))?;
+            .map_err(|errno| WorkError::io("find the length of", &path, &errno.into()))?;
         Ok(Self {
             path,
             file,
@@ -128,7 +130,7 @@ fn open(path: &Path, flags: OFlags) -> Result<(File, bool), WorkError> {
         Err(Errno::INVAL) => (open(OFlags::empty()), false),
         other => (other, true),
     };
-    let file = opened.map_err(|errno| failed("open", path, &errno.into()))?;
+    let file = opened.map_err(|errno| WorkError::io("open", path, &errno.into()))?;
     Ok((file, direct))
 }
 
@@ -138,7 +140,7 @@ fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), Wor
         .write(true)
         .create_new(true)
         .open(path)
-        .map_err(|error| failed("create", path, &error))?;
+        .map_err(|error| WorkError::io("create", path, &error))?;
     let began = Instant::now();
     let (seed, stop) = (context.seed, context.stop);
     let observer = &mut context.observer;
@@ -154,16 +156,9 @@ fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), Wor
                 steps_done: 0,
                 done: done.0,
                 total: Some(work.file_bytes),
-                elapsed_ns: u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX),
+                elapsed_ns: nanos(began.elapsed()),
             });
         },
     )?;
     Ok(())
-}
-
-fn failed(operation: &str, path: &Path, error: &io::Error) -> WorkError {
-    WorkError::Failed {
-        message: format!("cannot {operation} {}: {error}", path.display()),
-        errno: error.raw_os_error(),
-    }
 }

@@ -1,8 +1,9 @@
 //! A test file, opened as a test wants it, and one I/O on it.
 
 use super::buffers::Buffers;
-use super::files::{TestFile, failed, remove};
+use super::files::TestFile;
 use crate::WorkError;
+use crate::files::remove_if_there;
 use assay_engine::mapped::MappedFile;
 use assay_engine::stdio::{Mode as StreamMode, Stream};
 use assay_model::job::OpenSync;
@@ -246,7 +247,7 @@ impl Wanted<'_> {
             true => StreamMode::Create,
         };
         let buffer = usize::try_from(self.row.record_kib << 10).unwrap_or(usize::MAX);
-        Stream::open(path, mode, buffer).map_err(|error| failed("cannot open", path, &error))
+        Stream::open(path, mode, buffer).map_err(|error| WorkError::io("open", path, &error))
     }
 
     fn flags(&self) -> OFlags {
@@ -284,7 +285,7 @@ impl Wanted<'_> {
     fn file_or_map(&self) -> Result<Way, WorkError> {
         let mut flags = self.flags();
         if self.test.creates() && !self.file.device {
-            remove(&self.file.path)?;
+            remove_if_there(&self.file.path)?;
             flags |= OFlags::CREATE | OFlags::EXCL;
         } else if self.writes && !self.file.device {
             flags |= OFlags::CREATE;
@@ -297,7 +298,7 @@ impl Wanted<'_> {
             return Ok(Way::File(file));
         };
         let bytes = self.row.file_kib << 10;
-        let failed_to_map = |error| failed("cannot map", &self.file.path, &error);
+        let failed_to_map = |error| WorkError::io("map", &self.file.path, &error);
         if self.writes && !self.file.device && file.metadata().map_or(0, |meta| meta.len()) < bytes
         {
             file.set_len(bytes).map_err(failed_to_map)?;

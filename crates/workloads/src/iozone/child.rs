@@ -6,6 +6,7 @@ use super::buffers::Buffers;
 use super::latencies::Entry;
 use super::order::Order;
 use crate::WorkError;
+use crate::meter::nanos;
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{CpuUse, IoErrorRecord};
@@ -252,8 +253,4 @@ fn compute(time: Duration) -> Duration {
         }
         std::hint::spin_loop();
     }
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -3,6 +3,7 @@
 
 use super::buffers::MARK;
 use crate::WorkError;
+use crate::files::remove_if_there;
 use assay_model::work::iozone::{Iozone, Test};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
@@ -53,27 +54,9 @@ impl Files {
             return Ok(());
         }
         for file in self.files.iter().filter(|file| file.ours && !file.device) {
-            remove(&file.path)?;
+            remove_if_there(&file.path)?;
         }
         Ok(())
-    }
-}
-
-/// Removes a file; it need not be there.
-pub(super) fn remove(path: &Path) -> Result<(), WorkError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(failed("cannot remove", path, &error))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// A failure with a file.
-pub(super) fn failed(doing: &str, path: &Path, error: &io::Error) -> WorkError {
-    WorkError::Failed {
-        message: format!("{doing} {}: {error}", path.display()),
-        errno: error.raw_os_error(),
     }
 }
 

@@ -1,6 +1,5 @@
 //! `wol.dat` and the like (`-Q`): where each record began, and how long it took.
 
-use super::files::failed;
 use crate::WorkError;
 use assay_model::work::iozone::Iozone;
 use rustix::fs::{Mode, OFlags, open};
@@ -72,7 +71,7 @@ pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), WorkError> {
     let opened = open(path, flags, Mode::from_raw_mode(0o666));
     let file = opened.map(File::from).map_err(io::Error::from);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
-        .map_err(|error| failed("cannot write", path, &error))
+        .map_err(|error| WorkError::io("write", path, &error))
 }
 
 #[cfg(test)]

@@ -11,9 +11,8 @@ use std::process::Command;
 /// # Errors
 /// When nothing is mounted there, or it is in use.
 pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
-    let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| {
-        super::files::failed("cannot read", Path::new("/proc/self/mounts"), &error)
-    })?;
+    let mounts = fs::read_to_string("/proc/self/mounts")
+        .map_err(|error| WorkError::io("read", Path::new("/proc/self/mounts"), &error))?;
     let mut found = mounts.lines().filter_map(Mount::parse);
     // The last is on top of the others.
     let mount = found.rfind(|mount| Path::new(&mount.target) == place);

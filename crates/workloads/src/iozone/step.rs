@@ -7,6 +7,7 @@ use super::files::TestFile;
 use super::gate::Gate;
 use super::latencies;
 use super::remount::remount;
+use crate::meter::nanos;
 use crate::{Context, StepOutcome, WorkError};
 use assay_engine::own_file_table;
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
@@ -110,7 +111,7 @@ impl Step<'_> {
             .and_then(|()| self.measure(step, buffers, context));
         let (outcome, told, came) = match came {
             Ok(together) => self.end(together),
-            Err(error) => (failed(&error), StepOutcome::default(), Err(error)),
+            Err(error) => (error.outcome(), StepOutcome::default(), Err(error)),
         };
         context.observer.ended(outcome, told);
         came
@@ -125,14 +126,14 @@ impl Step<'_> {
                 detail: None,
                 ..told
             };
-            return (failed(&error), told, Err(error));
+            return (error.outcome(), told, Err(error));
         }
         if let Some(message) = together.mismatch() {
             let error = WorkError::Failed {
                 message: message.to_owned(),
                 errno: None,
             };
-            return (failed(&error), told, Err(error));
+            return (error.outcome(), told, Err(error));
         }
         // With a stonewall only the first child does all.
         if !together.children.iter().any(|came| came.whole) {
@@ -426,16 +427,6 @@ fn totals(children: &[Came], writes: bool, row: Row) -> DirectionTotals {
     }
 }
 
-/// What a step ended with an error came to.
-fn failed(error: &WorkError) -> Outcome {
-    match error {
-        WorkError::Stopped => Outcome::Interrupted,
-        error => Outcome::Failed {
-            error: error.to_string(),
-        },
-    }
-}
-
 #[cold]
 fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
     WorkError::Failed {
@@ -468,8 +459,4 @@ fn purge(cache_kib: u64) {
 
 const fn kib(kib: u64) -> Bytes {
     Bytes(kib << 10)
-}
-
-fn nanos(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -1,16 +1,15 @@
 //! A new database with its tables.
 
-use super::nanos;
 use super::transaction::Transaction;
 use crate::WorkError;
+use crate::files::remove_if_there;
+use crate::meter::nanos;
 use assay_model::rng::SplitMix64;
 use assay_model::work::androbench::{
     DATABASE, DATABASE_SUFFIXES, DatabasePhase, Journal, Schema, Statement,
 };
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
 use rustix::io::Errno;
-use std::fs;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -42,9 +41,9 @@ impl Database {
     /// A new one; what had its name is gone.
     pub(super) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, WorkError> {
         let path = folder.join(DATABASE);
-        remove(&path)?;
+        remove_if_there(&path)?;
         for end in DATABASE_SUFFIXES {
-            remove(&folder.join(format!("{DATABASE}{end}")))?;
+            remove_if_there(&folder.join(format!("{DATABASE}{end}")))?;
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
@@ -148,17 +147,6 @@ fn tables(schema: Schema) -> String {
             });
             tables.collect()
         }
-    }
-}
-
-fn remove(path: &Path) -> Result<(), WorkError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
-            let doing = format_args!("cannot remove {}", path.display());
-            Err(WorkError::call(doing, errno))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -6,9 +6,9 @@ mod connection;
 mod tests;
 mod transaction;
 
-use super::files::outcome_of;
 use super::thread_io::ThreadIo;
-use super::{nanos, progress, settle};
+use super::{progress, settle};
+use crate::meter::nanos;
 use crate::{Context, Step, StepOutcome, WorkError};
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
@@ -78,7 +78,7 @@ impl Bench<'_> {
         let (outcome, error) = match done {
             Ok(()) if context.stopped() => (Outcome::Interrupted, Some(WorkError::Stopped)),
             Ok(()) => (Outcome::Completed, None),
-            Err(error) => (outcome_of(&error), Some(error)),
+            Err(error) => (error.outcome(), Some(error)),
         };
         context.observer.ended(outcome, came);
         error.map_or(Ok(()), Err)
