@@ -1,6 +1,6 @@
 //! A job as a load: one stream for each of its workers.
 
-use assay_model::job::{Content, FlushCall, Job, RateLimit};
+use assay_model::job::{Content, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::content::WriteContent;
 use assay_model::load::files::{Advice, Fallocate, Files};
@@ -39,7 +39,7 @@ pub(crate) fn load_of(job: &Job, path: &Path, seed: u64) -> Load {
             register_files: true,
             ..Engine::default()
         },
-        durability: durability(job),
+        durability: Durability::of_job(job.direct, job.sync, job.flush),
         pace: pace(job),
         content: WriteContent {
             zero: job.content == Content::Zero,
@@ -122,22 +122,6 @@ fn length(job: &Job) -> Length {
     }
 }
 
-fn durability(job: &Job) -> Durability {
-    let every = |wanted: FlushCall| match job.flush.every {
-        Some((every, call)) if call == wanted => every,
-        _ => 0,
-    };
-    Durability {
-        direct: job.direct,
-        sync: job.sync,
-        fsync: every(FlushCall::Fsync),
-        fdatasync: every(FlushCall::Fdatasync),
-        at_end: job.flush.at_end,
-        drained: true,
-        ..Durability::default()
-    }
-}
-
 /// A job's limit holds for reads and writes together, a stream's for each: a
 /// mix divides it as it divides the I/Os.
 fn pace(job: &Job) -> Pace {
@@ -174,6 +158,7 @@ fn pace(job: &Job) -> Pace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::job::FlushCall;
     use assay_model::job::Rw;
     use assay_model::units::Bytes;
 

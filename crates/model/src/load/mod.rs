@@ -21,7 +21,7 @@ pub mod stats;
 pub mod trace;
 pub mod verify;
 
-use crate::job::{EngineKind, FlushCall, OpenSync};
+use crate::job::{EngineKind, Flush, FlushCall, OpenSync};
 use crate::rng::SplitMix64;
 use crate::units::Nanos;
 use blocks::{Blocks, Region};
@@ -383,6 +383,26 @@ pub struct Durability {
     pub drained: bool,
     /// fsync before each close.
     pub fsync_on_close: bool,
+}
+
+impl Durability {
+    /// That of a job: its flushes cover all writes before them.
+    #[must_use]
+    pub fn of_job(direct: bool, sync: OpenSync, flush: Flush) -> Self {
+        let every = |wanted: FlushCall| match flush.every {
+            Some((every, call)) if call == wanted => every,
+            _ => 0,
+        };
+        Self {
+            direct,
+            sync,
+            fsync: every(FlushCall::Fsync),
+            fdatasync: every(FlushCall::Fdatasync),
+            at_end: flush.at_end,
+            drained: true,
+            ..Self::default()
+        }
+    }
 }
 
 /// fio's `sync_file_range=flags:N`.

@@ -1,6 +1,5 @@
 //! A phase on files as a load of the engine: one stream for each thread.
 
-use assay_model::job::FlushCall;
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::files::{Advice, Fallocate, FileService, Files};
 use assay_model::load::schedule::{ExitWhat, Schedule};
@@ -50,7 +49,7 @@ fn stream(phase: &FilePhase, paths: &[PathBuf], seed: u64, thread: u32) -> Strea
             register_files: true,
             ..Engine::default()
         },
-        durability: durability(phase),
+        durability: Durability::of_job(phase.direct, phase.sync, phase.flush),
         ..Stream::new(&phase.name)
     }
 }
@@ -89,21 +88,5 @@ fn blocks(phase: &FilePhase, seed: u64) -> Blocks {
         repeat: false,
         seed: Some(seed),
         ..Blocks::default()
-    }
-}
-
-fn durability(phase: &FilePhase) -> Durability {
-    let every = |wanted: FlushCall| match phase.flush.every {
-        Some((every, call)) if call == wanted => every,
-        _ => 0,
-    };
-    Durability {
-        direct: phase.direct,
-        sync: phase.sync,
-        fsync: every(FlushCall::Fsync),
-        fdatasync: every(FlushCall::Fdatasync),
-        at_end: phase.flush.at_end,
-        drained: true,
-        ..Durability::default()
     }
 }
