@@ -1,6 +1,6 @@
 //! The part of assay that stands next to the storage: it inspects a path, runs
-//! a plan trial by trial or a load wave by wave, gathers evidence around each,
-//! and streams records.
+//! a plan trial by trial, a load wave by wave or a work step by step, gathers
+//! evidence around each, and streams records.
 //!
 //! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
 //! streams; the same code serves this machine, and boards through a link.

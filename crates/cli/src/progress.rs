@@ -3,7 +3,7 @@
 
 mod brief;
 mod forecast;
-pub mod live;
+mod live;
 
 use assay_model::job::Job;
 use assay_model::plan::Plan;
@@ -11,7 +11,7 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_stats::derive;
 pub use brief::in_brief;
-use forecast::Forecast;
+pub use forecast::Forecast;
 pub use live::Voice;
 use std::time::Instant;
 
@@ -63,8 +63,8 @@ impl Progress {
     pub fn preparing(&mut self, done: Bytes, total: Bytes) {
         let spent = self.spent();
         let rate = BytesPerSec(self.pace.at(spent, done.0));
-        let rest = Forecast::rest_of_file(done, total, spent);
-        let left = clock(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
+        let rest = Forecast::rest(done, total, spent);
+        let left = time_left(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
         let text = format!("{left}  {rate:>11}  writing the test file, {done} of {total}");
         self.voice.show(0, self.trials, &text);
         if done == total && !self.voice.is_live() && !self.told_prepared {
@@ -94,7 +94,7 @@ impl Progress {
 
     fn tell(&self, job: &Job, trial: u32, rate: &str) {
         let spent = self.spent();
-        let left = clock(self.forecast.left(self.position, spent));
+        let left = time_left(self.forecast.left(self.position, spent));
         let text = format!("{left}  {rate:>11}  {} #{trial}", job.name);
         self.voice.show(self.position, self.trials, &text);
     }
@@ -147,10 +147,14 @@ impl Pace {
     }
 }
 
-/// `4:07 left`.
-fn clock(left: Nanos) -> String {
+/// ` 4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.
+pub fn time_left(left: Nanos) -> String {
     let secs = left.0.div_ceil(1_000_000_000);
-    format!("{:>2}:{:02} left", secs / 60, secs % 60)
+    let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
+    match hours {
+        0 => format!("{minutes:>2}:{secs:02} left"),
+        _ => format!("{hours}:{minutes:02}:{secs:02} left"),
+    }
 }
 
 #[cfg(test)]
@@ -171,7 +175,9 @@ mod tests {
 
     #[test]
     fn time_left_is_minutes_and_seconds() {
-        assert_eq!(clock(Nanos::millis(61_200)), " 1:02 left");
-        assert_eq!(clock(Nanos(0)), " 0:00 left");
+        assert_eq!(time_left(Nanos::millis(61_200)), " 1:02 left");
+        assert_eq!(time_left(Nanos(0)), " 0:00 left");
+        assert_eq!(time_left(Nanos::secs(750)), "12:30 left");
+        assert_eq!(time_left(Nanos::secs(3723)), "1:02:03 left");
     }
 }

@@ -3,8 +3,9 @@
 
 use crate::exit::Failure;
 use crate::loads::in_words;
-use crate::progress::{Voice, in_brief};
-use crate::works::Listener;
+use crate::progress::{Forecast, Voice, in_brief, time_left};
+use crate::runs;
+use crate::works::{Done, Listener};
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Nanos};
@@ -40,9 +41,14 @@ impl StepTalk {
         }
     }
 
-    /// Takes the live line away.
-    pub fn clear(&self) {
+    /// Takes the live line away, and shows what was stored.
+    pub fn present(&self, done: Result<Done, Failure>, as_json: bool) -> Result<Done, Failure> {
         self.voice.clear();
+        let done = done?;
+        if done.stored {
+            runs::present(&done.run, as_json)?;
+        }
+        Ok(done)
     }
 
     fn far(&self, progress: &WorkProgress) -> String {
@@ -60,8 +66,14 @@ impl StepTalk {
             Counted::Bytes => format!(", {}", BytesPerSec(rate(done, elapsed_ns))),
             Counted::Samples => String::new(),
         };
-        let left = total.and_then(|total| left(done, total, elapsed_ns));
-        let left = left.map_or_else(String::new, |left| format!(", {left} left"));
+        // Nothing is guessed from nothing.
+        let left = total.filter(|_| done > 0).map(|total| {
+            let spent = Nanos(elapsed_ns);
+            Forecast::rest(Bytes(done), Bytes(total), spent)
+        });
+        let left = left.map_or_else(String::new, |left| {
+            format!(", {}", time_left(left).trim_start())
+        });
         format!("{} #{}: {far}{rate}{left}", progress.step, self.trial)
     }
 }
@@ -72,14 +84,6 @@ fn rate(done: u64, elapsed_ns: u64) -> f64 {
         return 0.0;
     }
     done as f64 * 1e9 / elapsed_ns as f64
-}
-
-/// Time left at the same pace; in whole seconds, for it is a guess.
-fn left(done: u64, total: u64, elapsed_ns: u64) -> Option<Nanos> {
-    let spent = u128::from(elapsed_ns);
-    let left = spent * u128::from(total.saturating_sub(done)) / u128::from(done.max(1));
-    let secs = u64::try_from(left.div_ceil(1_000_000_000)).ok()?;
-    (done > 0).then(|| Nanos::secs(secs))
 }
 
 impl Listener for StepTalk {
@@ -130,27 +134,26 @@ mod tests {
             elapsed_ns: 10_000_000_000,
         };
         let words = StepTalk::new(Counted::Bytes, 2).far(&progress);
-        assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 30.0 s left");
+        assert_eq!(words, "verify #1: 1 GiB of 4 GiB, 107 MB/s, 0:30 left");
         let samples = WorkProgress {
             done: 25,
             total: Some(100),
             ..progress
         };
         let words = StepTalk::new(Counted::Samples, 2).far(&samples);
-        assert_eq!(words, "verify #1: 25 of 100, 30.0 s left");
+        assert_eq!(words, "verify #1: 25 of 100, 0:30 left");
     }
 
     #[test]
     fn nothing_is_guessed_from_nothing() {
-        assert_eq!(left(0, 10, 1_000), None);
         let progress = WorkProgress {
             step: "probe".to_owned(),
             steps_done: 0,
             done: 0,
-            total: None,
+            total: Some(10),
             elapsed_ns: 0,
         };
         let words = StepTalk::new(Counted::Bytes, 1).far(&progress);
-        assert_eq!(words, "probe #1: 0 B, 0.00 B/s");
+        assert_eq!(words, "probe #1: 0 B of 10 B, 0.00 B/s");
     }
 }

@@ -148,7 +148,7 @@ pub enum FromAgent {
     Refused(Refusal),
 }
 
-/// A line for the user of a load.
+/// A line for the user of a load or a work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadNote {
     /// How much it matters.

@@ -54,11 +54,7 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         &args.store,
         &mut talk,
     );
-    talk.clear();
-    let done = done?;
-    if done.stored {
-        runs::present(&done.run, args.json)?;
-    }
+    let done = talk.present(done, args.json)?;
     conclude(done, &talk.reports)
 }
 

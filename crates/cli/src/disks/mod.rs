@@ -55,11 +55,7 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         &args.store,
         &mut talk,
     );
-    talk.clear();
-    let done = done?;
-    if done.stored {
-        runs::present(&done.run, args.json)?;
-    }
+    let done = talk.present(done, args.json)?;
     done.conclude()
 }
 

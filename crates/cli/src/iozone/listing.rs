@@ -4,7 +4,7 @@ use super::progress::Pace;
 use crate::exit::Failure;
 use crate::loads::in_words;
 use crate::output::{print, prints_to_terminal};
-use crate::progress::live::Voice;
+use crate::progress::Voice;
 use crate::works::Listener;
 use assay_dialects::iozone::table::RowText;
 use assay_dialects::iozone::{Command, throughput};

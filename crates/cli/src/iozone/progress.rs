@@ -1,7 +1,7 @@
 //! How far it is, and how long it will take: by bytes, because files differ in
 //! size far more than tests in speed.
 
-use crate::progress::live::Voice;
+use crate::progress::{Voice, time_left};
 use assay_model::units::Nanos;
 use assay_model::work::WorkProgress;
 use assay_model::work::iozone::{Iozone, IozoneStep};
@@ -65,7 +65,7 @@ impl Pace {
             return;
         }
         let left = self.left(progress.map_or(0, |progress| progress.done));
-        let left = left.map_or(String::new(), |left| format!("{} left", clock(left)));
+        let left = left.map_or_else(String::new, time_left);
         let text = match progress {
             Some(progress) => format!("{left}, {}", progress.step),
             None => left,
@@ -78,17 +78,6 @@ impl Pace {
 fn weight(file_kib: u64, children: u64) -> u64 {
     let bytes = file_kib.saturating_mul(1024).saturating_mul(children);
     bytes.saturating_add(AROUND_A_STEP)
-}
-
-/// `0:07`, `12:30`, `1:02:03`.
-fn clock(time: Nanos) -> String {
-    let seconds = time.0 / 1_000_000_000;
-    let (hours, minutes, seconds) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
-    if hours > 0 {
-        format!("{hours}:{minutes:02}:{seconds:02}")
-    } else {
-        format!("{minutes}:{seconds:02}")
-    }
 }
 
 #[cfg(test)]
@@ -110,12 +99,5 @@ mod tests {
         };
         let pace = Pace::new(&work, 1000);
         assert_eq!(pace.weight, u64::MAX);
-    }
-
-    #[test]
-    fn clocks_have_hours_only_where_there_are_some() {
-        assert_eq!(clock(Nanos::secs(7)), "0:07");
-        assert_eq!(clock(Nanos::secs(750)), "12:30");
-        assert_eq!(clock(Nanos::secs(3723)), "1:02:03");
     }
 }

@@ -68,8 +68,8 @@ impl Forecast {
         Nanos((planned.0 as f64 * pace) as u64)
     }
 
-    /// Time left to write the rest of a file at the mean pace so far.
-    pub fn rest_of_file(done: Bytes, total: Bytes, spent: Nanos) -> Nanos {
+    /// Time left to do the rest of something at the mean pace so far.
+    pub fn rest(done: Bytes, total: Bytes, spent: Nanos) -> Nanos {
         let rest = u128::from(total.0.saturating_sub(done.0));
         let left = rest * u128::from(spent.0) / u128::from(done.0.max(1));
         Nanos(u64::try_from(left).unwrap_or(u64::MAX))
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_file_is_written_on_at_the_pace_so_far() {
-        let rest = Forecast::rest_of_file(Bytes::mib(64), Bytes::mib(256), Nanos::secs(2));
+        let rest = Forecast::rest(Bytes::mib(64), Bytes::mib(256), Nanos::secs(2));
         assert_eq!(rest, Nanos::secs(6));
     }
 }
