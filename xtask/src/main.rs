@@ -13,6 +13,7 @@ mod run;
 mod test;
 
 use anyhow::{Result, bail};
+use std::path::Path;
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -42,7 +43,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "dialects"] => bench::dialects(),
-        ["bench", "measure", job, path] => bench::measure_child(job, path),
+        ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {

@@ -13,8 +13,10 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 const FILE: Bytes = Bytes::mib(256);
-const IOS: u64 = 1_000_000;
-const ROUNDS: usize = 9;
+/// Short rounds, and many: a machine that others use too is seldom the same
+/// for long.
+const IOS: u64 = 250_000;
+const ROUNDS: usize = 31;
 /// The limits that the overhead must keep.
 const MAX_OVER_BARE: f64 = 1.10;
 const MAX_OVER_FIO: f64 = 0.85;
@@ -79,8 +81,8 @@ fn cached_reads(check: Check<'_>) -> Result<()> {
     let job = cached_read_job(EngineKind::Psync);
     let (mut bare_ns, mut own_ns, mut fio_ns) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        bare_ns.push(bare::cpu_ns_per_io(file.path(), FILE.0, IOS)?);
-        own_ns.push(cpu_ns_per_io(&measure_here(&job, file.path())?));
+        bare_ns.push(in_child("bare", file.path())?);
+        own_ns.push(in_child("cached", file.path())?);
         fio_ns.push(fio::run(&job, file.path())?.cpu_ns_per_io);
     }
     println!(
@@ -119,7 +121,7 @@ fn in_fios_words(check: Check<'_>) -> Result<()> {
     let (mut bare_ns, mut plain_ns, mut logged_ns, mut fio_ns) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
-        bare_ns.push(bare::cpu_ns_per_io(file.path(), FILE.0, IOS)?);
+        bare_ns.push(in_child("bare", file.path())?);
         plain_ns.push(own(&[])?);
         logged_ns.push(own(&[&log])?);
         fio_ns.push(fio::run(&job, file.path())?.cpu_ns_per_io);
@@ -222,11 +224,7 @@ fn footprint(check: Check<'_>) -> Result<()> {
     let (mut memory, mut first_io) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let spawned_ns = now_ns();
-        let mut child = Command::new(std::env::current_exe()?);
-        child
-            .args(["bench", "measure", "footprint"])
-            .arg(file.path());
-        let words = output(&mut child)?;
+        let words = output(&mut child("footprint", file.path())?)?;
         let mut figures = words.split_whitespace().map(str::parse::<f64>);
         let mut next = || {
             figures
@@ -251,20 +249,43 @@ fn footprint(check: Check<'_>) -> Result<()> {
     Ok(())
 }
 
+/// This program again, to measure one thing in a process of its own.
+fn child(what: &str, path: &Path) -> Result<Command> {
+    let mut child = Command::new(std::env::current_exe()?);
+    child.args(["bench", "measure", what]).arg(path);
+    Ok(child)
+}
+
+/// CPU time per I/O (ns) in a fresh process: where its few pages lie in memory
+/// changes the figure by several percent, and must not be the same in all
+/// rounds.
+fn in_child(what: &str, path: &Path) -> Result<f64> {
+    let words = output(&mut child(what, path)?)?;
+    words.trim().parse().context("the child printed no figure")
+}
+
+/// What a child does.
+pub fn measure_child(what: &str, path: &Path) -> Result<()> {
+    match what {
+        "bare" => println!("{}", bare::cpu_ns_per_io(path, FILE.0, IOS)?),
+        "cached" => {
+            let measured = measure_here(&cached_read_job(EngineKind::Psync), path)?;
+            println!("{}", cpu_ns_per_io(&measured));
+        }
+        "footprint" => measure_footprint(path)?,
+        other => bail!("{other} is nothing that can be measured"),
+    }
+    Ok(())
+}
+
 /// The child of [`footprint`]: prints peak memory less buffers (bytes), and
 /// when the first I/O was handed over (ns on the monotonic clock).
-pub fn measure_child(_job: &str, path: &str) -> Result<()> {
+fn measure_footprint(path: &Path) -> Result<()> {
     let mut job = cached_read_job(EngineKind::IoUring);
     job.iodepth = 32;
     job.io_size = Some(Bytes::mib(64));
     let mut watch = StartWatch::default();
-    measure(
-        &job,
-        Path::new(path),
-        1,
-        &AtomicBool::new(false),
-        &mut watch,
-    )?;
+    measure(&job, path, 1, &AtomicBool::new(false), &mut watch)?;
     let buffers = u64::from(job.iodepth) * job.bs.0;
     let memory = peak_memory()?.saturating_sub(buffers);
     println!("{memory} {}", watch.started_ns);
