@@ -6,6 +6,7 @@
 //! crates use it.
 
 pub mod evidence;
+pub mod figures;
 pub mod gnu;
 pub mod job;
 pub mod label;
@@ -21,5 +22,6 @@ pub mod system;
 pub mod text;
 pub mod trial;
 pub mod units;
+pub mod verdict;
 pub mod wire;
 pub mod work;

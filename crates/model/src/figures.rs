@@ -1,0 +1,101 @@
+//! Figures as a comparison takes them: one metric under one condition, with all
+//! its trials. They come from assay's own runs or from somebody else's results.
+
+use serde::{Deserialize, Serialize};
+
+/// Which way a metric is good.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// More is better: rates.
+    Higher,
+    /// Less is better: times.
+    Lower,
+}
+
+/// What is known of the trials of a figure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Sample {
+    /// A value per trial.
+    Values {
+        /// In the unit of the figure, in the order of the trials.
+        values: Vec<f64>,
+        /// When each trial was run: its place in the order of all trials of
+        /// the session. Empty where the order is unknown.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        positions: Vec<f64>,
+    },
+    /// Only a summary was handed down.
+    Moments {
+        /// Number of trials.
+        n: u32,
+        /// Arithmetic mean.
+        mean: f64,
+        /// Standard deviation (n - 1); `None` when not told.
+        stdev: Option<f64>,
+    },
+}
+
+impl Sample {
+    /// Number of trials.
+    #[must_use]
+    pub fn n(&self) -> usize {
+        match self {
+            Self::Values { values, .. } => values.len(),
+            Self::Moments { n, .. } => *n as usize,
+        }
+    }
+}
+
+/// One metric under one condition.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Figure {
+    /// The condition, such as `bfq` or `before`; empty where there is only one
+    /// and it has no name.
+    pub condition: String,
+    /// What was measured, such as `seq_read` or `randread-4k: read_iops`.
+    pub metric: String,
+    /// Unit, as the source writes it.
+    pub unit: String,
+    /// Which way it is good; `None` where nobody said and the unit does not
+    /// tell.
+    pub better: Option<Better>,
+    /// Whether it may decide; the others are exploratory.
+    pub primary: bool,
+    /// The trials.
+    pub sample: Sample,
+    /// What it measured, in the words of evidence (`device`, `page-cache`,
+    /// ...); `None` where that was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<String>,
+}
+
+/// Results that were made elsewhere, as they were taken in.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Import {
+    /// Lower-case letters and digits, unique among runs and imports.
+    pub id: String,
+    /// When it was taken in, milliseconds since 1970 (UTC).
+    pub imported_unix_ms: u64,
+    /// Version of assay that took it in.
+    pub assay_version: String,
+    /// The files it was read from.
+    pub files: Vec<String>,
+    /// What was found in them.
+    pub results: Results,
+}
+
+/// What was found in a text that another program wrote.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Results {
+    /// The program that measured, with its version where the text tells it.
+    pub tool: String,
+    /// What the text says of the circumstances (kernel, command line, device),
+    /// a line each. What it does not say is unknown.
+    pub circumstances: Vec<String>,
+    /// What could not be understood or was left out, a sentence each.
+    pub notes: Vec<String>,
+    /// The figures, in the order of the text.
+    pub figures: Vec<Figure>,
+}
