@@ -8,6 +8,7 @@
 //! figure that looks sound.
 
 pub mod derive;
+pub mod figures;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
