@@ -6,4 +6,16 @@
 //! of speeds. One trial gives one value per metric; within a trial values
 //! depend on each other, so intervals come from trials alone.
 
+pub mod adjust;
+pub mod arm;
+pub mod compare;
+pub mod composite;
+pub mod estimate;
+pub mod judge;
+pub mod line;
+pub mod note;
+pub mod outlier;
+pub mod shift;
 pub mod special;
+pub mod trials;
+pub mod units;

@@ -1,6 +1,6 @@
 //! Student's t: tails, quantiles, and the noncentral one for power.
 
-use super::{mean_over_deviation, normal_cdf};
+use super::{mean_over_deviation, normal_cdf, normal_quantile};
 use statrs::distribution::{ChiSquared, ContinuousCDF, StudentsT};
 
 /// Probability that |T| is at least `t`; `NaN` when `t` or `df` is none.
@@ -27,6 +27,10 @@ pub fn upper_tail(t: f64, df: f64) -> f64 {
 pub fn quantile(tail: f64, df: f64) -> f64 {
     if !(1e-12..=0.5).contains(&tail) {
         return f64::INFINITY;
+    }
+    // Beyond, the inverse of the incomplete beta function need not end.
+    if df > 1e6 {
+        return normal_quantile(tail);
     }
     match StudentsT::new(0.0, 1.0, df) {
         Ok(student) => -student.inverse_cdf(tail),
