@@ -18,4 +18,5 @@ pub mod series;
 pub mod steps;
 pub mod streams;
 pub mod summary;
+pub mod verdict;
 pub mod watch;
