@@ -35,6 +35,16 @@ const STEPS: &[&str] = &[
         record BLOB NOT NULL,
         PRIMARY KEY (run_id, position)
     );",
+    // 2: results that were made elsewhere. `files` is a JSON list of names,
+    // `record` all of it as zlib-compressed JSON.
+    "CREATE TABLE imports (
+        id TEXT PRIMARY KEY NOT NULL,
+        imported_unix_ms INTEGER NOT NULL,
+        tool TEXT NOT NULL,
+        files TEXT NOT NULL,
+        figures INTEGER NOT NULL,
+        record BLOB NOT NULL
+    );",
 ];
 
 /// The newest known format.
