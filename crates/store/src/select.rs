@@ -91,7 +91,10 @@ impl Store {
             1 => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous {
                 text: text.to_owned(),
-                candidates: candidates.iter().map(|found| found.id().to_owned()).collect(),
+                candidates: candidates
+                    .iter()
+                    .map(|found| found.id().to_owned())
+                    .collect(),
             }),
         }
     }
