@@ -90,13 +90,15 @@ impl Store {
     /// Stores a new run, under way and made by `owner`.
     ///
     /// # Errors
-    /// When the file cannot be written, or already has a run of that id.
+    /// When the file cannot be written, or already has a run or an
+    /// import of that id.
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::header_to_text(header).map_err(unwritable(&header.id))?;
-        self.execute(
+        let added = self.execute(
             "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
              owner_start_ticks, path, device, trials_planned, header) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 \
+             WHERE NOT EXISTS (SELECT 1 FROM imports WHERE id = ?1)",
             params![
                 header.id,
                 header.started_unix_ms,
@@ -110,7 +112,13 @@ impl Store {
                 text,
             ],
         )?;
-        Ok(())
+        match added {
+            0 => Err(StoreError::Taken {
+                id: header.id.clone(),
+                path: self.path().to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Stores a trial that ended. When this returns, the trial survives a
@@ -199,7 +207,7 @@ impl Store {
     }
 
     /// One statement is one transaction.
-    fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+    pub(crate) fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
         self.database
             .with(|connection| connection.execute(sql, params))
     }

@@ -3,8 +3,12 @@
 mod common;
 
 use assay_model::run::RunStatus;
-use assay_store::StoreError;
+use assay_store::{Found, StoreError};
 use common::{header, owner, skipped, store, trial};
+
+fn run(id: &str) -> Found {
+    Found::Run(id.to_owned())
+}
 
 #[test]
 fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
@@ -57,14 +61,14 @@ fn a_run_is_found_by_last_by_id_and_by_unique_prefix() {
     for (id, started) in [("abc1", 2_000), ("abc123", 1_000), ("xyz", 1_000)] {
         store.begin_run(&header(id, started), &owner()).unwrap();
     }
-    assert_eq!(store.find("last").unwrap(), "abc1");
-    assert_eq!(store.find("x").unwrap(), "xyz");
+    assert_eq!(store.find("last").unwrap(), run("abc1"));
+    assert_eq!(store.find("x").unwrap(), run("xyz"));
     assert_eq!(
         store.find("abc1").unwrap(),
-        "abc1",
+        run("abc1"),
         "a whole id wins over a prefix"
     );
-    assert_eq!(store.find("abc12").unwrap(), "abc123");
+    assert_eq!(store.find("abc12").unwrap(), run("abc123"));
     for nothing in ["", "q", "%", "ABC1", "abc1234"] {
         let error = store.find(nothing).unwrap_err();
         assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
@@ -81,7 +85,7 @@ fn of_two_runs_of_one_millisecond_the_later_is_last() {
     let (_folder, mut store) = store();
     store.begin_run(&header("zz", 1_000), &owner()).unwrap();
     store.begin_run(&header("aa", 1_000), &owner()).unwrap();
-    assert_eq!(store.find("last").unwrap(), "aa");
+    assert_eq!(store.find("last").unwrap(), run("aa"));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 )]
 
 use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_model::job::{Job, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -38,6 +39,40 @@ pub fn owner() -> Owner {
         pid: 4321,
         boot_id: "0b3f5d0c-8b57-4c0e-9d3c-0f8a5d6c7e11".to_owned(),
         start_ticks: 1_234_567,
+    }
+}
+
+/// An import with figures of both kinds, and digits that a careless reader loses.
+pub fn import(id: &str, imported_unix_ms: u64) -> Import {
+    let figure = |metric: &str, sample| Figure {
+        condition: "bfq".to_owned(),
+        metric: metric.to_owned(),
+        unit: "MB/s".to_owned(),
+        better: Some(Better::Higher),
+        primary: true,
+        sample,
+        measured: None,
+    };
+    let values = Sample::Values {
+        values: vec![65.28, 0.1 + 0.2, 2.225_073_858_507_201e-308],
+        positions: vec![0.0, 3.0, 4.0],
+    };
+    let moments = Sample::Moments {
+        n: 3,
+        mean: 122.416_294_033_786_585,
+        stdev: None,
+    };
+    Import {
+        id: id.to_owned(),
+        imported_unix_ms,
+        assay_version: "0.1.0".to_owned(),
+        files: vec!["a.csv".to_owned(), "b \"quoted\".csv".to_owned()],
+        results: Results {
+            tool: "fio-3.33".to_owned(),
+            circumstances: vec!["direct=1".to_owned()],
+            notes: vec!["What was measured is not recorded.".to_owned()],
+            figures: vec![figure("seq_read", values), figure("seq_write", moments)],
+        },
     }
 }
 
