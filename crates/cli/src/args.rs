@@ -2,6 +2,7 @@
 
 use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
+use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
 use crate::mark::args::MarkArgs;
 use crate::watch::args::WatchArgs;
@@ -71,6 +72,9 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
+    /// imports and files.
+    Compare(CompareArgs),
     /// Lists the stored runs, newest first.
     List(ListArgs),
     /// Shows a stored run.

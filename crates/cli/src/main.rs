@@ -4,9 +4,11 @@ mod androbench;
 mod announce;
 mod args;
 mod capacity;
+mod compare;
 mod dd;
 mod disks;
 mod exit;
+mod figures;
 mod fio;
 mod host;
 mod interrupt;
@@ -73,6 +75,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
+        Command::Compare(args) => compare::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -100,7 +100,7 @@ fn writer_for(path: &Path) -> Result<Writer, Failure> {
 /// A run by its name; trials that cannot be read are named and left out.
 fn load(args: &StoreArgs, name: &str) -> Result<Run, Failure> {
     let store = Store::open_existing(&store_path(args)?)?;
-    let loaded = store.load(&store.find(name)?)?;
+    let loaded = store.load(store.find(name)?.id())?;
     for damage in &loaded.damaged {
         say(&format!("assay: warning: {damage}"));
     }

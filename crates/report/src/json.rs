@@ -5,6 +5,7 @@
 //! programs read, so they do not follow the stored records when those change.
 //! What is absent is `null` or missing, never 0.
 
+mod comparison;
 mod evidence;
 mod layout;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use trial::TrialPart;
 
+pub use comparison::comparison;
 pub(crate) use trial::label_of;
 
 /// Version of the schema: rises when a field changes its meaning or goes.

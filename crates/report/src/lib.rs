@@ -3,6 +3,7 @@
 
 pub mod cache_edge;
 pub mod capacity;
+pub mod comparison;
 pub mod csv;
 pub mod describe;
 pub mod digest;

@@ -3,6 +3,7 @@
 //! only repeats them.
 
 mod capacity;
+mod compared;
 mod course;
 mod digest;
 mod extent;
@@ -14,6 +15,7 @@ mod style;
 mod table;
 mod warned;
 
+pub use compared::{write_comparison, write_qualification};
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use style::Style;
