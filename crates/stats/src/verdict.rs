@@ -15,7 +15,11 @@ pub mod judge;
 pub mod line;
 pub mod note;
 pub mod outlier;
+pub mod ranking;
 pub mod shift;
 pub mod special;
 pub mod trials;
 pub mod units;
+
+#[cfg(test)]
+mod tests;
