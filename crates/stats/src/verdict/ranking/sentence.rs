@@ -27,7 +27,8 @@ pub(super) fn of(tables: &[Table], conditions: &[String]) -> String {
         .enumerate()
         .map(|(i, (lost, name))| {
             let verb = if i == 0 { " is slower" } else { "" };
-            format!("{name}{verb} on {lost} of {}", tables.len())
+            let than = than(tables, name, rivals);
+            format!("{name}{verb}{than} on {lost} of {}", tables.len())
         })
         .collect();
     if !slower.is_empty() {
@@ -45,6 +46,16 @@ pub(super) fn of(tables: &[Table], conditions: &[String]) -> String {
         ));
     }
     parts.join("; ")
+}
+
+/// Than whom, unless it is all of them.
+fn than(tables: &[Table], name: &str, rivals: &[&String]) -> String {
+    let beats = |rival: &&&String| tables.iter().any(|table| table.is_worse(name, rival));
+    let better: Vec<&String> = rivals.iter().filter(beats).copied().collect();
+    if better.len() == rivals.len() {
+        return String::new();
+    }
+    format!(" than {}", list(&better))
 }
 
 fn front(tables: &[Table], leaders: &[&String]) -> String {

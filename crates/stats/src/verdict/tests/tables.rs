@@ -221,17 +221,14 @@ fn places_of_the_governors_are_those_of_the_reference() {
                 .iter()
                 .find(|c| c.condition == *condition)
                 .unwrap();
-            let shown = (ranked.delta_percent * 10.0).round() / 10.0;
+            // The reference was computed before the means were rounded to the
+            // digits that are above, which moves a delta by up to .01.
+            let off = (ranked.delta_percent - delta).abs();
             let place = format!("{} {condition}", table.metric);
-            // The reference prints -36.1 where its own data give -36.153.
-            let slip = if place == "update intellidemand" {
-                0.1
-            } else {
-                0.0
-            };
             assert!(
-                (shown - delta).abs() < slip + 1e-9,
-                "{place}: {shown} is not {delta}"
+                off < 0.06,
+                "{place}: {} is not {delta}",
+                ranked.delta_percent
             );
             assert_eq!(ranked.letters.as_deref(), Some(letters), "{place}");
         }
@@ -329,7 +326,11 @@ fn the_schedulers_are_judged() {
     let found = ranking(&SCHEDULERS, None);
     assert_eq!(differences(&found), "seq_read: row is faster than cfq");
     assert_eq!(found.deciding, ["seq_read"]);
-    assert_eq!(found.sentence, "SENT");
+    assert_eq!(
+        found.sentence,
+        "fiops, noop, bfq, deadline, zen, vr, row and sio cannot be told apart; \
+         cfq is slower than row on 1 of 7"
+    );
 }
 
 /// bfq has the smallest means of SQLite's updates and deletes, but with three
