@@ -222,7 +222,7 @@ fn places_of_the_governors_are_those_of_the_reference() {
                 .find(|c| c.condition == *condition)
                 .unwrap();
             // The reference was computed before the means were rounded to the
-            // digits that are above, which moves a delta by up to .01.
+            // The means above are rounded, which moves a delta by up to .01.
             let off = (ranked.delta_percent - delta).abs();
             let place = format!("{} {condition}", table.metric);
             assert!(
