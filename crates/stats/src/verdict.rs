@@ -15,7 +15,14 @@ pub mod judge;
 pub mod line;
 pub mod note;
 pub mod outlier;
+pub mod power;
+pub mod ranking;
+pub mod sequential;
 pub mod shift;
+pub mod simulate;
 pub mod special;
 pub mod trials;
 pub mod units;
+
+#[cfg(test)]
+mod tests;

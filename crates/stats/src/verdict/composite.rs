@@ -78,6 +78,8 @@ pub(crate) fn conclude(
             change: Some(*change),
             trials_needed: None,
         };
+        line.notes
+            .retain(|note| !matches!(note, Note::BeyondMargin(_)));
         line.notes.push(Note::TradeOff(worse));
     }
     Some(line)

@@ -27,6 +27,11 @@ impl Display for Side {
 pub enum Note {
     /// Figures of one side have no logarithm.
     Unusable(Side, ArmError),
+    /// Figures of a condition have no logarithm.
+    Condition(String, ArmError),
+    /// Conditions were run one after another: drift that was seen within them
+    /// and the margin, in percent.
+    OneAfterAnother(f64, f64),
     /// Only one side has the metric.
     Missing(Side, String),
     /// The metric is there twice on one side; the first one was taken.
@@ -76,6 +81,11 @@ impl Display for Note {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unusable(side, error) => write!(f, "side {side}: {error}"),
+            Self::Condition(condition, error) => write!(f, "{condition}: {error}"),
+            Self::OneAfterAnother(drift, margin) => write!(
+                f,
+                "order-confounded: the conditions were run one after another, so a drift ({drift:+.1} % was seen within them, the margin is {margin:.1} %) would look like a difference; run them in rounds"
+            ),
             Self::Missing(side, metric) => {
                 write!(f, "{metric} is missing on side {side}, so it is not compared")
             }
@@ -118,7 +128,7 @@ impl Display for Note {
                 "means and ranks come to different words: the result depends on tails or outliers",
             ),
             Self::TinyDifference => f.write_str("tiny real difference"),
-            Self::BeyondMargin(margin) => write!(f, "by at least {margin:.3} %"),
+            Self::BeyondMargin(margin) => write!(f, "by at least {margin:.1} %"),
             Self::MoreTrials(n) => write!(f, "{n} more trials per side would probably settle it"),
             Self::OutOfReach(n, cv, percent) => write!(
                 f,

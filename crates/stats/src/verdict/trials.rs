@@ -97,7 +97,7 @@ pub fn power_of_difference(effect: f64, alpha: f64, n: u32) -> f64 {
 
 /// The same of equivalence, with this much room to the nearer and the farther
 /// end of the margin.
-fn power_of_equivalence(near: f64, far: f64, alpha: f64, n: u32) -> f64 {
+pub(crate) fn power_of_equivalence(near: f64, far: f64, alpha: f64, n: u32) -> f64 {
     let df = f64::from(2 * n.max(FEWEST) - 2);
     let t = student::quantile(alpha, df);
     let scale = (f64::from(n) / 2.0).sqrt();
