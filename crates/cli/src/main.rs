@@ -9,6 +9,7 @@ mod disks;
 mod exit;
 mod fio;
 mod host;
+mod import;
 mod interrupt;
 mod iozone;
 mod leftovers;
@@ -73,6 +74,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
+        Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -6,6 +6,7 @@ mod capacity;
 mod course;
 mod digest;
 mod extent;
+mod import;
 mod ladder;
 mod list;
 mod mark;
@@ -14,6 +15,7 @@ mod style;
 mod table;
 mod warned;
 
+pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use style::Style;
