@@ -4,6 +4,7 @@ use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
 use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
+use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
@@ -75,11 +76,15 @@ pub enum Command {
     /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
     /// imports and files.
     Compare(CompareArgs),
-    /// Lists the stored runs, newest first.
+    /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
+    /// and tables.
+    Import(ImportArgs),
+    /// Lists the stored runs and imports, newest first.
     List(ListArgs),
-    /// Shows a stored run.
+    /// Shows a stored run or import.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name.
+    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name; an
+    /// import as JSON or CSV.
     Report(ReportArgs),
 }
 
@@ -174,9 +179,9 @@ pub struct ListArgs {
 /// `assay show`.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
-    /// `last`, or the first letters of a run's id.
+    /// `last`, or the first letters of the id of a run or an import.
     pub run: String,
-    /// Print the run as JSON.
+    /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -186,7 +191,7 @@ pub struct ShowArgs {
 /// `assay report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// `last`, or the first letters of a run's id.
+    /// `last`, or the first letters of the id of a run or an import.
     pub run: String,
     /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
     #[arg(short, long, value_name = "FILE")]

@@ -79,7 +79,12 @@ impl From<assay_store::StoreError> for Failure {
     fn from(error: assay_store::StoreError) -> Self {
         use assay_store::StoreError as E;
         let code = match error {
-            E::Locked { .. } | E::Full { .. } | E::Sqlite { .. } | E::DamagedRun { .. } => FAILED,
+            E::Locked { .. }
+            | E::Full { .. }
+            | E::Sqlite { .. }
+            | E::DamagedRun { .. }
+            | E::DamagedImport { .. }
+            | E::Taken { .. } => FAILED,
             _ => USAGE,
         };
         Self {

@@ -11,6 +11,7 @@ mod exit;
 mod figures;
 mod fio;
 mod host;
+mod import;
 mod interrupt;
 mod iozone;
 mod leftovers;
@@ -76,6 +77,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
         Command::Compare(args) => compare::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

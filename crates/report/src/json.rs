@@ -270,7 +270,7 @@ fn text(path: &Path) -> String {
 }
 
 /// A moment as RFC 3339, UTC, with milliseconds: `2026-11-03T14:05:09.250Z`.
-fn rfc3339(unix_ms: u64) -> String {
+pub(crate) fn rfc3339(unix_ms: u64) -> String {
     let seconds = unix_ms / 1_000;
     let (year, month, day) = civil_from_days(seconds / 86_400);
     let (hour, minute) = (seconds / 3_600 % 24, seconds / 60 % 60);

@@ -13,6 +13,7 @@ pub mod fixture;
 pub mod format;
 pub mod html;
 pub mod identity;
+pub mod import;
 pub mod json;
 pub mod labels;
 pub mod ladder;

@@ -7,6 +7,7 @@ mod compared;
 mod course;
 mod digest;
 mod extent;
+mod import;
 mod ladder;
 mod list;
 mod mark;
@@ -16,6 +17,7 @@ mod table;
 mod warned;
 
 pub use compared::{write_comparison, write_qualification};
+pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use style::Style;

@@ -15,6 +15,7 @@ mod file_systems;
 mod fio;
 mod fio_parity;
 mod fio_stop;
+mod import;
 mod iozone;
 mod kill;
 mod ladder;

@@ -69,8 +69,8 @@ impl Collector {
         position: Option<f64>,
         line: Option<usize>,
     ) -> Result<(), ImportError> {
-        check(&key, value, line)?;
         let value = value * self.same_unit(&mut key, line)?;
+        check(&key, value, line)?;
         let Some(figure) = self.known(&key) else {
             let positions = position.into_iter().collect();
             let sample = Sample::Values {
@@ -106,10 +106,6 @@ impl Collector {
         line: Option<usize>,
     ) -> Result<(), ImportError> {
         let Moments { n, mean, stdev } = moments;
-        check(&key, mean, line)?;
-        if let Some(stdev) = stdev {
-            check(&key, stdev, line)?;
-        }
         if n == 0 {
             let problem = format!("{}: n is 0: a mean of no trials is no figure", name(&key));
             return Err(ImportError::at(line, problem));
@@ -118,9 +114,11 @@ impl Collector {
         if self.known(&key).is_some() {
             return Err(twice(&key, line));
         }
+        let (mean, stdev) = (mean * factor, stdev.map(|stdev| stdev * factor));
+        check(&key, mean, line)?;
+        stdev.map_or(Ok(()), |stdev| check(&key, stdev, line))?;
         // One trial has no spread, whatever was printed for it.
-        let stdev = stdev.filter(|_| n > 1).map(|stdev| stdev * factor);
-        let mean = mean * factor;
+        let stdev = stdev.filter(|_| n > 1);
         self.add(key, Sample::Moments { n, mean, stdev });
         Ok(())
     }
