@@ -2,15 +2,17 @@
 //! and the identity of each device.
 
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything known about the storage behind a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// The path asked about, absolute.
+    /// The path asked about, absolute. Kept to be read: a name that is not UTF-8
+    /// comes back with replacement characters, here and in the paths below.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// The mount that holds it; `None` for a block device itself.
     pub mount: Option<Mount>,
@@ -23,6 +25,15 @@ pub struct Storage {
     pub total: Option<Bytes>,
     /// Room for a new file of this user; `None` for a device.
     pub available: Option<Bytes>,
+}
+
+fn as_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(Path::to_string_lossy).serialize(to)
 }
 
 impl Storage {
@@ -101,6 +112,7 @@ impl Storage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Mount point.
+    #[serde(serialize_with = "as_text")]
     pub point: PathBuf,
     /// Type of the file system.
     pub fs_type: String,
@@ -163,6 +175,7 @@ pub struct Layer {
     /// Size.
     pub size: Option<Bytes>,
     /// File behind a loop device.
+    #[serde(serialize_with = "as_text_if_any")]
     pub backing_file: Option<PathBuf>,
     /// Who made it and what it is.
     pub identity: DeviceIdentity,
