@@ -4,7 +4,7 @@
 use crate::args::StoreArgs;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::interrupt::{Interrupt, on_report_request};
+use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::leftovers;
 use crate::loads::in_words;
 use crate::output::say;
@@ -115,7 +115,7 @@ pub fn execute(
         leftovers::clear(host, store, &request.place)?;
     }
     let header = header(plan(request), inspection);
-    let interrupt = listen_to_signals(host, request.stopping)?;
+    let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();
     let mut runner = Runner {
@@ -191,7 +191,7 @@ fn plan(request: &Request) -> Plan {
 }
 
 /// Signals that end the work, or ask how it stands.
-fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, Failure> {
+fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
     let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
     // An agent that cannot hear a request has ended, which is noticed elsewhere.
     let requests = host.requests();
@@ -200,7 +200,13 @@ fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, F
     })
     .map_err(failed)?;
     let requests = host.requests();
-    Interrupt::catch(move || {
+    let stopping = request.stopping;
+    let interrupts = match request.work {
+        // As dd does.
+        Work::Copy(_) => Interrupts::UnlessIgnored,
+        _ => Interrupts::Caught,
+    };
+    Interrupt::catch_with(interrupts, move || {
         if !stopping.is_empty() {
             say(stopping);
         }
