@@ -11,7 +11,7 @@ use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
-use crate::watching;
+use crate::watching::{self, Told};
 use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
@@ -87,7 +87,10 @@ fn look_on(
     context: &mut Context<'_>,
 ) -> Result<WorkReport, WorkError> {
     let observer = &mut *context.observer;
-    let mut tell = |sample| observer.stands(WorkReport::Watching(Box::new(sample)));
+    let mut tell = |told| match told {
+        Told::Remark(text) => observer.note(NoteWeight::Info, text),
+        Told::Sample(sample) => observer.stands(WorkReport::Watching(sample)),
+    };
     watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }
 
