@@ -147,6 +147,8 @@ fn what_cannot_be_measured_is_refused_by_name() {
     let refused = |words: &[&str]| bed.refused(&[&["androbench", text(&folder)], words].concat());
     assert!(refused(&["--tables", "2"]).contains("--tables is Mobibench's"));
     assert!(refused(&["--only", "seq-red"]).contains("seq-red"));
+    assert!(refused(&["--size", "0"]).contains("--size"));
+    assert!(refused(&["--like", "mobibench", "--record", "0"]).contains("--record"));
     let file = folder.join("file");
     std::fs::write(&file, "x").unwrap();
     let said = bed.refused(&["androbench", text(&file)]);
