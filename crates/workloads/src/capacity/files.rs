@@ -208,8 +208,8 @@ mod tests {
         let gaps = missing(&files, &some);
         assert_eq!((gaps.named, gaps.files), (vec!["3.h2w".to_owned()], 1));
         let gaps = missing(&files, &all);
-        assert_eq!(gaps.named[..3], ["1.h2w", "3.h2w", "5.h2w"]);
-        assert_eq!(gaps.files, 7);
+        assert_eq!(gaps.named, ["1.h2w", "3.h2w"]);
+        assert_eq!(gaps.files, 2);
     }
 
     #[test]
