@@ -91,6 +91,14 @@ impl Storage {
         })
     }
 
+    /// What is to be said beside every label of this storage: loop devices whose
+    /// file the machine caches (`loop/dio`), one sentence each.
+    #[must_use]
+    pub fn caveats(&self) -> Vec<String> {
+        let layers = self.layers.iter();
+        layers.filter_map(Layer::caveat).collect()
+    }
+
     /// The layers in which no page cache stands between the file and the
     /// device: all but those beneath a loop device.
     pub fn reached_directly(&self) -> impl Iterator<Item = &Layer> {
@@ -182,6 +190,25 @@ pub struct Layer {
 }
 
 impl Layer {
+    /// The file of a loop device that reads and writes it through the page cache.
+    #[must_use]
+    pub fn cached_file(&self) -> Option<&Path> {
+        let is_loop = self.identity.kind == DeviceKind::Loop;
+        let is_direct = self.identity.raw.get("dio").map(String::as_str) == Some("1");
+        let file = self.backing_file.as_deref();
+        file.filter(|_| is_loop && !is_direct)
+    }
+
+    fn caveat(&self) -> Option<String> {
+        let file = self.cached_file()?;
+        Some(format!(
+            "{name} is a loop device over {}, which this machine caches: \"device\" means {name}, \
+             not what is beneath it.",
+            file.display(),
+            name = self.name
+        ))
+    }
+
     fn words(&self) -> String {
         let identity = &self.identity;
         let mut words = identity.kind.to_string();

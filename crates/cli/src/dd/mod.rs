@@ -97,7 +97,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     // Before anybody is told that it ended.
     drop(host);
     if own.ladder && !own.json && !done.run.trials.is_empty() {
-        ladder::show(&done.run.trials)?;
+        ladder::show(&done.run)?;
     }
     if own.json {
         runs::present(&done.run, true)?;

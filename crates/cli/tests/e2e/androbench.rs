@@ -216,3 +216,15 @@ fn a_stopped_run_keeps_its_steps_and_leaves_nothing() {
     assert!(trials(&run, "sqlite-insert").len() >= 2);
     assert_eq!(run["run"]["status"], "interrupted");
 }
+
+#[test]
+fn what_holds_for_all_figures_of_a_loop_device_is_said_below_them() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let bed = Bed::new();
+    let words = ["--size", "1M", "--trials", "1", "--only", "seq-read"];
+    let ended = bed.run(&[&["androbench", text(volume.point())], &words[..]].concat());
+    ended.assert_code(0);
+    let caveat = format!("{} is a loop device over", volume.device().name());
+    assert!(ended.out.contains(&caveat), "{}", ended.out);
+}

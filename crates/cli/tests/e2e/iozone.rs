@@ -214,6 +214,8 @@ fn direct_cells_measure_the_device_and_small_buffered_reads_the_cache() {
         "{}",
         direct.out
     );
+    let caveat = format!("# {} is a loop device over", volume.device().name());
+    assert!(direct.out.contains(&caveat), "{}", direct.out);
     let buffered = bed.run(&line);
     let said = "Every figure measured the page cache";
     assert!(buffered.out.contains(said), "{}", buffered.out);
