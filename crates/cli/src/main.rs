@@ -27,6 +27,7 @@ mod room;
 mod run;
 mod runs;
 mod steps;
+mod store_guard;
 mod stored;
 mod usage;
 mod watch;

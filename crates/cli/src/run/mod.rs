@@ -15,6 +15,7 @@ use crate::owner;
 use crate::place::can_be_stored;
 use crate::progress::{Voice, in_brief};
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::store_guard::keep_apart;
 use crate::stored::store_path;
 use assay_dialects::fio;
 use assay_model::load::report::{LoadProgress, LoadReport};
@@ -49,6 +50,8 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     }
     warn(&left_out(&load), say);
     let store_path = store_path(&args.store)?;
+    let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
+    keep_apart(&store_path, files.cloned())?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&place_of(&load))?;
     let place = match inspection.kind {

@@ -182,6 +182,8 @@ fn what_cannot_be_measured_is_refused_by_name() {
     let refused = |words: &[&str]| bed.refused(&[&["androbench", text(&folder)], words].concat());
     assert!(refused(&["--tables", "2"]).contains("--tables is Mobibench's"));
     assert!(refused(&["--only", "seq-red"]).contains("seq-red"));
+    assert!(refused(&["--size", "0"]).contains("--size"));
+    assert!(refused(&["--like", "mobibench", "--record", "0"]).contains("--record"));
     let file = folder.join("file");
     std::fs::write(&file, "x").unwrap();
     let said = bed.refused(&["androbench", text(&file)]);
@@ -248,4 +250,16 @@ fn a_stopped_run_keeps_its_steps_and_leaves_nothing() {
     let run = bed.stored("last");
     assert!(trials(&run, "sqlite-insert").len() >= 2);
     assert_eq!(run["run"]["status"], "interrupted");
+}
+
+#[test]
+fn what_holds_for_all_figures_of_a_loop_device_is_said_below_them() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let bed = Bed::new();
+    let words = ["--size", "1M", "--trials", "1", "--only", "seq-read"];
+    let ended = bed.run(&[&["androbench", text(volume.point())], &words[..]].concat());
+    ended.assert_code(0);
+    let caveat = format!("{} is a loop device over", volume.device().name());
+    assert!(ended.out.contains(&caveat), "{}", ended.out);
 }

@@ -143,3 +143,17 @@ fn random_reads_that_found_what_others_fetched_are_cached() {
     let direct = trial().direct();
     direct.in_requests("sda", 1).reads_are("device");
 }
+
+/// A hole is zeros that the kernel makes up, past the page cache too.
+#[test]
+fn direct_reads_that_no_device_answered_are_not_the_page_caches() {
+    let holes = Trial::read().direct().came();
+    assert!(matches!(holes.measured, Measured::Unknown { .. }));
+    assert!(holes.because.contains("holes"), "{}", holes.because);
+    let half = Trial::read().direct().own_reads(JOB / 2);
+    half.read_from("sda", JOB / 2).reads_are("unknown");
+    // Zeros of holes are cached as well.
+    let cached = Trial::read().direct().cached_before(JOB);
+    cached.reads_are("unknown");
+    Trial::read().reads_are("page-cache");
+}
