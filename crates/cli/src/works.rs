@@ -11,6 +11,7 @@ use crate::output::say;
 use crate::owner;
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::stored::store_path;
+use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
@@ -158,7 +159,7 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
 /// the work's to decide, and is not shuffled.
 fn plan(request: &Request) -> Plan {
     let steps = &request.steps;
-    let round = |trial| (0..steps.len()).map(move |job| Slot { job, trial });
+    let round = |trial| (0..steps.len()).map(move |job| Slot::plain(job, trial));
     Plan {
         run_id: run_id(),
         seed: request.seed,
@@ -171,6 +172,8 @@ fn plan(request: &Request) -> Plan {
                 trials: request.trials,
             })
             .collect(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order: (1..=request.trials).flat_map(round).collect(),
     }
 }
@@ -383,6 +386,8 @@ mod tests {
             evidence: None,
             wave: None,
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
         };
         let failure = runner.ended(record).unwrap_err();
         let done = runner.close(Ending::of_failure(failure)).unwrap();
