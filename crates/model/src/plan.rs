@@ -30,6 +30,14 @@ pub struct Plan {
     pub order: Vec<Slot>,
 }
 
+impl Plan {
+    /// The condition of a slot; `None`: as the machine is.
+    #[must_use]
+    pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
+        self.conditions.get(slot.condition?)
+    }
+}
+
 /// Where the trials run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
