@@ -254,6 +254,8 @@ impl Runner<'_> {
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
                 | FromAgent::Swept { .. }
+                | FromAgent::Undone { .. }
+                | FromAgent::Offers { .. }
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }

@@ -1,7 +1,7 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
-mod suite;
+pub mod suite;
 
 use crate::announce::announce;
 use crate::args::QualifyArgs;

@@ -1,7 +1,7 @@
 //! `assay run FILE`: a job file of fio, repeated, with assay's own summary and
 //! store.
 
-mod records;
+pub mod records;
 
 use crate::args::RunArgs;
 use crate::exit::Failure;
