@@ -113,10 +113,12 @@ impl<'a> Conditions<'a> {
                 break;
             }
         }
-        match self.leave().first() {
-            Some(problem) => made.and(Err(problem.clone())),
-            None => made,
+        let problems = self.leave();
+        if problems.is_empty() {
+            return made;
         }
+        let first = made.err().into_iter();
+        Err(first.chain(problems).collect::<Vec<_>>().join("; "))
     }
 
     /// Brings a condition into force, if it is not, and reads it back.
@@ -237,11 +239,13 @@ impl<'a> Conditions<'a> {
         let Some(turned) = turned else {
             return Ok(());
         };
-        if let (Knob::Command { .. }, Some(last)) = (knob, &turned.last) {
+        // Others hold one value; what these do adds up.
+        if let (Knob::Command { .. } | Knob::Mount { .. }, Some(last)) = (knob, &turned.last) {
             if last == value {
                 return Ok(());
             }
-            kernel::undo(roots, knob, None, last).map_err(|error| error.to_string())?;
+            kernel::undo(roots, knob, turned.old.as_deref(), last)
+                .map_err(|error| error.to_string())?;
         }
         turned.last = Some(value.to_owned());
         let made = kernel::set(roots, knob, value).map(drop);

@@ -97,11 +97,11 @@ impl ConditionError {
         Self::Unreadable { knob, error }
     }
 
-    fn refused(knob: &Knob, value: &str, why: impl ToString) -> Self {
+    fn refused(knob: &Knob, value: &str, why: String) -> Self {
         Self::Refused {
             knob: knob.to_string(),
             value: value.to_owned(),
-            why: why.to_string(),
+            why,
         }
     }
 }

@@ -14,7 +14,7 @@ use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::content::WriteContent;
 use assay_model::load::pace::Pace;
 use assay_model::load::schedule::Process;
-use assay_model::load::stats::StatsOptions;
+use assay_model::load::verify::TrimOptions;
 use assay_model::load::{Durability, Engine, Extent, Length, Load, PerDirection, Stream};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
@@ -226,6 +226,12 @@ fn plain(stream: &Stream) -> Stream {
         engine: Engine {
             kind: engine.kind,
             iodepth: engine.iodepth,
+            // fio's way to say that there is no such limit.
+            iodepth_low: if engine.iodepth_low == engine.iodepth {
+                engine.iodepth
+            } else {
+                0
+            },
             ..Engine::default()
         },
         durability: Durability {
@@ -245,10 +251,12 @@ fn plain(stream: &Stream) -> Stream {
             zero: stream.content.zero,
             ..WriteContent::default()
         },
-        // What is counted and shown changes nothing of the I/O.
-        stats: StatsOptions {
-            ..stream.stats.clone()
+        trim: TrimOptions {
+            percent: 0,
+            ..stream.trim
         },
+        // What is counted and shown changes nothing of the I/O.
+        stats: stream.stats.clone(),
         ..Stream::new(&stream.name)
     }
 }

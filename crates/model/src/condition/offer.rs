@@ -25,6 +25,12 @@ pub enum Offer {
         /// Those that there are.
         allowed: Vec<usize>,
     },
+    /// Options of a mount, put together with `+`. One with a value can only be put
+    /// back to what the mount shows of it now.
+    Options {
+        /// What it shows now.
+        shown: Vec<String>,
+    },
     /// Any text: whether it is taken shows only when it is set.
     Text,
 }
@@ -41,6 +47,12 @@ impl Offer {
             Self::Cpus { allowed } => {
                 parse_cpus(value).is_some_and(|cpus| cpus.iter().all(|cpu| allowed.contains(cpu)))
             }
+            Self::Options { shown } => value.split('+').all(|option| {
+                let key = option.split_once('=').map(|(key, _)| format!("{key}="));
+                let can_be_put_back =
+                    |key: String| shown.iter().any(|option| option.starts_with(&key));
+                !option.is_empty() && key.is_none_or(can_be_put_back)
+            }),
             Self::Text => true,
         }
     }
@@ -51,7 +63,7 @@ impl Offer {
         match self {
             Self::Choice { values } => Some(values.clone()),
             Self::Cpus { allowed } => Some(allowed.iter().map(ToString::to_string).collect()),
-            Self::Number { .. } | Self::Text => None,
+            Self::Number { .. } | Self::Options { .. } | Self::Text => None,
         }
     }
 
@@ -86,6 +98,12 @@ impl fmt::Display for Offer {
                 let numbers: Vec<String> = allowed.iter().map(ToString::to_string).collect();
                 write!(f, "the processors {}, as 0+1 or 0-3", numbers.join(", "))
             }
+            Self::Options { shown } => write!(
+                f,
+                "options without a value, and those with a value that the mount shows, for only \
+                 these can be put back ({})",
+                shown.join(",")
+            ),
             Self::Text => f.write_str("any text"),
         }
     }
@@ -127,6 +145,11 @@ mod tests {
         };
         assert!(cpus.takes("0-1") && !cpus.takes("1+2"));
         assert!(Offer::Text.takes("anything"));
+        let options = Offer::Options {
+            shown: ["rw", "commit=30"].map(str::to_owned).to_vec(),
+        };
+        assert!(options.takes("noatime+commit=5") && !options.takes("stripe=8"));
+        assert!(!options.takes("noatime+"));
     }
 
     #[test]

@@ -73,7 +73,7 @@ impl Subject {
             let path = PathBuf::from(path);
             let plain = path.is_absolute() && !path.components().any(|c| c.as_os_str() == "..");
             return plain
-                .then(|| Self::File { path })
+                .then_some(Self::File { path })
                 .ok_or_else(|| VaryError::Path(word.to_owned()));
         }
         let name = word.to_owned();

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::roots::Roots;
 use assay_model::condition::{Knob, Subject};
 use assay_model::storage::Storage;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The knobs of a subject for the storage under test.
@@ -102,10 +103,21 @@ fn queue(
         let path = folder.join(attribute);
         match path.is_file() {
             true => Ok(Knob::File { path }),
-            false => Err(missing(subject, &folder, &attr::entries(&folder))),
+            false => Err(missing(subject, &folder, &writable(&folder))),
         }
     };
     folders.into_iter().map(knob).collect()
+}
+
+/// The names of the files in a folder that its owner may write.
+fn writable(folder: &Path) -> Vec<String> {
+    const BY_OWNER: u32 = 0o200;
+    let mut names = attr::entries(folder);
+    names.retain(|name| {
+        let meta = folder.join(name).metadata();
+        meta.is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & BY_OWNER != 0)
+    });
+    names
 }
 
 /// One for each group of processors that change their frequency together; older

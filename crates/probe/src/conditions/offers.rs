@@ -63,7 +63,14 @@ fn offer_of(knob: &Knob, subject: &Subject, current: Option<&str>) -> Offer {
                 .and_then(assay_model::condition::parse_cpus)
                 .unwrap_or_default(),
         },
-        Knob::Mount { .. } | Knob::Command { .. } => Offer::Text,
+        Knob::Mount { .. } => Offer::Options {
+            shown: current
+                .unwrap_or_default()
+                .split(',')
+                .map(str::to_owned)
+                .collect(),
+        },
+        Knob::Command { .. } => Offer::Text,
     }
 }
 

@@ -98,9 +98,13 @@ fn is_in_force(option: &str, shown: &[&str]) -> bool {
 }
 
 fn opposite(option: &str) -> String {
-    match option.strip_prefix("no") {
-        Some(plain) => plain.to_owned(),
-        None => format!("no{option}"),
+    match (option, option.strip_prefix("no")) {
+        ("sync", _) => "async".to_owned(),
+        ("async", _) => "sync".to_owned(),
+        ("ro", _) => "rw".to_owned(),
+        ("rw", _) => "ro".to_owned(),
+        (_, Some(plain)) => plain.to_owned(),
+        (_, None) => format!("no{option}"),
     }
 }
 
@@ -122,8 +126,10 @@ pub fn undo(
         return Ok(());
     };
     if let Knob::Mount { point } = knob {
+        let now = read(roots, knob)?.unwrap_or_default();
         let was: Vec<&str> = old.split(',').collect();
-        let changed = last.split('+').filter(|option| !was.contains(option));
+        let set = now.split(',').chain(last.split('+'));
+        let changed = set.filter(|option| !was.contains(option));
         let plain = changed.filter(|option| !option.contains('='));
         let mut options: Vec<String> = plain.map(opposite).collect();
         options.push(old.to_owned());
@@ -154,7 +160,13 @@ fn mount_options(roots: &Roots, point: &Path) -> io::Result<String> {
 
 /// By `mount(8)`, which knows what of the options is for the file system.
 fn remount(point: &Path, options: &str) -> Result<(), String> {
-    let options = format!("remount,{options}");
+    // What is in force stays unless it is revoked: noatime outweighs relatime.
+    let of_times = ["relatime", "strictatime"];
+    let revoked = match options.split(',').any(|option| of_times.contains(&option)) {
+        true => "atime,",
+        false => "",
+    };
+    let options = format!("remount,{revoked}{options}");
     let mut command = Command::new("mount");
     command.arg("-o").arg(options).arg("--").arg(point);
     run(&mut command)
@@ -176,7 +188,7 @@ fn run(command: &mut Command) -> Result<(), String> {
     }
     let said = String::from_utf8_lossy(&output.stderr);
     let said = said.trim();
-    Err(match said.lines().last() {
+    Err(match said.lines().next() {
         Some(line) => format!("{} ({line})", output.status),
         None => output.status.to_string(),
     })
