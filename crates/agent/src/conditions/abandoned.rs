@@ -125,9 +125,12 @@ fn state(roots: &Roots, left: &Left) -> State {
     let Ok(Some(now)) = read(roots, knob) else {
         return State::Gone;
     };
+    // A plain file is empty for a moment before it gets its new value.
+    let being_set = now.is_empty();
     if old.as_ref() == Some(&now) {
         State::AsBefore
-    } else if left.with.is_some() || left.all.iter().any(|set| holds(knob, set, &now)) {
+    } else if left.with.is_some() || being_set || left.all.iter().any(|set| holds(knob, set, &now))
+    {
         State::AsSet
     } else {
         State::Changed(now)

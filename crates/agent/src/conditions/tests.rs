@@ -8,7 +8,7 @@ use assay_model::units::Bytes;
 use std::fs;
 use std::path::Path;
 
-/// Two files, and where journals go.
+/// A file, and where journals go.
 struct Bench {
     folder: tempfile::TempDir,
     plan: Plan,
@@ -18,12 +18,10 @@ impl Bench {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("a"), "1\n").unwrap();
-        fs::write(folder.path().join("b"), "x [y]\n").unwrap();
         let subject = |name: &str| Subject::File {
             path: folder.path().join(name),
         };
         let values = |all: &[&str]| all.iter().map(|&value| value.to_owned()).collect();
-        // A plain file keeps what is written to it: brackets and all.
         let varied = [(subject("a"), values(&["5", "6"]))];
         let plan = Plan {
             run_id: "run".to_owned(),
@@ -189,6 +187,18 @@ fn what_somebody_else_has_changed_meanwhile_stays() {
     let problem = undone[0].problem.as_deref().unwrap();
     assert!(problem.contains("'77'"), "{problem}");
     assert!(bench.left().is_empty());
+}
+
+#[test]
+fn a_plain_file_that_was_about_to_get_its_value_is_put_back() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    fs::write(bench.folder.path().join("a"), "").unwrap();
+    assert_eq!(bench.next_start()[0].problem, None);
+    assert_eq!(bench.value("a"), "1");
 }
 
 fn edit(path: &Path, from: &str, to: &str) {
