@@ -6,6 +6,7 @@ use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::sweep::args::SweepArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
@@ -45,6 +46,9 @@ pub struct Cli {
 pub enum Command {
     /// What is this storage, how fast is it really, and can I believe it?
     Qualify(QualifyArgs),
+    /// Jobs under every combination of settings: schedulers, read-ahead, governors,
+    /// mount options, ... (assay sweep --help has examples).
+    Sweep(Box<SweepArgs>),
     /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
     /// Is fio: its job files, options and outputs, and a line of evidence per

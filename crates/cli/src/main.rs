@@ -29,6 +29,7 @@ mod runs;
 mod steps;
 mod store_guard;
 mod stored;
+mod sweep;
 mod usage;
 mod watch;
 mod works;
@@ -68,6 +69,7 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Sweep(args) => sweep::run(&args, &mut Local),
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),

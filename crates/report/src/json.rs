@@ -82,6 +82,8 @@ struct RunPart<'a> {
     path: String,
     file_size_bytes: u64,
     trials_planned: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    conditions: Vec<&'a str>,
 }
 
 impl<'a> RunPart<'a> {
@@ -102,6 +104,12 @@ impl<'a> RunPart<'a> {
             path: text(header.plan.place.path()),
             file_size_bytes: header.plan.file_size.0,
             trials_planned: header.plan.order.len(),
+            conditions: header
+                .plan
+                .conditions
+                .iter()
+                .map(|condition| condition.name.as_str())
+                .collect(),
         }
     }
 }

@@ -22,6 +22,7 @@ pub mod matrix;
 mod samples;
 pub mod series;
 pub mod summary;
+pub mod sweep;
 pub mod terminal;
 pub mod text;
 pub mod warnings;
