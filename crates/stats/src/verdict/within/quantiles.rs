@@ -7,19 +7,6 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 /// Probability on each side of a 95 % interval.
 const TAIL: f64 = 0.025;
 
-/// Whether the quantile `q` (0.99 for p99) can be told from `n` I/Os: ten or
-/// more have to be beyond it.
-///
-/// ```
-/// use assay_stats::verdict::within::quantiles::is_estimable;
-/// assert!(is_estimable(10_000, 0.999) && !is_estimable(9_999, 0.999));
-/// ```
-#[must_use]
-pub fn is_estimable(n: u64, q: f64) -> bool {
-    // 1 - q is not exact: 10 000 times 1 - 0.999 must be 10.
-    n as f64 * (1.0 - q) >= BEYOND * (1.0 - 1e-9)
-}
-
 /// Ranks, counted from 1, of the two I/Os (in order of latency) that enclose
 /// the percentile with a confidence of 95 %: the binomial's quantile .025, and
 /// its quantile .975 plus 1. `None` while an end lies beyond the last I/O (368
