@@ -1,6 +1,7 @@
 //! How many trials a verdict takes.
 
 use super::judge::Rule;
+use super::shift::MIN_TRIALS;
 use super::special::{normal_quantile, student};
 
 /// Share of comparisons that should come to a verdict.
@@ -60,10 +61,27 @@ impl Outlook {
     /// The cheaper one of both.
     #[must_use]
     pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
-        let difference = self.for_difference(rule.alpha_difference, budget);
+        let difference = self
+            .for_difference(rule.alpha_difference, budget)
+            .map(|n| possible_by_ranks(n, rule.alpha_difference))
+            .filter(|n| *n <= budget);
         let equivalence = self.for_equivalence(rule, difference.unwrap_or(budget));
         difference.into_iter().chain(equivalence).min()
     }
+}
+
+/// From [`MIN_TRIALS`] a side on ranks decide, and they take some trials to
+/// reach a small level at all: two of the C(2n, n) orders are extreme.
+fn possible_by_ranks(n: u32, alpha: f64) -> u32 {
+    if (n as usize) < MIN_TRIALS || alpha <= 0.0 {
+        return n;
+    }
+    let (mut fewest, mut orders) = (1.0, 2.0);
+    while 2.0 / orders > alpha {
+        fewest += 1.0;
+        orders *= 2.0 * (2.0 * fewest - 1.0) / fewest;
+    }
+    (n..).find(|n| f64::from(*n) >= fewest).unwrap_or(n)
 }
 
 /// The smallest difference that `n` trials a side show with [`POWER`], in
@@ -206,6 +224,14 @@ mod tests {
         assert_eq!(outlook(5.0, 3.0).for_difference(0.05, 45), None);
         assert_eq!(outlook(5.0, 3.0).for_difference(0.05, 46), Some(46));
         assert_eq!(outlook(5.0, 0.0).for_difference(0.05, 1000), None);
+    }
+
+    /// .00714 (Holm over seven) takes six trials, .001 seven.
+    #[test]
+    fn ranks_take_enough_trials_for_their_level() {
+        let found = [0.007_14, 0.001, 1e-5].map(|alpha| possible_by_ranks(6, alpha));
+        assert_eq!(found, [6, 7, 11]);
+        assert_eq!(possible_by_ranks(5, 1e-5), 5);
     }
 
     #[test]
