@@ -5,17 +5,16 @@
 //! own, so that its end is known at once and not at the next sample.
 
 mod command;
+mod device;
 mod drain;
 
-use crate::inspect::storage_of;
-use assay_model::storage::Backing;
 use assay_model::work::watch::{CommandEnd, Drain, Phase, Sample, Watch, WatchReport};
 use assay_probe::roots::Roots;
 use assay_probe::watch as counters;
 use assay_workloads::WorkError;
 use command::{Command, Waited};
+use device::{Looked, looked_at};
 use drain::Pending;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -31,13 +30,13 @@ pub(crate) fn run(
     roots: &Roots,
     watch: &Watch,
     stop: &AtomicBool,
-    tell: &mut dyn FnMut(Sample),
+    tell: &mut dyn FnMut(Told),
 ) -> Result<WatchReport, WorkError> {
-    let device = watch.device.as_deref().map(|path| device(roots, path));
+    let looked = looked_at(roots, watch.device.as_deref())?;
     let mut watching = Watching {
         roots,
         watch,
-        device: device.transpose()?,
+        looked,
         stop,
         tell,
         began: Instant::now(),
@@ -52,32 +51,20 @@ pub(crate) fn run(
     watching.with_command()
 }
 
-/// The kernel name of a device that is given by it, by its node, or by a path on
-/// it.
-fn device(roots: &Roots, path: &Path) -> Result<String, WorkError> {
-    let name = path.to_str().filter(|name| !name.contains('/'));
-    if let Some(name) = name.filter(|name| counters::is_device(roots, name)) {
-        return Ok(name.to_owned());
-    }
-    let storage = storage_of(roots, path);
-    let why = match (storage.top(), &storage.backing) {
-        (Some(top), _) => return Ok(top.name.clone()),
-        (None, Backing::Device { name }) => format!("{name} has no counters"),
-        (None, Backing::Memory { fs_type }) => format!("it is in memory ({fs_type})"),
-        (None, Backing::Unknown { why }) => why.clone(),
-    };
-    Err(WorkError::Refused(format!(
-        "no device to look at behind {}: {why}; name another with --device",
-        path.display()
-    )))
+/// What is told while it is looked on.
+pub(crate) enum Told {
+    /// A line for the user.
+    Remark(String),
+    /// Counters.
+    Sample(Box<Sample>),
 }
 
 struct Watching<'a> {
     roots: &'a Roots,
     watch: &'a Watch,
-    device: Option<String>,
+    looked: Looked,
     stop: &'a AtomicBool,
-    tell: &'a mut dyn FnMut(Sample),
+    tell: &'a mut dyn FnMut(Told),
     began: Instant,
     /// Told so far.
     samples: u32,
@@ -90,6 +77,7 @@ struct Watching<'a> {
 impl Watching<'_> {
     /// Until it is stopped, or so many samples are taken.
     fn alone(&mut self) {
+        self.say_what_is_shown();
         self.say(self.look(Phase::Alone));
         let wanted = self.watch.samples.unwrap_or(u64::MAX);
         while u64::from(self.samples) < wanted && !self.stopped() {
@@ -104,6 +92,7 @@ impl Watching<'_> {
         let before = self.look(Phase::Command);
         let mut pending = Pending::after(&before, counters::dirty_page_age_ns(self.roots));
         let mut command = Command::start(&self.watch.command)?;
+        self.say_what_is_shown();
         self.say(before);
         let end = loop {
             match command.wait(self.until_due().min(POLL)) {
@@ -158,9 +147,9 @@ impl Watching<'_> {
 
     fn look(&self, phase: Phase) -> Sample {
         let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let names = match &self.device {
-            Some(name) => vec![name.clone()],
-            None => counters::disks(self.roots),
+        let names = match &self.looked {
+            Looked::At(name) => vec![name.clone()],
+            Looked::AtAll { .. } => counters::disks(self.roots),
         };
         let disks = names.iter();
         Sample {
@@ -179,7 +168,13 @@ impl Watching<'_> {
         self.samples = self.samples.saturating_add(1);
         self.said_at_ns = Some(sample.at_ns);
         self.due = next_due(self.began.elapsed(), self.watch.interval_ns);
-        (self.tell)(sample);
+        (self.tell)(Told::Sample(Box::new(sample)));
+    }
+
+    fn say_what_is_shown(&mut self) {
+        if let Looked::AtAll { because } = &self.looked {
+            (self.tell)(Told::Remark(because.clone()));
+        }
     }
 
     /// Time until the next sample.
@@ -220,8 +215,8 @@ mod tests {
         };
         let mut samples = 0;
         let stop = AtomicBool::new(false);
-        let mut tell = |_| {
-            samples += 1;
+        let mut tell = |told| {
+            samples += u32::from(matches!(told, Told::Sample(_)));
             stop.store(samples == 3, Ordering::Relaxed);
             assert!(samples < 4, "it goes on");
         };

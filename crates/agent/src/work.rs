@@ -2,6 +2,7 @@
 //! ended. The evidence around its steps is taken in [`steps`].
 
 mod admission;
+mod claim;
 mod hold;
 mod steps;
 
@@ -11,7 +12,7 @@ use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
-use crate::watching;
+use crate::watching::{self, Told};
 use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
@@ -20,7 +21,10 @@ use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport};
 use assay_probe::roots::Roots;
 use assay_workloads::{Context, WorkError};
+use claim::files_of;
 use hold::devices_of;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use steps::Steps;
@@ -33,9 +37,9 @@ pub(crate) fn run(
     order: &WorkOrder,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    let admitted = admit(roots, order)
-        .and_then(|warnings| Ok((warnings, devices_of(&order.work)?, folder(order)?)));
-    // The devices are held until all is over.
+    let admitted =
+        admit(roots, order).and_then(|warnings| Ok((warnings, held(&order.work)?, folder(order)?)));
+    // Devices and files are held until all is over.
     let (warnings, _held, folder) = match admitted {
         Ok(admitted) => admitted,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
@@ -80,6 +84,11 @@ pub(crate) fn run(
     outbox.send(&done)
 }
 
+/// What nobody else may use meanwhile.
+fn held(work: &Work) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
+    Ok((devices_of(work)?, files_of(work)?))
+}
+
 /// Looks on; each sample says how it stands.
 fn look_on(
     roots: &Roots,
@@ -87,7 +96,10 @@ fn look_on(
     context: &mut Context<'_>,
 ) -> Result<WorkReport, WorkError> {
     let observer = &mut *context.observer;
-    let mut tell = |sample| observer.stands(WorkReport::Watching(Box::new(sample)));
+    let mut tell = |told| match told {
+        Told::Remark(text) => observer.note(NoteWeight::Info, text),
+        Told::Sample(sample) => observer.stands(WorkReport::Watching(sample)),
+    };
     watching::run(roots, watch, context.stop, &mut tell).map(WorkReport::Watch)
 }
 

@@ -2,9 +2,11 @@
 
 use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
+use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::sweep::args::SweepArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
@@ -44,6 +46,9 @@ pub struct Cli {
 pub enum Command {
     /// What is this storage, how fast is it really, and can I believe it?
     Qualify(QualifyArgs),
+    /// Jobs under every combination of settings: schedulers, read-ahead, governors,
+    /// mount options, ... (assay sweep --help has examples).
+    Sweep(Box<SweepArgs>),
     /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
     /// Is fio: its job files, options and outputs, and a line of evidence per
@@ -72,6 +77,9 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
+    /// imports and files.
+    Compare(CompareArgs),
     /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
     /// and tables.
     Import(ImportArgs),

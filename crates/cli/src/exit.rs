@@ -58,6 +58,11 @@ impl Failure {
         }
     }
 
+    /// Whether the command cannot be carried out as given.
+    pub fn is_usage(&self) -> bool {
+        self.code == USAGE
+    }
+
     /// Whether the device or the target went away.
     pub fn is_lost(&self) -> bool {
         self.code == LOST

@@ -16,13 +16,35 @@ const SAME_KEY: Duration = Duration::from_millis(300);
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<AtomicI32>);
 
+/// What becomes of SIGINT where whoever started this process had it ignored, as
+/// a shell without job control does for what runs in the background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interrupts {
+    /// It is caught all the same: a run is to be stopped in order by whoever
+    /// asks for it.
+    Caught,
+    /// It stays ignored.
+    UnlessIgnored,
+}
+
 impl Interrupt {
     /// From now on signals are caught; `on_first` is called once, on a thread
     /// of its own.
     pub fn catch(on_first: impl FnOnce() + Send + 'static) -> io::Result<Self> {
+        Self::catch_with(Interrupts::Caught, on_first)
+    }
+
+    /// The same, where SIGINT may stay ignored.
+    pub fn catch_with(
+        interrupts: Interrupts,
+        on_first: impl FnOnce() + Send + 'static,
+    ) -> io::Result<Self> {
         let interrupt = Self::default();
         let caught = interrupt.clone();
-        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let mut signals = Signals::new([SIGTERM])?;
+        if interrupts == Interrupts::Caught || !is_ignored(SIGINT) {
+            signals.add_signal(SIGINT)?;
+        }
         if !is_ignored(SIGHUP) {
             signals.add_signal(SIGHUP)?;
         }

@@ -4,9 +4,11 @@ mod androbench;
 mod announce;
 mod args;
 mod capacity;
+mod compare;
 mod dd;
 mod disks;
 mod exit;
+mod figures;
 mod fio;
 mod host;
 mod import;
@@ -25,7 +27,9 @@ mod room;
 mod run;
 mod runs;
 mod steps;
+mod store_guard;
 mod stored;
+mod sweep;
 mod usage;
 mod watch;
 mod works;
@@ -65,6 +69,7 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Sweep(args) => sweep::run(&args, &mut Local),
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
@@ -74,6 +79,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
+        Command::Compare(args) => compare::run(&args),
         Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),

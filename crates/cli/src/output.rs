@@ -3,21 +3,36 @@
 use crate::exit::Failure;
 use assay_report::terminal::Style;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Width when there is no terminal to ask.
 const DEFAULT_WIDTH: usize = 80;
 /// Wider lines are hard to read.
 const MAX_WIDTH: usize = 120;
 
+/// Something that was said did not get out.
+static TALK_LOST: AtomicBool = AtomicBool::new(false);
+
 /// Says a line on standard error. Nobody listening is no reason to stop.
 pub fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    note_loss(writeln!(io::stderr().lock(), "{line}"));
 }
 
 /// Says a part of a line on standard error.
 pub fn say_part(part: &str) {
     let mut talk = io::stderr().lock();
-    let _ = talk.write_all(part.as_bytes()).and_then(|()| talk.flush());
+    note_loss(talk.write_all(part.as_bytes()).and_then(|()| talk.flush()));
+}
+
+fn note_loss(said: io::Result<()>) {
+    if said.is_err() {
+        TALK_LOST.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Whether something that was said so far did not get out.
+pub fn talk_was_lost() -> bool {
+    TALK_LOST.load(Ordering::Relaxed)
 }
 
 /// Writes data to standard output. A reader that has seen enough (`| head`)

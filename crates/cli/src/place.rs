@@ -21,11 +21,7 @@ pub fn can_be_stored(path: &Path) -> Result<(), Failure> {
 pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failure> {
     let path = inspection.path.clone();
     let shown = path.display();
-    if let Some(kind) = no_storage(inspection) {
-        return Err(Failure::usage(format!(
-            "{shown} is on {kind}, which the kernel makes up: there is no storage to measure"
-        )));
-    }
+    is_storage(inspection)?;
     match inspection.kind {
         PathKind::Directory { writable: false } => Err(Failure::usage(format!(
             "no permission to create files in {shown}{}",
@@ -53,6 +49,16 @@ pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failu
         ))),
         PathKind::Device { .. } => Ok(Place::Device { path }),
     }
+}
+
+/// Refuses a place whose files the kernel makes up.
+pub fn is_storage(inspection: &Inspection) -> Result<(), Failure> {
+    no_storage(inspection).map_or(Ok(()), |kind| {
+        Err(Failure::usage(format!(
+            "{} is on {kind}, which the kernel makes up: there is no storage to measure",
+            inspection.path.display()
+        )))
+    })
 }
 
 /// The type of a file system whose files the kernel makes up.

@@ -158,19 +158,33 @@ fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
     Ok(Stored::Run(Box::new(loaded.run)))
 }
 
-/// Writes a file as a whole or not at all: beside it first, then renamed.
+/// Where a link leads, also one to a file that is not there yet; all else is its
+/// own place.
+fn behind_links(path: &Path) -> PathBuf {
+    if let Ok(real) = fs::canonicalize(path) {
+        return real;
+    }
+    match fs::read_link(path) {
+        Ok(to) => path.parent().unwrap_or(Path::new("")).join(to),
+        Err(_) => path.to_owned(),
+    }
+}
+
+/// Writes a file as a whole or not at all: beside it first, then renamed. A link
+/// stays one.
 pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
-    let mut beside = path.as_os_str().to_owned();
+    let real = behind_links(path);
+    let mut beside = real.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
     let beside = PathBuf::from(beside);
     let result = File::create_new(&beside).and_then(|file| {
         let mut out = BufWriter::new(file);
         write(&mut out)?;
         out.flush()?;
-        fs::rename(&beside, path)
+        fs::rename(&beside, &real)
     });
     result.map_err(|error| {
         let _ = fs::remove_file(&beside);

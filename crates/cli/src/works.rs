@@ -4,13 +4,15 @@
 use crate::args::StoreArgs;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::interrupt::{Interrupt, on_report_request};
+use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::leftovers;
 use crate::loads::in_words;
 use crate::output::say;
 use crate::owner;
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::store_guard::keep_apart;
 use crate::stored::store_path;
+use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
@@ -21,6 +23,7 @@ use assay_model::wire::{FromAgent, Inspection, LoadNote, RunEnd, ToAgent};
 use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
 use assay_store::Store;
 use assay_target::Target;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What is asked for.
@@ -103,13 +106,17 @@ pub fn execute(
     store: &StoreArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
-    let opened = store_path(store).and_then(|path| Ok(Store::open(&path)?));
+    let path = store_path(store);
+    if let Ok(path) = &path {
+        keep_apart(path, written(&request.work))?;
+    }
+    let opened = path.and_then(|path| Ok(Store::open(&path)?));
     let mut store = unless_it_may_go_unstored(opened, request)?;
     if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
     let header = header(plan(request), inspection);
-    let interrupt = listen_to_signals(host, request.stopping)?;
+    let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();
     let mut runner = Runner {
@@ -128,6 +135,15 @@ pub fn execute(
         }
     }
     runner.close(ending)
+}
+
+/// All that a work writes; a copy may write to this program's standard output.
+fn written(work: &Work) -> Vec<PathBuf> {
+    let mut written = work.written();
+    if matches!(work, Work::Copy(copy) if copy.output.is_none()) {
+        written.push(PathBuf::from("/proc/self/fd/1"));
+    }
+    written
 }
 
 /// What came of a store that a work may do without.
@@ -158,7 +174,7 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
 /// the work's to decide, and is not shuffled.
 fn plan(request: &Request) -> Plan {
     let steps = &request.steps;
-    let round = |trial| (0..steps.len()).map(move |job| Slot { job, trial });
+    let round = |trial| (0..steps.len()).map(move |job| Slot::plain(job, trial));
     Plan {
         run_id: run_id(),
         seed: request.seed,
@@ -171,12 +187,14 @@ fn plan(request: &Request) -> Plan {
                 trials: request.trials,
             })
             .collect(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order: (1..=request.trials).flat_map(round).collect(),
     }
 }
 
 /// Signals that end the work, or ask how it stands.
-fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, Failure> {
+fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
     let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
     // An agent that cannot hear a request has ended, which is noticed elsewhere.
     let requests = host.requests();
@@ -185,7 +203,13 @@ fn listen_to_signals(host: &Host, stopping: &'static str) -> Result<Interrupt, F
     })
     .map_err(failed)?;
     let requests = host.requests();
-    Interrupt::catch(move || {
+    let stopping = request.stopping;
+    let interrupts = match request.work {
+        // As dd does.
+        Work::Copy(_) => Interrupts::UnlessIgnored,
+        _ => Interrupts::Caught,
+    };
+    Interrupt::catch_with(interrupts, move || {
         if !stopping.is_empty() {
             say(stopping);
         }
@@ -251,6 +275,8 @@ impl Runner<'_> {
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
                 | FromAgent::Swept { .. }
+                | FromAgent::Undone { .. }
+                | FromAgent::Offers { .. }
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }
@@ -383,6 +409,8 @@ mod tests {
             evidence: None,
             wave: None,
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
         };
         let failure = runner.ended(record).unwrap_err();
         let done = runner.close(Ending::of_failure(failure)).unwrap();

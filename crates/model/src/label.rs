@@ -26,7 +26,7 @@ mod tests;
 mod witness;
 
 use crate::evidence::{Evidence, ProcessIo};
-use crate::job::{Direction, FlushCall, Job};
+use crate::job::{Direction, EngineKind, FlushCall, Job};
 use crate::trial::{Measurement, Outcome, TrialRecord};
 use crate::work::StepDetail;
 use crate::work::androbench::DatabaseStep;
@@ -248,6 +248,10 @@ impl Case<'_> {
         };
         match share.place() {
             Place::Device => (Measured::Device, came),
+            Place::Elsewhere(_) if self.reads_past_the_cache() => {
+                let why = "direct reads of the rest needed no device: holes, blocks that were never written, or a file system that does not read directly";
+                (Measured::unknown(why), format!("{came}: {why}"))
+            }
             Place::Elsewhere(measured) => (measured, came),
             Place::Unclear if by_requests => {
                 let why = "other reads may have made the requests that were counted";
@@ -258,6 +262,13 @@ impl Case<'_> {
                 (Measured::unknown(why), format!("{came}: {why}"))
             }
         }
+    }
+
+    /// Direct reads of storage that is not memory, which takes the page cache out
+    /// of the way. Maps know no `O_DIRECT`.
+    fn reads_past_the_cache(&self) -> bool {
+        let maps = self.job.ioengine == EngineKind::Mmap;
+        self.job.direct && !maps && self.evidence.storage.memory().is_none()
     }
 
     fn judge_write(&self, share: Result<Share, String>) -> DirectionEvidence {

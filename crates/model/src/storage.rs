@@ -2,15 +2,17 @@
 //! and the identity of each device.
 
 use crate::units::Bytes;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Everything known about the storage behind a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// The path asked about, absolute.
+    /// The path asked about, absolute. Kept to be read: a name that is not UTF-8
+    /// comes back with replacement characters, here and in the paths below.
+    #[serde(serialize_with = "as_text")]
     pub path: PathBuf,
     /// The mount that holds it; `None` for a block device itself.
     pub mount: Option<Mount>,
@@ -23,6 +25,15 @@ pub struct Storage {
     pub total: Option<Bytes>,
     /// Room for a new file of this user; `None` for a device.
     pub available: Option<Bytes>,
+}
+
+fn as_text<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path.to_string_lossy())
+}
+
+#[expect(clippy::ref_option, reason = "as serde calls it")]
+fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    path.as_deref().map(Path::to_string_lossy).serialize(to)
 }
 
 impl Storage {
@@ -80,6 +91,14 @@ impl Storage {
         })
     }
 
+    /// What is to be said beside every label of this storage: loop devices whose
+    /// file the machine caches (`loop/dio`), one sentence each.
+    #[must_use]
+    pub fn caveats(&self) -> Vec<String> {
+        let layers = self.layers.iter();
+        layers.filter_map(Layer::caveat).collect()
+    }
+
     /// The layers in which no page cache stands between the file and the
     /// device: all but those beneath a loop device.
     pub fn reached_directly(&self) -> impl Iterator<Item = &Layer> {
@@ -101,6 +120,7 @@ impl Storage {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mount {
     /// Mount point.
+    #[serde(serialize_with = "as_text")]
     pub point: PathBuf,
     /// Type of the file system.
     pub fs_type: String,
@@ -163,12 +183,32 @@ pub struct Layer {
     /// Size.
     pub size: Option<Bytes>,
     /// File behind a loop device.
+    #[serde(serialize_with = "as_text_if_any")]
     pub backing_file: Option<PathBuf>,
     /// Who made it and what it is.
     pub identity: DeviceIdentity,
 }
 
 impl Layer {
+    /// The file of a loop device that reads and writes it through the page cache.
+    #[must_use]
+    pub fn cached_file(&self) -> Option<&Path> {
+        let is_loop = self.identity.kind == DeviceKind::Loop;
+        let is_direct = self.identity.raw.get("dio").map(String::as_str) == Some("1");
+        let file = self.backing_file.as_deref();
+        file.filter(|_| is_loop && !is_direct)
+    }
+
+    fn caveat(&self) -> Option<String> {
+        let file = self.cached_file()?;
+        Some(format!(
+            "{name} is a loop device over {}, which this machine caches: \"device\" means {name}, \
+             not what is beneath it.",
+            file.display(),
+            name = self.name
+        ))
+    }
+
     fn words(&self) -> String {
         let identity = &self.identity;
         let mut words = identity.kind.to_string();

@@ -89,17 +89,23 @@ pub fn dirty_page_age_ns(roots: &Roots) -> Option<u64> {
     age.checked_add(look)?.checked_mul(10_000_000)
 }
 
-/// The disks of the machine by their kernel names: no partitions, and none that
-/// has no size, as a loop device without a file.
+/// The block devices of the machine by their kernel names: none that has no
+/// size, as a loop device without a file.
+#[must_use]
+pub fn devices(roots: &Roots) -> Vec<String> {
+    let names = attr::entries(&roots.sys.join("class/block")).into_iter();
+    let size = |name: &String| attr::number::<u64>(&roots.block(name).join("size"));
+    names
+        .filter(|name| size(name).is_some_and(|size| size > 0))
+        .collect()
+}
+
+/// Those that are disks, and no partitions of one.
 #[must_use]
 pub fn disks(roots: &Roots) -> Vec<String> {
-    let names = attr::entries(&roots.sys.join("class/block")).into_iter();
-    let is_disk = |name: &String| {
-        let folder = roots.block(name);
-        let is_part = folder.join("partition").exists();
-        !is_part && attr::number::<u64>(&folder.join("size")).is_some_and(|size| size > 0)
-    };
-    names.filter(is_disk).collect()
+    let is_part = |name: &String| roots.block(name).join("partition").exists();
+    let names = devices(roots).into_iter();
+    names.filter(|name| !is_part(name)).collect()
 }
 
 /// Whether there is a block device of that kernel name.

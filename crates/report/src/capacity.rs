@@ -65,7 +65,7 @@ fn of_writing(step: &CapacityStep) -> Option<Vec<String>> {
 fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
     let sectors = &found.sectors;
     let mut lines = Vec::new();
-    if found.all_ok() && step.missing.is_empty() {
+    if !step.differs() {
         return vec![format!(
             "all of {} is as it was written: {} sectors",
             Bytes(found.bytes()),
@@ -73,10 +73,16 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
         )];
     }
     lines.push(format!(
-        "{} OK, {} DATA LOST: {}",
+        "{} OK, {}",
         Bytes(found.held_bytes()),
-        Bytes(sectors.bad() * SECTOR_BYTES),
-        classes(sectors)
+        match found.all_ok() {
+            true => "but not all that was written is there: DATA LOST".to_owned(),
+            false => format!(
+                "{} DATA LOST: {}",
+                Bytes(sectors.bad() * SECTOR_BYTES),
+                classes(sectors)
+            ),
+        }
     ));
     if let Some(at) = found.first_bad {
         lines.push(format!(
@@ -107,9 +113,26 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
             .take(FILES_NAMED)
             .map(String::as_str)
             .collect();
-        let files = count(step.missing.len() as u64, "file");
-        lines.push(format!("{files} missing: {}", clean(&some.join(", "))));
+        let missing = step.missing_files.max(step.missing.len() as u64);
+        let more = if missing > some.len() as u64 {
+            ", ..."
+        } else {
+            ""
+        };
+        lines.push(format!(
+            "{} missing: {}{more}",
+            count(missing, "file"),
+            clean(&some.join(", "))
+        ));
     }
+    lines.extend(step.short.iter().take(FILES_NAMED).map(|file| {
+        format!(
+            "{} is too short: {} bytes of {} or more",
+            clean(&file.name),
+            file.bytes,
+            file.least_bytes
+        )
+    }));
     lines.extend(of_files(&step.parts));
     lines
 }
@@ -126,10 +149,7 @@ fn classes(sectors: &Counts) -> String {
     let words: Vec<String> = some
         .map(|(class, sectors)| format!("{sectors} {class}"))
         .collect();
-    match words.is_empty() {
-        true => "no sector".to_owned(),
-        false => format!("sectors {}", words.join(", ")),
-    }
+    format!("sectors {}", words.join(", "))
 }
 
 /// In which file that is.

@@ -4,7 +4,7 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::record;
 use assay_model::run::{Run, RunHeader, RunStatus};
-use assay_model::trial::TrialRecord;
+use assay_model::trial::{Outcome, TrialRecord};
 use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
@@ -190,6 +190,36 @@ impl Store {
                 run_id
             ],
         )?;
+        self.expect_one(changed, run_id)
+    }
+
+    /// Makes a run that ended early one under way again, made by `owner` from now
+    /// on. The trial that was interrupted is forgotten: it will be made anew.
+    ///
+    /// # Errors
+    /// When the file cannot be written or has no such run.
+    pub fn reopen_run(&mut self, run_id: &str, owner: &Owner) -> Result<(), StoreError> {
+        let changed = self.database.with(|connection| {
+            // Unchecked: it cannot lie within another, none is open between calls.
+            let transaction = connection.unchecked_transaction()?;
+            transaction.execute(
+                "DELETE FROM trials WHERE run_id = ? AND outcome = ?",
+                params![run_id, Outcome::Interrupted.word()],
+            )?;
+            let changed = transaction.execute(
+                "UPDATE runs SET status = ?, error = NULL, finished_unix_ms = NULL, \
+                 owner_pid = ?, owner_boot_id = ?, owner_start_ticks = ? WHERE id = ?",
+                params![
+                    RunStatus::Running.word(),
+                    owner.pid,
+                    owner.boot_id,
+                    owner.start_ticks,
+                    run_id
+                ],
+            )?;
+            transaction.commit()?;
+            Ok(changed)
+        })?;
         self.expect_one(changed, run_id)
     }
 

@@ -95,6 +95,9 @@ fn announce(args: &AndroBenchArgs, request: &Request, inspection: &Inspection) {
 }
 
 fn present(args: &AndroBenchArgs, done: &Done) -> Result<(), Failure> {
+    if done.run.trials.is_empty() {
+        return Ok(());
+    }
     if args.json {
         return runs::present(&done.run, true);
     }

@@ -190,6 +190,7 @@ fn notes(summary: &Summary<'_>, done: &Done) -> Vec<String> {
             notes.push(format!("{}: unknown: {why}.", title(job.job)));
         }
     }
+    notes.extend(done.run.header.storage.caveats());
     if done.stored {
         let id = &done.run.header.id;
         notes.push(format!(

@@ -4,7 +4,7 @@ mod args;
 
 use crate::exit::{DATA_MISMATCH, Failure};
 use crate::host::Host;
-use crate::place::can_be_stored;
+use crate::place::{can_be_stored, is_storage};
 use crate::runs;
 use crate::steps::{Counted, StepTalk};
 use crate::works::{self, Done, Request};
@@ -74,6 +74,7 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
     let path = inspection.path.clone();
     let shown = path.display();
     let refused = |why: String| Err(Failure::usage(why));
+    is_storage(inspection)?;
     match inspection.kind {
         PathKind::File { .. } => refused(format!(
             "{shown} is a file: give the folder it is in, or a block device"

@@ -3,7 +3,8 @@
 use crate::exit::Failure;
 use crate::output::print;
 use assay_dialects::dd::{explanation, ways};
-use assay_model::trial::TrialRecord;
+use assay_model::run::Run;
+use assay_model::text::clean;
 use assay_model::work::copy::FileCopy;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -39,7 +40,11 @@ pub fn plan(copy: &FileCopy, destroy_data: bool) -> Result<FileCopy, Failure> {
     Ok(ways(copy, there.is_none()))
 }
 
-/// The table, on standard output.
-pub fn show(trials: &[TrialRecord]) -> Result<(), Failure> {
-    print(|out| out.write_all(explanation(trials).as_bytes()))
+/// The table, on standard output, and what holds for all of it.
+pub fn show(run: &Run) -> Result<(), Failure> {
+    print(|out| {
+        out.write_all(explanation(&run.trials).as_bytes())?;
+        let mut caveats = run.header.storage.caveats().into_iter();
+        caveats.try_for_each(|caveat| writeln!(out, "\n{}", clean(&caveat)))
+    })
 }

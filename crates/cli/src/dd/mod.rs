@@ -9,7 +9,7 @@ mod talk;
 use crate::args::StoreArgs;
 use crate::exit::{DONE, FAILED, Failure};
 use crate::host::Host;
-use crate::output::{print, say};
+use crate::output::{print, say, talk_was_lost};
 use crate::runs::{self, random};
 use crate::works::{self, Done, Request};
 use assay_dialects::dd::{self, Command, HELP, Invocation};
@@ -29,6 +29,13 @@ use talk::Talk;
 /// Does what a command line of dd asks for; `words` are without the program's
 /// name.
 pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let code = obey(words, target)?;
+    // As dd: its lines are a part of what it is for.
+    let lost = code == DONE && talk_was_lost();
+    Ok(if lost { ExitCode::from(FAILED) } else { code })
+}
+
+fn obey(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let command = match dd::parse(&in_utf8(words)?) {
         Ok(command) => command,
         Err(error) => {
@@ -89,8 +96,8 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     talk.close();
     // Before anybody is told that it ended.
     drop(host);
-    if own.ladder && !own.json {
-        ladder::show(&done.run.trials)?;
+    if own.ladder && !own.json && !done.run.trials.is_empty() {
+        ladder::show(&done.run)?;
     }
     if own.json {
         runs::present(&done.run, true)?;

@@ -9,7 +9,7 @@ use assay_model::wire::Inspection;
 use assay_model::work::copy::FileCopy;
 use rustix::fs::{FileType, fstat};
 use std::fs;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// What cannot be done, whatever is at the paths.
@@ -81,19 +81,30 @@ fn candidates(copy: &FileCopy) -> Vec<(PathBuf, Place)> {
             }
             Ok(meta) if !meta.is_file() => {}
             // Its folder, since it may not be there yet, or not be readable.
-            _ => {
-                let path = folder(&path);
-                found.push((path.clone(), Place::Directory { path }));
-            }
+            _ => found.extend(in_folder(&path)),
         }
     }
     if let Some(path) = input
         && fs::metadata(&path)
             .is_ok_and(|meta| meta.is_file() || meta.file_type().is_block_device())
     {
-        found.push((path.clone(), Place::File { path }));
+        match fs::canonicalize(&path) {
+            Ok(real) if real.to_str().is_none() => found.extend(in_folder(&path)),
+            _ => found.push((path.clone(), Place::File { path })),
+        }
     }
     found
+}
+
+/// The folder of a file, or the nearest one above it on the same file system
+/// that has a name to be kept: paths are kept as text.
+fn in_folder(path: &Path) -> Option<(PathBuf, Place)> {
+    let folder = fs::canonicalize(folder(path)).ok()?;
+    let device = fs::metadata(&folder).ok()?.dev();
+    let on_device = |path: &&Path| fs::metadata(path).is_ok_and(|meta| meta.dev() == device);
+    let mut above = folder.ancestors().take_while(on_device);
+    let path = above.find(|path| path.to_str().is_some())?.to_owned();
+    Some((path.clone(), Place::Directory { path }))
 }
 
 /// What a standard stream is open on.

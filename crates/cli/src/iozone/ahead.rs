@@ -6,16 +6,23 @@ use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, Test};
 use assay_report::xlsx;
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
 use std::path::Path;
 
-/// Fails when the files have no room, or the workbook no folder.
+/// Fails when the files have no room, the workbook has no folder, or something
+/// of its name is there that is not assay's to replace.
 pub fn check(
     work: &Iozone,
     inspection: &Inspection,
     workbook: Option<&Path>,
 ) -> Result<(), Failure> {
     has_room(work, inspection)?;
-    workbook.map_or(Ok(()), has_folder)
+    workbook.map_or(Ok(()), |asked| {
+        let (path, _) = xlsx::file_name(asked);
+        has_folder(&path)?;
+        may_be_replaced(&path)
+    })
 }
 
 /// Each child has a file as large as the largest.
@@ -47,8 +54,7 @@ fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
     )))
 }
 
-fn has_folder(workbook: &Path) -> Result<(), Failure> {
-    let (path, _) = xlsx::file_name(workbook);
+fn has_folder(path: &Path) -> Result<(), Failure> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
@@ -60,5 +66,26 @@ fn has_folder(workbook: &Path) -> Result<(), Failure> {
         "cannot write {}: there is no folder {}",
         path.display(),
         folder.display()
+    )))
+}
+
+/// The same command again replaces its workbook, as it does with iozone; what
+/// somebody else wrote, or saved since, stays.
+fn may_be_replaced(path: &Path) -> Result<(), Failure> {
+    let file = match File::open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        opened => opened,
+    };
+    let is_ours = |file: File| {
+        let is_empty = file.metadata().is_ok_and(|meta| meta.len() == 0);
+        is_empty || xlsx::is_untouched(BufReader::new(file))
+    };
+    if file.is_ok_and(is_ours) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "{} is no workbook of assay's, or was saved since: name another one with -b, or move it \
+         away",
+        path.display()
     )))
 }

@@ -232,6 +232,9 @@ fn closing(command: &Command, done: &Done) -> String {
     for sentence in cache_edge::sentences(&matrices) {
         text.push_str(&format!("# {sentence}\n"));
     }
+    for caveat in done.run.header.storage.caveats() {
+        text.push_str(&format!("# {}\n", clean(&caveat)));
+    }
     text
 }
 

@@ -16,8 +16,8 @@ pub struct WatchArgs {
     /// Time between two samples: 1s, 500ms, 2min; from 50 ms on.
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = parse_interval)]
     pub interval: Nanos,
-    /// The device to look at: its name, its node, or a path on it [default: the
-    /// disk that moves most].
+    /// The device to look at: its name, its node, or a path on it [default: that
+    /// of the current directory].
     #[arg(long, value_name = "DEV|PATH")]
     pub device: Option<PathBuf>,
     /// The longest wait for dirty pages after the command. The kernel writes
@@ -40,7 +40,7 @@ pub struct WatchArgs {
 }
 
 /// A time with its unit; a bare number is seconds.
-fn parse_time(text: &str) -> Result<Nanos, String> {
+pub fn parse_time(text: &str) -> Result<Nanos, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let scale = match unit.trim() {

@@ -2,10 +2,13 @@
 //! left behind.
 
 use crate::assay::{Bed, label, test_folders, text, trial, trials, until};
-use assay_testkit::{Mount, Volume, needs, or_skip};
+use assay_testkit::{
+    Fake, FakeDevice, Lie, Mount, Scratch, Volume, make_file_system, needs, or_skip,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 /// `assay androbench FOLDER WORDS`, once, as JSON.
 fn measure(bed: &Bed, folder: &Path, words: &[&str]) -> Value {
@@ -65,6 +68,38 @@ fn flushes_of_a_transaction_rank_as_the_journal_says() {
             (&"delete".into(), &60.into())
         );
     }
+}
+
+/// On a device whose flush takes 20 ms nothing else counts.
+#[test]
+fn transactions_per_second_rank_as_their_flushes_do() {
+    const FLUSH: Duration = Duration::from_millis(20);
+    needs!(root, "mkfs.ext4", "nbdfuse", "losetup");
+    let scratch = or_skip!(Scratch::new());
+    let mut slow = Fake::new(64 << 20, Lie::None);
+    slow.flush_takes = FLUSH;
+    let slow = or_skip!(FakeDevice::over(&scratch, slow));
+    or_skip!(make_file_system("ext4", slow.device().node()));
+    let node = text(slow.device().node());
+    let mount = or_skip!(Mount::new(&[], node, &scratch.join("mnt")));
+    let bed = Bed::new();
+    let with = |journal: &str| {
+        let words = ["--only", "sqlite-insert", "--transactions", "20"];
+        let run = measure(
+            &bed,
+            mount.point(),
+            &[&words[..], &["--journal", journal]].concat(),
+        );
+        let each = flushes(&run, "sqlite-insert");
+        let tps = metric(&run, "sqlite-insert", "commit_tps");
+        let most = 1.0 / (each * FLUSH.as_secs_f64());
+        assert!(tps <= most * 1.01, "{journal}: {tps} TPS, {each} flushes");
+        (tps, each)
+    };
+    let (delete, wal, off) = (with("delete"), with("wal"), with("off"));
+    let all = (delete, wal, off);
+    assert!(delete.1 > 1.5 * wal.1 && delete.1 > 1.5 * off.1, "{all:?}");
+    assert!(delete.0 < wal.0 && delete.0 < off.0, "{all:?}");
 }
 
 #[test]
@@ -147,6 +182,8 @@ fn what_cannot_be_measured_is_refused_by_name() {
     let refused = |words: &[&str]| bed.refused(&[&["androbench", text(&folder)], words].concat());
     assert!(refused(&["--tables", "2"]).contains("--tables is Mobibench's"));
     assert!(refused(&["--only", "seq-red"]).contains("seq-red"));
+    assert!(refused(&["--size", "0"]).contains("--size"));
+    assert!(refused(&["--like", "mobibench", "--record", "0"]).contains("--record"));
     let file = folder.join("file");
     std::fs::write(&file, "x").unwrap();
     let said = bed.refused(&["androbench", text(&file)]);
@@ -213,4 +250,16 @@ fn a_stopped_run_keeps_its_steps_and_leaves_nothing() {
     let run = bed.stored("last");
     assert!(trials(&run, "sqlite-insert").len() >= 2);
     assert_eq!(run["run"]["status"], "interrupted");
+}
+
+#[test]
+fn what_holds_for_all_figures_of_a_loop_device_is_said_below_them() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let bed = Bed::new();
+    let words = ["--size", "1M", "--trials", "1", "--only", "seq-read"];
+    let ended = bed.run(&[&["androbench", text(volume.point())], &words[..]].concat());
+    ended.assert_code(0);
+    let caveat = format!("{} is a loop device over", volume.device().name());
+    assert!(ended.out.contains(&caveat), "{}", ended.out);
 }

@@ -195,6 +195,16 @@ fn what_makes_no_sense_is_refused_by_name() {
         (&folder, &["--verify-only"], "no file like 1.h2w"),
         (&folder, &["--start", "0"], "'0'"),
         (&file, &[], "is a file"),
+        (
+            &Path::new("/proc").to_owned(),
+            &[],
+            "which the kernel makes up",
+        ),
+        (
+            &Path::new("/proc").to_owned(),
+            &["--verify-only"],
+            "which the kernel makes up",
+        ),
     ] {
         let line = refused(path, words);
         assert!(line.contains(expected), "{words:?}: {line}");
@@ -380,4 +390,37 @@ fn the_run_is_shown_again_and_reported() {
         .assert_code(0);
     let page = fs::read_to_string(page).unwrap();
     assert!(page.contains("all of 1 MiB is as it was written"));
+}
+
+/// f3read counts what is left of it, and is content.
+#[test]
+fn a_file_that_was_shortened_is_no_good_one() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    capacity(&folder, &["--limit", "1M"], 0);
+    let file = |name: &str| {
+        let path = folder.join(name);
+        OpenOptions::new().write(true).open(path).unwrap()
+    };
+    file("1.h2w").set_len(MIB - 700).unwrap();
+    let said = capacity(&folder, &["--verify-only"], 4);
+    let cut = "1.h2w is too short: 1047876 bytes of 1048064 or more";
+    assert!(words_of(&said).contains(cut), "{}", said.out);
+    file("1.h2w").set_len(0).unwrap();
+    let said = capacity(&folder, &["--verify-only"], 4);
+    assert!(
+        words_of(&said).contains("1.h2w is too short"),
+        "{}",
+        said.out
+    );
+    // A file with others behind it has been full.
+    let words = ["--start", "2", "--end", "2", "--limit", "1M"];
+    capacity(&folder, &words, 0);
+    file("1.h2w").set_len(512).unwrap();
+    let run = as_json(&folder, &["--verify-only"], 4);
+    let short = &trial(&run, "verify")["detail"]["short"];
+    assert_eq!(short[0]["name"], "1.h2w", "{short}");
+    assert_eq!(short[0]["least_bytes"], 1_u64 << 30, "{short}");
+    // What is left of a last file cannot be told from one that was so long.
+    capacity(&folder, &["--verify-only", "--start", "2"], 0);
 }

@@ -101,7 +101,9 @@ fn the_text_is_that_of_iozone() {
         let mut theirs = Command::new("iozone");
         theirs.args(&words);
         let theirs = in_folder(theirs, &folder);
-        let _ = fs::remove_file(folder.join("iozone.tmp"));
+        for left in ["iozone.tmp", "out.xlsx"] {
+            let _ = fs::remove_file(folder.join(left));
+        }
         let ours = [&["iozone"], words.as_slice()].concat();
         let ours = in_folder(bed.command(&ours), &folder);
         assert_eq!(shape(&ours), shape(&theirs), "iozone {line}");
@@ -212,6 +214,8 @@ fn direct_cells_measure_the_device_and_small_buffered_reads_the_cache() {
         "{}",
         direct.out
     );
+    let caveat = format!("# {} is a loop device over", volume.device().name());
+    assert!(direct.out.contains(&caveat), "{}", direct.out);
     let buffered = bed.run(&line);
     let said = "Every figure measured the page cache";
     assert!(buffered.out.contains(said), "{}", buffered.out);
@@ -289,6 +293,7 @@ fn the_page_cache_ends_where_memory_does() {
             !beyond.is_empty() && !beyond.contains(&"P"),
             "{test}: {text}"
         );
+        assert_eq!(beyond.last(), Some(&"D"), "{test}: {text}");
     }
     assert!(text.contains("Files up to"), "{text}");
 }
@@ -308,4 +313,53 @@ fn what_must_fail_in_the_end_is_refused_before() {
     assert!(line.contains("no room for 1 file"), "{line}");
     let line = refused(&["-i", "0", "-s", "64k", "-b", "/no/such/folder/o.xls"]);
     assert!(line.contains("no folder /no/such/folder"), "{line}");
+}
+
+/// Both would be called iozone.tmp.
+#[test]
+fn two_runs_in_one_folder_do_not_share_a_file() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = ["iozone", "-i0", "-s", "4g", "-r", "64k"];
+    let start = |words: &[&str]| Running::start(bed.command(words).current_dir(&folder));
+    let first = start(&words);
+    let file = folder.join("iozone.tmp");
+    crate::assay::until("it writes", || {
+        fs::metadata(&file).is_ok_and(|file| file.len() > 1 << 20)
+    });
+    let second = start(&["iozone", "-i0", "-s", "64k"]).end();
+    assert_eq!(second.code, Some(2), "{:?}", second.err);
+    let said = second.err.join("\n");
+    assert!(
+        said.contains("iozone.tmp now") && said.contains("-f"),
+        "{said}"
+    );
+    let third = start(&["iozone", "-i0", "-s", "64k", "-f", "other"]).end();
+    assert_eq!(third.code, Some(0), "{:?}", third.err);
+    first.signal(rustix::process::Signal::INT);
+    assert_eq!(first.end().code, Some(130));
+    assert!(!file.exists());
+    let again = start(&["iozone", "-i0", "-s", "64k"]).end();
+    assert_eq!(again.code, Some(0), "{:?}", again.err);
+}
+
+/// Not so iozone's own: a sheet with notes of its user's would be lost.
+#[test]
+fn a_workbook_is_written_over_one_of_assays_only() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = ["iozone", "-i0", "-s", "64k", "-b", "w.xlsx"];
+    let run = || Running::start(bed.command(&words).current_dir(&folder)).end();
+    let workbook = folder.join("w.xlsx");
+    fs::write(&workbook, "").expect("room");
+    assert_eq!(run().code, Some(0), "an empty file holds nothing");
+    assert_eq!(run().code, Some(0), "its own");
+    assert!(fs::read(&workbook).expect("it is there").starts_with(b"PK"));
+    fs::write(&workbook, "of somebody").expect("room");
+    let refusal = run().refusal();
+    assert!(
+        refusal.contains("w.xlsx is no workbook of assay's"),
+        "{refusal}"
+    );
+    assert_eq!(fs::read(&workbook).expect("it is there"), b"of somebody");
 }

@@ -26,6 +26,7 @@ mod refusals;
 mod run_file;
 mod seeds;
 mod stop;
+mod sweep;
 mod untouched;
 mod user;
 mod watch;

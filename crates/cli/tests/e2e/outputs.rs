@@ -193,3 +193,22 @@ print(sum(1 for row in book['Trials'].values if row[11] == 'write_bw' and row[13
     assert!(lines[1].contains(ended.run_id().unwrap()), "{said}");
     assert!(lines[2].parse::<u32>().unwrap() >= 2, "{said}");
 }
+
+/// The link is its user's way to have the file elsewhere.
+#[test]
+fn a_report_to_a_link_is_written_where_the_link_leads() {
+    let bed = Bed::new();
+    bed.short_run(&bed.folder());
+    let there = bed.folder_named("there");
+    fs::write(there.join("old.json"), "old").unwrap();
+    for name in ["old.json", "new.json"] {
+        let link = bed.join(name);
+        std::os::unix::fs::symlink(format!("there/{name}"), &link).unwrap();
+        bed.run(&["report", "last", "-o", text(&link)])
+            .assert_code(0);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink(), "{name}");
+        let written = fs::read_to_string(there.join(name)).unwrap();
+        assert!(written.starts_with('{'), "{name}");
+    }
+    assert_eq!(fs::read_dir(there).unwrap().count(), 2, "nothing else");
+}

@@ -34,3 +34,18 @@ fn data_that_differs_has_an_exit_code_of_its_own() {
     assert_eq!(trials.len(), 2);
     assert!(trials.iter().all(|trial| trial["outcome"] == "failed"));
 }
+
+#[test]
+fn the_store_is_no_file_of_a_job() {
+    let bed = Bed::new();
+    fs::write(bed.store(), "").unwrap();
+    let path = bed.folder().join("job.fio");
+    let job = format!(
+        "[over]\nfilename={}\nrw=write\nsize=64k\n",
+        text(&bed.store())
+    );
+    fs::write(&path, job).unwrap();
+    let refusal = bed.refused(&["run", text(&path)]);
+    assert!(refusal.contains("is the store"), "{refusal}");
+    assert_eq!(fs::read(bed.store()).unwrap(), b"");
+}

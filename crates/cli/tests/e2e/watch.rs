@@ -1,7 +1,7 @@
 //! Looking on while a command runs.
 
 use crate::assay::{Ended, Running, text};
-use assay_testkit::{Volume, needs, or_skip};
+use assay_testkit::{Mount, Volume, needs, or_skip};
 use rustix::process::Signal;
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -111,6 +111,12 @@ fn what_cannot_be_carried_out_is_named() {
         nowhere.contains("/proc") && nowhere.contains("--device"),
         "{nowhere}"
     );
+    let misspelt = refused(&["--device", "nope", "true"]);
+    for words in ["nope", "the nearest devices are"] {
+        assert!(misspelt.contains(words), "{misspelt}");
+    }
+    let missing = refused(&["--device", "/no/such/file", "true"]);
+    assert!(missing.contains("/no/such/file"), "{missing}");
     assert!(refused(&["--interval", "1ms"]).contains("too short"));
     assert!(refused(&["--samples", "0"]).contains("--samples"));
 }
@@ -147,4 +153,29 @@ fn an_interrupt_ends_the_watching_but_not_a_command() {
     running.await_words("ready");
     running.signal(Signal::TERM);
     running.end().assert_code(128 + 15);
+}
+
+/// Not the disk that is busiest, which others may use.
+#[test]
+fn the_device_is_that_of_the_current_directory() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let name = volume.device().node().file_name().unwrap();
+    let watched = |folder: &std::path::Path| {
+        let mut watched = command(&["--json", "--wait", "0s", "true"]);
+        let ended = Running::start(watched.current_dir(folder)).end();
+        ended.assert_code(0);
+        ended
+    };
+    let seen = watched(volume.point()).json();
+    let disks = seen["samples"][0]["disks"].as_array().unwrap();
+    assert_eq!(disks.len(), 1, "{disks:?}");
+    assert_eq!(seen["device"]["name"], name.to_str().unwrap());
+
+    let memory = or_skip!(Mount::tmpfs(1, &volume.point().join("memory")));
+    let ended = watched(memory.point());
+    ended.assert_says(&["current directory", "in memory", "moved most", "--device"]);
+    let seen = ended.json();
+    let disks = seen["samples"][0]["disks"].as_array().unwrap();
+    assert!(disks.len() > 1, "all are looked at: {disks:?}");
 }

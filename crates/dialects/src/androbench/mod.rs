@@ -124,8 +124,20 @@ pub fn phases(wanted: &Wanted) -> Result<Vec<Phase>, Problem> {
     chosen(phases, &wanted.only)
 }
 
-/// Refuses options of Mobibench's where they mean nothing.
+/// Refuses options of Mobibench's where they mean nothing, and what would leave
+/// nothing to do.
 fn check_options(wanted: &Wanted) -> Result<(), Problem> {
+    let none = [
+        ("--size", wanted.size == Some(Bytes(0))),
+        ("--record", wanted.record == Some(Bytes(0))),
+        ("--tables", wanted.tables == Some(0)),
+        ("--threads", wanted.threads == Some(0)),
+    ];
+    if let Some((name, _)) = none.into_iter().find(|(_, none)| *none) {
+        return Err(Problem(format!(
+            "{name} 0 leaves nothing to measure: give 1 or more"
+        )));
+    }
     if wanted.like == Like::Mobibench {
         return Ok(());
     }

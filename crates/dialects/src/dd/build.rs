@@ -58,10 +58,10 @@ impl Number {
 
 pub(super) fn invocation(words: &[&String], own: OwnOptions) -> Result<Invocation, DdError> {
     let mut operands = Operands::default();
-    for word in words {
-        operands.read(word)?;
+    let read = words.iter().try_for_each(|word| operands.read(word));
+    if let Err(error) = read.and_then(|()| operands.check()) {
+        return Err(error.after(operands.warnings));
     }
-    operands.check()?;
     let copy = operands.copy();
     if copy.output_flags.append && !copy.treatment.keep_length {
         let text = "you probably want conv=notrunc with oflag=append";

@@ -8,6 +8,8 @@ pub struct DdError {
     message: String,
     /// dd points to its help.
     points_to_help: bool,
+    /// What dd had said by then.
+    warnings: Vec<String>,
 }
 
 impl DdError {
@@ -15,6 +17,7 @@ impl DdError {
         Self {
             message,
             points_to_help: false,
+            warnings: Vec::new(),
         }
     }
 
@@ -23,13 +26,20 @@ impl DdError {
         Self {
             message,
             points_to_help: true,
+            warnings: Vec::new(),
         }
+    }
+
+    /// The same, after these warnings.
+    pub(super) fn after(self, warnings: Vec<String>) -> Self {
+        Self { warnings, ..self }
     }
 
     /// The lines that dd writes, its name in front.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
-        let mut lines = vec![format!("dd: {}", self.message)];
+        let texts = self.warnings.iter().chain([&self.message]);
+        let mut lines: Vec<String> = texts.map(|text| format!("dd: {text}")).collect();
         if self.points_to_help {
             lines.push("Try 'dd --help' for more information.".to_owned());
         }

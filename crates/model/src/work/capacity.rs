@@ -98,8 +98,15 @@ pub struct CapacityStep {
     pub announced_bytes: Option<u64>,
     /// What was written or checked, file by file; a device is one.
     pub parts: Vec<Part>,
-    /// Names of files that were expected between others and are not there.
+    /// Names of files that were expected between others and are not there, the
+    /// first of them.
     pub missing: Vec<String>,
+    /// How many there are; older runs have only their names.
+    #[serde(default)]
+    pub missing_files: u64,
+    /// Files that hold less than was written to them.
+    #[serde(default)]
+    pub short: Vec<Short>,
     /// What probing found.
     pub probed: Option<Probed>,
 }
@@ -118,8 +125,20 @@ impl CapacityStep {
     pub fn differs(&self) -> bool {
         let found = self.total().is_some_and(|found| !found.all_ok());
         let probed = self.probed.as_ref();
-        found || !self.missing.is_empty() || probed.is_some_and(|probed| !probed.is_good())
+        let incomplete = !self.missing.is_empty() || !self.short.is_empty();
+        found || incomplete || probed.is_some_and(|probed| !probed.is_good())
     }
+}
+
+/// A file that holds less than was written to it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Short {
+    /// `3.h2w`.
+    pub name: String,
+    /// What it holds.
+    pub bytes: u64,
+    /// It has held so much, or more.
+    pub least_bytes: u64,
 }
 
 /// A file of a folder, or a whole device.

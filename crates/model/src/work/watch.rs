@@ -18,7 +18,8 @@ pub struct Watch {
     pub interval_ns: u64,
     /// Without a command: end after so many samples.
     pub samples: Option<u64>,
-    /// A device, its kernel name, or a path on it; `None`: all disks.
+    /// A device, its kernel name, or a path on it; `None`: the device of the
+    /// current directory, or all disks where it has none.
     pub device: Option<PathBuf>,
     /// The longest wait for dirty pages after the command.
     pub drain_limit_ns: u64,

@@ -21,10 +21,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
 
 /// Unless it reads and writes its file past the page cache (`loop/dio`).
 fn loop_device(layer: &Layer) -> Option<Warning> {
-    let is_loop = layer.identity.kind == DeviceKind::Loop;
-    let is_direct = layer.identity.raw.get("dio").map(String::as_str) == Some("1");
-    let file = layer.backing_file.as_ref();
-    let file = file.filter(|_| is_loop && !is_direct)?;
+    let file = layer.cached_file()?;
     Some(Warning::Loop {
         name: clean(&layer.name),
         file: clean(&file.to_string_lossy()),

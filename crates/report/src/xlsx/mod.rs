@@ -19,8 +19,11 @@ use crate::summary::Summary;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::ffi::OsStr;
-use std::io::{self, Write};
+use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+
+/// Who made a workbook, in its properties.
+const AUTHOR: &str = "assay";
 
 /// Writes the workbook of a run.
 ///
@@ -62,6 +65,26 @@ pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
     (name, Some(note))
 }
 
+/// Whether a file is a workbook of assay's that nobody has saved since: its core
+/// properties (ECMA-376 part 2, 11) name assay alone, and one time. False for
+/// everything else.
+#[must_use]
+pub fn is_untouched(workbook: impl Read + Seek) -> bool {
+    let Ok(properties) = package::part(workbook, "docProps/core.xml") else {
+        return false;
+    };
+    let value = |name: &str| -> Option<&str> {
+        let (_, rest) = properties.split_once(&format!("<{name}"))?;
+        let (_, rest) = rest.split_once('>')?;
+        rest.split('<').next()
+    };
+    let author = Some(AUTHOR);
+    value("dc:creator") == author
+        && value("cp:lastModifiedBy") == author
+        && value("dcterms:created").is_some()
+        && value("dcterms:created") == value("dcterms:modified")
+}
+
 fn workbook(run: &Run, matrices: &[Matrix]) -> io::Result<Vec<u8>> {
     let summary = Summary::of(run);
     let mut workbook = Workbook::new();
@@ -97,5 +120,6 @@ fn properties(summary: &Summary<'_>) -> Result<DocProperties, XlsxError> {
     let seconds = i64::try_from(header.started_unix_ms / 1000).unwrap_or(i64::MAX);
     Ok(DocProperties::new()
         .set_title(crate::identity::name(&header.storage))
+        .set_author(AUTHOR)
         .set_creation_datetime(&ExcelDateTime::from_timestamp(seconds)?))
 }

@@ -1,7 +1,7 @@
 //! The workbook's file: a zip archive of XML parts. The charts in it are
 //! exchanged here, because `rust_xlsxwriter` draws no surfaces.
 
-use std::io::{self, Cursor, Write};
+use std::io::{self, Cursor, Read, Seek, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipArchive, ZipWriter};
 
@@ -39,6 +39,20 @@ pub fn with_charts(workbook: Vec<u8>, charts: &[String]) -> io::Result<Vec<u8>> 
         )));
     }
     Ok(writer.finish()?.into_inner())
+}
+
+/// The text of one part of a workbook.
+///
+/// # Errors
+/// When it is no workbook, has no such part, or one that is no text.
+pub fn part(workbook: impl Read + Seek, name: &str) -> io::Result<String> {
+    /// Far above what any part has that is asked for.
+    const LONGEST: u64 = 1 << 20;
+    let mut archive = ZipArchive::new(workbook)?;
+    let mut text = String::new();
+    let part = archive.by_name(name)?;
+    part.take(LONGEST).read_to_string(&mut text)?;
+    Ok(text)
 }
 
 /// `1` of `xl/charts/chart1.xml`.

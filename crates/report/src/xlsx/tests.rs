@@ -341,3 +341,40 @@ print(sheet['B9'].value, sheet['D11'].value)
     let expected = "SurfaceChart3D 3 NumericAxis SeriesAxis\n1000 None\n";
     assert_eq!(said, expected, "{failed}");
 }
+
+/// A workbook with one of its texts replaced, as another program saves it.
+fn saved_with(bytes: &[u8], text: &str, by: &str) -> Cursor<Vec<u8>> {
+    let mut archive = ZipArchive::new(Cursor::new(bytes)).unwrap();
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    let mut part = String::new();
+    let core = "docProps/core.xml";
+    archive
+        .by_name(core)
+        .unwrap()
+        .read_to_string(&mut part)
+        .unwrap();
+    let saved = part.replace(text, by);
+    assert_ne!(saved, part, "{text}");
+    let options = zip::write::SimpleFileOptions::default();
+    writer.start_file(core, options).unwrap();
+    writer.write_all(saved.as_bytes()).unwrap();
+    writer.finish().unwrap()
+}
+
+#[test]
+fn a_workbook_that_somebody_saved_is_theirs() {
+    let mut bytes = Vec::new();
+    write(&fixture::run(), &mut bytes).unwrap();
+    assert!(is_untouched(Cursor::new(bytes.clone())));
+    for (text, by) in [
+        ("<dc:creator>assay", "<dc:creator>somebody"),
+        ("<cp:lastModifiedBy>assay", "<cp:lastModifiedBy>somebody"),
+        ("Z</dcterms:modified>", "Y</dcterms:modified>"),
+        ("<dcterms:created", "<dcterms:made"),
+    ] {
+        assert!(!is_untouched(saved_with(&bytes, text, by)), "{text}");
+    }
+    for other in [&b""[..], b"PK", b"a,b\n1,2\n"] {
+        assert!(!is_untouched(Cursor::new(other)));
+    }
+}

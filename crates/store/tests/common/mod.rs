@@ -5,6 +5,7 @@
     reason = "a helper of tests, where a panic is a failure"
 )]
 
+use assay_model::condition::Restore;
 use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_model::job::{Job, Rw};
@@ -78,7 +79,7 @@ pub fn import(id: &str, imported_unix_ms: u64) -> Import {
 
 /// A run of three planned trials that began at `started_unix_ms`.
 pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
-    let slots = (1..=3).map(|trial| Slot { job: 0, trial });
+    let slots = (1..=3).map(|trial| Slot::plain(0, trial));
     RunHeader {
         id: id.to_owned(),
         started_unix_ms,
@@ -95,6 +96,8 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
                 job: job(),
                 trials: 3,
             }],
+            conditions: Vec::new(),
+            restore: Restore::default(),
             order: slots.collect(),
         },
         system: System::default(),
@@ -157,6 +160,8 @@ pub fn trial(position: u32) -> TrialRecord {
         evidence: Some(evidence()),
         wave: None,
         detail: None,
+        condition: None,
+        in_force: Vec::new(),
     }
 }
 

@@ -2,13 +2,15 @@
 
 use crate::WorkError;
 use assay_model::work::capacity::content::{Class, classify};
-use assay_model::work::capacity::{FILE_BYTES, Fill, SECTOR, SECTOR_BYTES};
+use assay_model::work::capacity::{FILE_BYTES, Fill, SECTOR, SECTOR_BYTES, Short};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 const ENDING: &str = ".h2w";
+/// So many missing files are named; all are counted.
+const MISSING_NAMED: usize = 16;
 
 /// Name of the file of that number.
 pub(super) fn name(number: u32) -> String {
@@ -124,16 +126,47 @@ fn number_of(name: &str) -> Option<u32> {
     (number > 0 && name == self::name(number)).then_some(number)
 }
 
-/// Numbers that are missing between the first asked for and the last that is
+/// Files that are missing between the first asked for and the last that is
 /// there.
-pub(super) fn missing(files: &BTreeMap<u32, PathBuf>, fill: &Fill) -> Vec<String> {
-    let Some((&last, _)) = files.last_key_value() else {
-        return Vec::new();
+#[derive(Debug, Default)]
+pub(super) struct Missing {
+    /// The names of the first of them.
+    pub(super) named: Vec<String>,
+    /// How many there are.
+    pub(super) files: u64,
+}
+
+/// Looks for gaps: of a file far off nobody wants to read all names before it.
+pub(super) fn missing(files: &BTreeMap<u32, PathBuf>, fill: &Fill) -> Missing {
+    let mut missing = Missing::default();
+    let mut next = fill.first_file;
+    for &number in files.keys() {
+        let room = MISSING_NAMED - missing.named.len();
+        missing.named.extend((next..number).take(room).map(name));
+        missing.files += u64::from(number.saturating_sub(next));
+        next = number.saturating_add(1);
+    }
+    missing
+}
+
+/// Files that hold less than was written to them, as far as that can be told:
+/// all but the last were full (of H2testw, f3 and assay), none ends within a
+/// sector, and none is empty where it is the only one.
+pub(super) fn short(lengths: &[(u32, u64)]) -> Vec<Short> {
+    let last = lengths.len().saturating_sub(1);
+    let least = |at: usize, bytes: u64| match () {
+        () if at < last => FILE_BYTES,
+        () if last == 0 && bytes == 0 => SECTOR_BYTES,
+        () => bytes.next_multiple_of(SECTOR_BYTES),
     };
-    (fill.first_file..=last)
-        .filter(|number| !files.contains_key(number))
-        .map(name)
-        .collect()
+    let all = lengths.iter().enumerate();
+    all.map(|(at, &(number, bytes))| Short {
+        name: name(number),
+        bytes,
+        least_bytes: least(at, bytes),
+    })
+    .filter(|file| file.bytes < file.least_bytes)
+    .collect()
 }
 
 #[cfg(test)]
@@ -172,8 +205,19 @@ mod tests {
         };
         let files = list(folder.path(), &some).unwrap();
         assert_eq!(files.keys().copied().collect::<Vec<_>>(), [2, 4]);
-        assert_eq!(missing(&files, &some), ["3.h2w"]);
-        assert_eq!(missing(&files, &all), ["1.h2w", "3.h2w"]);
+        let gaps = missing(&files, &some);
+        assert_eq!((gaps.named, gaps.files), (vec!["3.h2w".to_owned()], 1));
+        let gaps = missing(&files, &all);
+        assert_eq!(gaps.named, ["1.h2w", "3.h2w"]);
+        assert_eq!(gaps.files, 2);
+    }
+
+    #[test]
+    fn a_file_far_off_does_not_have_all_before_it_named() {
+        let far = BTreeMap::from([(4_000_000_000, PathBuf::new())]);
+        let gaps = missing(&far, &Fill::default());
+        assert_eq!(gaps.named.len(), MISSING_NAMED);
+        assert_eq!(gaps.files, 3_999_999_999);
     }
 
     #[test]

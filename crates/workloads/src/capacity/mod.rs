@@ -151,19 +151,24 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
         )));
     };
     let direct = DirectFile::open(first, Use::Read)?.is_direct();
-    let lengths = files
-        .values()
-        .map(|path| fs::metadata(path).map(|m| m.len()));
-    let total = lengths.flatten().sum();
+    let mut lengths = Vec::new();
+    for (&number, path) in &files {
+        let meta = fs::metadata(path).map_err(|error| WorkError::io("look at", path, &error))?;
+        lengths.push((number, meta.len()));
+    }
+    let total = lengths.iter().map(|(_, bytes)| bytes).sum();
     let job = job::of_checking(total, direct);
     let mut pulse = Pulse::new("verify", u32::from(fill.write), Some(total));
     let mut differs = false;
     measured(&job, folder, context, |meter, context| {
         let mut parts = Vec::new();
         let done = check_each(&files, &mut parts, meter, (&mut pulse, context));
+        let missing = files::missing(&files, fill);
         let found = CapacityStep {
             parts,
-            missing: files::missing(&files, fill),
+            missing: missing.named,
+            missing_files: missing.files,
+            short: files::short(&lengths),
             ..CapacityStep::default()
         };
         differs = found.differs();

@@ -250,6 +250,10 @@ fn wrong_operands() {
         "status=foo",
         "status=none,progress",
         "count=0x10",
+        "bs=0x10",
+        "bs=0x10k",
+        "skip=0x1 ibs=0x1 obs=2",
+        "skip=0x1 foo",
         "'conv=a\nb'",
         "\"it's\"",
         "files=1",
@@ -262,4 +266,28 @@ fn wrong_operands() {
     let scripts = words.map(|word| format!("dd if=/dev/null of=out {word}"));
     let scripts: Vec<&str> = scripts.iter().map(String::as_str).collect();
     compare(&scripts);
+}
+
+/// Words that got lost are an error, although the copy is made.
+#[test]
+fn standard_error_that_is_full() {
+    compare(&[
+        "dd if=in of=out 2> /dev/full",
+        "dd if=in of=out status=none 2> /dev/full",
+        "dd if=missing of=out 2> /dev/full",
+        "dd if=in bs=foo of=out 2> /dev/full",
+    ]);
+}
+
+#[test]
+fn names_of_folders_need_not_be_utf_8() {
+    const THERE: &str = "there=$(printf 'a\\377'); mkdir $there; cd $there;";
+    let scripts = [
+        "dd if=../in of=out; cat out",
+        "dd if=../in > out; cat out",
+        "cp ../in in; dd if=in of=/dev/null",
+        "cat ../in | dd of=../out",
+    ]
+    .map(|script| format!("{THERE} {script}"));
+    compare(&scripts.each_ref().map(String::as_str));
 }

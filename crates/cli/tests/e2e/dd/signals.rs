@@ -87,3 +87,14 @@ fn sigusr1_tells_how_it_stands_and_sigint_ends_it() {
         assert_eq!(assay.code, code);
     }
 }
+
+/// As a shell without job control starts what it runs in the background.
+#[test]
+fn an_interrupt_that_is_ignored_by_whoever_started_it_stays_ignored() {
+    assay_testkit::needs!("dd");
+    let both = Both::new();
+    let script = "trap '' INT; mkfifo fifo; dd of=out bs=10 < fifo & dd=$!; exec 3> fifo; \
+        printf abc >&3; while ! [ -s out ]; do sleep 0.05; done; \
+        kill -INT $dd; sleep 0.2; printf de >&3; exec 3>&-; wait $dd; echo $?; rm fifo";
+    both.compare(script);
+}

@@ -58,6 +58,8 @@ fn the_four_ways_measure_what_they_say() {
     for way in ["plain", "conv=fdatasync", "oflag=direct", "oflag=dsync"] {
         assert!(ended.out.contains(way), "{}", ended.out);
     }
+    let caveat = format!("{} is a loop device over", volume.device().name());
+    assert!(ended.out.contains(&caveat), "{}", ended.out);
     assert!(!file.exists(), "it was made for the ladder alone");
     let run = bed.stored("last");
     assert_eq!(label(&run, "plain", "write").0, "page-cache");
@@ -159,4 +161,19 @@ fn a_device_is_held_as_long_as_it_is_written() {
     copy.end().assert_code(0);
     assert_eq!(held.err(), Some(Errno::BUSY));
     claimed(device.node()).expect("nobody holds it any more");
+}
+
+/// Nothing of it was in the page cache either.
+#[test]
+fn holes_read_past_the_page_cache_are_not_the_page_caches() {
+    needs!(root, "mkfs.ext4");
+    let bed = Bed::new();
+    let volume = or_skip!(Volume::new("ext4", 64));
+    let file = volume.point().join("holes");
+    File::create(&file).unwrap().set_len(16 << 20).unwrap();
+    let of = format!("if={}", text(&file));
+    let words = ["dd", &of, "of=/dev/null", "bs=1M", "iflag=direct"];
+    let ended = bed.run(&words);
+    ended.assert_code(0);
+    ended.assert_says(&["nothing reached a device", "unknown: ", "holes"]);
 }

@@ -1,0 +1,150 @@
+//! Which device is looked at.
+
+use crate::inspect::storage_of;
+use assay_model::storage::{Backing, Storage};
+use assay_probe::roots::Roots;
+use assay_probe::watch as counters;
+use assay_workloads::WorkError;
+use std::path::Path;
+
+/// So many names are given where none was meant for certain.
+const NEAREST: usize = 4;
+
+/// What is looked at.
+#[derive(Debug)]
+pub(super) enum Looked {
+    /// The device of that kernel name.
+    At(String),
+    /// Every disk, of which the one that moved most so far is shown, and why.
+    AtAll { because: String },
+}
+
+/// The device that the user named; without a name that of the current directory.
+///
+/// # Errors
+/// When there is nothing of that name, or no device behind it.
+pub(super) fn looked_at(roots: &Roots, named: Option<&Path>) -> Result<Looked, WorkError> {
+    let Some(path) = named else {
+        let here = storage_of(roots, Path::new("."));
+        return Ok(match name_of(&here) {
+            Ok(name) => Looked::At(name),
+            Err(why) => Looked::AtAll {
+                because: format!(
+                    "no device behind the current directory: {why}; each row shows the disk that \
+                     moved most so far, which others may have used: name one with --device"
+                ),
+            },
+        });
+    };
+    let name = path.to_str().filter(|name| !name.contains('/'));
+    if let Some(name) = name.filter(|name| counters::is_device(roots, name)) {
+        return Ok(Looked::At(name.to_owned()));
+    }
+    if !path.exists() {
+        return Err(WorkError::Refused(nothing_there(roots, path)));
+    }
+    name_of(&storage_of(roots, path))
+        .map(Looked::At)
+        .map_err(|why| {
+            WorkError::Refused(format!(
+                "no device to look at behind {}: {why}; name another with --device",
+                path.display()
+            ))
+        })
+}
+
+/// The kernel name of the device that a storage is on, or why there is none.
+fn name_of(storage: &Storage) -> Result<String, String> {
+    match (storage.top(), &storage.backing) {
+        (Some(top), _) => Ok(top.name.clone()),
+        (None, Backing::Device { name }) => Err(format!("{name} has no counters")),
+        (None, Backing::Memory { fs_type }) => Err(format!("it is in memory ({fs_type})")),
+        (None, Backing::Unknown { why }) => Err(why.clone()),
+    }
+}
+
+/// A name that is none, with those it may have been meant to be.
+fn nothing_there(roots: &Roots, path: &Path) -> String {
+    let meant = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut names = counters::devices(roots);
+    names.sort_by_cached_key(|name| distance(&meant, name));
+    names.truncate(NEAREST);
+    let hint = match &names[..] {
+        [] => "there is no device with counters here".to_owned(),
+        names => format!("the nearest devices are {}", names.join(", ")),
+    };
+    format!(
+        "--device: there is neither a device nor a path {}; {hint}",
+        path.display()
+    )
+}
+
+/// How many letters must be put in, taken out or exchanged to make one name of
+/// the other (Levenshtein, by rows).
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut corner = row[0];
+        row[0] = at + 1;
+        for (column, &counterpart) in other.iter().enumerate() {
+            let exchanged = corner + usize::from(letter != counterpart);
+            corner = row[column + 1];
+            row[column + 1] = exchanged.min(corner + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// A machine with these devices.
+    fn machine(names: &[&str]) -> (tempfile::TempDir, Roots) {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            let device = folder.path().join("class/block").join(name);
+            fs::create_dir_all(&device).unwrap();
+            fs::write(device.join("size"), "8\n").unwrap();
+        }
+        let sys = folder.path().to_owned();
+        (
+            folder,
+            Roots {
+                sys,
+                ..Roots::default()
+            },
+        )
+    }
+
+    #[test]
+    fn a_name_that_is_none_is_refused_with_the_nearest() {
+        let (_folder, roots) = machine(&["mmcblk0", "mmcblk0p1", "mmcblk1", "sda", "vda", "zram0"]);
+        for named in ["mmcblk2", "/dev/mmcblk2"] {
+            let refused = looked_at(&roots, Some(Path::new(named))).unwrap_err();
+            let text = refused.to_string();
+            assert!(text.contains(named), "{text}");
+            let nearest = "nearest devices are mmcblk0, mmcblk1, mmcblk0p1";
+            assert!(text.contains(nearest), "{text}");
+        }
+        let (_folder, roots) = machine(&[]);
+        let refused = looked_at(&roots, Some(Path::new("nope"))).unwrap_err();
+        assert!(refused.to_string().contains("no device with counters"));
+    }
+
+    #[test]
+    fn letters_put_in_taken_out_and_exchanged_are_counted() {
+        for (one, other, count) in [
+            ("", "sda", 3),
+            ("sda", "", 3),
+            ("sda", "sda", 0),
+            ("sad", "sda", 2),
+            ("nvme0n1", "nvme0n1p2", 2),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(distance(one, other), count, "{one} {other}");
+        }
+    }
+}

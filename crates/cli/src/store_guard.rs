@@ -1,0 +1,82 @@
+//! The file that keeps the runs is not what a run may write.
+
+use crate::exit::Failure;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// What SQLite puts beside its file: the write-ahead log with its index, and the
+/// rollback journal (<https://sqlite.org/tempfiles.html>).
+const BESIDE: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+/// To be asked before the store is opened, which may make it.
+///
+/// # Errors
+/// When one of the paths that would be written is the store.
+pub fn keep_apart(store: &Path, written: impl IntoIterator<Item = PathBuf>) -> Result<(), Failure> {
+    let files = BESIDE.map(|ending| {
+        let mut file = store.as_os_str().to_owned();
+        file.push(ending);
+        PathBuf::from(file)
+    });
+    let is_store = |path: &PathBuf| files.iter().any(|file| is_same(path, file));
+    match written.into_iter().find(is_store) {
+        None => Ok(()),
+        Some(path) => Err(Failure::usage(format!(
+            "{} is the store that keeps the runs ({}): write another file, or keep the run \
+             elsewhere with --store",
+            path.display(),
+            store.display()
+        ))),
+    }
+}
+
+/// Whether two paths lead to one file, by whatever links; of files that are not
+/// there yet, whether they would.
+fn is_same(one: &Path, other: &Path) -> bool {
+    match (fs::metadata(one), fs::metadata(other)) {
+        (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
+        (Err(_), Err(_)) => place(one).is_some_and(|one| Some(one) == place(other)),
+        _ => false,
+    }
+}
+
+/// The folder of a file that is not there, and its name.
+fn place(path: &Path) -> Option<(PathBuf, PathBuf)> {
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    Some((fs::canonicalize(folder).ok()?, path.file_name()?.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_testkit::Scratch;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn the_store_is_known_by_any_name() {
+        let folder = Scratch::new().unwrap();
+        let store = folder.join("runs.sqlite");
+        let kept_apart = |path: &str| keep_apart(&store, [folder.join(path)]).is_ok();
+        fs::create_dir(folder.join("sub")).unwrap();
+        assert!(!kept_apart("runs.sqlite"), "it will be made");
+        assert!(!kept_apart("sub/../runs.sqlite"));
+        assert!(!kept_apart("sub/../runs.sqlite-wal"));
+        assert!(kept_apart("sub/runs.sqlite"));
+        fs::write(&store, "kept").unwrap();
+        symlink(&store, folder.join("link")).unwrap();
+        fs::hard_link(&store, folder.join("second")).unwrap();
+        for path in ["runs.sqlite", "link", "second", "runs.sqlite-journal"] {
+            assert!(!kept_apart(path), "{path}");
+        }
+        assert!(kept_apart("runs.sqlite-old"));
+        let refusal = keep_apart(&store, [folder.join("link")]).unwrap_err();
+        assert!(
+            refusal.to_string().contains("link is the store"),
+            "{refusal}"
+        );
+    }
+}
