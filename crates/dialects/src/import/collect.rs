@@ -223,7 +223,10 @@ fn name(key: &Key) -> String {
 ///
 /// # Errors
 /// When a metric has several units, or a mean comes twice.
-pub fn together(texts: Vec<Taken>, condition: Option<&str>) -> Result<Results, ImportError> {
+pub fn together(mut texts: Vec<Taken>, condition: Option<&str>) -> Result<Results, ImportError> {
+    if texts.len() == 1 && condition.is_none() {
+        return Ok(texts.swap_remove(0).results);
+    }
     let mut all = Collector::new("", Prefixes::Fixed);
     let mut tools: Vec<String> = Vec::new();
     for Taken { format, results } in texts {

@@ -5,6 +5,7 @@ mod document;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
+use super::lines;
 use super::unit::Prefixes;
 use assay_model::figures::Results;
 use document::{Direction, Document, Job, Latency, Options};
@@ -17,11 +18,22 @@ const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     let mut all = Collector::new("fio", Prefixes::Fixed);
+    let unquoted = unquoted(text);
+    let text = unquoted.as_deref().unwrap_or(text);
     let documents = without_interim(documents(text, &mut all)?, &mut all);
     for (line, document) in &documents {
         take_document(document, *line, &mut all)?;
     }
     Ok(all.finish())
+}
+
+/// The text without the marks of an e-mail; `None` where there are none.
+fn unquoted(text: &str) -> Option<String> {
+    let is_quoted = |line: &str| line.starts_with('>') && line.contains('{');
+    text.lines().any(is_quoted).then(|| {
+        let lines: Vec<&str> = lines::unquoted(text).map(|line| line.text).collect();
+        lines.join("\n")
+    })
 }
 
 /// All documents with the lines they begin in.

@@ -23,13 +23,13 @@ pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
 
-/// How figures lie in a table.
+/// What a row of a table is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    RowPerFigure,
-    RowPerMetric,
-    RowPerCondition,
-    RowPerCopy,
+    Figures,
+    Metrics,
+    Conditions,
+    Copies,
 }
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
@@ -43,7 +43,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         )
     })?;
     let mut all = Collector::new("table", Prefixes::Fixed);
-    if shape == Shape::RowPerCopy {
+    if shape == Shape::Copies {
         all = Collector::new("dd", Prefixes::Decimal);
     }
     for comment in &sheet.comments {
@@ -57,10 +57,10 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
     };
     for row in &sheet.rows {
         match shape {
-            Shape::RowPerFigure => reader.figure(row)?,
-            Shape::RowPerMetric => reader.metric(row)?,
-            Shape::RowPerCondition => reader.condition(row)?,
-            Shape::RowPerCopy => reader.copy(row)?,
+            Shape::Figures => reader.figure(row)?,
+            Shape::Metrics => reader.metric(row)?,
+            Shape::Conditions => reader.condition(row)?,
+            Shape::Copies => reader.copy(row)?,
         }
     }
     reader.close();

@@ -60,7 +60,7 @@ pub fn import(id: &str, imported_unix_ms: u64) -> Import {
     };
     let moments = Sample::Moments {
         n: 3,
-        mean: 122.416_294_033_786_585,
+        mean: 122.416_294_033_786_58,
         stdev: None,
     };
     Import {

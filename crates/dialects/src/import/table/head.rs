@@ -86,14 +86,14 @@ impl Head {
     pub(super) fn shape(&self) -> Option<Shape> {
         let has = |role| self.place(role).is_some();
         if has(Role::Operands) && has(Role::Reported) {
-            return Some(Shape::RowPerCopy);
+            return Some(Shape::Copies);
         }
         if has(Role::Metric) && (has(Role::Value) || has(Role::Mean)) {
-            return Some(Shape::RowPerFigure);
+            return Some(Shape::Figures);
         }
         let unit = self.place(Role::Unit);
         if unit.is_some_and(|unit| unit > 0 && unit + 1 < self.columns.len()) {
-            return Some(Shape::RowPerMetric);
+            return Some(Shape::Metrics);
         }
         let mut metrics = self
             .columns
@@ -102,7 +102,7 @@ impl Head {
             .filter(|column| column.role.is_none());
         let with_units = metrics.any(|column| !column.unit.is_empty());
         let named = self.place(Role::Condition) == Some(0) && self.columns.len() > 1;
-        (with_units || named).then_some(Shape::RowPerCondition)
+        (with_units || named).then_some(Shape::Conditions)
     }
 
     fn place(&self, role: Role) -> Option<usize> {
@@ -160,7 +160,7 @@ impl Head {
 
     /// Columns whose cells are not taken, whatever they have.
     pub(super) fn left_out(&self) -> Vec<&str> {
-        if self.shape() != Some(Shape::RowPerFigure) {
+        if self.shape() != Some(Shape::Figures) {
             return Vec::new();
         }
         let metric = self.place(Role::Metric).unwrap_or(0);

@@ -202,6 +202,13 @@ fn documents_in_a_row_are_trials_and_messages_are_left_out() {
 }
 
 #[test]
+fn json_that_was_quoted_is_json() {
+    let quoted = document("1011", "").replace('\n', "\n> ");
+    let results = results(&format!("Somebody wrote:\n> {quoted}\n"));
+    assert_eq!(values(&results, "j: read_bw").0, [1011.0]);
+}
+
+#[test]
 fn of_interim_reports_only_the_last_counts() {
     let later = document("1012", "").replace("1700000000", "1700000002");
     let later = later.replace("\"elapsed\" : 3", "\"elapsed\" : 5");
