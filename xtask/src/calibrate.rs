@@ -2,11 +2,16 @@
 //! the limits that verdicts promise to keep.
 
 use anyhow::{Result, bail};
+use assay_model::figures::{Better, Figure, Sample};
+use assay_model::rng::SplitMix64;
+use assay_stats::verdict::compare::compare_figures;
+use assay_stats::verdict::line::Options;
 use assay_stats::verdict::sequential::PLANS;
 use assay_stats::verdict::simulate::{Design, Scene, Tally, Way, simulate};
 use assay_stats::verdict::special::mann_whitney::MannWhitney;
 use std::process::Command;
 use std::thread;
+use std::time::{Duration, Instant};
 
 const REPLICATES: u32 = 20_000;
 const SEED: u64 = 20_220_805;
@@ -17,6 +22,8 @@ const MAX_EQUIVALENT_AT_MARGIN: f64 = 6.0;
 const MAX_WRONG_SIGN: f64 = 1.0;
 const MIN_COVERAGE: f64 = 94.0;
 const MAX_OFF_POWER: f64 = 2.0;
+
+const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
 type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
 
@@ -48,6 +55,7 @@ pub fn run() -> Result<()> {
     table_of_power(&mut check)?;
     one_after_another(&mut check)?;
     rank_tests_of_three(&mut check);
+    many_metrics(&mut check);
     if missed.is_empty() {
         return Ok(());
     }
@@ -229,7 +237,7 @@ fn one_after_another(check: Check<'_>) -> Result<()> {
         let tally = simulated(&Scene {
             cv: 0.02,
             truth: 0.0,
-            drift: 0.1,
+            drift: -0.1,
             n,
             design: Design::OneAfterAnother,
             method: Way::Means,
@@ -253,6 +261,38 @@ fn rank_tests_of_three(check: Check<'_>) {
         format!("{p:.3}"),
         p > 0.05,
     );
+}
+
+/// 1000 metrics of 20 trials a side, as a comparison of two runs.
+fn many_metrics(check: Check<'_>) {
+    let side = |seed| {
+        let mut rng = SplitMix64::new(seed);
+        (0..1000).map(|i| figure(i, &mut rng)).collect::<Vec<_>>()
+    };
+    let (a, b) = (side(SEED), side(SEED + 1));
+    let start = Instant::now();
+    let lines = compare_figures(&a, &b, &Options::default()).lines.len();
+    let took = start.elapsed();
+    check(
+        &format!("comparing {lines} metrics of 20 trials"),
+        format!("{} ms", took.as_millis()),
+        took <= MAX_MANY_METRICS,
+    );
+}
+
+fn figure(number: u32, rng: &mut SplitMix64) -> Figure {
+    Figure {
+        condition: String::new(),
+        metric: format!("metric {number}"),
+        unit: "MB/s".to_owned(),
+        better: Some(Better::Higher),
+        primary: true,
+        sample: Sample::Values {
+            values: (0..20).map(|_| 100.0 + 10.0 * rng.fraction()).collect(),
+            positions: Vec::new(),
+        },
+        measured: None,
+    }
 }
 
 /// Half of the comparisons on each of two threads.

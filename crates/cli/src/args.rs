@@ -6,6 +6,8 @@ use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::power::PowerArgs;
+use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
@@ -80,6 +82,11 @@ pub enum Command {
     /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
     /// imports and files.
     Compare(CompareArgs),
+    /// Several conditions against each other: which differ, and which cannot be
+    /// told apart.
+    Rank(RankArgs),
+    /// Which differences so many trials can show.
+    Power(PowerArgs),
     /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
     /// and tables.
     Import(ImportArgs),

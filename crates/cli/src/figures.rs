@@ -46,11 +46,7 @@ impl Source {
     }
 
     fn of_file(name: &str) -> Result<Self, Failure> {
-        let text = std::fs::read_to_string(name)
-            .map_err(|error| Failure::usage(format!("cannot read {name}: {error}")))?;
-        let results = assay_dialects::import::read(&text, None)
-            .map_err(|error| Failure::usage(format!("{name}: {error}")))?
-            .results;
+        let results = crate::import::read_file(Path::new(name), None)?.results;
         for note in &results.notes {
             say(&format!("assay: {name}: {note}"));
         }

@@ -21,8 +21,10 @@ mod output;
 mod owner;
 mod place;
 mod plans;
+mod power;
 mod progress;
 mod qualify;
+mod rank;
 mod room;
 mod run;
 mod runs;
@@ -80,6 +82,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
         Command::Compare(args) => compare::run(&args),
+        Command::Rank(args) => rank::run(&args),
+        Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),

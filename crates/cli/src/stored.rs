@@ -137,6 +137,16 @@ fn writer_for(path: &Path) -> Result<Writer, Failure> {
     }
 }
 
+/// The id of a run of assay's own.
+pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
+    match store.find(name)? {
+        Found::Run(id) => Ok(id),
+        Found::Import(id) => Err(Failure::usage(format!(
+            "{id} is an import: results that were made elsewhere cannot be gone on with"
+        ))),
+    }
+}
+
 /// What an id stands for, with all that the store has of it.
 enum Stored {
     Run(Box<Run>),

@@ -24,7 +24,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use trial::TrialPart;
 
-pub use comparison::comparison;
+pub use comparison::{comparison, power, ranking};
 pub(crate) use trial::label_of;
 
 /// Version of the schema: rises when a field changes its meaning or goes.

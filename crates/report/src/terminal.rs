@@ -11,6 +11,7 @@ mod import;
 mod ladder;
 mod list;
 mod mark;
+mod ranked;
 mod results;
 mod style;
 mod sweep;
@@ -21,6 +22,7 @@ pub use compared::{write_comparison, write_qualification};
 pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
+pub use ranked::{write_power, write_ranking};
 pub use style::Style;
 
 use crate::digest::Digest;

@@ -31,15 +31,15 @@ pub const fn better(unit: Unit) -> Option<Better> {
     }
 }
 
-/// The figures of completed trials, a figure for each job and metric, in the
-/// order in which they first came. A metric is called `JOB: METRIC`, for
+/// The figures of completed trials, one for each condition, job and metric, in the
+/// order in which they first came; conditioning trials are left out. A metric is called `JOB: METRIC`, for
 /// example `rand-read: read_iops`. Latencies beside the figures that decide are
 /// exploratory.
 #[must_use]
 pub fn of_trials(trials: &[TrialRecord]) -> Vec<Figure> {
     let mut figures = Gathered::default();
     for trial in trials {
-        if trial.outcome != Outcome::Completed {
+        if trial.outcome != Outcome::Completed || !trial.counts() {
             continue;
         }
         let judgement = judge(trial);
@@ -79,7 +79,7 @@ impl Gathered {
         judgement: Option<&Judgement>,
     ) {
         let name = format!("{}: {}", trial.job.name, metric.name);
-        let condition = String::new();
+        let condition = trial.condition.clone().unwrap_or_default();
         let list = &mut self.list;
         let place = *(self.places)
             .entry((condition.clone(), name.clone()))
@@ -176,6 +176,8 @@ mod tests {
             evidence: None,
             wave: None,
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
         }
     }
 

@@ -23,6 +23,7 @@ pub mod simulate;
 pub mod special;
 pub mod trials;
 pub mod units;
+pub mod within;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use crate::output::{print, style};
 use crate::runs::{run_id, unix_ms};
 use crate::stored::store_path;
 use args::ImportArgs;
-use assay_dialects::import::{read, together};
+use assay_dialects::import::{Format, Taken, read, together};
 use assay_model::figures::Import;
 use assay_report::import::write_json;
 use assay_report::terminal::write_import;
@@ -36,11 +36,7 @@ fn take(args: &ImportArgs) -> Result<Import, Failure> {
     text::only_once(&args.files)?;
     let mut taken = Vec::new();
     for file in &args.files {
-        let text = text::of(file)?;
-        let mut read = read(&text.text, args.format)
-            .map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
-        read.results.notes.extend(text.note);
-        taken.push(read);
+        taken.push(read_file(file, args.format)?);
     }
     let results = together(taken, args.condition.as_deref())
         .map_err(|error| Failure::usage(format!("the files together: {error}")))?;
@@ -51,6 +47,15 @@ fn take(args: &ImportArgs) -> Result<Import, Failure> {
         files: args.files.iter().map(|file| name(file)).collect(),
         results,
     })
+}
+
+/// What one file has. `format`: `None` looks for itself.
+pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
+    let text = text::of(file)?;
+    let mut taken = read(&text.text, format)
+        .map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
+    taken.results.notes.extend(text.note);
+    Ok(taken)
 }
 
 /// What a file is called.

@@ -5,7 +5,7 @@ use super::{execute, expected, is_same_storage};
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::say;
-use crate::stored::store_path;
+use crate::stored::{run_id, store_path};
 use crate::{leftovers, owner, place, runs};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -16,7 +16,7 @@ use std::process::ExitCode;
 
 pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     let mut store = Store::open_existing(&store_path(&args.store)?)?;
-    let id = store.find(name)?;
+    let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = load(&store, &id)?;
     leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;

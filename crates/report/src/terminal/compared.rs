@@ -2,19 +2,17 @@
 //! below, and the conclusion at the end.
 
 use super::style::Tone;
+use super::table::{Column, Row, Table};
 use super::{Page, Style};
 use crate::comparison::{Compared, value};
+use crate::labels::Labels;
 use crate::text::{clean, count, enumerate};
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::line::{Line, Summary};
+use assay_stats::verdict::note::Note;
 use std::io::{self, Write};
-
-/// Heads of the columns.
-const HEADS: [&str; 6] = ["metric", "A", "B", "change", "95 % interval", "verdict"];
-/// Blanks between columns.
-const GAP: usize = 2;
 
 /// Writes a comparison for a person.
 ///
@@ -85,95 +83,92 @@ pub fn write_qualification(
 }
 
 fn lines(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
+    let common = common_notes(comparison);
     for (primary, title) in [(true, "Metrics that decide"), (false, "Exploratory")] {
-        let these = || {
-            comparison
-                .lines
-                .iter()
-                .filter(|line| line.primary == primary)
-        };
-        if these().next().is_none() {
-            continue;
-        }
-        page.title(title)?;
+        let these = comparison
+            .lines
+            .iter()
+            .filter(|line| line.primary == primary);
         let composite = comparison.composite.iter().filter(|_| primary);
-        let all: Vec<&Line> = these().chain(composite).collect();
-        table(&all, page)?;
+        let these: Vec<&Line> = these.chain(composite).collect();
+        if !these.is_empty() {
+            page.title(title)?;
+            table(&these, &common, page)?;
+        }
+    }
+    for note in common {
+        page.paragraph("  ! ".into(), &clean(&format!("all metrics: {note}")), None)?;
     }
     Ok(())
 }
 
-fn table(lines: &[&Line], page: &mut Page<'_>) -> io::Result<()> {
-    let rows: Vec<[String; 6]> = lines.iter().map(|line| cells(line)).collect();
-    let heads = HEADS.map(str::to_owned);
-    let width = |column: usize| {
-        let cells = rows.iter().chain([&heads]);
-        cells
-            .map(|row| row[column].chars().count())
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: [usize; 6] = std::array::from_fn(width);
-    let all = 2 + widths.iter().sum::<usize>() + GAP * 5;
-    let fits = all <= page.style.columns();
-    if fits {
-        page.line(&in_columns(&heads, &widths))?;
+/// Without a column of intervals where there are none.
+fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<()> {
+    let left = |head| Column { head, right: false };
+    let right = |head| Column { head, right: true };
+    let [metric, a, b, change] = [left("metric"), right("A"), right("B"), right("change")];
+    let interval = right("95 % interval");
+    let rows = lines.iter().map(|line| row(line, common));
+    if lines
+        .iter()
+        .any(|line| line.change.and_then(ends).is_some())
+    {
+        return Table {
+            columns: [metric, a, b, change, interval, left("verdict")],
+            rows: rows.collect(),
+        }
+        .write(page);
     }
-    for (line, row) in lines.iter().zip(&rows) {
-        match fits {
-            true => page.line(&in_columns(row, &widths))?,
-            false => stacked(row, page)?,
-        }
-        for note in &line.notes {
-            page.paragraph("      ".into(), &clean(&note.to_string()), Some(Tone::Soft))?;
-        }
+    let short = rows.map(|mut row| {
+        row.cells.remove(4);
+        row
+    });
+    Table {
+        columns: [metric, a, b, change, left("verdict")],
+        rows: short.collect(),
     }
-    Ok(())
+    .write(page)
 }
 
-fn in_columns(row: &[String; 6], widths: &[usize; 6]) -> String {
-    let cell = |column: usize| {
-        let (text, width) = (&row[column], widths[column]);
-        match column {
-            1..=4 => format!("{text:>width$}"),
-            _ => format!("{text:<width$}"),
-        }
+/// What would be said of every metric, to be said once.
+fn common_notes(comparison: &Comparison) -> Vec<String> {
+    let mut lines = comparison.lines.iter();
+    let Some(first) = lines.next().filter(|_| comparison.lines.len() > 1) else {
+        return Vec::new();
     };
-    let cells: Vec<String> = (0..row.len()).map(cell).collect();
-    format!("  {}", cells.join(&" ".repeat(GAP)))
+    let others: Vec<&Line> = lines.collect();
+    let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
+    let shared = first.notes.iter().filter(shared);
+    shared.map(ToString::to_string).collect()
 }
 
-/// For narrow terminals: the metric with its word, and its figures below.
-fn stacked(row: &[String; 6], page: &mut Page<'_>) -> io::Result<()> {
-    let [metric, a, b, change, interval, verdict] = row;
-    page.paragraph("  ".into(), &format!("{metric}: {verdict}"), None)?;
-    let figures = format!("{a} -> {b}, {change} ({interval})");
-    page.paragraph("    ".into(), &figures, None)
-}
-
-fn cells(line: &Line) -> [String; 6] {
+fn row(line: &Line, common: &[String]) -> Row {
     let figure = |side: &Option<Summary>| {
         side.as_ref()
             .filter(|_| !line.unit.is_empty())
             .map_or_else(|| "-".to_owned(), |side| value(&line.unit, side.centre))
     };
-    [
-        clean(&line.metric),
-        figure(&line.a),
-        figure(&line.b),
-        line.change.map_or_else(|| "-".to_owned(), percent),
-        line.change
-            .and_then(interval)
-            .unwrap_or_else(|| "-".to_owned()),
-        line.verdict.word().to_owned(),
-    ]
+    let notes = line.notes.iter().map(ToString::to_string);
+    let notes: Vec<String> = notes.filter(|note| !common.contains(note)).collect();
+    Row {
+        cells: vec![
+            clean(&line.metric),
+            figure(&line.a),
+            figure(&line.b),
+            line.change.map_or_else(|| "-".to_owned(), percent),
+            line.change.and_then(ends).unwrap_or_else(|| "-".to_owned()),
+            line.verdict.word().to_owned(),
+        ],
+        labels: Labels::default(),
+        sentence: (!notes.is_empty()).then(|| clean(&notes.join("; "))),
+    }
 }
 
 fn percent(change: Change) -> String {
     format!("{:+.1} %", change.percent)
 }
 
-fn interval(change: Change) -> Option<String> {
+fn ends(change: Change) -> Option<String> {
     let (low, high) = change.interval?;
     Some(format!("{low:+.1} .. {high:+.1} %"))
 }
@@ -218,5 +213,18 @@ fn in_short(comparison: &Comparison) -> String {
             false => format!("no conclusion on {open} of {of}"),
         });
     }
+    if open > 0 && primary.iter().any(|line| is_single(line)) {
+        said.push(
+            "single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)"
+                .to_owned(),
+        );
+    }
     format!("{}.", said.join("; "))
+}
+
+/// Whether a side has one trial only.
+fn is_single(line: &Line) -> bool {
+    let sides = [&line.a, &line.b].into_iter().flatten();
+    let mut sides = sides.map(|side| side.n);
+    sides.any(|n| n == 1)
 }

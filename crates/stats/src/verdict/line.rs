@@ -10,10 +10,14 @@ use super::shift::{Shift, Tables};
 use super::trials::{Outlook, detectable_effect};
 use assay_model::verdict::{Change, Verdict};
 
+/// Intervals that are shown have a confidence of 95 %, whatever level a verdict
+/// is held to.
+pub(crate) const SHOWN: f64 = 0.05;
+
 /// What a comparison is held to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Options {
-    /// Level of tests and of the shown intervals (0.05); smaller at the looks
+    /// Level of tests (0.05); smaller at the looks
     /// of a sequential plan.
     pub alpha: f64,
     /// Largest difference without a meaning, as a share (0.05).
@@ -229,14 +233,16 @@ impl Candidate {
     }
 
     fn take(&mut self, estimate: Estimate, options: &Options) {
-        let shown = |d: &dyn Difference| change(d.d(), d.interval(options.alpha));
+        let shown = |d: &dyn Difference| change(d.d(), d.interval(SHOWN));
         self.line.by_means = shown(&estimate.linear);
         self.line.by_ranks = estimate.shift.as_ref().and_then(|s| shown(s));
         self.line.change = shown(estimate.first());
         if let Some(drift) = estimate.linear.drift {
-            self.line.drift = change(drift.total(), Some(drift.interval(options.alpha)));
+            self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)));
             if drift.is_confounded() && drift.total().abs() > options.log_margin() {
                 self.bar(Note::OrderConfounded(100.0 * drift.total().exp_m1()));
+            } else if drift.is_confounded() {
+                self.line.notes.push(Note::NotInterleaved);
             }
         }
         self.estimate = Some(estimate);

@@ -52,6 +52,8 @@ pub enum Note {
     /// One after the other, and drift (in percent of the session) is more than
     /// the margin.
     OrderConfounded(f64),
+    /// One after the other, with a drift below the margin.
+    NotInterleaved,
     /// One after the other, or nobody knows.
     OrderUnknown,
     /// The verdict hangs on one trial (counted from 1).
@@ -112,6 +114,9 @@ impl Display for Note {
             Self::OrderConfounded(drift) => write!(
                 f,
                 "order-confounded: one side was run after the other and speed drifted by {drift:+.1} %; interleave the trials"
+            ),
+            Self::NotInterleaved => f.write_str(
+                "one side was run after the other: the drift is told from the difference only as far as it is a straight line; interleave the trials",
             ),
             Self::OrderUnknown => f.write_str(
                 "the order of the trials is unknown, or the sides are of different sessions: a drift would look like a difference",

@@ -1,7 +1,7 @@
 //! What a number of trials can show, before anything is run.
 
 use super::judge::Rule;
-use super::trials::{Outlook, POWER, detectable_effect, power_of_equivalence};
+use super::trials::{Outlook, POWER, Test, detectable_effect, root_from};
 
 /// What `n` trials a side show in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -64,20 +64,11 @@ pub fn trials_for_equivalence(cv: f64, margin: f64, alpha: f64, budget: u32) -> 
 
 /// In standard deviations of one trial.
 fn provable_margin(alpha: f64, n: u32) -> f64 {
-    let enough = |margin: f64| power_of_equivalence(margin, margin, alpha, n) >= POWER;
-    let (mut low, mut high) = (0.0, 1.0);
-    while !enough(high) && high < 1e6 {
-        high *= 2.0;
-    }
-    for _ in 0..50 {
-        let middle = f64::midpoint(low, high);
-        if enough(middle) {
-            high = middle;
-        } else {
-            low = middle;
-        }
-    }
-    high
+    let test = Test::new(alpha, n);
+    // Both ends of the margin have to be excluded.
+    root_from(test.likely_effect(), |margin| {
+        2.0 * test.tail(margin) - 1.0 - POWER
+    })
 }
 
 #[cfg(test)]
@@ -106,6 +97,21 @@ mod tests {
             assert_eq!(
                 trials_for_equivalence(cv, margin / 100.0, 0.05, 100),
                 Some(n)
+            );
+        }
+    }
+
+    #[test]
+    fn more_trials_show_less() {
+        let rows = table(0.1, 0.05, &[2, 3, 4, 6, 8, 10, 15, 20, 50, 100, 1000]);
+        for pair in rows.windows(2) {
+            assert!(
+                pair[0].difference_percent > pair[1].difference_percent,
+                "{pair:?}"
+            );
+            assert!(
+                pair[0].equivalence_percent > pair[1].equivalence_percent,
+                "{pair:?}"
             );
         }
     }

@@ -228,3 +228,64 @@ impl Normal {
         self.rng.next_u64() >> 63 == 1
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small part of what `cargo xtask calibrate` checks; its limits are
+    /// wider by three standard errors of so few comparisons.
+    #[test]
+    fn verdicts_keep_their_promises() {
+        for (n, method) in [(4, Way::Verdict), (6, Way::Verdict), (10, Way::Means)] {
+            let scene = |truth| Scene {
+                cv: 0.03,
+                truth,
+                drift: 0.1,
+                n,
+                design: Design::Blocks,
+                method,
+                margin: 0.05,
+            };
+            let same = simulate(&scene(0.0), 1_000, 7);
+            assert_eq!(same.replicates, 1_000);
+            assert!(same.percent(same.faster + same.slower) <= 8.2, "{same:?}");
+            assert!(same.percent(same.covered) >= 92.0, "{same:?}");
+            let apart = simulate(&scene(0.05), 1_000, 8);
+            assert!(apart.percent(apart.equivalent) <= 8.2, "{apart:?}");
+            assert!(apart.percent(apart.slower) <= 1.0, "{apart:?}");
+            assert!(apart.faster > same.faster, "{apart:?}");
+        }
+    }
+
+    #[test]
+    fn looks_end_when_there_is_a_verdict() {
+        let plan = Plan::within(20).unwrap();
+        let scene = Scene {
+            cv: 0.01,
+            truth: 0.10,
+            drift: 0.0,
+            n: plan.last(),
+            design: Design::Looks(plan),
+            method: Way::Verdict,
+            margin: 0.05,
+        };
+        let tally = simulate(&scene, 50, 3);
+        assert_eq!((tally.faster, tally.trials), (50, 300));
+    }
+
+    #[test]
+    fn a_seed_names_the_comparisons() {
+        let scene = Scene {
+            cv: 0.05,
+            truth: 0.0,
+            drift: 0.1,
+            n: 3,
+            design: Design::OneAfterAnother,
+            method: Way::Means,
+            margin: 0.05,
+        };
+        assert_eq!(simulate(&scene, 100, 1), simulate(&scene, 100, 1));
+        assert_ne!(simulate(&scene, 100, 1), simulate(&scene, 100, 2));
+    }
+}

@@ -1,6 +1,7 @@
 //! How many trials a verdict takes.
 
 use super::judge::Rule;
+use super::shift::MIN_TRIALS;
 use super::special::{normal_quantile, student};
 
 /// Share of comparisons that should come to a verdict.
@@ -60,49 +61,103 @@ impl Outlook {
     /// The cheaper one of both.
     #[must_use]
     pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
-        let difference = self.for_difference(rule.alpha_difference, budget);
+        let difference = self
+            .for_difference(rule.alpha_difference, budget)
+            .map(|n| possible_by_ranks(n, rule.alpha_difference))
+            .filter(|n| *n <= budget);
         let equivalence = self.for_equivalence(rule, difference.unwrap_or(budget));
         difference.into_iter().chain(equivalence).min()
     }
+}
+
+/// From [`MIN_TRIALS`] a side on ranks decide, and they take some trials to
+/// reach a small level at all: two of the C(2n, n) orders are extreme.
+fn possible_by_ranks(n: u32, alpha: f64) -> u32 {
+    if (n as usize) < MIN_TRIALS || alpha <= 0.0 {
+        return n;
+    }
+    let (mut fewest, mut orders) = (1.0, 2.0);
+    while 2.0 / orders > alpha {
+        fewest += 1.0;
+        orders *= 2.0 * (2.0 * fewest - 1.0) / fewest;
+    }
+    (n..).find(|n| f64::from(*n) >= fewest).unwrap_or(n)
 }
 
 /// The smallest difference that `n` trials a side show with [`POWER`], in
 /// standard deviations of one trial.
 #[must_use]
 pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
-    let (mut low, mut high) = (0.0, 1.0);
-    while power_of_difference(high, alpha, n) < POWER && high < 1e6 {
-        high *= 2.0;
+    let test = Test::new(alpha / 2.0, n);
+    root_from(test.likely_effect(), |effect| test.power(effect) - POWER)
+}
+
+/// Where a rising function is 0, by secants from a place close to it.
+pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut before, mut x) = (start, 1.02 * start);
+    let mut f_before = f(before);
+    for _ in 0..30 {
+        let f_x = f(x);
+        let step = f_x * (x - before) / (f_x - f_before);
+        if !step.is_finite() || step.abs() <= 1e-6 * x {
+            break;
+        }
+        (before, f_before) = (x, f_x);
+        // Where it is flat, a secant leads far astray.
+        x = (x - step).clamp(0.5 * x, 2.0 * x);
     }
-    for _ in 0..50 {
-        let middle = f64::midpoint(low, high);
-        if power_of_difference(middle, alpha, n) < POWER {
-            low = middle;
-        } else {
-            high = middle;
+    x
+}
+
+/// A t test of two arms of n trials each.
+pub(crate) struct Test {
+    /// Its critical value.
+    t: f64,
+    df: f64,
+    /// From standard deviations of a trial to standard errors.
+    scale: f64,
+}
+
+impl Test {
+    /// With this error on each side that counts.
+    pub(crate) fn new(tail: f64, n: u32) -> Self {
+        let df = f64::from(2 * n.max(FEWEST) - 2);
+        Self {
+            t: student::quantile(tail, df),
+            df,
+            scale: (f64::from(n) / 2.0).sqrt(),
         }
     }
-    high
+
+    /// About the effect that is found with [`POWER`], as if the standard error
+    /// were known.
+    pub(crate) fn likely_effect(&self) -> f64 {
+        (self.t + normal_quantile(1.0 - POWER)) / self.scale
+    }
+
+    /// Share that comes out above the critical value.
+    pub(crate) fn tail(&self, effect: f64) -> f64 {
+        student::noncentral_upper_tail(self.t, self.df, effect * self.scale)
+    }
+
+    /// Share that comes out beyond it on either side.
+    fn power(&self, effect: f64) -> f64 {
+        self.tail(effect) + self.tail(-effect)
+    }
 }
 
 /// Share of comparisons with `n` trials a side that show a difference of
 /// `effect` standard deviations of one trial.
 #[must_use]
 pub fn power_of_difference(effect: f64, alpha: f64, n: u32) -> f64 {
-    let df = f64::from(2 * n.max(FEWEST) - 2);
-    let t = student::quantile(alpha / 2.0, df);
-    let shift = effect * (f64::from(n) / 2.0).sqrt();
-    student::noncentral_upper_tail(t, df, shift) + student::noncentral_upper_tail(t, df, -shift)
+    Test::new(alpha / 2.0, n).power(effect)
 }
 
 /// The same of equivalence, with this much room to the nearer and the farther
 /// end of the margin.
-pub(crate) fn power_of_equivalence(near: f64, far: f64, alpha: f64, n: u32) -> f64 {
-    let df = f64::from(2 * n.max(FEWEST) - 2);
-    let t = student::quantile(alpha, df);
-    let scale = (f64::from(n) / 2.0).sqrt();
-    let tail = |room: f64| student::noncentral_upper_tail(t, df, room * scale);
-    tail(near) + tail(far) - 1.0
+fn power_of_equivalence(near: f64, far: f64, alpha: f64, n: u32) -> f64 {
+    let test = Test::new(alpha, n);
+    test.tail(near) + test.tail(far) - 1.0
 }
 
 /// n ~ 2 (z_tail + z_power)^2 / effect^2: what normal theory asks for, always
@@ -208,9 +263,20 @@ mod tests {
         assert_eq!(outlook(5.0, 0.0).for_difference(0.05, 1000), None);
     }
 
+    /// .00714 (Holm over seven) takes six trials, .001 seven.
+    #[test]
+    fn ranks_take_enough_trials_for_their_level() {
+        let found = [0.007_14, 0.001, 1e-5].map(|alpha| possible_by_ranks(6, alpha));
+        assert_eq!(found, [6, 7, 11]);
+        assert_eq!(possible_by_ranks(5, 1e-5), 5);
+    }
+
     #[test]
     fn what_is_detectable_has_the_power() {
-        let effect = detectable_effect(0.05, 10);
-        assert!((power_of_difference(effect, 0.05, 10) - POWER).abs() < 1e-6);
+        for (alpha, n) in [(0.05, 2), (0.05, 3), (5e-5, 3), (0.01, 10), (1e-4, 100)] {
+            let effect = detectable_effect(alpha, n);
+            let power = power_of_difference(effect, alpha, n);
+            assert!((power - POWER).abs() < 1e-5, "{alpha} {n}: {power}");
+        }
     }
 }

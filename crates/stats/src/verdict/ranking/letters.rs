@@ -18,11 +18,9 @@
 pub fn assign(differ: &[Vec<bool>]) -> Vec<String> {
     let k = differ.len();
     let mut columns: Vec<Vec<bool>> = vec![vec![true; k]];
-    for i in 0..k {
-        for j in i + 1..k {
-            if differ[i][j] {
-                columns = absorb(split(columns, i, j));
-            }
+    for (i, j) in pairs(k) {
+        if differ[i][j] {
+            columns = absorb(split(columns, i, j));
         }
     }
     // Compared item by item, the column that has the first item comes first.
@@ -35,6 +33,11 @@ pub fn assign(differ: &[Vec<bool>]) -> Vec<String> {
         of_item.map(|(number, _)| letter(number)).collect()
     };
     (0..k).map(letters).collect()
+}
+
+/// Each two of `k` items once.
+pub(super) fn pairs(k: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..k).flat_map(move |i| (i + 1..k).map(move |j| (i, j)))
 }
 
 /// A column with both items becomes two with one each.
@@ -94,19 +97,14 @@ mod tests {
         #[test]
         fn a_common_letter_means_no_difference(bits in prop::collection::vec(any::<bool>(), 28)) {
             let mut differ = vec![vec![false; 8]; 8];
-            let mut bits = bits.into_iter();
-            for i in 0..8 {
-                for j in i + 1..8 {
-                    differ[i][j] = bits.next().unwrap();
-                    differ[j][i] = differ[i][j];
-                }
+            for ((i, j), bit) in pairs(8).zip(bits) {
+                differ[i][j] = bit;
+                differ[j][i] = bit;
             }
             let letters = assign(&differ);
-            for i in 0..8 {
-                for j in 0..8 {
-                    let common = letters[i].chars().any(|c| letters[j].contains(c));
-                    prop_assert_eq!(common, !differ[i][j]);
-                }
+            for (i, j) in pairs(8) {
+                let common = letters[i].chars().any(|c| letters[j].contains(c));
+                prop_assert_eq!(common, !differ[i][j]);
             }
         }
     }

@@ -1,10 +1,11 @@
 //! Pairs of conditions.
 
+use super::letters::pairs as each_two;
 use super::{Entry, Pair};
 use crate::verdict::adjust::holm;
 use crate::verdict::estimate::{Difference, Linear, NoEstimate};
 use crate::verdict::judge::Rule;
-use crate::verdict::line::{Options, change};
+use crate::verdict::line::{Options, SHOWN, change};
 use crate::verdict::note::Note;
 use crate::verdict::special::range;
 use crate::verdict::trials::Outlook;
@@ -27,23 +28,19 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) 
     let mut equivalent = worse.clone();
     let mut pairs = Vec::new();
     let tests = (k * k.saturating_sub(1) / 2).max(1) as f64;
-    for i in 0..k {
-        for j in i + 1..k {
-            let tested = Tested::of(&entries[i], &entries[j], options, refused);
-            let p = tested.linear.map(|linear| {
-                let q = std::f64::consts::SQRT_2 * linear.d.abs() / linear.se;
-                range::upper_tail(q, k, linear.df)
-            });
-            let rule = rule(options, options.alpha / tests, k);
-            let pair = tested.conclude(p, p.is_ok_and(|p| p <= options.alpha), &rule, options);
-            worse[j][i] =
-                matches!(pair.verdict, Verdict::Slower(_)) || pair_differs(&pair, false, options);
-            worse[i][j] =
-                matches!(pair.verdict, Verdict::Faster(_)) || pair_differs(&pair, true, options);
-            equivalent[i][j] = matches!(pair.verdict, Verdict::Equivalent(_));
-            equivalent[j][i] = equivalent[i][j];
-            pairs.push(pair);
-        }
+    for (i, j) in each_two(k) {
+        let tested = Tested::of(&entries[i], &entries[j], options, refused);
+        let p = tested.linear.map(|linear| {
+            let q = std::f64::consts::SQRT_2 * linear.d.abs() / linear.se;
+            range::upper_tail(q, k, linear.df)
+        });
+        let rule = rule(options, options.alpha / tests, k);
+        let pair = tested.conclude(p, &rule, options);
+        worse[j][i] = differs(&pair, false, options);
+        worse[i][j] = differs(&pair, true, options);
+        equivalent[i][j] = matches!(pair.verdict, Verdict::Equivalent(_));
+        equivalent[j][i] = equivalent[i][j];
+        pairs.push(pair);
     }
     Found {
         pairs,
@@ -53,9 +50,9 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) 
 }
 
 /// Letters show differences that are within the margin, too.
-fn pair_differs(pair: &Pair, b_is_better: bool, options: &Options) -> bool {
-    let differs = pair.p_adjusted.is_some_and(|p| p <= options.alpha);
-    differs
+fn differs(pair: &Pair, b_is_better: bool, options: &Options) -> bool {
+    let found = pair.p_adjusted.is_some_and(|p| p <= options.alpha);
+    found
         && pair
             .change
             .is_some_and(|change| (change.percent > 0.0) == b_is_better)
@@ -89,7 +86,7 @@ pub(super) fn against(
             .and(adjusted.map(|a| a.p).ok_or(NoEstimate::SpreadUnknown));
         let level = adjusted.map_or(options.alpha, |adjusted| adjusted.level);
         let rule = rule(options, level, entries.len());
-        pairs.push(tested.conclude(p, p.is_ok_and(|p| p <= options.alpha), &rule, options));
+        pairs.push(tested.conclude(p, &rule, options));
     }
     pairs
 }
@@ -131,9 +128,7 @@ impl Tested {
         if !barred && n == 3 {
             notes.push(Note::Few(n));
         }
-        let interval = linear
-            .ok()
-            .and_then(|linear| linear.interval(options.alpha));
+        let interval = linear.ok().and_then(|linear| linear.interval(SHOWN));
         let change = change(b_arm.mean - a_arm.mean, interval);
         let verdict = Verdict::NoConclusion {
             change,
@@ -156,19 +151,14 @@ impl Tested {
         }
     }
 
-    fn conclude(
-        self,
-        p: Result<f64, NoEstimate>,
-        differs: bool,
-        rule: &Rule,
-        options: &Options,
-    ) -> Pair {
+    fn conclude(self, p: Result<f64, NoEstimate>, rule: &Rule, options: &Options) -> Pair {
         let mut pair = self.pair;
         let (false, Ok(linear), Ok(p), Some(change)) = (self.barred, self.linear, p, pair.change)
         else {
             return pair;
         };
         pair.p_adjusted = Some(p);
+        let differs = p <= options.alpha;
         let equivalent = linear.p_equivalence(rule.margin) <= rule.alpha_equivalence;
         pair.verdict = match (equivalent, differs) {
             (true, _) => Verdict::Equivalent(change),
