@@ -1,7 +1,7 @@
 //! From raw counters to figures: the latency histogram of the engine, latency
 //! distributions, summaries over trials, change points and stalls of a series,
-//! streams of a load as one, the metrics of a trial, and what `free`, `vmstat` and
-//! `iostat` show.
+//! streams of a load as one, the metrics of a trial, verdicts on differences, and
+//! what `free`, `vmstat` and `iostat` show.
 //!
 //! Nothing here does I/O or reads a clock. Input that was read from a file may
 //! be damaged: it gives an error or no figure, never a panic and never a

@@ -78,9 +78,20 @@ mod tests {
         assert!(holm(&[], 0.05).is_empty() && benjamini_hochberg(&[], 0.1).is_empty());
     }
 
+    /// The second would pass alone.
+    #[test]
+    fn nothing_is_found_after_the_first_that_fails() {
+        let found = holm(&[0.03, 0.03], 0.05);
+        assert!(
+            found
+                .iter()
+                .all(|adjusted| (adjusted.level - 0.025).abs() < 1e-12)
+        );
+    }
+
     proptest! {
         #[test]
-        fn level_and_corrected_value_decide_alike(p in prop::collection::vec(0.0..1.0, 1..12)) {
+        fn level_and_corrected_value_decide_alike(p in prop::collection::vec(prop_oneof![0.0..0.06, 0.0..1.0], 1..12)) {
             for (adjusted, alpha) in [(holm(&p, 0.05), 0.05), (benjamini_hochberg(&p, 0.1), 0.1)] {
                 for (raw, adjusted) in p.iter().zip(&adjusted) {
                     prop_assert_eq!(*raw <= adjusted.level, adjusted.p <= alpha);

@@ -143,3 +143,18 @@ pub fn change(d: f64, interval: Option<(f64, f64)>) -> Option<Change> {
         interval: interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_beyond_all_numbers_is_absent() {
+        let found = change(0.0, Some((-0.1, 1e4))).unwrap();
+        assert_eq!((found.percent, found.interval), (0.0, None));
+        assert_eq!(change(1e4, None), None);
+        let small = change(1.1f64.ln(), Some((0.0, 1.2f64.ln()))).unwrap();
+        assert!((small.percent - 10.0).abs() < 1e-9);
+        assert!((small.interval.unwrap().1 - 20.0).abs() < 1e-9);
+    }
+}

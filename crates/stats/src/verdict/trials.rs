@@ -263,6 +263,13 @@ mod tests {
         assert_eq!(outlook(5.0, 0.0).for_difference(0.05, 1000), None);
     }
 
+    /// Of four degrees of freedom: 1.56 times what was seen.
+    #[test]
+    fn a_lucky_deviation_is_not_planned_with() {
+        let careful = Outlook::careful(0.1, 2.0, 4.0);
+        assert!((careful.s - 3.12).abs() < 0.01, "{careful:?}");
+    }
+
     /// .00714 (Holm over seven) takes six trials, .001 seven.
     #[test]
     fn ranks_take_enough_trials_for_their_level() {

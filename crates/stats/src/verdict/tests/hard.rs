@@ -3,7 +3,7 @@
 use super::{figure, of_values, ordered};
 use crate::verdict::compare::{Comparison, compare_figures};
 use crate::verdict::line::{Line, Options};
-use crate::verdict::note::Note;
+use crate::verdict::note::{Note, Side};
 use crate::verdict::ranking::{RankError, rank_figures};
 use crate::verdict::units::compare_units;
 use assay_model::figures::{Better, Figure, Sample};
@@ -124,11 +124,27 @@ fn a_verdict_that_hangs_on_one_trial_is_none() {
     let b = of_values(&[100.1, 100.3, 99.7, 100.2, 60.0]);
     let line = line(&a, &b);
     assert!(
-        line.notes
-            .contains(&Note::DependsOnTrial(crate::verdict::note::Side::B, 5)),
+        line.notes.contains(&Note::DependsOnTrial(Side::B, 5)),
         "{line:?}"
     );
     assert_eq!(line.verdict.word(), "no conclusion");
+}
+
+/// Seven against seven trials, U = 8: p = .038. Without the seventh of B it is
+/// .073, and that one is far off.
+#[test]
+fn a_difference_that_hangs_on_one_trial_is_none() {
+    let side = |steps: [f64; 7]| of_values(&steps.map(|step| 100.0 * 1.02f64.powf(step)));
+    let a = side([0.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0]);
+    let near = side([13.0, 14.0, 9.0, 9.5, 7.0, 11.0, 13.5]);
+    assert_eq!(line(&a, &near).verdict.word(), "faster");
+    let far = line(&a, &side([13.0, 14.0, 9.0, 9.5, 7.0, 11.0, 60.0]));
+    assert!(far.p_adjusted.unwrap() < 0.05);
+    assert_eq!(far.verdict.word(), "no conclusion");
+    assert!(
+        far.notes.contains(&Note::DependsOnTrial(Side::B, 7)),
+        "{far:?}"
+    );
 }
 
 #[test]
