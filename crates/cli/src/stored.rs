@@ -7,6 +7,7 @@ use crate::owner;
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
 use assay_report::import::{write_csv, write_json};
+use assay_report::sweep::by_condition;
 use assay_report::terminal::{ListRow, write_import, write_list, write_summary};
 use assay_report::{csv, html, json, xlsx};
 use assay_store::{Found, ImportSummary, RunSummary, Store};
@@ -126,10 +127,10 @@ type Writer = fn(&Run, &mut dyn Write) -> io::Result<()>;
 
 fn writer_for(path: &Path) -> Result<Writer, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => Ok(html::write),
+        Some("html" | "htm") => Ok(|run, out| html::write(&by_condition(run.clone()), out)),
         Some("json") => Ok(json::write),
         Some("csv") => Ok(csv::write),
-        Some("xlsx") => Ok(xlsx::write),
+        Some("xlsx") => Ok(|run, out| xlsx::write(&by_condition(run.clone()), out)),
         _ => Err(Failure::usage(format!(
             "{}: the name must end in .html, .json, .csv or .xlsx",
             path.display()

@@ -353,7 +353,7 @@ mod tests {
     }
 
     fn inspection() -> Inspection {
-        let path = std::path::PathBuf::from("/mnt");
+        let path = PathBuf::from("/mnt");
         Inspection {
             path: path.clone(),
             kind: PathKind::Directory { writable: true },

@@ -5,6 +5,7 @@ use crate::labels::Labels;
 use crate::summary::{Figure, JobSummary, Summary};
 use assay_model::job::Job;
 use assay_model::metric::Unit;
+use assay_model::plan::PlannedJob;
 use assay_model::run::Run;
 
 /// A run under several conditions.
@@ -84,6 +85,36 @@ impl Arm<'_> {
     }
 }
 
+/// The run as outputs show it that know no conditions: one job for each job and
+/// condition, called after both.
+#[must_use]
+pub fn by_condition(mut run: Run) -> Run {
+    let plan = &mut run.header.plan;
+    if plan.conditions.is_empty() {
+        return run;
+    }
+    let under = |job: &Job, condition: &str| Job {
+        name: format!("{} under {condition}", job.name),
+        ..job.clone()
+    };
+    let names: Vec<&str> = plan.conditions.iter().map(|c| c.name.as_str()).collect();
+    let share = u32::try_from(names.len()).unwrap_or(u32::MAX);
+    let split = |planned: &PlannedJob| {
+        let each = names.iter().map(|name| PlannedJob {
+            job: under(&planned.job, name),
+            trials: planned.trials / share,
+        });
+        each.collect::<Vec<_>>()
+    };
+    plan.jobs = plan.jobs.iter().flat_map(split).collect();
+    for trial in &mut run.trials {
+        if let Some(condition) = &trial.condition {
+            trial.job = under(&trial.job, condition);
+        }
+    }
+    run
+}
+
 fn missing(job: &JobSummary<'_>) -> Option<String> {
     let counted = job.trials.iter().filter(|trial| trial.record.counts());
     let words: Vec<&str> = counted.map(|trial| trial.record.outcome.word()).collect();
@@ -150,6 +181,27 @@ mod tests {
                 .collect();
             assert_eq!(rounds, [1, 2]);
         }
+    }
+
+    #[test]
+    fn outputs_that_know_no_conditions_get_a_job_for_each() {
+        let plain = fixture::run();
+        assert_eq!(by_condition(plain.clone()), plain);
+        let run = by_condition(swept());
+        let summary = Summary::of(&run);
+        let job = |value: &str| {
+            let name = format!("seq-read-1m under scheduler={value}");
+            summary
+                .jobs
+                .iter()
+                .find(|job| job.job.name == name)
+                .unwrap()
+        };
+        for value in ["none", "bfq"] {
+            assert_eq!(job(value).trials.len(), 3);
+            assert_eq!(job(value).figure("read_bw").unwrap().stats.n, 2);
+        }
+        assert_eq!(summary.jobs.len(), 2 * Summary::of(&plain).jobs.len());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 mod common;
 
 use assay_model::run::RunStatus;
-use assay_store::{Found, StoreError};
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_store::{Found, Owner, StoreError};
 use common::{header, owner, skipped, store, trial};
 
 fn run(id: &str) -> Found {
@@ -121,7 +122,7 @@ fn a_damaged_trial_is_named_and_the_others_load() {
 #[test]
 fn a_run_whose_owner_died_is_abandoned_until_marked() {
     let (_folder, mut store) = store();
-    let other = assay_store::Owner { pid: 9, ..owner() };
+    let other = Owner { pid: 9, ..owner() };
     store.begin_run(&header("dead", 1_000), &owner()).unwrap();
     store.begin_run(&header("alive", 2_000), &other).unwrap();
     store.begin_run(&header("done", 3_000), &owner()).unwrap();
@@ -172,4 +173,42 @@ fn only_a_run_without_trials_is_forgotten() {
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, ["full"]);
     assert!(store.forget_run("empty").is_err(), "it is gone");
+}
+
+#[test]
+fn a_run_that_is_gone_on_with_loses_only_its_interrupted_trial() {
+    let (_folder, mut store) = store();
+    store.begin_run(&header("k3v9", 1_000), &owner()).unwrap();
+    let cut = TrialRecord {
+        outcome: Outcome::Interrupted,
+        ..trial(2)
+    };
+    for saved in [trial(0), skipped(1), cut] {
+        store.save_trial("k3v9", &saved).unwrap();
+    }
+    let ended = RunStatus::Interrupted;
+    store.finish_run("k3v9", &ended, 2_000).unwrap();
+    let another = Owner {
+        pid: owner().pid + 1,
+        ..owner()
+    };
+    store.reopen_run("k3v9", &another).unwrap();
+
+    let run = store.load("k3v9").unwrap().run;
+    assert_eq!(run.trials, [trial(0), skipped(1)]);
+    assert_eq!(
+        (run.status, run.finished_unix_ms),
+        (RunStatus::Running, None)
+    );
+    assert!(
+        store
+            .abandoned_runs(|owner| *owner == another)
+            .unwrap()
+            .is_empty()
+    );
+    store.save_trial("k3v9", &trial(2)).unwrap();
+    assert!(matches!(
+        store.reopen_run("other", &another),
+        Err(StoreError::NoSuchRun { .. })
+    ));
 }

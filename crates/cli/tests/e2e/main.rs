@@ -5,6 +5,7 @@
 mod androbench;
 mod assay;
 mod capacity;
+mod compare;
 mod dd;
 mod device;
 mod disks;

@@ -19,7 +19,7 @@ struct Knob {
 impl Knob {
     fn new(bed: &Bed) -> Self {
         let path = bed.join("knob");
-        fs::write(&path, "1\n").unwrap();
+        fs::write(&path, "1\n").expect("a file");
         let vary = format!("file:{}=5,6", path.display());
         Self { path, vary }
     }
@@ -30,7 +30,10 @@ impl Knob {
 }
 
 fn value(path: &Path) -> String {
-    fs::read_to_string(path).unwrap().trim().to_owned()
+    fs::read_to_string(path)
+        .expect("it is there")
+        .trim()
+        .to_owned()
 }
 
 fn start(bed: &Bed, folder: &Path, words: &[&str]) -> Running {
@@ -59,11 +62,11 @@ fn journals(bed: &Bed) -> usize {
 
 /// Each trial's condition is what was read back.
 fn assert_in_force(run: &Value) {
-    for trial in run["trials"].as_array().unwrap() {
-        let condition = trial["condition"].as_str().unwrap();
-        let all = trial["in_force"].as_array().unwrap();
+    for trial in run["trials"].as_array().expect("a list") {
+        let condition = trial["condition"].as_str().expect("a word");
+        let all = trial["in_force"].as_array().expect("a list");
         let read = all.iter().map(|one| {
-            let word = |name: &str| one[name].as_str().unwrap().to_owned();
+            let word = |name: &str| one[name].as_str().expect("a word").to_owned();
             format!("{}={}", word("subject"), word("value"))
         });
         let mut read: Vec<String> = read.collect();
@@ -214,7 +217,7 @@ fn ctrl_c_puts_back_and_the_rest_can_be_run_later() {
 }
 
 fn assert_told_and_put_back(bed: &Bed, killed: &Ended, knob: &Knob, next: &Ended) {
-    let id = killed.run_id().unwrap();
+    let id = killed.run_id().expect("it had begun");
     let shown = knob.path.display().to_string();
     next.assert_says(&[
         "run",
