@@ -28,10 +28,9 @@ pub(super) struct Moments {
 pub(super) struct Collector {
     results: Results,
     prefixes: Prefixes,
-    /// Place of a figure by condition and metric.
-    places: HashMap<(String, String), usize>,
-    /// Unit of a metric, under whatever condition.
-    units: HashMap<String, String>,
+    /// Places of the figures of a metric, one for each condition. Their unit is
+    /// that of the metric.
+    places: HashMap<String, Vec<usize>>,
 }
 
 impl Collector {
@@ -43,7 +42,6 @@ impl Collector {
             },
             prefixes,
             places: HashMap::new(),
-            units: HashMap::new(),
         }
     }
 
@@ -128,15 +126,23 @@ impl Collector {
     }
 
     fn known(&mut self, key: &Key) -> Option<&mut Figure> {
-        let of = (key.condition.clone(), key.metric.clone());
-        let place = *self.places.get(&of)?;
+        let places = self.places.get(&key.metric)?;
+        let figures = &self.results.figures;
+        let is_it = |place: &&usize| {
+            figures
+                .get(**place)
+                .is_some_and(|f| f.condition == key.condition)
+        };
+        let place = *places.iter().find(is_it)?;
         self.results.figures.get_mut(place)
     }
 
     fn add(&mut self, key: Key, sample: Sample) {
         let place = self.results.figures.len();
-        let of = (key.condition.clone(), key.metric.clone());
-        self.places.insert(of, place);
+        self.places
+            .entry(key.metric.clone())
+            .or_default()
+            .push(place);
         self.results.figures.push(Figure {
             better: unit::better(&key.unit),
             condition: key.condition,
@@ -151,13 +157,15 @@ impl Collector {
     /// Gives the key the unit that its metric has already; returns what its
     /// value is multiplied with.
     fn same_unit(&mut self, key: &mut Key, line: Option<usize>) -> Result<f64, ImportError> {
-        let Some(first) = self.units.get(&key.metric) else {
-            self.units.insert(key.metric.clone(), key.unit.clone());
+        let place = self
+            .places
+            .get(&key.metric)
+            .and_then(|places| places.first());
+        let figure = place.and_then(|place| self.results.figures.get(*place));
+        let Some(Figure { unit: first, .. }) = figure.filter(|figure| figure.unit != key.unit)
+        else {
             return Ok(1.0);
         };
-        if *first == key.unit {
-            return Ok(1.0);
-        }
         let Some(factor) = unit::factor(&key.unit, first, self.prefixes) else {
             let problem = format!(
                 "{} is in '{}', and was in '{first}' before: one metric has one unit",
