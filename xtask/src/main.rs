@@ -7,6 +7,7 @@
 
 mod agent_size;
 mod bench;
+mod calibrate;
 mod fio_tests;
 mod prerequisites;
 mod run;
@@ -22,6 +23,7 @@ cargo xtask COMMAND
   test                 install or name what the tests need, then run them all
   bench overhead       cost per I/O against a bare pread loop and against fio
   bench dialects       assay dd against GNU dd, as ratios
+  calibrate            simulated comparisons against the limits of verdicts
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agent-size           build the static agent and check its size and its crates
   help                 this text";
@@ -44,6 +46,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "dialects"] => bench::dialects(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
+        ["calibrate"] => calibrate::run(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {

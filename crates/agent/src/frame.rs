@@ -10,6 +10,9 @@ use thiserror::Error;
 /// histograms needs a tenth of it.
 pub const MAX_FRAME: u32 = 64 << 20;
 
+/// Room made at once for a message that is announced.
+const MOST_ARE_SHORTER: u32 = 64 << 10;
+
 /// Why a message could not be sent or taken.
 #[derive(Debug, Error)]
 pub enum FrameError {
@@ -67,8 +70,9 @@ pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>,
     if length > MAX_FRAME {
         return Err(FrameError::TooLong(length));
     }
-    // Grows as bytes arrive: an announced length alone costs no memory.
-    let mut body = Vec::new();
+    // Beyond this it grows as bytes arrive: an announced length alone costs
+    // little memory.
+    let mut body = Vec::with_capacity(length.min(MOST_ARE_SHORTER) as usize);
     let got = reader.take(u64::from(length)).read_to_end(&mut body)?;
     if got < length as usize {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());

@@ -7,6 +7,7 @@
 
 mod cached;
 mod commands;
+mod conditions;
 mod fatal;
 pub mod frame;
 mod inbox;

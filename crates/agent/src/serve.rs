@@ -1,5 +1,6 @@
 //! A session: requests in, records out.
 
+use crate::conditions::{self, Conditions, before_trial};
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
 use crate::inbox::{Ending, Event, Inbox};
@@ -12,12 +13,15 @@ use crate::trial::{Bench, Ended};
 use crate::work;
 use crate::workspace::{Workspace, sweep};
 use assay_engine::{EngineError, Progress, layout};
+use assay_model::condition::Subject;
 use assay_model::job::FileState;
 use assay_model::plan::{Place, Plan, PlannedJob};
 use assay_model::rng::SplitMix64;
 use assay_model::storage::Storage;
 use assay_model::units::Bytes;
-use assay_model::wire::{FromAgent, Leftover, Refusal, RunEnd, ToAgent, WIRE_VERSION};
+use assay_model::wire::{
+    FromAgent, Leftover, LoadNote, NoteWeight, Refusal, RunEnd, ToAgent, WIRE_VERSION,
+};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
 use std::fs::OpenOptions;
@@ -132,6 +136,10 @@ impl Session {
             ToAgent::Sweep { directory } => FromAgent::Swept {
                 leftovers: sweep(directory),
             },
+            ToAgent::Undo => FromAgent::Undone {
+                settings: conditions::undo_abandoned(&self.roots, &conditions::journals()),
+            },
+            ToAgent::Offers { path, subjects } => self.offers(path, subjects),
             // A run is an event of its own; the others came too late for one.
             ToAgent::Run { .. }
             | ToAgent::RunLoad { .. }
@@ -141,6 +149,19 @@ impl Session {
             | ToAgent::Cancel => return Ok(()),
         };
         self.outbox.send(&answer)
+    }
+
+    fn offers(&self, path: &Path, subjects: &[Subject]) -> FromAgent {
+        let offered = stack::resolve(&self.roots, path)
+            .map_err(|error| error.to_string())
+            .and_then(|storage| conditions::offers(&self.roots, &storage, subjects));
+        match offered {
+            Ok(offered) => FromAgent::Offers { offered },
+            Err(message) => {
+                let usage = true;
+                FromAgent::Refused(Refusal { usage, message })
+            }
+        }
     }
 
     fn run_plan(&mut self, plan: &Plan, stop: &AtomicBool) -> Result<(), FrameError> {
@@ -159,14 +180,30 @@ impl Session {
         stop: &AtomicBool,
     ) -> Result<(RunEnd, Option<Leftover>), Abort> {
         let storage = self.admit(plan)?;
+        let roots = self.roots.clone();
+        let mut conditions =
+            Conditions::new(&roots, &storage, plan, conditions::journals()).map_err(refused)?;
+        conditions.rehearse().map_err(refused)?;
         let workspace = Workspace::new(plan).map_err(|error| {
             let place = plan.place.path().display();
             refused(format!("cannot make test files in {place}: {error}"))
         })?;
         let end = match self.prepare_data(plan, &storage, &workspace, stop) {
             Some(end) => end,
-            None => self.run_trials(plan, &storage, &workspace, stop)?,
+            None => {
+                let bench = Bench {
+                    roots: &roots,
+                    storage: &storage,
+                    workspace: &workspace,
+                    stop,
+                    seed: plan.seed,
+                };
+                self.run_trials(plan, &bench, &mut conditions)?
+            }
         };
+        for problem in conditions.leave() {
+            self.warn(problem)?;
+        }
         Ok((end, workspace.clear()))
     }
 
@@ -221,27 +258,28 @@ impl Session {
     fn run_trials(
         &mut self,
         plan: &Plan,
-        storage: &Storage,
-        workspace: &Workspace,
-        stop: &AtomicBool,
+        bench: &Bench<'_>,
+        conditions: &mut Conditions<'_>,
     ) -> Result<RunEnd, Abort> {
         for (position, slot) in (0..).zip(&plan.order) {
-            if stop.load(Ordering::Relaxed) {
+            if bench.stop.load(Ordering::Relaxed) {
                 return Ok(RunEnd::Cancelled);
             }
             let Some(planned) = plan.jobs.get(slot.job) else {
                 return Err(refused(format!("the plan has no job {}", slot.job)));
             };
             self.outbox.send(&FromAgent::TrialStarted { position })?;
-            let bench = Bench {
-                roots: &self.roots,
-                storage,
-                workspace,
-                stop,
-                seed: plan.seed,
-            };
             let mut tell = |progress: Progress| self.outbox.tell(&told(progress));
-            let Ended { record, fatal } = bench.run(&planned.job, slot.trial, position, &mut tell);
+            let prepared = conditions.enter(slot.condition).and_then(|in_force| {
+                before_trial(bench.roots, bench.storage, &plan.restore, bench.stop)?;
+                Ok(in_force)
+            });
+            let Ended { mut record, fatal } = match &prepared {
+                Ok(_) => bench.run(&planned.job, slot.trial, position, &mut tell),
+                Err(error) => bench.not_begun(&planned.job, slot.trial, position, error.clone()),
+            };
+            record.condition = plan.condition_of(slot).map(|found| found.name.clone());
+            record.in_force = prepared.unwrap_or_default();
             self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
             if let Some(fatal) = fatal {
                 return Ok(fatal.into());
@@ -249,6 +287,12 @@ impl Session {
             self.inbox.await_stored(position);
         }
         Ok(RunEnd::Finished)
+    }
+
+    fn warn(&self, text: String) -> Result<(), FrameError> {
+        let weight = NoteWeight::Warning;
+        self.outbox
+            .send(&FromAgent::LoadNote(LoadNote { weight, text }))
     }
 }
 

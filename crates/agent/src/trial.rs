@@ -66,8 +66,31 @@ impl Bench<'_> {
                 evidence: attempt.evidence,
                 wave: None,
                 detail: None,
+                condition: None,
+                in_force: Vec::new(),
             },
             fatal,
+        }
+    }
+
+    /// What there is of a trial that could not begin.
+    pub(crate) fn not_begun(&self, job: &Job, trial: u32, position: u32, error: String) -> Ended {
+        Ended {
+            record: TrialRecord {
+                job: job.clone(),
+                trial,
+                position,
+                started_unix_ms: unix_ms(),
+                seed: self.seed,
+                outcome: Outcome::Failed { error },
+                measured: None,
+                evidence: None,
+                wave: None,
+                detail: None,
+                condition: None,
+                in_force: Vec::new(),
+            },
+            fatal: None,
         }
     }
 

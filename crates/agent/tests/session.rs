@@ -8,6 +8,7 @@
 )]
 
 use assay_agent::frame::{FrameError, receive, send};
+use assay_model::condition::Restore;
 use assay_model::job::{FileState, Job, Rw};
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Extent, Load, Stream};
@@ -116,6 +117,8 @@ fn plan(directory: &Path, trials: u32, job: Job) -> Plan {
         },
         file_size: Bytes::mib(1),
         jobs: vec![PlannedJob { job, trials }],
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order: interleave(&[trials], 1),
     }
 }

@@ -3,10 +3,11 @@
 
 use crate::output::{say, talk_columns};
 use crate::room::Written;
+use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan};
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
-use assay_report::text::{clean, wrap};
+use assay_report::text::{clean, count, wrap};
 use std::path::Path;
 
 /// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
@@ -29,7 +30,7 @@ fn facts(
     inspection: &Inspection,
     duration: Nanos,
     store: &Path,
-) -> [(&'static str, String); 4] {
+) -> Vec<(&'static str, String)> {
     let path = plan.place.path().display();
     let mount = inspection.storage.mount.as_ref();
     let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
@@ -47,8 +48,12 @@ fn facts(
             Written::by(plan)
         ),
     };
+    let under = match plan.conditions.len() {
+        0 => String::new(),
+        number => format!(" under {}", count(number as u64, "condition")),
+    };
     let takes = format!(
-        "about {}, longer on slow storage: {} trials of {} jobs, seed {}",
+        "about {}, longer on slow storage: {} trials of {} jobs{under}, seed {}",
         minutes(duration),
         plan.order.len(),
         plan.jobs.len(),
@@ -59,12 +64,36 @@ fn facts(
         plan.run_id,
         store.display()
     );
-    [
-        ("Storage", clean(&device)),
-        ("Writes", clean(&writes)),
-        ("Takes", takes),
-        ("Keeps", clean(&stores)),
-    ]
+    let mut facts = vec![("Storage", clean(&device)), ("Writes", clean(&writes))];
+    if !plan.conditions.is_empty() {
+        facts.push(("Sets", clean(&sets(&plan.conditions))));
+    }
+    facts.extend([("Takes", takes), ("Keeps", clean(&stores))]);
+    facts
+}
+
+/// Each subject with its values.
+fn sets(conditions: &[Condition]) -> String {
+    let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+    for setting in conditions.iter().flat_map(|condition| &condition.settings) {
+        let subject = setting.subject.to_string();
+        let values = match all.iter().position(|(known, _)| *known == subject) {
+            Some(index) => &mut all[index].1,
+            None => {
+                all.push((subject, Vec::new()));
+                let last = all.len() - 1;
+                &mut all[last].1
+            }
+        };
+        if !values.contains(&setting.value.as_str()) {
+            values.push(&setting.value);
+        }
+    }
+    let words = all
+        .iter()
+        .map(|(subject, values)| format!("{subject} to {}", values.join(", ")));
+    let words: Vec<String> = words.collect();
+    format!("{}; put back at the end", words.join("; "))
 }
 
 fn minutes(span: Nanos) -> String {

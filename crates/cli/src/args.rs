@@ -2,8 +2,13 @@
 
 use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
+use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
+use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::power::PowerArgs;
+use crate::rank::RankArgs;
+use crate::sweep::args::SweepArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{Args, Parser, Subcommand};
@@ -43,6 +48,9 @@ pub struct Cli {
 pub enum Command {
     /// What is this storage, how fast is it really, and can I believe it?
     Qualify(QualifyArgs),
+    /// Jobs under every combination of settings: schedulers, read-ahead, governors,
+    /// mount options, ... (assay sweep --help has examples).
+    Sweep(Box<SweepArgs>),
     /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
     /// Is fio: its job files, options and outputs, and a line of evidence per
@@ -71,11 +79,23 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
-    /// Lists the stored runs, newest first.
+    /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
+    /// imports and files.
+    Compare(CompareArgs),
+    /// Several conditions against each other: which differ, and which cannot be
+    /// told apart.
+    Rank(RankArgs),
+    /// Which differences so many trials can show.
+    Power(PowerArgs),
+    /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
+    /// and tables.
+    Import(ImportArgs),
+    /// Lists the stored runs and imports, newest first.
     List(ListArgs),
-    /// Shows a stored run.
+    /// Shows a stored run or import.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name.
+    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name; an
+    /// import as JSON or CSV.
     Report(ReportArgs),
 }
 
@@ -170,9 +190,9 @@ pub struct ListArgs {
 /// `assay show`.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
-    /// `last`, or the first letters of a run's id.
+    /// `last`, or the first letters of the id of a run or an import.
     pub run: String,
-    /// Print the run as JSON.
+    /// Print it as JSON.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
@@ -182,7 +202,7 @@ pub struct ShowArgs {
 /// `assay report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// `last`, or the first letters of a run's id.
+    /// `last`, or the first letters of the id of a run or an import.
     pub run: String,
     /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
     #[arg(short, long, value_name = "FILE")]

@@ -58,6 +58,11 @@ impl Failure {
         }
     }
 
+    /// Whether the command cannot be carried out as given.
+    pub fn is_usage(&self) -> bool {
+        self.code == USAGE
+    }
+
     /// Whether the device or the target went away.
     pub fn is_lost(&self) -> bool {
         self.code == LOST
@@ -79,7 +84,12 @@ impl From<assay_store::StoreError> for Failure {
     fn from(error: assay_store::StoreError) -> Self {
         use assay_store::StoreError as E;
         let code = match error {
-            E::Locked { .. } | E::Full { .. } | E::Sqlite { .. } | E::DamagedRun { .. } => FAILED,
+            E::Locked { .. }
+            | E::Full { .. }
+            | E::Sqlite { .. }
+            | E::DamagedRun { .. }
+            | E::DamagedImport { .. }
+            | E::Taken { .. } => FAILED,
             _ => USAGE,
         };
         Self {

@@ -1,9 +1,13 @@
 //! The host's side of a session with an agent.
 
 use crate::exit::Failure;
+use crate::leftovers;
+use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
+use assay_model::condition::{Offered, Subject};
 use assay_model::load::Load;
 use assay_model::plan::Plan;
+use assay_model::text::clean;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
 use assay_model::work::WorkOrder;
 use assay_target::{Session, Target, TargetError};
@@ -60,6 +64,7 @@ impl Host {
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
         let mut host = Self { requests, session };
         host.greet()?;
+        host.undo_abandoned()?;
         Ok(host)
     }
 
@@ -72,6 +77,28 @@ impl Host {
             FromAgent::Hello { version } => Err(Failure::failed(format!(
                 "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
             ))),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Undoes the settings that killed runs left, and says what became of them.
+    fn undo_abandoned(&mut self) -> Result<(), Failure> {
+        match self.ask(&ToAgent::Undo)? {
+            FromAgent::Undone { settings } => {
+                for undone in &settings {
+                    say(&clean(&leftovers::undone_in_words(undone)));
+                }
+                Ok(())
+            }
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// What the kernel offers to be set of the storage behind a path.
+    pub fn offers(&mut self, path: &Path, subjects: Vec<Subject>) -> Result<Vec<Offered>, Failure> {
+        let path = path.to_owned();
+        match self.ask(&ToAgent::Offers { path, subjects })? {
+            FromAgent::Offers { offered } => Ok(offered),
             other => Err(unexpected(&other)),
         }
     }

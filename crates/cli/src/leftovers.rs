@@ -5,6 +5,7 @@ use crate::host::Host;
 use crate::loads;
 use crate::output::say;
 use crate::owner;
+use assay_model::condition::Undone;
 use assay_model::plan::Place;
 use assay_model::wire::{Leftover, LoadNote, NoteWeight};
 use assay_store::{RunSummary, Store};
@@ -41,10 +42,12 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
 /// Removes the test files of an agent that ended before it could; another one
 /// does it, and what it cannot do the next start will. What was found.
 pub fn clear_after_loss(target: &mut dyn Target, place: &Place) -> Vec<Leftover> {
+    // Its start alone undoes what the lost one had set.
+    let host = Host::start(target);
     let Place::Directory { path } = place else {
         return Vec::new();
     };
-    let swept = Host::start(target).and_then(|mut host| host.sweep(path));
+    let swept = host.and_then(|mut host| host.sweep(path));
     swept.unwrap_or_default()
 }
 
@@ -60,6 +63,30 @@ fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
+}
+
+/// One line about a setting that was left behind.
+pub fn undone_in_words(undone: &Undone) -> String {
+    let Undone {
+        run_id,
+        knob,
+        old,
+        problem,
+    } = undone;
+    let done = old.as_ref().map_or_else(
+        || format!("undid {knob}"),
+        |old| format!("put {knob} back to '{old}'"),
+    );
+    match problem {
+        None => format!("assay: run {run_id} was cut off under a condition: {done}"),
+        Some(problem) => format!(
+            "assay: warning: run {run_id} was cut off under a condition; {knob} stays as it is: \
+             {problem}{}",
+            old.as_ref().map_or_else(String::new, |old| format!(
+                " (before the run it was '{old}')"
+            ))
+        ),
+    }
 }
 
 /// One line about what was left behind.

@@ -53,6 +53,8 @@ pub fn execute(
             FromAgent::Hello { .. }
             | FromAgent::Inspected(_)
             | FromAgent::Swept { .. }
+            | FromAgent::Undone { .. }
+            | FromAgent::Offers { .. }
             | FromAgent::Preparing { .. }
             | FromAgent::TrialStarted { .. }
             | FromAgent::Progress { .. }

@@ -4,11 +4,14 @@ mod androbench;
 mod announce;
 mod args;
 mod capacity;
+mod compare;
 mod dd;
 mod disks;
 mod exit;
+mod figures;
 mod fio;
 mod host;
+mod import;
 mod interrupt;
 mod iozone;
 mod leftovers;
@@ -18,14 +21,17 @@ mod output;
 mod owner;
 mod place;
 mod plans;
+mod power;
 mod progress;
 mod qualify;
+mod rank;
 mod room;
 mod run;
 mod runs;
 mod steps;
 mod store_guard;
 mod stored;
+mod sweep;
 mod usage;
 mod watch;
 mod works;
@@ -65,6 +71,7 @@ fn run() -> Result<ExitCode, Failure> {
     };
     match args.command {
         Command::Qualify(args) => qualify::run(&args, &mut Local),
+        Command::Sweep(args) => sweep::run(&args, &mut Local),
         Command::Mark(args) => mark::run(&args, &mut Local),
         Command::Run(args) => run::run(&args, &mut Local),
         Command::Fio(args) => fio::run(&args.words, &mut Local),
@@ -74,6 +81,10 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
+        Command::Compare(args) => compare::run(&args),
+        Command::Rank(args) => rank::run(&args),
+        Command::Power(args) => power::run(&args),
+        Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => stored::report(&args),

@@ -5,6 +5,7 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::leftovers;
+use crate::loads;
 use crate::output::say;
 use crate::progress::{Progress, SoFar};
 use crate::runs::{self, Ending, of_store, unix_ms};
@@ -45,10 +46,15 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// All trials of the plan.
+    /// These trials of the plan, its first ones, are there already.
+    pub fn resume(&mut self, trials: Vec<TrialRecord>) {
+        self.trials = trials;
+    }
+
+    /// All trials of the plan, or those that are missing.
     pub fn run_all(&mut self) -> Result<Ending, Failure> {
-        let plan = self.plan;
-        self.interruptible(|this| this.run_part(plan))
+        let rest = rest(self.plan, self.trials.len());
+        self.interruptible(|this| this.run_part(&rest))
     }
 
     /// The trials of the plan one by one, until `enough` says so of those that
@@ -107,10 +113,7 @@ impl<'a> Execution<'a> {
                 FromAgent::Preparing { done, total } => self.progress.preparing(done, total),
                 FromAgent::TrialStarted { position } => {
                     current = first + position;
-                    if let Some(slot) = self.plan.order.get(current as usize) {
-                        let job = &self.plan.jobs[slot.job].job;
-                        self.progress.started(current, job, slot.trial);
-                    }
+                    self.progress.started(current);
                 }
                 FromAgent::Progress {
                     elapsed_ns,
@@ -128,6 +131,9 @@ impl<'a> Execution<'a> {
                     );
                 }
                 FromAgent::TrialDone(record) => self.keep(*record, first)?,
+                FromAgent::LoadNote(note) => {
+                    self.progress.voice().say(&loads::in_words(&note));
+                }
                 FromAgent::RunDone { end, leftover } => {
                     if let Some(leftover) = leftover {
                         self.progress.voice().say(&leftovers::in_words(&leftover));
@@ -137,7 +143,8 @@ impl<'a> Execution<'a> {
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
                 | FromAgent::Swept { .. }
-                | FromAgent::LoadNote(_)
+                | FromAgent::Undone { .. }
+                | FromAgent::Offers { .. }
                 | FromAgent::LoadProgress(_)
                 | FromAgent::LoadStream(_)
                 | FromAgent::LoadReport(_)
@@ -155,7 +162,7 @@ impl<'a> Execution<'a> {
     fn under_way(&mut self, position: u32, so_far: SoFar) {
         if let Some(slot) = self.plan.order.get(position as usize) {
             let job = &self.plan.jobs[slot.job].job;
-            self.progress.under_way(job, slot.trial, so_far);
+            self.progress.under_way(job, so_far);
         }
     }
 
@@ -172,6 +179,16 @@ impl<'a> Execution<'a> {
         // next, its end or that it ended unexpectedly.
         let _ = self.host.stored(position);
         Ok(())
+    }
+}
+
+/// The trials of a plan from `first` on.
+fn rest(plan: &Plan, first: usize) -> Plan {
+    Plan {
+        order: plan.order.get(first..).unwrap_or_default().to_vec(),
+        // Offsets differ from those of the trials that are there.
+        seed: plan.seed ^ ((first as u64) << 32),
+        ..plan.clone()
     }
 }
 

@@ -6,7 +6,8 @@ mod forecast;
 mod live;
 
 use assay_model::job::Job;
-use assay_model::plan::Plan;
+use assay_model::plan::{Plan, Slot};
+use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
 use assay_stats::derive;
@@ -19,7 +20,8 @@ use std::time::Instant;
 pub struct Progress {
     voice: Voice,
     forecast: Forecast,
-    trials: usize,
+    /// What each trial is called, in the plan's order.
+    names: Vec<String>,
     /// Position of the trial under way, and when it began.
     position: usize,
     began: Instant,
@@ -41,12 +43,11 @@ pub struct SoFar {
 impl Progress {
     /// `expected`: how long each trial takes, in the plan's order.
     pub fn new(plan: &Plan, expected: &[Nanos]) -> Self {
-        let trials = plan.order.len();
         let jobs: Vec<usize> = plan.order.iter().map(|slot| slot.job).collect();
         Self {
             voice: Voice::new(),
             forecast: Forecast::new(&jobs, expected),
-            trials,
+            names: plan.order.iter().map(|slot| name(plan, slot)).collect(),
             position: 0,
             began: Instant::now(),
             pace: Pace::default(),
@@ -66,7 +67,7 @@ impl Progress {
         let rest = Forecast::rest(done, total, spent);
         let left = time_left(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
         let text = format!("{left}  {rate:>11}  writing the test file, {done} of {total}");
-        self.voice.show(0, self.trials, &text);
+        self.voice.show(0, self.names.len(), &text);
         if done == total && !self.voice.is_live() && !self.told_prepared {
             self.told_prepared = true;
             self.voice.say(&format!("wrote the test file, {total}"));
@@ -74,29 +75,30 @@ impl Progress {
     }
 
     /// A trial begins.
-    pub fn started(&mut self, position: u32, job: &Job, trial: u32) {
+    pub fn started(&mut self, position: u32) {
         self.position = position as usize;
         self.began = Instant::now();
         self.pace = Pace::default();
-        self.tell(job, trial, "");
+        self.tell("");
     }
 
     /// A trial is under way.
-    pub fn under_way(&mut self, job: &Job, trial: u32, so_far: SoFar) {
+    pub fn under_way(&mut self, job: &Job, so_far: SoFar) {
         let names = derive::primary_metrics(job);
         let rate = if names.iter().any(|name| name.ends_with("_bw")) {
             BytesPerSec(self.pace.at(so_far.elapsed, so_far.bytes)).to_string()
         } else {
             Iops(self.pace.at(so_far.elapsed, so_far.ios)).to_string()
         };
-        self.tell(job, trial, &rate);
+        self.tell(&rate);
     }
 
-    fn tell(&self, job: &Job, trial: u32, rate: &str) {
+    fn tell(&self, rate: &str) {
         let spent = self.spent();
         let left = time_left(self.forecast.left(self.position, spent));
-        let text = format!("{left}  {rate:>11}  {} #{trial}", job.name);
-        self.voice.show(self.position, self.trials, &text);
+        let name = self.names.get(self.position).map_or("", String::as_str);
+        let text = format!("{left}  {rate:>11}  {name}");
+        self.voice.show(self.position, self.names.len(), &text);
     }
 
     /// A trial ended.
@@ -106,13 +108,12 @@ impl Progress {
         if self.voice.is_live() && record.outcome == Outcome::Completed {
             return;
         }
-        let digits = self.trials.to_string().len();
+        let trials = self.names.len();
+        let digits = trials.to_string().len();
         self.voice.say(&format!(
-            "[{:>digits$}/{}] {} #{}: {}",
+            "[{:>digits$}/{trials}] {}: {}",
             record.position + 1,
-            self.trials,
-            record.job.name,
-            record.trial,
+            name_of(&record.job, record.trial, record.condition.as_deref()),
             in_brief(record)
         ));
     }
@@ -145,6 +146,22 @@ impl Pace {
         *self = Self { at, amount };
         if seconds > 0.0 { moved / seconds } else { 0.0 }
     }
+}
+
+fn name(plan: &Plan, slot: &Slot) -> String {
+    let condition = plan.condition_of(slot).map(|found| found.name.as_str());
+    let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
+    job.map_or_else(String::new, |job| name_of(job, slot.trial, condition))
+}
+
+/// `rand-read-4k #2`, with the condition where there is one.
+fn name_of(job: &Job, trial: u32, condition: Option<&str>) -> String {
+    let number = match trial {
+        0 => "conditioning".to_owned(),
+        trial => format!("#{trial}"),
+    };
+    let under = condition.map_or_else(String::new, |name| format!(" under {name}"));
+    clean(&format!("{} {number}{under}", job.name))
 }
 
 /// ` 4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.

@@ -4,10 +4,14 @@ use crate::args::{ListArgs, ReportArgs, ShowArgs, StoreArgs};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say, style};
 use crate::owner;
+use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
-use assay_report::terminal::{ListRow, write_list, write_summary};
+use assay_report::import::{write_csv, write_json};
+use assay_report::sweep::by_condition;
+use assay_report::terminal::{ListRow, write_import, write_list, write_summary};
 use assay_report::{csv, html, json, xlsx};
-use assay_store::{RunSummary, Store};
+use assay_store::{Found, ImportSummary, RunSummary, Store};
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -44,6 +48,9 @@ pub fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
             row.status = RunStatus::Interrupted.word().to_owned();
         }
     }
+    rows.extend(store.imports()?.iter().map(import_row));
+    // Stable: what is of one millisecond stays as the store has it.
+    rows.sort_by_key(|row| Reverse(row.started_unix_ms));
     print(|out| write_list(&rows, style(), out))?;
     Ok(DONE)
 }
@@ -62,34 +69,68 @@ fn row(run: &RunSummary) -> ListRow {
     }
 }
 
+/// The files are what tells imports apart, the tool is what made them.
+fn import_row(import: &ImportSummary) -> ListRow {
+    ListRow {
+        id: import.id.clone(),
+        started_unix_ms: import.imported_unix_ms,
+        path: import.files.join(", "),
+        device: import.tool.clone(),
+        status: "imported".to_owned(),
+        trials: import.figures.into(),
+        planned: import.figures.into(),
+    }
+}
+
 /// `assay show`.
 pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let run = load(&args.store, &args.run)?;
-    if args.json {
-        print(|out| json::write(&run, out))?;
-    } else {
-        print(|out| write_summary(&run, style(), &[], out))?;
-    }
+    let stored = load(&args.store, &args.run)?;
+    print(|out| match (&stored, args.json) {
+        (Stored::Run(run), true) => json::write(run, out),
+        (Stored::Run(run), false) => write_summary(run, style(), &[], out),
+        (Stored::Import(import), true) => write_json(import, out),
+        (Stored::Import(import), false) => write_import(import, style(), &[], out),
+    })?;
     Ok(DONE)
 }
 
 /// `assay report`.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let write = writer_for(&args.output)?;
-    let run = load(&args.store, &args.run)?;
-    write_file(&args.output, |out| write(&run, out))?;
+    match load(&args.store, &args.run)? {
+        Stored::Run(run) => write_file(&args.output, |out| write(&run, out))?,
+        Stored::Import(import) => {
+            let write = import_writer_for(&args.output)?;
+            write_file(&args.output, |out| write(&import, out))?;
+        }
+    }
     say(&format!("wrote {}", args.output.display()));
     Ok(DONE)
+}
+
+type ImportWriter = fn(&Import, &mut dyn Write) -> io::Result<()>;
+
+/// Figures without trials and evidence make no page and no workbook.
+fn import_writer_for(path: &Path) -> Result<ImportWriter, Failure> {
+    match path.extension().and_then(|ending| ending.to_str()) {
+        Some("json") => Ok(write_json),
+        Some("csv") => Ok(write_csv),
+        _ => Err(Failure::usage(format!(
+            "{}: results that were made elsewhere have no evidence to report: the name must end \
+             in .json or .csv",
+            path.display()
+        ))),
+    }
 }
 
 type Writer = fn(&Run, &mut dyn Write) -> io::Result<()>;
 
 fn writer_for(path: &Path) -> Result<Writer, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => Ok(html::write),
+        Some("html" | "htm") => Ok(|run, out| html::write(&by_condition(run.clone()), out)),
         Some("json") => Ok(json::write),
         Some("csv") => Ok(csv::write),
-        Some("xlsx") => Ok(xlsx::write),
+        Some("xlsx") => Ok(|run, out| xlsx::write(&by_condition(run.clone()), out)),
         _ => Err(Failure::usage(format!(
             "{}: the name must end in .html, .json, .csv or .xlsx",
             path.display()
@@ -97,14 +138,35 @@ fn writer_for(path: &Path) -> Result<Writer, Failure> {
     }
 }
 
-/// A run by its name; trials that cannot be read are named and left out.
-fn load(args: &StoreArgs, name: &str) -> Result<Run, Failure> {
+/// The id of a run of assay's own.
+pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
+    match store.find(name)? {
+        Found::Run(id) => Ok(id),
+        Found::Import(id) => Err(Failure::usage(format!(
+            "{id} is an import: results that were made elsewhere cannot be gone on with"
+        ))),
+    }
+}
+
+/// What an id stands for, with all that the store has of it.
+enum Stored {
+    Run(Box<Run>),
+    Import(Box<Import>),
+}
+
+/// A run or an import by its name; trials that cannot be read are named and
+/// left out.
+fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
     let store = Store::open_existing(&store_path(args)?)?;
-    let loaded = store.load(&store.find(name)?)?;
+    let id = match store.find(name)? {
+        Found::Import(id) => return Ok(Stored::Import(Box::new(store.load_import(&id)?))),
+        Found::Run(id) => id,
+    };
+    let loaded = store.load(&id)?;
     for damage in &loaded.damaged {
         say(&format!("assay: warning: {damage}"));
     }
-    Ok(loaded.run)
+    Ok(Stored::Run(Box::new(loaded.run)))
 }
 
 /// Where a link leads, also one to a file that is not there yet; all else is its

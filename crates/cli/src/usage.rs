@@ -48,6 +48,12 @@ fn one_line(error: &Error) -> String {
             format!("{named} and {other} cannot be used together")
         }
         ErrorKind::InvalidValue if value.is_empty() => format!("{named} needs a value"),
+        ErrorKind::InvalidValue => match text(error, ContextKind::ValidValue) {
+            Some(known) if !known.is_empty() => {
+                format!("'{value}' is no value of {named}: it takes {known}")
+            }
+            _ => first_line(error),
+        },
         _ => first_line(error),
     };
     format!("{problem} (assay --help shows all)")
@@ -101,6 +107,10 @@ mod tests {
             (
                 &["qualify", ".", "--quick", "--thorough"],
                 "cannot be used together",
+            ),
+            (
+                &["import", "f", "--format", "x"],
+                "'x' is no value of --format <FORMAT>: it takes fio-json, fio-text",
             ),
             (&["report", "last"], "missing: --output <FILE>"),
         ] {

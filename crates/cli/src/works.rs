@@ -12,6 +12,7 @@ use crate::owner;
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::store_guard::keep_apart;
 use crate::stored::store_path;
+use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
@@ -173,7 +174,7 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
 /// the work's to decide, and is not shuffled.
 fn plan(request: &Request) -> Plan {
     let steps = &request.steps;
-    let round = |trial| (0..steps.len()).map(move |job| Slot { job, trial });
+    let round = |trial| (0..steps.len()).map(move |job| Slot::plain(job, trial));
     Plan {
         run_id: run_id(),
         seed: request.seed,
@@ -186,6 +187,8 @@ fn plan(request: &Request) -> Plan {
                 trials: request.trials,
             })
             .collect(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order: (1..=request.trials).flat_map(round).collect(),
     }
 }
@@ -272,6 +275,8 @@ impl Runner<'_> {
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
                 | FromAgent::Swept { .. }
+                | FromAgent::Undone { .. }
+                | FromAgent::Offers { .. }
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }
@@ -348,7 +353,7 @@ mod tests {
     }
 
     fn inspection() -> Inspection {
-        let path = std::path::PathBuf::from("/mnt");
+        let path = PathBuf::from("/mnt");
         Inspection {
             path: path.clone(),
             kind: PathKind::Directory { writable: true },
@@ -404,6 +409,8 @@ mod tests {
             evidence: None,
             wave: None,
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
         };
         let failure = runner.ended(record).unwrap_err();
         let done = runner.close(Ending::of_failure(failure)).unwrap();

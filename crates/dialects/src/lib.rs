@@ -5,5 +5,6 @@
 pub mod androbench;
 pub mod dd;
 pub mod fio;
+pub mod import;
 pub mod iozone;
 pub mod mark;

@@ -1,5 +1,6 @@
-//! A plan: jobs x repeats, in an order that beats drift.
+//! A plan: jobs x conditions x repeats, in an order that beats drift.
 
+use crate::condition::{Condition, Restore};
 use crate::job::Job;
 use crate::rng::SplitMix64;
 use crate::units::Bytes;
@@ -19,8 +20,22 @@ pub struct Plan {
     pub file_size: Bytes,
     /// The jobs with their number of trials.
     pub jobs: Vec<PlannedJob>,
+    /// The conditions that its trials run under; none: as the machine is.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
+    /// What is done before each trial.
+    #[serde(default, skip_serializing_if = "Restore::is_nothing")]
+    pub restore: Restore,
     /// Which trial comes when.
     pub order: Vec<Slot>,
+}
+
+impl Plan {
+    /// The condition of a slot; `None`: as the machine is.
+    #[must_use]
+    pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
+        self.conditions.get(slot.condition?)
+    }
 }
 
 /// Where the trials run.
@@ -68,8 +83,24 @@ pub struct PlannedJob {
 pub struct Slot {
     /// Index into [`Plan::jobs`].
     pub job: usize,
-    /// Repetition, from 1.
+    /// Repetition, from 1; 0 for one that only brings the storage into the state
+    /// that the others find, and makes no figure.
     pub trial: u32,
+    /// Index into [`Plan::conditions`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<usize>,
+}
+
+impl Slot {
+    /// A trial as the machine is.
+    #[must_use]
+    pub const fn plain(job: usize, trial: u32) -> Self {
+        Self {
+            job,
+            trial,
+            condition: None,
+        }
+    }
 }
 
 /// Rounds: every round runs each job that has trials left once, in a fresh
@@ -85,7 +116,7 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
             .iter()
             .enumerate()
             .filter(|&(_, &trials)| trials >= trial)
-            .map(|(job, _)| Slot { job, trial })
+            .map(|(job, _)| Slot::plain(job, trial))
             .collect();
         rng.shuffle(&mut round);
         order.append(&mut round);
@@ -93,9 +124,57 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     order
 }
 
+/// Rounds of conditions: every round runs each condition once in a fresh random
+/// order, and under it every job, in a fresh order too. Round 0 brings the storage
+/// into the state that the others find. A drift over the session then falls on all
+/// conditions alike instead of on the last ones.
+#[must_use]
+pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
+    let mut rng = SplitMix64::new(seed);
+    let mut order = Vec::new();
+    for trial in 0..=rounds {
+        let mut round: Vec<usize> = (0..conditions).collect();
+        rng.shuffle(&mut round);
+        for condition in round {
+            let mut under: Vec<Slot> = (0..jobs)
+                .map(|job| Slot {
+                    condition: Some(condition),
+                    ..Slot::plain(job, trial)
+                })
+                .collect();
+            rng.shuffle(&mut under);
+            order.append(&mut under);
+        }
+    }
+    order
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn each_round_runs_each_condition_once_in_an_order_of_its_own() {
+        let order = rounds(2, 5, 6, 7);
+        assert_eq!(order.len(), 2 * 5 * 7);
+        let mut orders = Vec::new();
+        for (trial, round) in (0_u32..).zip(order.chunks(10)) {
+            assert!(round.iter().all(|slot| slot.trial == trial));
+            let conditions: Vec<_> = round.chunks(2).map(|pair| pair[0].condition).collect();
+            for pair in round.chunks(2) {
+                assert_eq!(pair[0].condition, pair[1].condition, "set once a round");
+                assert_ne!(pair[0].job, pair[1].job);
+            }
+            let mut sorted = conditions.clone();
+            sorted.sort();
+            assert_eq!(sorted, (0..5).map(Some).collect::<Vec<_>>());
+            orders.push(conditions);
+        }
+        orders.dedup();
+        assert!(orders.len() > 1, "one order for all rounds");
+        assert_eq!(rounds(2, 5, 6, 7), order);
+        assert_ne!(rounds(2, 5, 6, 8), order);
+    }
 
     #[test]
     fn each_round_runs_each_job_once() {

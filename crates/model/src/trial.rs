@@ -1,5 +1,6 @@
 //! One trial: one execution of one job, raw counters and evidence.
 
+use crate::condition::InForce;
 use crate::evidence::Evidence;
 use crate::job::{Direction, Job};
 use crate::latency::LatencyRecord;
@@ -46,7 +47,8 @@ impl Outcome {
 pub struct TrialRecord {
     /// What was done.
     pub job: Job,
-    /// Repetition of this job in the run, from 1.
+    /// Repetition of this job in the run, from 1; 0 for one that only brings the
+    /// storage into the state that the others find, and makes no figure.
     pub trial: u32,
     /// Place in the run's order, from 0.
     pub position: u32,
@@ -67,6 +69,20 @@ pub struct TrialRecord {
     /// For a step of a work: what it tells beyond `measured`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<StepDetail>>,
+    /// Name of the condition that it ran under; `None`: as the machine was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// What of that condition was read back right before the trial.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_force: Vec<InForce>,
+}
+
+impl TrialRecord {
+    /// Whether it makes figures: those of round 0 do not.
+    #[must_use]
+    pub const fn counts(&self) -> bool {
+        self.trial > 0
+    }
 }
 
 /// Raw results of the measured time, all workers together.

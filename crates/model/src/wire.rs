@@ -1,6 +1,7 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
+use crate::condition::{Offered, Subject, Undone};
 use crate::job::Job;
 use crate::load::Load;
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -14,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 3;
+pub const WIRE_VERSION: u32 = 4;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -34,6 +35,15 @@ pub enum ToAgent {
     Sweep {
         /// The directory.
         directory: PathBuf,
+    },
+    /// Asks to undo the settings that killed runs left.
+    Undo,
+    /// Asks what the kernel offers to be set of the storage behind a path.
+    Offers {
+        /// The path.
+        path: PathBuf,
+        /// The subjects.
+        subjects: Vec<Subject>,
     },
     /// Asks to run a plan.
     Run {
@@ -76,6 +86,16 @@ pub enum FromAgent {
     Swept {
         /// What was found there.
         leftovers: Vec<Leftover>,
+    },
+    /// Answers [`ToAgent::Undo`].
+    Undone {
+        /// What killed runs had left, and what became of it.
+        settings: Vec<Undone>,
+    },
+    /// Answers [`ToAgent::Offers`], in their order.
+    Offers {
+        /// What each subject takes.
+        offered: Vec<Offered>,
     },
     /// The test file is being written.
     Preparing {
@@ -133,7 +153,7 @@ pub enum FromAgent {
         /// The test folder, if it could not be removed.
         leftover: Option<Leftover>,
     },
-    /// A load or a work has something to tell its user.
+    /// A plan, a load or a work has something to tell its user.
     LoadNote(LoadNote),
     /// The load under way, a few times a second.
     LoadProgress(LoadProgress),

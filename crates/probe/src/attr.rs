@@ -14,12 +14,25 @@ pub(crate) fn text(path: &Path) -> Option<String> {
     (!trimmed.is_empty()).then(|| trimmed.to_owned())
 }
 
-/// All of a file of the kernel. It says that it is empty, whereupon the standard
-/// library would begin with 32 bytes and ask a dozen times.
+/// All of a file of the kernel. It says that it is empty; the standard library
+/// would ask for that, and for where it is in the file, before each reading.
 pub(crate) fn whole(path: &Path) -> io::Result<String> {
     const MOST_ARE_SHORTER: usize = 8 << 10;
-    let mut text = Vec::with_capacity(MOST_ARE_SHORTER);
-    File::open(path)?.read_to_end(&mut text)?;
+    let mut file = File::open(path)?;
+    let mut text = vec![0; MOST_ARE_SHORTER];
+    let mut length = 0;
+    loop {
+        match file.read(&mut text[length..]) {
+            Ok(0) => break,
+            Ok(more) => length += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        if length == text.len() {
+            text.resize(2 * length, 0);
+        }
+    }
+    text.truncate(length);
     String::from_utf8(text).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 

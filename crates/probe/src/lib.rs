@@ -7,6 +7,7 @@
 //! `None`, never zero.
 
 mod attr;
+pub mod conditions;
 pub mod counters;
 mod device;
 mod files;

@@ -1,6 +1,6 @@
 //! A run as CSV: one row per trial and metric, for spreadsheets and scripts.
-//! A trial without figures has one row that says how it ended, with the last
-//! five columns empty.
+//! A trial without figures has one row that says how it ended, with the columns
+//! from metric to device_share empty.
 
 use crate::json::label_of;
 use crate::summary::direction_of;
@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 /// The columns. `bs` is in bytes; `label` and `device_share` (0 to 1) are
 /// those of the metric's direction.
-pub const COLUMNS: [&str; 16] = [
+pub const COLUMNS: [&str; 17] = [
     "run",
     "job",
     "rw",
@@ -32,6 +32,7 @@ pub const COLUMNS: [&str; 16] = [
     "value",
     "label",
     "device_share",
+    "condition",
 ];
 
 /// Writes the run with a header line. Quoting follows RFC 4180; lines end in
@@ -44,14 +45,17 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     csv.write_record(COLUMNS)?;
     for record in &run.trials {
         let trial = trial_columns(&run.header.id, record);
+        let condition = harmless(record.condition.as_deref().unwrap_or_default());
         let judgement = judge(record);
         let metrics = derive::metrics(record);
         if metrics.is_empty() {
-            csv.write_record(trial.iter().map(String::as_str).chain([""; 5]))?;
+            let cells = trial.iter().map(String::as_str);
+            csv.write_record(cells.chain([""; 5]).chain([&*condition]))?;
         }
         for metric in &metrics {
             let metric = metric_columns(metric, judgement.as_ref());
-            csv.write_record(trial.iter().chain(&metric))?;
+            let cells = trial.iter().chain(&metric).map(String::as_str);
+            csv.write_record(cells.chain([&*condition]))?;
         }
     }
     csv.flush()

@@ -1,6 +1,7 @@
 //! A small run made by hand: one eMMC, eight jobs of three trials, every
 //! outcome and every label. Tests of all outputs share it.
 
+use assay_model::condition::Restore;
 use assay_model::evidence::{
     CacheSource, CpuState, DeviceCounters, Evidence, FileCache, MemoryCounters, OwnIo, Pressure,
     ProcessIo, QueueSettings, Snapshot, ThermalZone, WriteCache,
@@ -62,6 +63,8 @@ pub fn run() -> Run {
                 trials: TRIALS,
             })
             .collect(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order,
     };
     Run {
@@ -186,6 +189,8 @@ fn trial(shape: &Shape, slot: Slot, position: u32) -> TrialRecord {
         evidence: None,
         wave: None,
         detail: None,
+        condition: None,
+        in_force: Vec::new(),
     };
     if matches!(shape.special, Special::Skipped) {
         return TrialRecord {

@@ -5,6 +5,7 @@
 //! programs read, so they do not follow the stored records when those change.
 //! What is absent is `null` or missing, never 0.
 
+mod comparison;
 mod evidence;
 mod layout;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use trial::TrialPart;
 
+pub use comparison::{comparison, power, ranking};
 pub(crate) use trial::label_of;
 
 /// Version of the schema: rises when a field changes its meaning or goes.
@@ -80,6 +82,8 @@ struct RunPart<'a> {
     path: String,
     file_size_bytes: u64,
     trials_planned: usize,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    conditions: Vec<&'a str>,
 }
 
 impl<'a> RunPart<'a> {
@@ -100,6 +104,12 @@ impl<'a> RunPart<'a> {
             path: text(header.plan.place.path()),
             file_size_bytes: header.plan.file_size.0,
             trials_planned: header.plan.order.len(),
+            conditions: header
+                .plan
+                .conditions
+                .iter()
+                .map(|condition| condition.name.as_str())
+                .collect(),
         }
     }
 }
@@ -268,7 +278,7 @@ fn text(path: &Path) -> String {
 }
 
 /// A moment as RFC 3339, UTC, with milliseconds: `2026-11-03T14:05:09.250Z`.
-fn rfc3339(unix_ms: u64) -> String {
+pub(crate) fn rfc3339(unix_ms: u64) -> String {
     let seconds = unix_ms / 1_000;
     let (year, month, day) = civil_from_days(seconds / 86_400);
     let (hour, minute) = (seconds / 3_600 % 24, seconds / 60 % 60);

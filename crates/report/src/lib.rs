@@ -3,6 +3,7 @@
 
 pub mod cache_edge;
 pub mod capacity;
+pub mod comparison;
 pub mod csv;
 pub mod describe;
 pub mod digest;
@@ -12,6 +13,7 @@ pub mod fixture;
 pub mod format;
 pub mod html;
 pub mod identity;
+pub mod import;
 pub mod json;
 pub mod labels;
 pub mod ladder;
@@ -20,6 +22,7 @@ pub mod matrix;
 mod samples;
 pub mod series;
 pub mod summary;
+pub mod sweep;
 pub mod terminal;
 pub mod text;
 pub mod warnings;

@@ -151,6 +151,17 @@ impl<'a> Summary<'a> {
         Self { run, jobs }
     }
 
+    /// The same of the trials under one condition alone.
+    #[must_use]
+    pub fn under(run: &'a Run, condition: &str) -> Self {
+        let mut summary = Self::of(run);
+        for job in &mut summary.jobs {
+            job.trials
+                .retain(|trial| trial.record.condition.as_deref() == Some(condition));
+        }
+        summary
+    }
+
     /// The jobs of one group, in reading order.
     pub fn group(&self, group: Group) -> impl Iterator<Item = &JobSummary<'a>> {
         self.jobs.iter().filter(move |job| job.group == group)
@@ -218,7 +229,7 @@ impl<'a> JobSummary<'a> {
     pub fn completed(&self) -> impl Iterator<Item = &JudgedTrial<'a>> {
         self.trials
             .iter()
-            .filter(|trial| trial.record.outcome == Outcome::Completed)
+            .filter(|trial| trial.record.outcome == Outcome::Completed && trial.record.counts())
     }
 
     /// Whether it is a cell of a matrix, which is shown among its like.

@@ -3,25 +3,33 @@
 //! only repeats them.
 
 mod capacity;
+mod compared;
 mod course;
 mod digest;
 mod extent;
+mod import;
 mod ladder;
 mod list;
 mod mark;
+mod ranked;
 mod results;
 mod style;
+mod sweep;
 mod table;
 mod warned;
 
+pub use compared::{write_comparison, write_qualification};
+pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
+pub use ranked::{write_power, write_ranking};
 pub use style::Style;
 
 use crate::digest::Digest;
 use crate::identity;
 use crate::ladder::Ladder;
 use crate::summary::{Group, Summary};
+use crate::sweep::Sweep;
 use crate::text::{clean, wrap};
 use crate::warnings;
 use assay_model::plan::Place;
@@ -43,6 +51,10 @@ pub fn write_summary(
     let summary = Summary::of(run);
     let mut page = Page { style, out };
     page.heading(&summary)?;
+    if !run.header.plan.conditions.is_empty() {
+        sweep::write(&Sweep::of(run), &mut page)?;
+        return page.closing(closing);
+    }
     for ladder in Ladder::ALL {
         ladder::write(ladder, &summary, &mut page)?;
     }
@@ -55,13 +67,7 @@ pub fn write_summary(
     let warnings = warnings::collect(&summary);
     warned::write(&warnings, &mut page)?;
     digest::write(&Digest::of(&summary, &warnings), &mut page)?;
-    if !closing.is_empty() {
-        page.blank()?;
-    }
-    for line in closing {
-        page.line(&clean(line))?;
-    }
-    Ok(())
+    page.closing(closing)
 }
 
 /// Where lines go.
@@ -96,6 +102,17 @@ impl Page<'_> {
         self.blank()?;
         let text = self.style.paint(Tone::Strong, text);
         self.line(&text)
+    }
+
+    /// The last lines.
+    fn closing(&mut self, lines: &[String]) -> io::Result<()> {
+        if !lines.is_empty() {
+            self.blank()?;
+        }
+        for line in lines {
+            self.line(&clean(line))?;
+        }
+        Ok(())
     }
 
     /// Wrapped text: `first` before the first line, as many spaces before the

@@ -226,6 +226,8 @@ mod tests {
             evidence: None,
             wave: None,
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
         }
     }
 

@@ -8,6 +8,7 @@
 //! figure that looks sound.
 
 pub mod derive;
+pub mod figures;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
@@ -17,4 +18,5 @@ pub mod series;
 pub mod steps;
 pub mod streams;
 pub mod summary;
+pub mod verdict;
 pub mod watch;

@@ -66,6 +66,11 @@ impl Percentile {
         beyond >= u128::from(TAIL) * u128::from(MILLION)
     }
 
+    /// As a share, 0 to 1.
+    pub(crate) fn share(self) -> f64 {
+        f64::from(self.parts_per_million) / f64::from(MILLION)
+    }
+
     /// Which of `count` values in ascending order it is, from 1.
     pub(crate) fn rank(self, count: u64) -> u64 {
         let product = u128::from(self.parts_per_million) * u128::from(count);

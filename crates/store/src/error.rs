@@ -87,6 +87,14 @@ pub enum StoreError {
         /// What is wrong.
         source: io::Error,
     },
+    /// The record of an import cannot be read.
+    #[error("import {import} is damaged ({source}): take its files in again")]
+    DamagedImport {
+        /// The import.
+        import: String,
+        /// What is wrong.
+        source: io::Error,
+    },
     /// The record of one trial cannot be read.
     #[error("trial {trial} of job '{job}' in run {run} is damaged ({source}): it is left out")]
     DamagedTrial {
@@ -107,7 +115,15 @@ pub enum StoreError {
         /// What is wrong.
         source: io::Error,
     },
-    /// No run has that id.
+    /// A run or an import has that id already.
+    #[error("{} has '{id}' already: try again", .path.display())]
+    Taken {
+        /// The id.
+        id: String,
+        /// The store.
+        path: PathBuf,
+    },
+    /// Neither a run nor an import has that id.
     #[error("no run '{text}' in {}: assay list shows all runs", .path.display())]
     NoSuchRun {
         /// What was asked for.
@@ -115,15 +131,15 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
-    /// More than one run fits.
+    /// More than one run or import fits.
     #[error("'{text}' fits {} runs ({}): type more of the id", .candidates.len(), list(.candidates))]
     Ambiguous {
         /// What was asked for.
         text: String,
-        /// Ids of the runs that fit, newest first.
+        /// Ids of those that fit, newest first.
         candidates: Vec<String>,
     },
-    /// There is no run at all.
+    /// There is neither a run nor an import.
     #[error("the store {} has no runs yet: run assay qualify first", .path.display())]
     Empty {
         /// The store.

@@ -1,4 +1,4 @@
-//! Runs and their trials in one SQLite file. The only crate that knows SQL.
+//! Runs and their trials, and results made elsewhere, in one SQLite file. The only crate that knows SQL.
 //!
 //! A trial is stored when [`Store::save_trial`] has returned: neither a
 //! SIGKILL nor a power cut loses it afterwards. Records are kept raw, as
@@ -10,10 +10,13 @@
 
 mod database;
 mod error;
+mod imports;
 mod record;
 mod runs;
 mod schema;
 mod select;
 
 pub use error::StoreError;
+pub use imports::ImportSummary;
 pub use runs::{LoadedRun, Owner, RunSummary, Store};
+pub use select::Found;

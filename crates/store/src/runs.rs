@@ -4,7 +4,7 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::record;
 use assay_model::run::{Run, RunHeader, RunStatus};
-use assay_model::trial::TrialRecord;
+use assay_model::trial::{Outcome, TrialRecord};
 use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
@@ -90,13 +90,15 @@ impl Store {
     /// Stores a new run, under way and made by `owner`.
     ///
     /// # Errors
-    /// When the file cannot be written, or already has a run of that id.
+    /// When the file cannot be written, or already has a run or an
+    /// import of that id.
     pub fn begin_run(&mut self, header: &RunHeader, owner: &Owner) -> Result<(), StoreError> {
         let text = record::header_to_text(header).map_err(unwritable(&header.id))?;
-        self.execute(
+        let added = self.execute(
             "INSERT INTO runs (id, started_unix_ms, status, owner_pid, owner_boot_id, \
              owner_start_ticks, path, device, trials_planned, header) \
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 \
+             WHERE NOT EXISTS (SELECT 1 FROM imports WHERE id = ?1)",
             params![
                 header.id,
                 header.started_unix_ms,
@@ -110,7 +112,13 @@ impl Store {
                 text,
             ],
         )?;
-        Ok(())
+        match added {
+            0 => Err(StoreError::Taken {
+                id: header.id.clone(),
+                path: self.path().to_owned(),
+            }),
+            _ => Ok(()),
+        }
     }
 
     /// Stores a trial that ended. When this returns, the trial survives a
@@ -185,6 +193,36 @@ impl Store {
         self.expect_one(changed, run_id)
     }
 
+    /// Makes a run that ended early one under way again, made by `owner` from now
+    /// on. The trial that was interrupted is forgotten: it will be made anew.
+    ///
+    /// # Errors
+    /// When the file cannot be written or has no such run.
+    pub fn reopen_run(&mut self, run_id: &str, owner: &Owner) -> Result<(), StoreError> {
+        let changed = self.database.with(|connection| {
+            // Unchecked: it cannot lie within another, none is open between calls.
+            let transaction = connection.unchecked_transaction()?;
+            transaction.execute(
+                "DELETE FROM trials WHERE run_id = ? AND outcome = ?",
+                params![run_id, Outcome::Interrupted.word()],
+            )?;
+            let changed = transaction.execute(
+                "UPDATE runs SET status = ?, error = NULL, finished_unix_ms = NULL, \
+                 owner_pid = ?, owner_boot_id = ?, owner_start_ticks = ? WHERE id = ?",
+                params![
+                    RunStatus::Running.word(),
+                    owner.pid,
+                    owner.boot_id,
+                    owner.start_ticks,
+                    run_id
+                ],
+            )?;
+            transaction.commit()?;
+            Ok(changed)
+        })?;
+        self.expect_one(changed, run_id)
+    }
+
     /// Forgets a run that came to nothing. One that has trials stays.
     ///
     /// # Errors
@@ -199,7 +237,7 @@ impl Store {
     }
 
     /// One statement is one transaction.
-    fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
+    pub(crate) fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
         self.database
             .with(|connection| connection.execute(sql, params))
     }

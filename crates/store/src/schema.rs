@@ -35,6 +35,16 @@ const STEPS: &[&str] = &[
         record BLOB NOT NULL,
         PRIMARY KEY (run_id, position)
     );",
+    // 2: results that were made elsewhere. `files` is a JSON list of names,
+    // `record` all of it as zlib-compressed JSON.
+    "CREATE TABLE imports (
+        id TEXT PRIMARY KEY NOT NULL,
+        imported_unix_ms INTEGER NOT NULL,
+        tool TEXT NOT NULL,
+        files TEXT NOT NULL,
+        figures INTEGER NOT NULL,
+        record BLOB NOT NULL
+    );",
 ];
 
 /// The newest known format.
@@ -42,10 +52,15 @@ const STEPS: &[&str] = &[
 pub const NEWEST: u32 = STEPS.len() as u32;
 
 /// Brings the file to the newest format, all steps or none. The caller has
-/// made sure that the file is assay's or empty.
+/// made sure that the file is assay's or empty. One that may only be read is
+/// read as it is.
 pub fn migrate(connection: &Connection) -> rusqlite::Result<()> {
-    if version(connection)? >= NEWEST {
+    let found = version(connection)?;
+    if found >= NEWEST {
         return Ok(());
+    }
+    if connection.is_readonly("main")? {
+        return stand_in(connection, found);
     }
     let transaction = Transaction::new_unchecked(connection, TransactionBehavior::Immediate)?;
     // Again under the lock: another process may just have done it.
@@ -58,6 +73,17 @@ pub fn migrate(connection: &Connection) -> rusqlite::Result<()> {
         transaction.pragma_update(None, "user_version", NEWEST)?;
     }
     transaction.commit()
+}
+
+/// Puts empty tables beside an old file, in memory, so that what reads them
+/// finds nothing. As long as steps only add tables, that is all it takes.
+fn stand_in(connection: &Connection, version: u32) -> rusqlite::Result<()> {
+    let done = usize::try_from(version).unwrap_or(usize::MAX);
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    for step in STEPS.iter().skip(done) {
+        connection.execute_batch(&step.replace("CREATE TABLE", "CREATE TEMP TABLE"))?;
+    }
+    Ok(())
 }
 
 /// Format of the file; 0 when it is new.

@@ -1,4 +1,4 @@
-//! Reading runs and trials.
+//! Reading runs and trials, and finding what an id stands for.
 
 use crate::error::StoreError;
 use crate::record;
@@ -10,6 +10,25 @@ use rusqlite::{Connection, OptionalExtension, Row};
 /// Rowids grow: of two runs that began in the same millisecond, the later
 /// one is the newer.
 const NEWEST_FIRST: &str = "ORDER BY started_unix_ms DESC, rowid DESC";
+
+/// What an id stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
+    /// A run of assay's own: [`Store::load`].
+    Run(String),
+    /// Results that were made elsewhere: [`Store::load_import`].
+    Import(String),
+}
+
+impl Found {
+    /// The whole id.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Run(id) | Self::Import(id) => id,
+        }
+    }
+}
 
 impl Store {
     /// All runs, newest first.
@@ -46,44 +65,57 @@ impl Store {
         self.rows(&sql, |row| Ok((summary(row)?, owner(row)?)))
     }
 
-    /// The id of the run that `text` names: `last` is the newest one, else the
-    /// id or a beginning of it that fits no other run.
+    /// What `text` names: `last` is the newest run or import, else the id of one
+    /// or a beginning of it that fits no other.
     ///
     /// # Errors
     /// [`StoreError::Empty`], [`StoreError::NoSuchRun`],
     /// [`StoreError::Ambiguous`], or when the file cannot be read.
-    pub fn find(&self, text: &str) -> Result<String, StoreError> {
-        let ids = self.ids()?;
-        let Some(newest) = ids.first() else {
+    pub fn find(&self, text: &str) -> Result<Found, StoreError> {
+        let mut all = self.everything()?;
+        if all.is_empty() {
             return Err(StoreError::Empty {
                 path: self.path().to_owned(),
             });
-        };
+        }
         if text == "last" {
-            return Ok(newest.clone());
+            return Ok(all.swap_remove(0));
         }
-        if ids.iter().any(|id| id == text) {
-            return Ok(text.to_owned());
+        if let Some(place) = all.iter().position(|found| found.id() == text) {
+            return Ok(all.swap_remove(place));
         }
-        let fits = |id: &String| !text.is_empty() && id.starts_with(text);
-        let mut candidates: Vec<String> = ids.into_iter().filter(fits).collect();
+        let fits = |found: &Found| !text.is_empty() && found.id().starts_with(text);
+        let mut candidates: Vec<Found> = all.into_iter().filter(fits).collect();
         match candidates.len() {
             0 => Err(self.no_such_run(text)),
             1 => Ok(candidates.remove(0)),
             _ => Err(StoreError::Ambiguous {
                 text: text.to_owned(),
-                candidates,
+                candidates: candidates
+                    .iter()
+                    .map(|found| found.id().to_owned())
+                    .collect(),
             }),
         }
     }
 
-    fn ids(&self) -> Result<Vec<String>, StoreError> {
-        self.rows(&format!("SELECT id FROM runs {NEWEST_FIRST}"), |row| {
-            row.get("id")
-        })
+    /// Runs and imports, newest first. Of one millisecond the runs come first.
+    fn everything(&self) -> Result<Vec<Found>, StoreError> {
+        self.rows(
+            "SELECT id, 0 AS imported, started_unix_ms AS at, rowid AS place FROM runs \
+             UNION ALL SELECT id, 1, imported_unix_ms, rowid FROM imports \
+             ORDER BY at DESC, imported, place DESC",
+            |row| {
+                let id = row.get("id")?;
+                Ok(match row.get("imported")? {
+                    false => Found::Run(id),
+                    true => Found::Import(id),
+                })
+            },
+        )
     }
 
-    fn rows<T>(
+    pub(crate) fn rows<T>(
         &self,
         sql: &str,
         read: impl Fn(&Row<'_>) -> rusqlite::Result<T>,

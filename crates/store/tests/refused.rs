@@ -146,6 +146,11 @@ fn child_opens_as_nobody() {
     assert_eq!(store.runs().unwrap().len(), 1, "reading is allowed");
     let change = store.mark_interrupted("k3v9").unwrap_err();
     assert!(matches!(change, StoreError::ReadOnly { .. }), "{change}");
+
+    let old = Store::open_existing(&folder.join("old.sqlite")).unwrap();
+    assert_eq!(old.runs().unwrap().len(), 1, "also of an old format");
+    assert!(old.imports().unwrap().is_empty());
+    assert_eq!(old.find("last").unwrap().id(), "old");
 }
 
 #[test]
@@ -165,7 +170,10 @@ fn files_of_another_user_are_read_only() {
         let path = folder.path().join(name);
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
     };
+    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored/v1.sqlite");
+    fs::copy(old, folder.path().join("old.sqlite")).unwrap();
     mode("", 0o755);
+    mode("old.sqlite", 0o644);
     mode("runs.sqlite", 0o644);
     mode("secret.sqlite", 0o600);
     let child = Command::new(std::env::current_exe().unwrap())

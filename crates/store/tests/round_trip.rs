@@ -3,8 +3,13 @@
 mod common;
 
 use assay_model::run::RunStatus;
-use assay_store::StoreError;
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_store::{Found, Owner, StoreError};
 use common::{header, owner, skipped, store, trial};
+
+fn run(id: &str) -> Found {
+    Found::Run(id.to_owned())
+}
 
 #[test]
 fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
@@ -57,14 +62,14 @@ fn a_run_is_found_by_last_by_id_and_by_unique_prefix() {
     for (id, started) in [("abc1", 2_000), ("abc123", 1_000), ("xyz", 1_000)] {
         store.begin_run(&header(id, started), &owner()).unwrap();
     }
-    assert_eq!(store.find("last").unwrap(), "abc1");
-    assert_eq!(store.find("x").unwrap(), "xyz");
+    assert_eq!(store.find("last").unwrap(), run("abc1"));
+    assert_eq!(store.find("x").unwrap(), run("xyz"));
     assert_eq!(
         store.find("abc1").unwrap(),
-        "abc1",
+        run("abc1"),
         "a whole id wins over a prefix"
     );
-    assert_eq!(store.find("abc12").unwrap(), "abc123");
+    assert_eq!(store.find("abc12").unwrap(), run("abc123"));
     for nothing in ["", "q", "%", "ABC1", "abc1234"] {
         let error = store.find(nothing).unwrap_err();
         assert!(matches!(error, StoreError::NoSuchRun { .. }), "{error}");
@@ -81,7 +86,7 @@ fn of_two_runs_of_one_millisecond_the_later_is_last() {
     let (_folder, mut store) = store();
     store.begin_run(&header("zz", 1_000), &owner()).unwrap();
     store.begin_run(&header("aa", 1_000), &owner()).unwrap();
-    assert_eq!(store.find("last").unwrap(), "aa");
+    assert_eq!(store.find("last").unwrap(), run("aa"));
 }
 
 #[test]
@@ -117,7 +122,7 @@ fn a_damaged_trial_is_named_and_the_others_load() {
 #[test]
 fn a_run_whose_owner_died_is_abandoned_until_marked() {
     let (_folder, mut store) = store();
-    let other = assay_store::Owner { pid: 9, ..owner() };
+    let other = Owner { pid: 9, ..owner() };
     store.begin_run(&header("dead", 1_000), &owner()).unwrap();
     store.begin_run(&header("alive", 2_000), &other).unwrap();
     store.begin_run(&header("done", 3_000), &owner()).unwrap();
@@ -168,4 +173,42 @@ fn only_a_run_without_trials_is_forgotten() {
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     assert_eq!(ids, ["full"]);
     assert!(store.forget_run("empty").is_err(), "it is gone");
+}
+
+#[test]
+fn a_run_that_is_gone_on_with_loses_only_its_interrupted_trial() {
+    let (_folder, mut store) = store();
+    store.begin_run(&header("k3v9", 1_000), &owner()).unwrap();
+    let cut = TrialRecord {
+        outcome: Outcome::Interrupted,
+        ..trial(2)
+    };
+    for saved in [trial(0), skipped(1), cut] {
+        store.save_trial("k3v9", &saved).unwrap();
+    }
+    let ended = RunStatus::Interrupted;
+    store.finish_run("k3v9", &ended, 2_000).unwrap();
+    let another = Owner {
+        pid: owner().pid + 1,
+        ..owner()
+    };
+    store.reopen_run("k3v9", &another).unwrap();
+
+    let run = store.load("k3v9").unwrap().run;
+    assert_eq!(run.trials, [trial(0), skipped(1)]);
+    assert_eq!(
+        (run.status, run.finished_unix_ms),
+        (RunStatus::Running, None)
+    );
+    assert!(
+        store
+            .abandoned_runs(|owner| *owner == another)
+            .unwrap()
+            .is_empty()
+    );
+    store.save_trial("k3v9", &trial(2)).unwrap();
+    assert!(matches!(
+        store.reopen_run("other", &another),
+        Err(StoreError::NoSuchRun { .. })
+    ));
 }

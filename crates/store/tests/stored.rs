@@ -12,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The newest sample, and how the tests find it.
-const NEWEST: &str = "v1.sqlite";
-const SAMPLES: [&str; 1] = ["v1.sqlite"];
+const NEWEST: &str = "v2.sqlite";
+const SAMPLES: [&str; 2] = ["v1.sqlite", "v2.sqlite"];
 
 fn stored(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored");
@@ -28,12 +28,19 @@ fn every_stored_format_is_read_whole() {
         let path = common::path(&folder);
         fs::copy(stored(name), &path).unwrap();
         let store = Store::open(&path).unwrap();
-        let loaded = store.load(&store.find("last").unwrap()).unwrap();
+        let loaded = store.load(store.find("old").unwrap().id()).unwrap();
         assert!(loaded.damaged.is_empty(), "{name}: {:?}", loaded.damaged);
         let run = loaded.run;
         assert_eq!(run.header, common::header("old", 1_000), "{name}");
         let expected = [common::trial(0), common::skipped(1)];
         assert_eq!(run.trials, expected, "{name}");
+        let imports = store.imports().unwrap();
+        if name == "v1.sqlite" {
+            assert!(imports.is_empty(), "there were none in that format");
+        } else {
+            let loaded = store.load_import(&imports[0].id).unwrap();
+            assert_eq!(loaded, common::import("else", 2_000), "{name}");
+        }
     }
 }
 
@@ -48,4 +55,5 @@ fn write_the_newest_sample() {
         .unwrap();
     store.save_trial("old", &common::trial(0)).unwrap();
     store.save_trial("old", &common::skipped(1)).unwrap();
+    store.save_import(&common::import("else", 2_000)).unwrap();
 }

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
+use std::time::Duration;
 
 /// A sector, which is what addresses are dealt with by.
 const SECTOR: usize = 512;
@@ -37,6 +38,8 @@ pub struct Fake {
     newest: VecDeque<u64>,
     /// How often it was written.
     pub writes: usize,
+    /// How long a flush takes.
+    pub flush_takes: Duration,
 }
 
 impl Fake {
@@ -65,6 +68,7 @@ impl Fake {
             cache: HashMap::new(),
             newest: VecDeque::new(),
             writes: 0,
+            flush_takes: Duration::ZERO,
         }
     }
 

@@ -2,17 +2,22 @@
 //! speak, as ratios in one run.
 
 use super::scratch::{ScratchFile, folder, warm};
-use crate::run::{build_folder, cargo, run};
+use crate::run::{build_folder, cargo, output, run};
 use anyhow::{Context, Result, bail};
 use assay_model::units::Bytes;
 use assay_testkit::Scratch;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
 /// Rounds of each comparison, the tools in turn.
 const ROUNDS: usize = 15;
+/// The same where a round takes long.
+const IOZONE_ROUNDS: usize = 9;
 /// assay's rate must be at least this share of dd's.
 const LEAST_RATIO: f64 = 0.98;
+/// `assay iozone -a` takes at most this share of iozone's time.
+const MOST_TIME: f64 = 1.05;
 /// Size of the cached file.
 const FILE: Bytes = Bytes(1 << 30);
 
@@ -20,6 +25,25 @@ const FILE: Bytes = Bytes(1 << 30);
 pub fn dialects() -> Result<()> {
     run(cargo().args(["build", "--release", "--package", "assay-cli"]))?;
     let assay = build_folder()?.join("release/assay");
+    let mut missed = Vec::new();
+    let mut check = |what: &str, figure: String, holds: bool| {
+        let word = if holds { "ok    " } else { "MISSED" };
+        println!("{word} {what}: {figure}");
+        if !holds {
+            missed.push(what.to_owned());
+        }
+    };
+    copies(&assay, &mut check)?;
+    file_tests(&assay, &mut check)?;
+    if missed.is_empty() {
+        return Ok(());
+    }
+    bail!("missed: {}", missed.join(", "))
+}
+
+type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
+
+fn copies(assay: &Path, check: Check<'_>) -> Result<()> {
     let file = ScratchFile::new(&folder()?, FILE)?;
     warm(file.path(), FILE)?;
     let cached = format!("if={}", file.path().display());
@@ -33,46 +57,90 @@ pub fn dialects() -> Result<()> {
             &[&cached, "of=/dev/null", "bs=1M"],
         ),
     ];
-    let mut missed = Vec::new();
     for (what, operands) in cases {
-        let ratio = ratio(&assay, operands)?;
-        let holds = ratio >= LEAST_RATIO;
-        let word = if holds { "ok    " } else { "MISSED" };
-        println!("{word} {what}: {ratio:.3} of GNU dd's rate (at least {LEAST_RATIO})");
-        if !holds {
-            missed.push(what);
-        }
+        let ratio = rate_ratio(assay, operands)?;
+        check(
+            what,
+            format!("{ratio:.3} of GNU dd's rate (at least {LEAST_RATIO})"),
+            ratio >= LEAST_RATIO,
+        );
     }
-    if missed.is_empty() {
+    Ok(())
+}
+
+/// The automatic mode as a whole process, to a file system on a disk.
+fn file_tests(assay: &Path, check: Check<'_>) -> Result<()> {
+    if Command::new("iozone").arg("-v").output().is_err() {
+        println!("skipped iozone -a: iozone is not installed (Debian's package iozone3)");
         return Ok(());
     }
-    bail!("missed: {}", missed.join(", "))
+    let place = Scratch::within(&folder()?)?;
+    let own = || {
+        let mut command = Command::new(assay);
+        command.arg("iozone").arg("--store").arg(place.join("runs"));
+        wall_seconds(command, &place)
+    };
+    let ratio = median_of_rounds(
+        IOZONE_ROUNDS,
+        || wall_seconds(Command::new("iozone"), &place),
+        own,
+        |theirs, own| own / theirs,
+    )?;
+    check(
+        "iozone -a -n 256 -g 64m",
+        format!("{ratio:.3} of iozone's time (at most {MOST_TIME})"),
+        ratio <= MOST_TIME,
+    );
+    Ok(())
+}
+
+/// How long `-a` takes.
+fn wall_seconds(mut command: Command, place: &Scratch) -> Result<f64> {
+    command.args(["-a", "-n", "256", "-g", "64m", "-f"]);
+    command.arg(place.join("file")).stderr(Stdio::null());
+    let start = Instant::now();
+    output(&mut command)?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// assay's share of GNU dd's rate.
+fn rate_ratio(assay: &Path, operands: &[&str]) -> Result<f64> {
+    let store = Scratch::new()?;
+    let own = || {
+        let mut command = Command::new(assay);
+        command.arg("dd").arg("--store").arg(store.join("runs"));
+        seconds(command.args(operands))
+    };
+    median_of_rounds(
+        ROUNDS,
+        || seconds(Command::new("dd").args(operands)),
+        own,
+        |theirs, own| theirs / own,
+    )
 }
 
 /// The median of the ratios of all rounds: what disturbs one round disturbs both
 /// of its runs alike.
-fn ratio(assay: &Path, operands: &[&str]) -> Result<f64> {
-    let store = Scratch::new()?;
+fn median_of_rounds(
+    rounds: usize,
+    theirs: impl Fn() -> Result<f64>,
+    own: impl Fn() -> Result<f64>,
+    ratio: impl Fn(f64, f64) -> f64,
+) -> Result<f64> {
     let mut ratios = Vec::new();
-    for round in 0..ROUNDS {
-        let gnu = || seconds(Command::new("dd").args(operands));
-        let own = || {
-            let mut command = Command::new(assay);
-            command.arg("dd").arg("--store").arg(store.join("runs"));
-            seconds(command.args(operands))
-        };
+    for round in 0..rounds {
         // Whoever comes second may find a warmer machine.
-        let (gnu, own) = if round % 2 == 0 {
-            let gnu = gnu()?;
-            (gnu, own()?)
+        let (theirs, own) = if round % 2 == 0 {
+            let theirs = theirs()?;
+            (theirs, own()?)
         } else {
             let own = own()?;
-            (gnu()?, own)
+            (theirs()?, own)
         };
-        ratios.push(gnu / own);
+        ratios.push(ratio(theirs, own));
     }
     ratios.sort_by(f64::total_cmp);
-    Ok(ratios[ROUNDS / 2])
+    Ok(ratios[rounds / 2])
 }
 
 /// The time on dd's last line.

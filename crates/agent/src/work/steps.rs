@@ -271,6 +271,8 @@ impl Observer for Steps<'_> {
             evidence,
             wave: None,
             detail: came.detail.map(Box::new),
+            condition: None,
+            in_force: Vec::new(),
         };
         self.position += 1;
         self.unkept = true;

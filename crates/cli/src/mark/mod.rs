@@ -14,6 +14,7 @@ use crate::stored::store_path;
 use crate::{leftovers, owner, place};
 use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
+use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::run::Run;
@@ -169,6 +170,8 @@ fn plan(
         place,
         file_size: file,
         jobs,
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order,
     })
 }
@@ -178,7 +181,7 @@ fn in_sequence(jobs: &[PlannedJob]) -> Vec<Slot> {
     let slots = jobs
         .iter()
         .enumerate()
-        .flat_map(|(job, planned)| (1..=planned.trials).map(move |trial| Slot { job, trial }));
+        .flat_map(|(job, planned)| (1..=planned.trials).map(move |trial| Slot::plain(job, trial)));
     slots.collect()
 }
 

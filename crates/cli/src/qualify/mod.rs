@@ -1,7 +1,7 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
-mod suite;
+pub mod suite;
 
 use crate::announce::announce;
 use crate::args::QualifyArgs;
@@ -11,6 +11,7 @@ use crate::plans::{self, Execution};
 use crate::runs::{self, header, random, run_id};
 use crate::stored::store_path;
 use crate::{leftovers, owner, place};
+use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
 use assay_model::wire::Inspection;
 use assay_store::Store;
@@ -62,6 +63,8 @@ fn plan(
         seed,
         place,
         file_size: scale.file,
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order: interleave(&trials, seed),
         jobs,
     })

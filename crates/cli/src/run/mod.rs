@@ -1,7 +1,7 @@
 //! `assay run FILE`: a job file of fio, repeated, with assay's own summary and
 //! store.
 
-mod records;
+pub mod records;
 
 use crate::args::RunArgs;
 use crate::exit::Failure;
@@ -18,6 +18,7 @@ use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::store_guard::keep_apart;
 use crate::stored::store_path;
 use assay_dialects::fio;
+use assay_model::condition::Restore;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -92,7 +93,7 @@ fn place_of(load: &Load) -> PathBuf {
 /// The waves of a load follow each other in every repetition: their order is
 /// the job file's to decide, and is not shuffled.
 fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
-    let round = |trial| (0..entries.len()).map(move |job| Slot { job, trial });
+    let round = |trial| (0..entries.len()).map(move |job| Slot::plain(job, trial));
     let sizes = load.streams.iter().filter_map(|s| match s.region.size {
         Some(Extent::Bytes(bytes)) => Some(bytes),
         _ => None,
@@ -109,6 +110,8 @@ fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
                 trials,
             })
             .collect(),
+        conditions: Vec::new(),
+        restore: Restore::default(),
         order: (1..=trials).flat_map(round).collect(),
     }
 }

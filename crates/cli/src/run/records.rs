@@ -191,6 +191,8 @@ impl Repetition<'_> {
             evidence: evidence(&wave),
             wave: ran.then(|| Box::new(wave)),
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
         }
     }
 

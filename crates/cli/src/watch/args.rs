@@ -40,7 +40,7 @@ pub struct WatchArgs {
 }
 
 /// A time with its unit; a bare number is seconds.
-fn parse_time(text: &str) -> Result<Nanos, String> {
+pub fn parse_time(text: &str) -> Result<Nanos, String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.');
     let (number, unit) = text.split_at(split.unwrap_or(text.len()));
     let scale = match unit.trim() {

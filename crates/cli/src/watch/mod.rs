@@ -93,6 +93,8 @@ impl Seen {
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
                 | FromAgent::Swept { .. }
+                | FromAgent::Undone { .. }
+                | FromAgent::Offers { .. }
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }

@@ -2,10 +2,13 @@
 //! left behind.
 
 use crate::assay::{Bed, label, test_folders, text, trial, trials, until};
-use assay_testkit::{Mount, Volume, needs, or_skip};
+use assay_testkit::{
+    Fake, FakeDevice, Lie, Mount, Scratch, Volume, make_file_system, needs, or_skip,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
+use std::time::Duration;
 
 /// `assay androbench FOLDER WORDS`, once, as JSON.
 fn measure(bed: &Bed, folder: &Path, words: &[&str]) -> Value {
@@ -65,6 +68,38 @@ fn flushes_of_a_transaction_rank_as_the_journal_says() {
             (&"delete".into(), &60.into())
         );
     }
+}
+
+/// On a device whose flush takes 20 ms nothing else counts.
+#[test]
+fn transactions_per_second_rank_as_their_flushes_do() {
+    const FLUSH: Duration = Duration::from_millis(20);
+    needs!(root, "mkfs.ext4", "nbdfuse", "losetup");
+    let scratch = or_skip!(Scratch::new());
+    let mut slow = Fake::new(64 << 20, Lie::None);
+    slow.flush_takes = FLUSH;
+    let slow = or_skip!(FakeDevice::over(&scratch, slow));
+    or_skip!(make_file_system("ext4", slow.device().node()));
+    let node = text(slow.device().node());
+    let mount = or_skip!(Mount::new(&[], node, &scratch.join("mnt")));
+    let bed = Bed::new();
+    let with = |journal: &str| {
+        let words = ["--only", "sqlite-insert", "--transactions", "20"];
+        let run = measure(
+            &bed,
+            mount.point(),
+            &[&words[..], &["--journal", journal]].concat(),
+        );
+        let each = flushes(&run, "sqlite-insert");
+        let tps = metric(&run, "sqlite-insert", "commit_tps");
+        let most = 1.0 / (each * FLUSH.as_secs_f64());
+        assert!(tps <= most * 1.01, "{journal}: {tps} TPS, {each} flushes");
+        (tps, each)
+    };
+    let (delete, wal, off) = (with("delete"), with("wal"), with("off"));
+    let all = (delete, wal, off);
+    assert!(delete.1 > 1.5 * wal.1 && delete.1 > 1.5 * off.1, "{all:?}");
+    assert!(delete.0 < wal.0 && delete.0 < off.0, "{all:?}");
 }
 
 #[test]

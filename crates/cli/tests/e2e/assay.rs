@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 
 /// A command that takes longer hangs. Far above what any test needs.
 const HANG: Duration = Duration::from_secs(180);
+/// What a killed test left is no other's business.
+const JOURNALS: &str = "ASSAY_JOURNAL_DIR";
 const POLL: Duration = Duration::from_millis(5);
 
 /// A folder with a store, and the command with that store.
@@ -51,6 +53,7 @@ impl Bed {
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.args(words).arg("--store").arg(self.store());
+        command.env(JOURNALS, self.join("journals"));
         command
     }
 
@@ -70,6 +73,7 @@ impl Bed {
         command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
         command.arg(program).args(words);
         command.arg("--store").arg(self.store());
+        command.env(JOURNALS, self.join("journals"));
         command
     }
 

@@ -309,6 +309,7 @@ fn the_page_cache_ends_where_memory_does() {
             !beyond.is_empty() && !beyond.contains(&"P"),
             "{test}: {text}"
         );
+        assert_eq!(beyond.last(), Some(&"D"), "{test}: {text}");
     }
     assert!(text.contains("Files up to"), "{text}");
 }

@@ -133,10 +133,25 @@ impl Case<'_> {
         }
         let came = |device: u64| device.min(own.unwrap_or(device));
         let uncached = ratio(job.saturating_sub(self.reads_served_by_old_pages()), job);
+        let least = ratio(came(device.least), asked);
         Ok(Share {
-            least: ratio(came(device.least), asked).min(uncached),
+            least: if self.needs_all_that_is_fetched() {
+                least
+            } else {
+                least.min(uncached)
+            },
             most: ratio(came(device.most), asked),
         })
+    }
+
+    /// A whole file that is read once from begin to end needs each page that is
+    /// fetched meanwhile, whatever of it was cached before. (In less memory
+    /// than the file takes, the end of it is cached, and gone before its turn
+    /// comes.)
+    fn needs_all_that_is_fetched(&self) -> bool {
+        let whole_pages = |file_kib: u64| file_kib.is_multiple_of(PAGE_BYTES >> 10);
+        self.cell
+            .is_some_and(|cell| cell.read_all_in_order() && whole_pages(cell.file_kib))
     }
 
     /// How many of a random job's buffered reads asked the device, of those

@@ -51,6 +51,8 @@ impl Trial {
             measured: Some(measured),
             wave: None,
             detail: None,
+            condition: None,
+            in_force: Vec::new(),
             evidence: Some(Evidence {
                 storage: Storage {
                     path: "/mnt".into(),

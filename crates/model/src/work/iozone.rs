@@ -370,6 +370,26 @@ pub struct IozoneStep {
     pub mismatch: bool,
 }
 
+impl IozoneStep {
+    /// Whether one child read its file from begin to end, each byte once.
+    #[must_use]
+    pub fn read_all_in_order(&self) -> bool {
+        let in_order = matches!(
+            self.test,
+            Test::Read
+                | Test::Reread
+                | Test::Fread
+                | Test::Freread
+                | Test::Pread
+                | Test::Repread
+                | Test::Preadv
+                | Test::Repreadv
+        );
+        let all = |child: &Child| child.bytes >> 10 == self.file_kib;
+        in_order && matches!(self.children.as_slice(), [child] if all(child))
+    }
+}
+
 /// What one child did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Child {

@@ -1,5 +1,6 @@
 use super::*;
 use crate::fixture;
+use assay_model::condition::{Condition, InForce, Setting, Subject};
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::TrialRecord;
@@ -230,6 +231,17 @@ fn with_every_field() -> Run {
     trial.job.rate = Some(RateLimit::BytesPerSec(1_000_000));
     trial.job.description = Some("SQLite insert".to_owned());
     trial.detail = Some(Box::new(StepDetail::Database(DatabaseStep::default())));
+    let setting = Setting {
+        subject: Subject::Scheduler,
+        value: "bfq".to_owned(),
+    };
+    trial.condition = Some(setting.to_string());
+    trial.in_force = vec![InForce {
+        subject: "scheduler".to_owned(),
+        knob: "/sys/block/mmcblk0/queue/scheduler".to_owned(),
+        value: Some("bfq".to_owned()),
+    }];
+    run.header.plan.conditions = vec![Condition::of(vec![setting])];
     run
 }
 

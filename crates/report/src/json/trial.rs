@@ -3,6 +3,7 @@
 use super::evidence::EvidencePart;
 use super::rfc3339;
 use crate::summary::direction_of;
+use assay_model::condition::InForce;
 use assay_model::job::{
     CacheState, Content, Direction, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose,
     RateLimit, Rw,
@@ -44,6 +45,10 @@ pub struct TrialPart<'a> {
     cpu: Option<CpuUse>,
     evidence: Option<EvidencePart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    condition: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    in_force: &'a [InForce],
+    #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<&'a StepDetail>,
 }
 
@@ -81,6 +86,8 @@ impl<'a> TrialPart<'a> {
                 .evidence
                 .as_ref()
                 .map(|evidence| EvidencePart::of(evidence, judgement)),
+            condition: record.condition.as_deref(),
+            in_force: &record.in_force,
             detail: record.detail.as_deref(),
         }
     }

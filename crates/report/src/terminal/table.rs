@@ -78,7 +78,8 @@ impl<const N: usize> Table<N> {
     fn header(&self, widths: &[usize; N], page: &mut Page<'_>) -> io::Result<()> {
         let mut heads = self.columns.map(|column| column.head.to_owned()).to_vec();
         let width = self.line(&heads, widths).chars().count();
-        if width + GAP + MEASURED.len() <= page.style.columns() {
+        let labelled = self.rows.iter().any(|row| !row.labels.is_empty());
+        if labelled && width + GAP + MEASURED.len() <= page.style.columns() {
             heads.push(MEASURED.to_owned());
         }
         let header = page.style.paint(Tone::Soft, &self.line(&heads, widths));

@@ -81,6 +81,8 @@ mod tests {
             evidence: Some(evidence()),
             wave: None,
             detail: Some(Box::new(StepDetail::Database(step))),
+            condition: None,
+            in_force: Vec::new(),
         }
     }
 

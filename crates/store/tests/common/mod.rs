@@ -5,7 +5,9 @@
     reason = "a helper of tests, where a panic is a failure"
 )]
 
+use assay_model::condition::Restore;
 use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
+use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_model::job::{Job, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -41,9 +43,43 @@ pub fn owner() -> Owner {
     }
 }
 
+/// An import with figures of both kinds, and digits that a careless reader loses.
+pub fn import(id: &str, imported_unix_ms: u64) -> Import {
+    let figure = |metric: &str, sample| Figure {
+        condition: "bfq".to_owned(),
+        metric: metric.to_owned(),
+        unit: "MB/s".to_owned(),
+        better: Some(Better::Higher),
+        primary: true,
+        sample,
+        measured: None,
+    };
+    let values = Sample::Values {
+        values: vec![65.28, 0.1 + 0.2, 2.225_073_858_507_201e-308],
+        positions: vec![0.0, 3.0, 4.0],
+    };
+    let moments = Sample::Moments {
+        n: 3,
+        mean: 122.416_294_033_786_58,
+        stdev: None,
+    };
+    Import {
+        id: id.to_owned(),
+        imported_unix_ms,
+        assay_version: "0.1.0".to_owned(),
+        files: vec!["a.csv".to_owned(), "b \"quoted\".csv".to_owned()],
+        results: Results {
+            tool: "fio-3.33".to_owned(),
+            circumstances: vec!["direct=1".to_owned()],
+            notes: vec!["What was measured is not recorded.".to_owned()],
+            figures: vec![figure("seq_read", values), figure("seq_write", moments)],
+        },
+    }
+}
+
 /// A run of three planned trials that began at `started_unix_ms`.
 pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
-    let slots = (1..=3).map(|trial| Slot { job: 0, trial });
+    let slots = (1..=3).map(|trial| Slot::plain(0, trial));
     RunHeader {
         id: id.to_owned(),
         started_unix_ms,
@@ -60,6 +96,8 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
                 job: job(),
                 trials: 3,
             }],
+            conditions: Vec::new(),
+            restore: Restore::default(),
             order: slots.collect(),
         },
         system: System::default(),
@@ -122,6 +160,8 @@ pub fn trial(position: u32) -> TrialRecord {
         evidence: Some(evidence()),
         wave: None,
         detail: None,
+        condition: None,
+        in_force: Vec::new(),
     }
 }
 

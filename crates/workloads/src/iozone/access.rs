@@ -112,7 +112,11 @@ impl<'a> Access<'a> {
     }
 
     /// Moves the record at `offset`, the `index`-th I/O.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
     pub(super) fn transfer(
         &mut self,
         index: u64,
@@ -128,6 +132,11 @@ impl<'a> Access<'a> {
             .map_err(|errno| self.failed(if self.writes { "write" } else { "read" }, offset, errno))
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Errno> {
         let method = self.method;
         match &mut self.way {
@@ -159,6 +168,11 @@ impl<'a> Access<'a> {
         }
     }
 
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
     fn read(&mut self, offset: u64, bytes: &mut [u8]) -> Result<(), Errno> {
         let method = self.method;
         match &mut self.way {

@@ -15,6 +15,9 @@ use assay_stats::histogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// How often is said how far a child is.
+const PROGRESS: Duration = Duration::from_millis(250);
+
 /// What the children of a step share.
 pub(super) struct Shared<'a> {
     /// The work is to end.
@@ -22,7 +25,23 @@ pub(super) struct Shared<'a> {
     /// A child is done, and the others are to stop.
     pub(super) halt: AtomicBool,
     /// Bytes moved by each.
-    pub(super) moved: Vec<AtomicU64>,
+    moved: Vec<AtomicU64>,
+}
+
+impl<'a> Shared<'a> {
+    pub(super) fn new(children: usize, stop: &'a AtomicBool) -> Self {
+        Self {
+            stop,
+            halt: AtomicBool::new(false),
+            moved: (0..children).map(|_| AtomicU64::new(0)).collect(),
+        }
+    }
+
+    /// Bytes moved by all.
+    pub(super) fn moved(&self) -> u64 {
+        let each = self.moved.iter().map(|moved| moved.load(Ordering::Relaxed));
+        each.sum()
+    }
 }
 
 /// What came of a child.
@@ -88,7 +107,9 @@ impl<'a> Child<'a> {
     }
 
     /// The measured part. After a failure it tells what was done until then.
-    pub(super) fn measure(&mut self) -> Came {
+    /// `tell` is called a few times a second with the bytes done, which does
+    /// not count.
+    pub(super) fn measure(&mut self, tell: &mut dyn FnMut(u64)) -> Came {
         let work = self.wanted.work;
         let mut came = Came {
             writes: self.wanted.writes,
@@ -96,7 +117,7 @@ impl<'a> Child<'a> {
         };
         let cpu = thread_cpu_use();
         let start = Instant::now();
-        let idle = self.pass(start, &mut came);
+        let idle = self.pass(start, tell, &mut came);
         if work.stonewall {
             self.shared.halt.store(true, Ordering::Relaxed);
         }
@@ -165,7 +186,7 @@ impl<'a> Child<'a> {
 
     /// All records, one clock reading for each; the time that was spent on
     /// other things.
-    fn pass(&mut self, start: Instant, came: &mut Came) -> Duration {
+    fn pass(&mut self, start: Instant, tell: &mut dyn FnMut(u64), came: &mut Came) -> Duration {
         let work = self.wanted.work;
         let Some(access) = &mut self.access else {
             return Duration::ZERO;
@@ -179,6 +200,7 @@ impl<'a> Child<'a> {
         let mut walk = self.order.records();
         let mut idle = Duration::ZERO;
         let mut last = start;
+        let mut next_word = start + PROGRESS;
         for index in 0..self.records {
             if shared.stop.load(Ordering::Relaxed) || shared.halt.load(Ordering::Relaxed) {
                 return idle;
@@ -198,6 +220,12 @@ impl<'a> Child<'a> {
             last = now;
             came.ios += 1;
             moved.store(came.ios * record, Ordering::Relaxed);
+            if now >= next_word {
+                tell(came.ios * record);
+                next_word = now + PROGRESS;
+                last = Instant::now();
+                idle += last - now;
+            }
             if attentive {
                 if check {
                     came.mismatch = self.buffers.check(index, offset, &self.wanted.file.path);
@@ -212,8 +240,9 @@ impl<'a> Child<'a> {
                         bytes: record,
                     });
                 }
-                last = Instant::now();
-                idle += last - now;
+                let resumed = Instant::now();
+                idle += resumed - last;
+                last = resumed;
             }
         }
         came.whole = true;

@@ -8,6 +8,7 @@
 mod access;
 mod buffers;
 mod child;
+mod crew;
 mod files;
 mod gate;
 mod latencies;

@@ -4,26 +4,19 @@ use super::access::{Method, Wanted, is_buffered_twice};
 use super::buffers::Buffers;
 use super::child::{Came, Child, Shared};
 use super::files::TestFile;
-use super::gate::Gate;
 use super::latencies;
 use super::remount::remount;
 use crate::meter::nanos;
 use crate::{Context, StepOutcome, WorkError};
-use assay_engine::own_file_table;
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
 use assay_model::work::iozone::{Iozone, IozoneStep, Row, Test};
 use assay_model::work::{StepDetail, WorkProgress};
 use assay_stats::histogram::Histogram;
-use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-/// How often is said how far a step is.
-const PROGRESS: Duration = Duration::from_millis(250);
 /// I/O errors told one by one.
 const ERRORS_KEPT: usize = 16;
 
@@ -40,9 +33,9 @@ pub(super) struct Step<'a> {
 }
 
 /// What the children came to, and the time from start to the end of the last.
-struct Together {
-    children: Vec<Came>,
-    parent: Duration,
+pub(super) struct Together {
+    pub(super) children: Vec<Came>,
+    pub(super) parent: Duration,
 }
 
 impl Together {
@@ -68,26 +61,6 @@ impl Together {
         }
     }
 }
-
-/// Where children wait.
-#[derive(Default)]
-struct Gates {
-    /// Until all are ready; then the clock runs.
-    start: Gate,
-    /// Until the clock has stopped.
-    settle: Gate,
-}
-
-impl Gates {
-    /// Sends all home, also those that are still to come.
-    fn cancel(&self) {
-        self.start.open(false);
-        self.settle.open(false);
-    }
-}
-
-/// What a child says.
-type Word<T> = (usize, T);
 
 impl Step<'_> {
     /// Measures, and tells the observer what came of it.
@@ -217,73 +190,44 @@ impl Step<'_> {
         buffers: &mut [Buffers],
         context: &mut Context<'_>,
     ) -> Result<Together, WorkError> {
-        let count = self.files.len();
-        let shared = Shared {
-            stop: context.stop,
-            halt: AtomicBool::new(false),
-            moved: (0..count).map(|_| AtomicU64::new(0)).collect(),
-        };
-        let gates = Gates::default();
-        let (ready, is_ready) = sync_channel(count);
-        let (done, is_done) = sync_channel(count);
-        std::thread::scope(|scope| {
-            let mut threads = Vec::new();
-            for (number, buffers) in buffers.iter_mut().take(count).enumerate() {
-                let (ready, done) = (ready.clone(), done.clone());
-                let (shared, gates) = (&shared, &gates);
-                let life = move || self.live(number, buffers, shared, gates, ready, done);
-                match std::thread::Builder::new().spawn_scoped(scope, life) {
-                    Ok(thread) => threads.push(thread),
-                    Err(error) => {
-                        gates.cancel();
-                        return Err(no_child(number, count, &error));
-                    }
-                }
-            }
-            // A channel whose children are all gone must say so.
-            drop((ready, done));
-            let came = self.conduct(step, &shared, &gates, &is_ready, &is_done, context);
-            gates.cancel();
-            let settled = threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| Err(lost())));
-            let settled: Result<Vec<()>, WorkError> = settled.collect();
-            let came = came?;
-            settled.map(|_| came)
+        let shared = Shared::new(self.files.len(), context.stop);
+        match buffers {
+            [buffers, ..] if self.files.len() == 1 => self.alone(step, buffers, &shared, context),
+            _ => self.crew(step, buffers, &shared, context),
+        }
+    }
+
+    /// One child needs no thread of its own: a small step is over before a
+    /// sleeping thread is awake.
+    fn alone(
+        &self,
+        step: crate::Step<'_>,
+        buffers: &mut Buffers,
+        shared: &Shared<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Together, WorkError> {
+        let mut child = Child::ready(self.wanted(0), buffers, shared, 0)?;
+        context.observer.clock_starts(step);
+        let start = Instant::now();
+        let came = child.measure(&mut |done| self.tell(start, done, context));
+        let parent = start.elapsed();
+        context.observer.clock_stopped();
+        child.settle()?;
+        Ok(Together {
+            children: vec![came],
+            parent,
         })
     }
 
-    /// The life of a child.
-    fn live(
-        &self,
-        number: usize,
-        buffers: &mut Buffers,
-        shared: &Shared<'_>,
-        gates: &Gates,
-        ready: SyncSender<Word<Result<(), WorkError>>>,
-        done: SyncSender<Word<Came>>,
-    ) -> Result<(), WorkError> {
-        own_file_table();
-        let wanted = Wanted {
+    /// What a child opens.
+    pub(super) fn wanted(&self, number: usize) -> Wanted<'_> {
+        Wanted {
             work: self.work,
             row: self.row,
             test: self.test,
             writes: self.child_writes(number),
             file: &self.files[number],
-        };
-        let (mut child, told) = match Child::ready(wanted, buffers, shared, number) {
-            Ok(child) => (Some(child), Ok(())),
-            Err(error) => (None, Err(error)),
-        };
-        let _ = ready.send((number, told));
-        drop(ready);
-        let goes = gates.start.pass();
-        if let Some(child) = child.as_mut().filter(|_| goes) {
-            let _ = done.send((number, child.measure()));
         }
-        drop(done);
-        let settles = gates.settle.pass();
-        child.filter(|_| settles).map_or(Ok(()), Child::settle)
     }
 
     /// Whether a child writes; in mixed tests every second one does, or as many
@@ -298,72 +242,14 @@ impl Step<'_> {
         }
     }
 
-    /// Starts the children together, follows them, and sees them end.
-    fn conduct(
-        &self,
-        step: crate::Step<'_>,
-        shared: &Shared<'_>,
-        gates: &Gates,
-        is_ready: &Receiver<Word<Result<(), WorkError>>>,
-        is_done: &Receiver<Word<Came>>,
-        context: &mut Context<'_>,
-    ) -> Result<Together, WorkError> {
-        let ready = is_ready.iter().take(self.files.len());
-        let ready: Result<Vec<()>, WorkError> = ready.map(|(_, word)| word).collect();
-        if ready?.len() < self.files.len() {
-            return Err(lost());
-        }
-        context.observer.clock_starts(step);
-        let start = Instant::now();
-        gates.start.open(true);
-        let words = self.follow(start, shared, is_done, context);
-        let parent = start.elapsed();
-        context.observer.clock_stopped();
-        gates.settle.open(true);
-        if words.len() < self.files.len() {
-            return Err(lost());
-        }
-        let children = words.into_iter().map(|(_, came)| came).collect();
-        Ok(Together { children, parent })
-    }
-
-    /// What the children came to, in their order.
-    fn follow(
-        &self,
-        start: Instant,
-        shared: &Shared<'_>,
-        is_done: &Receiver<Word<Came>>,
-        context: &mut Context<'_>,
-    ) -> Vec<Word<Came>> {
-        let mut words: Vec<Word<Came>> = Vec::new();
-        while words.len() < self.files.len() {
-            match is_done.recv_timeout(PROGRESS) {
-                Ok(word) => {
-                    // One that failed will not be waited for by the others.
-                    if word.1.failure.is_some() {
-                        shared.halt.store(true, Ordering::Relaxed);
-                    }
-                    words.push(word);
-                }
-                Err(RecvTimeoutError::Timeout) => self.tell(start, shared, context),
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-        }
-        words.sort_by_key(|(number, _)| *number);
-        words
-    }
-
-    fn tell(&self, start: Instant, shared: &Shared<'_>, context: &mut Context<'_>) {
-        let moved = shared
-            .moved
-            .iter()
-            .map(|moved| moved.load(Ordering::Relaxed));
+    /// Tells how far it is.
+    pub(super) fn tell(&self, start: Instant, done: u64, context: &mut Context<'_>) {
         let of_child = self.row.file_kib.saturating_mul(1024);
         let total = of_child.saturating_mul(self.files.len() as u64);
         context.observer.progress(&WorkProgress {
             step: self.test.to_string(),
             steps_done: self.steps_done,
-            done: moved.sum(),
+            done,
             total: Some(total),
             elapsed_ns: nanos(start.elapsed()),
         });
@@ -424,26 +310,6 @@ fn totals(children: &[Came], writes: bool, row: Row) -> DirectionTotals {
         bytes: ios * (row.record_kib << 10),
         latency: latency.to_record(),
         ..DirectionTotals::default()
-    }
-}
-
-#[cold]
-fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
-    WorkError::Failed {
-        message: format!(
-            "cannot start child {} of {count}: {error}; give a smaller -t or -u",
-            number + 1
-        ),
-        errno: error.raw_os_error(),
-    }
-}
-
-#[cold]
-fn lost() -> WorkError {
-    WorkError::Failed {
-        message: "a child ended before it was done: this is a bug in assay, please report it"
-            .to_owned(),
-        errno: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! What was read.
 
 use super::*;
+use crate::work::iozone::{Child, Test};
 
 #[test]
 fn all_from_the_device_or_all_from_the_cache() {
@@ -41,6 +42,35 @@ fn read_ahead_may_hide_what_was_cached() {
     trial()
         .with(|t| t.moment(false).file_cache = None)
         .reads_are("unknown");
+}
+
+/// In half as much memory as the file takes: the end of it is cached, and gone
+/// before its turn comes.
+#[test]
+fn a_file_read_whole_needs_all_that_is_fetched() {
+    let whole = |test: Test, moved: u64| {
+        let step = IozoneStep {
+            test,
+            file_kib: JOB / 1024,
+            record_kib: 1024,
+            children: vec![Child {
+                bytes: JOB,
+                elapsed_ns: 1,
+                ..Child::default()
+            }],
+            parent_ns: None,
+            mismatch: false,
+        };
+        let trial = Trial::read().own_reads(moved).read_from("sda", moved);
+        trial
+            .cached_before(JOB / 2)
+            .with(|t| t.0.detail = Some(Box::new(StepDetail::Iozone(step))))
+    };
+    whole(Test::Reread, JOB).reads_are("device");
+    whole(Test::Reread, JOB / 2).reads_are("mixed");
+    whole(Test::Reread, 0).reads_are("page-cache");
+    // What it skips may have been read ahead.
+    whole(Test::StrideRead, JOB).reads_are("unknown");
 }
 
 #[test]

@@ -1,0 +1,314 @@
+//! The conditions of a plan: made, read back, and undone on every way out.
+//!
+//! Before anything is changed, a journal says what it was; whoever finds the
+//! journal of a process that is gone can put everything back
+//! ([`undo_abandoned`]).
+
+mod abandoned;
+mod journal;
+mod restore;
+
+pub(crate) use abandoned::undo_abandoned;
+pub(crate) use journal::folder as journals;
+pub(crate) use restore::before_trial;
+
+use assay_model::condition::{Condition, InForce, Knob, Offered, Setting, Subject};
+use assay_model::plan::Plan;
+use assay_model::storage::Storage;
+use assay_probe::conditions::{self as kernel, ConditionError, companions, holds, knobs, read};
+use assay_probe::roots::Roots;
+use journal::{Entry, Journal};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+#[cfg(test)]
+mod tests;
+
+/// What the kernel offers for subjects. Nothing is changed.
+pub(crate) fn offers(
+    roots: &Roots,
+    storage: &Storage,
+    subjects: &[Subject],
+) -> Result<Vec<Offered>, String> {
+    let offer = |subject| kernel::offers(roots, storage, subject);
+    let offered: Result<Vec<Offered>, ConditionError> = subjects.iter().map(offer).collect();
+    offered.map_err(|error| error.to_string())
+}
+
+/// The conditions of a plan, and which of them is in force.
+pub(crate) struct Conditions<'a> {
+    roots: &'a Roots,
+    run_id: &'a str,
+    all: &'a [Condition],
+    knobs: HashMap<Subject, Vec<Knob>>,
+    /// Knobs that were turned, in the order in which they are to be put back from
+    /// the end.
+    turned: Vec<Turned>,
+    journal: Option<Journal>,
+    /// Where journals are.
+    journals: PathBuf,
+    in_force: Option<usize>,
+}
+
+/// A knob that was turned, or that turns when another one is.
+#[derive(Clone, Debug)]
+struct Turned {
+    knob: Knob,
+    /// What it was; `None` for a command.
+    old: Option<String>,
+    /// What it was set to last; `None` when it was not set itself.
+    last: Option<String>,
+}
+
+impl<'a> Conditions<'a> {
+    /// Looks again at what the host has already looked at; nothing is changed.
+    ///
+    /// # Errors
+    /// When a value is not offered here: one line.
+    pub(crate) fn new(
+        roots: &'a Roots,
+        storage: &Storage,
+        plan: &'a Plan,
+        journals: PathBuf,
+    ) -> Result<Self, String> {
+        let mut found = HashMap::new();
+        for Setting { subject, value } in plan.conditions.iter().flat_map(|c| &c.settings) {
+            let words = |error: ConditionError| error.to_string();
+            let offer = kernel::offers(roots, storage, subject)
+                .map_err(words)?
+                .offer;
+            if !offer.takes(value) {
+                return Err(format!(
+                    "{subject}={value} is not offered here; the kernel offers {offer}"
+                ));
+            }
+            let knobs = knobs(roots, storage, subject).map_err(words)?;
+            found.insert(subject.clone(), knobs);
+        }
+        Ok(Self {
+            roots,
+            run_id: &plan.run_id,
+            all: &plan.conditions,
+            knobs: found,
+            turned: Vec::new(),
+            journal: None,
+            journals,
+            in_force: None,
+        })
+    }
+
+    /// Makes each condition once and undoes it, commands apart: a value that the
+    /// kernel rounds, or refuses only now, is known before anything is measured.
+    ///
+    /// # Errors
+    /// The first one that cannot be made: one line.
+    pub(crate) fn rehearse(&mut self) -> Result<(), String> {
+        let is_command = |setting: &&Setting| matches!(setting.subject, Subject::Command { .. });
+        let mut made = Ok(());
+        for condition in self.all {
+            let settings: Vec<&Setting> = condition.settings.iter().collect();
+            let quiet: Vec<&Setting> = settings.into_iter().filter(|s| !is_command(s)).collect();
+            made = self.make(&quiet).map(drop);
+            if made.is_err() {
+                break;
+            }
+        }
+        let problems = self.leave();
+        if problems.is_empty() {
+            return made;
+        }
+        let first = made.err().into_iter();
+        Err(first.chain(problems).collect::<Vec<_>>().join("; "))
+    }
+
+    /// Brings a condition into force, if it is not, and reads it back.
+    ///
+    /// # Errors
+    /// When it cannot be made, or somebody else has changed it: one line.
+    pub(crate) fn enter(&mut self, index: Option<usize>) -> Result<Vec<InForce>, String> {
+        let Some(index) = index else {
+            return Ok(Vec::new());
+        };
+        let all = self.all;
+        let condition = all.get(index).ok_or("the plan has no such condition")?;
+        let settings: Vec<&Setting> = condition.settings.iter().collect();
+        if self.in_force != Some(index) {
+            self.in_force = None;
+            self.make(&settings)?;
+            self.in_force = Some(index);
+        }
+        self.look(&settings)
+    }
+
+    /// What of the settings is in force.
+    fn look(&self, settings: &[&Setting]) -> Result<Vec<InForce>, String> {
+        let mut found = Vec::new();
+        for setting in settings {
+            for knob in self.knobs_of(setting) {
+                let value = read(self.roots, knob).map_err(|error| error.to_string())?;
+                if value
+                    .as_ref()
+                    .is_some_and(|now| !holds(knob, &setting.value, now))
+                {
+                    return Err(format!(
+                        "{knob} is '{}' although it was set to '{}': another setting or another \
+                         program has changed it",
+                        value.unwrap_or_default(),
+                        setting.value
+                    ));
+                }
+                found.push(InForce {
+                    subject: setting.subject.to_string(),
+                    knob: knob.to_string(),
+                    value,
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    fn knobs_of(&self, setting: &Setting) -> &[Knob] {
+        self.knobs.get(&setting.subject).map_or(&[], Vec::as_slice)
+    }
+
+    /// Journal first, then the settings in their order.
+    fn make(&mut self, settings: &[&Setting]) -> Result<(), String> {
+        let mut wanted = Vec::new();
+        for setting in settings {
+            let knobs = self.knobs_of(setting).iter();
+            wanted.extend(knobs.map(|knob| (knob.clone(), setting.value.clone())));
+        }
+        self.note(&wanted)?;
+        for (knob, value) in wanted {
+            self.turn(&knob, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Writes down what is about to change. What changes with a knob stands before
+    /// it, and is thus put back after it.
+    fn note(&mut self, wanted: &[(Knob, String)]) -> Result<(), String> {
+        let mut entries = Vec::new();
+        for (knob, value) in wanted.iter().filter(|(knob, _)| *knob != Knob::Affinity) {
+            if !self.turned.iter().any(|turned| turned.knob == *knob) {
+                for with in companions(knob) {
+                    // One that cannot be read cannot be put back either.
+                    if let Ok(old @ Some(_)) = read(self.roots, &with) {
+                        entries.push(Entry::beside(with, old, knob));
+                    }
+                }
+            }
+            let known = self.turned.iter().find(|turned| turned.knob == *knob);
+            let old = match known {
+                Some(turned) => turned.old.clone(),
+                None => read(self.roots, knob).map_err(|error| error.to_string())?,
+            };
+            entries.push(Entry::new(knob.clone(), old, value.clone()));
+        }
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let journal = match &mut self.journal {
+            Some(journal) => journal,
+            none => none.insert(Journal::create(&self.journals, self.run_id)?),
+        };
+        journal.add(&entries)?;
+        for entry in entries {
+            if !self.turned.iter().any(|turned| turned.knob == entry.knob) {
+                self.turned.push(Turned {
+                    knob: entry.knob,
+                    old: entry.old,
+                    last: None,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn turn(&mut self, knob: &Knob, value: &str) -> Result<(), String> {
+        if !self.turned.iter().any(|turned| turned.knob == *knob) {
+            let old = read(self.roots, knob).map_err(|error| error.to_string())?;
+            self.turned.push(Turned {
+                knob: knob.clone(),
+                old,
+                last: None,
+            });
+        }
+        let roots = self.roots;
+        let turned = self.turned.iter_mut().find(|turned| turned.knob == *knob);
+        let Some(turned) = turned else {
+            return Ok(());
+        };
+        // Others hold one value; what these do adds up.
+        if let (Knob::Command { .. } | Knob::Mount { .. }, Some(last)) = (knob, &turned.last) {
+            if last == value {
+                return Ok(());
+            }
+            kernel::undo(roots, knob, turned.old.as_deref(), last)
+                .map_err(|error| error.to_string())?;
+        }
+        turned.last = Some(value.to_owned());
+        let made = kernel::set(roots, knob, value).map(drop);
+        made.map_err(|error| error.to_string())
+    }
+
+    /// Puts everything back, the last first. What could not be put back: one line
+    /// each; the journal then stays for the next start.
+    pub(crate) fn leave(&mut self) -> Vec<String> {
+        self.in_force = None;
+        let turned = std::mem::take(&mut self.turned);
+        let problems = put_back(self.roots, &turned);
+        if let Some(journal) = self.journal.take()
+            && problems.is_empty()
+        {
+            journal.remove();
+        }
+        problems
+    }
+}
+
+/// A panic, or an error on the way: nobody is left to tell.
+impl Drop for Conditions<'_> {
+    fn drop(&mut self) {
+        let _ = self.leave();
+    }
+}
+
+/// Puts knobs back from the last to the first, then looks whether all are: one may
+/// only be taken after another (`vm.dirty_bytes` takes no 0; `vm.dirty_ratio` sets
+/// it).
+fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
+    let mut problems: HashMap<&Knob, String> = HashMap::new();
+    for turned in turned.iter().rev() {
+        if let Err(problem) = put_one_back(roots, turned) {
+            problems.insert(&turned.knob, problem);
+        }
+    }
+    let is_back = |turned: &Turned| match (&turned.knob, &turned.old, read(roots, &turned.knob)) {
+        (Knob::Command { .. }, _, _) => !problems.contains_key(&turned.knob),
+        (_, Some(old), Ok(Some(now))) => *old == now,
+        // The device is gone, and its settings with it.
+        (_, _, Err(_)) => true,
+        (_, _, Ok(_)) => true,
+    };
+    let missed = turned.iter().filter(|turned| !is_back(turned));
+    let words = missed.map(|turned| {
+        let old = turned.old.as_deref().unwrap_or("what it was");
+        let why = problems.get(&turned.knob).map_or("", String::as_str);
+        format!("{} could not be put back to '{old}': {why}", turned.knob)
+    });
+    words.collect()
+}
+
+fn put_one_back(roots: &Roots, turned: &Turned) -> Result<(), String> {
+    let Turned { knob, old, last } = turned;
+    if let (Knob::Command { .. }, None) = (knob, last) {
+        return Ok(());
+    }
+    let now = read(roots, knob).map_err(|error| error.to_string())?;
+    if old.is_some() && now == *old {
+        return Ok(());
+    }
+    let last = last.as_deref().unwrap_or_default();
+    kernel::undo(roots, knob, old.as_deref(), last).map_err(|error| error.to_string())
+}

@@ -1,0 +1,218 @@
+//! What was changed, on a file that survives the process.
+//!
+//! One file for each plan under way, in a folder that only its user may write:
+//! `/run/assay` for root. It is locked for as long as its process lives; one that is
+//! not locked was left by a killed run. Every line is one change, written and
+//! synced before the change is made.
+
+use assay_model::condition::Knob;
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::geteuid;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Names another folder for journals: where `/run` is not kept, or for tests.
+const FOLDER: &str = "ASSAY_JOURNAL_DIR";
+const ENDING: &str = "journal";
+/// Others may neither read nor write.
+const PRIVATE: u32 = 0o077;
+
+/// A process has long locked and written its journal after this time.
+const STARTING: Duration = Duration::from_secs(60);
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Entry {
+    pub(super) knob: Knob,
+    /// What it was before the plan; `None` for a command.
+    pub(super) old: Option<String>,
+    /// What it is to be; `None` when only the kernel changes it.
+    pub(super) new: Option<String>,
+    /// The knob that changes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) with: Option<Knob>,
+}
+
+impl Entry {
+    pub(super) fn new(knob: Knob, old: Option<String>, new: String) -> Self {
+        Self {
+            knob,
+            old,
+            new: Some(new),
+            with: None,
+        }
+    }
+
+    /// Of a knob that the kernel may change together with another one.
+    pub(super) fn beside(knob: Knob, old: Option<String>, with: &Knob) -> Self {
+        Self {
+            knob,
+            old,
+            new: None,
+            with: Some(with.clone()),
+        }
+    }
+}
+
+/// A line: the change, and whose it is.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Line {
+    pub(super) run_id: String,
+    pub(super) boot_id: String,
+    /// For people; the lock says whether it still lives.
+    pub(super) pid: u32,
+    pub(super) start_ticks: Option<u64>,
+    #[serde(flatten)]
+    pub(super) entry: Entry,
+}
+
+/// The journal of a plan under way.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    /// Locked; the lock ends with the process, however it ends.
+    file: File,
+    run_id: String,
+    boot_id: String,
+    start_ticks: Option<u64>,
+}
+
+impl Journal {
+    /// Makes the journal of a run.
+    pub(super) fn create(folder: &Path, run_id: &str) -> Result<Self, String> {
+        let path = folder.join(format!("{run_id}-{}.{ENDING}", std::process::id()));
+        let file = make(folder, &path).map_err(|error| {
+            format!(
+                "cannot write {}, without which settings could not be undone after a kill: {error} \
+                 (the variable {FOLDER} names another folder)",
+                path.display()
+            )
+        })?;
+        Ok(Self {
+            path,
+            file,
+            run_id: run_id.to_owned(),
+            boot_id: boot_id(),
+            start_ticks: start_ticks(),
+        })
+    }
+
+    /// When this returns, the changes survive a kill.
+    pub(super) fn add(&mut self, entries: &[Entry]) -> Result<(), String> {
+        let mut text = Vec::new();
+        for entry in entries {
+            let line = Line {
+                run_id: self.run_id.clone(),
+                boot_id: self.boot_id.clone(),
+                pid: std::process::id(),
+                start_ticks: self.start_ticks,
+                entry: entry.clone(),
+            };
+            serde_json::to_writer(&mut text, &line).map_err(|error| error.to_string())?;
+            text.push(b'\n');
+        }
+        let written = self
+            .file
+            .write_all(&text)
+            .and_then(|()| self.file.sync_data());
+        written.map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+    }
+
+    /// All is undone.
+    pub(super) fn remove(self) {
+        // What stays says what is so already: it does no harm.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+fn make(folder: &Path, path: &Path) -> io::Result<File> {
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    if !is_ours_alone(folder) {
+        return Err(io::Error::other(format!(
+            "{} is no folder of this user that others may not write",
+            folder.display()
+        )));
+    }
+    let file = OpenOptions::new()
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    // Somebody who looks for abandoned ones may have it for a moment.
+    flock(&file, FlockOperation::LockExclusive)?;
+    File::open(folder)?.sync_all()?;
+    Ok(file)
+}
+
+/// A journal is obeyed by root: nobody else may have written it.
+fn is_ours_alone(folder: &Path) -> bool {
+    let meta = fs::symlink_metadata(folder);
+    meta.is_ok_and(|meta| {
+        meta.is_dir() && meta.uid() == geteuid().as_raw() && meta.mode() & PRIVATE == 0
+    })
+}
+
+/// Where journals of this user are. Not on a disk: writing there would disturb what
+/// is measured, and after a reboot nothing is to be undone.
+pub(crate) fn folder() -> PathBuf {
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        return folder.into();
+    }
+    let user = geteuid();
+    let run = Path::new("/run");
+    if user.is_root() && run.is_dir() {
+        return run.join("assay");
+    }
+    let runtime = std::env::var_os("XDG_RUNTIME_DIR").map(PathBuf::from);
+    match runtime.filter(|path| !user.is_root() && path.is_absolute()) {
+        Some(path) => path.join("assay"),
+        None => std::env::temp_dir().join(format!("assay-{}", user.as_raw())),
+    }
+}
+
+/// Journals whose process is gone, locked so that nobody else takes them too.
+pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
+    if !is_ours_alone(folder) {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    paths.sort();
+    let open = |path: PathBuf| {
+        let file = File::open(&path).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        // Whoever had it locked may have removed it; one is empty when it is young.
+        let there = path.exists() && !is_young(&file);
+        there.then_some((path, file))
+    };
+    paths.into_iter().filter_map(open).collect()
+}
+
+/// Made, but not written yet: its process is about to.
+fn is_young(file: &File) -> bool {
+    file.metadata().is_ok_and(|meta| {
+        let age = meta.modified().ok().and_then(|time| time.elapsed().ok());
+        meta.len() == 0 && age.is_none_or(|age| age < STARTING)
+    })
+}
+
+/// Differs after each boot.
+pub(super) fn boot_id() -> String {
+    let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    text.map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// Field 22 of `/proc/self/stat`, counted after the bracket of the name.
+fn start_ticks() -> Option<u64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19)?.parse().ok()
+}

@@ -1,0 +1,252 @@
+//! Plain files stand for settings of the kernel.
+
+use super::*;
+use assay_model::condition::{Restore, cross};
+use assay_model::plan::Place;
+use assay_model::storage::Backing;
+use assay_model::units::Bytes;
+use std::fs;
+use std::path::Path;
+
+/// A file, and where journals go.
+struct Bench {
+    folder: tempfile::TempDir,
+    plan: Plan,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "1\n").unwrap();
+        let subject = |name: &str| Subject::File {
+            path: folder.path().join(name),
+        };
+        let values = |all: &[&str]| all.iter().map(|&value| value.to_owned()).collect();
+        let varied = [(subject("a"), values(&["5", "6"]))];
+        let plan = Plan {
+            run_id: "run".to_owned(),
+            seed: 1,
+            place: Place::File { path: "f".into() },
+            file_size: Bytes(0),
+            jobs: Vec::new(),
+            conditions: cross(&varied).unwrap(),
+            restore: Restore::default(),
+            order: Vec::new(),
+        };
+        Self { folder, plan }
+    }
+
+    fn add_command(&mut self) {
+        let log = self.folder.path().join("log");
+        let words = |word: &str| format!("echo {word} \"$1\" >> {}", log.display());
+        for (condition, value) in self.plan.conditions.iter_mut().zip(["on", "off"]) {
+            condition.settings.push(Setting {
+                subject: Subject::Command {
+                    name: "c".to_owned(),
+                    apply: words("apply"),
+                    undo: words("undo"),
+                },
+                value: value.to_owned(),
+            });
+        }
+    }
+
+    fn journals(&self) -> PathBuf {
+        self.folder.path().join("journals")
+    }
+
+    fn conditions<'a>(&'a self, roots: &'a Roots) -> Conditions<'a> {
+        Conditions::new(roots, &storage(), &self.plan, self.journals()).unwrap()
+    }
+
+    fn value(&self, name: &str) -> String {
+        let text = fs::read_to_string(self.folder.path().join(name)).unwrap();
+        text.trim().to_owned()
+    }
+
+    fn left(&self) -> Vec<PathBuf> {
+        let entries = fs::read_dir(self.journals()).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    fn next_start(&self) -> Vec<assay_model::condition::Undone> {
+        undo_abandoned(&Roots::default(), &self.journals())
+    }
+}
+
+fn storage() -> Storage {
+    Storage {
+        path: "/".into(),
+        mount: None,
+        backing: Backing::Unknown {
+            why: "a test".to_owned(),
+        },
+        layers: Vec::new(),
+        total: None,
+        available: None,
+    }
+}
+
+/// As a kill leaves it: changes and journal stay, the lock goes.
+fn kill(mut conditions: Conditions<'_>) {
+    conditions.turned.clear();
+    drop(conditions.journal.take());
+}
+
+#[test]
+fn a_condition_is_made_read_back_and_undone() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    for (index, value) in [(0, "5"), (1, "6"), (0, "5")] {
+        let in_force = conditions.enter(Some(index)).unwrap();
+        assert_eq!(in_force[0].value.as_deref(), Some(value));
+        assert_eq!(bench.value("a"), value);
+        assert_eq!(bench.left().len(), 1);
+    }
+    assert!(bench.next_start().is_empty(), "it lives");
+    assert_eq!(bench.value("a"), "5");
+    assert_eq!(conditions.leave(), Vec::<String>::new());
+    assert_eq!(bench.value("a"), "1");
+    assert!(bench.left().is_empty());
+}
+
+#[test]
+fn dropping_undoes_too() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(1)).unwrap();
+    drop(conditions);
+    assert_eq!(bench.value("a"), "1");
+    assert!(bench.left().is_empty());
+}
+
+#[test]
+fn a_rehearsal_leaves_everything_as_it_was_and_runs_no_command() {
+    let mut bench = Bench::new();
+    bench.add_command();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.rehearse().unwrap();
+    assert_eq!(bench.value("a"), "1");
+    assert!(bench.left().is_empty());
+    assert!(!bench.folder.path().join("log").exists());
+}
+
+#[test]
+fn a_value_that_is_not_offered_is_refused_before_anything_changes() {
+    let mut bench = Bench::new();
+    bench.plan.conditions[1].settings[0].value = "much".to_owned();
+    let roots = Roots::default();
+    let error = Conditions::new(&roots, &storage(), &bench.plan, bench.journals());
+    let error = error.err().unwrap();
+    assert!(error.contains("offers a whole number"), "{error}");
+    assert_eq!(bench.value("a"), "1");
+}
+
+#[test]
+fn the_next_start_undoes_what_a_killed_run_left() {
+    let mut bench = Bench::new();
+    bench.add_command();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    conditions.enter(Some(1)).unwrap();
+    kill(conditions);
+    assert_eq!(bench.value("a"), "6");
+
+    let undone = bench.next_start();
+    assert_eq!(bench.value("a"), "1");
+    assert_eq!(bench.value("log"), "apply on\nundo on\napply off\nundo off");
+    assert!(
+        undone.iter().all(|undone| undone.problem.is_none()),
+        "{undone:?}"
+    );
+    let knobs: Vec<&str> = undone.iter().map(|undone| undone.knob.as_str()).collect();
+    assert_eq!(knobs.len(), 2);
+    assert_eq!(
+        (knobs[0], undone[1].old.as_deref()),
+        ("cmd:c", Some("1")),
+        "newest first"
+    );
+    assert!(bench.left().is_empty());
+    assert!(bench.next_start().is_empty(), "told once");
+}
+
+#[test]
+fn what_somebody_else_has_changed_meanwhile_stays() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    fs::write(bench.folder.path().join("a"), "77\n").unwrap();
+    let undone = bench.next_start();
+    assert_eq!(bench.value("a"), "77");
+    let problem = undone[0].problem.as_deref().unwrap();
+    assert!(problem.contains("'77'"), "{problem}");
+    assert!(bench.left().is_empty());
+}
+
+#[test]
+fn a_plain_file_that_was_about_to_get_its_value_is_put_back() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    fs::write(bench.folder.path().join("a"), "").unwrap();
+    assert_eq!(bench.next_start()[0].problem, None);
+    assert_eq!(bench.value("a"), "1");
+}
+
+fn edit(path: &Path, from: &str, to: &str) {
+    let text = fs::read_to_string(path).unwrap();
+    assert!(text.contains(from));
+    fs::write(path, text.replace(from, to)).unwrap();
+}
+
+#[test]
+fn after_a_reboot_nothing_is_undone() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    edit(&bench.left()[0], &journal::boot_id(), "another");
+    assert!(bench.next_start().is_empty());
+    assert_eq!(bench.value("a"), "5");
+    assert!(bench.left().is_empty());
+}
+
+#[test]
+fn a_line_that_was_cut_off_is_of_a_change_that_was_not_made() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    let path = &bench.left()[0];
+    let text = fs::read_to_string(path).unwrap();
+    fs::write(path, format!("{text}{}", &text[..text.len() / 2])).unwrap();
+    assert_eq!(bench.next_start().len(), 1);
+    assert_eq!(bench.value("a"), "1");
+}
+
+#[test]
+fn a_journal_that_others_may_write_is_not_obeyed() {
+    use std::os::unix::fs::PermissionsExt;
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(bench.journals(), open).unwrap();
+    assert!(bench.next_start().is_empty());
+    assert_eq!(bench.value("a"), "5");
+    let mut conditions = bench.conditions(&roots);
+    let error = conditions.enter(Some(0)).unwrap_err();
+    assert!(error.contains("others may not write"), "{error}");
+}

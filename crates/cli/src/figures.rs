@@ -1,0 +1,136 @@
+//! Where figures come from: stored runs, imports, and files that other tools
+//! wrote.
+
+use crate::args::StoreArgs;
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::store_path;
+use assay_model::figures::Figure;
+use assay_model::run::Run;
+use assay_report::text::enumerate;
+use assay_stats::figures::of_trials;
+use assay_store::{Found, Store};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Figures and where they come from.
+#[derive(Debug)]
+pub struct Source {
+    /// In the user's words, with the condition where one was named.
+    pub name: String,
+    /// Of one condition, or of all where none was named.
+    pub figures: Vec<Figure>,
+    /// What of the source could not be understood, a sentence each.
+    pub notes: Vec<String>,
+    /// The run they are of; `None` for results that were made elsewhere.
+    pub run: Option<Box<Run>>,
+}
+
+impl Source {
+    /// Finds what `word` names: `SOURCE` or `SOURCE@CONDITION`.
+    pub fn find(word: &str, store: &StoreArgs) -> Result<Self, Failure> {
+        // A file's name may have an @ in it.
+        let split = word.rsplit_once('@').filter(|_| !Path::new(word).exists());
+        let (name, condition) = match split {
+            Some((name, condition)) => (name, Some(condition)),
+            None => (word, None),
+        };
+        let mut source = if Path::new(name).is_file() {
+            Self::of_file(name)?
+        } else {
+            Self::of_store(name, store)?
+        };
+        if let Some(condition) = condition {
+            source.keep(condition)?;
+        }
+        word.clone_into(&mut source.name);
+        Ok(source)
+    }
+
+    fn of_file(name: &str) -> Result<Self, Failure> {
+        let results = crate::import::read_file(Path::new(name), None)?.results;
+        Ok(Self {
+            name: name.to_owned(),
+            figures: results.figures,
+            notes: results.notes,
+            run: None,
+        })
+    }
+
+    fn of_store(name: &str, args: &StoreArgs) -> Result<Self, Failure> {
+        let path = store_path(args)?;
+        let store = Store::open_existing(&path).map_err(|error| {
+            Failure::usage(format!(
+                "{name} is no file, and there is no run to look for: {error}"
+            ))
+        })?;
+        match store.find(name)? {
+            Found::Import(id) => {
+                let results = store.load_import(&id)?.results;
+                Ok(Self {
+                    name: id,
+                    figures: results.figures,
+                    notes: results.notes,
+                    run: None,
+                })
+            }
+            Found::Run(id) => {
+                let loaded = store.load(&id)?;
+                for damage in &loaded.damaged {
+                    say(&format!("assay: warning: {damage}"));
+                }
+                Ok(Self {
+                    name: id,
+                    figures: of_trials(&loaded.run.trials),
+                    notes: Vec::new(),
+                    run: Some(Box::new(loaded.run)),
+                })
+            }
+        }
+    }
+
+    /// The names of its conditions, in their order.
+    pub fn conditions(&self) -> Vec<&str> {
+        let mut seen = BTreeSet::new();
+        let names = self.figures.iter().map(|figure| figure.condition.as_str());
+        names.filter(|name| seen.insert(*name)).collect()
+    }
+
+    /// Its figures under one condition.
+    pub fn under(&self, condition: &str) -> Vec<Figure> {
+        let these = self
+            .figures
+            .iter()
+            .filter(|figure| figure.condition == condition);
+        these.cloned().collect()
+    }
+
+    /// Leaves only one condition.
+    fn keep(&mut self, condition: &str) -> Result<(), Failure> {
+        let figures = self.under(condition);
+        if figures.is_empty() {
+            return Err(Failure::usage(format!(
+                "{} has no condition {condition}: it has {}",
+                self.name,
+                enumerate(&self.conditions())
+            )));
+        }
+        self.figures = figures;
+        Ok(())
+    }
+
+    /// Only if it has figures, of one condition.
+    pub fn single(self) -> Result<Self, Failure> {
+        match self.conditions().as_slice() {
+            [] => Err(Failure::usage(format!("{} has no figures", self.name))),
+            [_] => Ok(self),
+            several => Err(Failure::usage(format!(
+                "{} has several conditions: name one behind an @, such as {}@{} (there are {})",
+                self.name,
+                self.name,
+                several[0],
+                enumerate(several)
+            ))),
+        }
+    }
+}

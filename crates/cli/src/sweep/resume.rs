@@ -1,0 +1,100 @@
+//! `assay sweep --resume RUN`: the trials that are missing.
+
+use super::args::SweepArgs;
+use super::{execute, expected, is_same_storage};
+use crate::exit::{DONE, Failure};
+use crate::host::Host;
+use crate::output::say;
+use crate::stored::{run_id, store_path};
+use crate::{leftovers, owner, place, runs};
+use assay_model::run::{Run, RunStatus};
+use assay_model::trial::Outcome;
+use assay_model::units::Nanos;
+use assay_store::Store;
+use assay_target::Target;
+use std::process::ExitCode;
+
+pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let id = run_id(&store, name)?;
+    let mut host = Host::start(target)?;
+    let run = load(&store, &id)?;
+    leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
+    // One whose owner is gone is marked as interrupted by now.
+    let run = Run {
+        status: load(&store, &id)?.status,
+        ..run
+    };
+    if run.status == RunStatus::Running {
+        return Err(Failure::usage(format!("run {id} is still under way")));
+    }
+    let done = finished(run)?;
+    let plan = &done.header.plan;
+    let missing = plan.order.len().saturating_sub(done.trials.len());
+    if missing == 0 {
+        say(&format!("assay: nothing is missing of run {id}"));
+        runs::present(&done, args.json)?;
+        return Ok(DONE);
+    }
+    let inspection = host.inspect(plan.place.path())?;
+    place::admit(&inspection, args.destroy_data)?;
+    if !is_same_storage(&done.header, &inspection) {
+        return Err(Failure::usage(format!(
+            "run {id} was made on {}, and {} is on {} now: figures of two devices do not belong \
+             into one run",
+            done.header.storage.words(),
+            plan.place.path().display(),
+            inspection.storage.words()
+        )));
+    }
+    if done.header.system.kernel != inspection.system.kernel {
+        say(&format!(
+            "assay: warning: run {id} began under Linux {}, and this is Linux {}",
+            done.header.system.kernel, inspection.system.kernel
+        ));
+    }
+    let left: u64 = expected(plan)
+        .iter()
+        .skip(done.trials.len())
+        .map(|t| t.0)
+        .sum();
+    say(&format!(
+        "assay: goes on with run {id}: {missing} of {} trials are missing, about {}",
+        plan.order.len(),
+        Nanos(left)
+    ));
+    store.reopen_run(&id, &owner::this_process())?;
+    execute(args, host, &done.header, store, done.trials, target)
+}
+
+fn load(store: &Store, id: &str) -> Result<Run, Failure> {
+    let loaded = store.load(id)?;
+    match loaded.damaged.first() {
+        None => Ok(loaded.run),
+        Some(damage) => Err(Failure::failed(format!(
+            "run {id} cannot be gone on with: {damage}"
+        ))),
+    }
+}
+
+/// The run without the trial that was under way when it was interrupted.
+fn finished(mut run: Run) -> Result<Run, Failure> {
+    if run.header.plan.conditions.is_empty() {
+        return Err(Failure::usage(format!(
+            "run {} is no sweep: only sweeps are gone on with",
+            run.header.id
+        )));
+    }
+    run.trials
+        .retain(|trial| trial.outcome != Outcome::Interrupted);
+    let in_order = (0..)
+        .zip(&run.trials)
+        .all(|(at, trial)| trial.position == at);
+    match in_order {
+        true => Ok(run),
+        false => Err(Failure::failed(format!(
+            "run {} has gaps between its trials: it cannot be gone on with",
+            run.header.id
+        ))),
+    }
+}

@@ -1,0 +1,163 @@
+//! `assay compare`, `rank` and `power`: of tables that others published, and of
+//! runs of our own.
+
+use crate::assay::{Bed, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Means and standard deviations of three trials, as AndroBench gave them for
+/// CPU governors of a phone.
+const GOVERNORS: &str = "\
+condition,metric,unit,n,mean,stdev
+interactive,rand_read,IOPS,3,1849.93,11.03
+interactive,sqlite_delete,TPS,3,58.85,0.58
+intellidemand,rand_read,IOPS,3,1117.60,60.42
+intellidemand,sqlite_delete,TPS,3,34.22,0.61
+intelliactive,rand_read,IOPS,3,1984.46,64.42
+intelliactive,sqlite_delete,TPS,3,59.65,0.36
+ondemand,rand_read,IOPS,3,1777.45,63.01
+ondemand,sqlite_delete,TPS,3,53.84,1.20
+";
+
+fn file(folder: &Path, name: &str, content: &str) -> PathBuf {
+    let path = folder.join(name);
+    fs::write(&path, content).expect("a file");
+    path
+}
+
+/// The words of all pairs of a metric: (A, B, word).
+fn words<'a>(found: &'a Value, metric: &str) -> Vec<(&'a str, &'a str, &'a str)> {
+    let word = |pair: &'a Value, key: &str| pair[key].as_str().expect("text");
+    let pairs = found["pairs"].as_array().expect("a list").iter();
+    pairs
+        .filter(|pair| pair["metric"] == metric)
+        .map(|pair| (word(pair, "a"), word(pair, "b"), word(pair, "verdict")))
+        .collect()
+}
+
+#[test]
+fn a_published_table_is_ranked_as_its_figures_allow() {
+    let bed = Bed::new();
+    let table = file(&bed.folder(), "governors.csv", GOVERNORS);
+    let ended = bed.run(&["rank", text(&table), "--baseline", "interactive", "--json"]);
+    ended.assert_code(0);
+    let found = ended.json();
+    let delete = words(&found, "sqlite_delete");
+    let of = |name: &str| delete.iter().find(|(_, b, _)| *b == name).map(|p| p.2);
+    assert_eq!(of("intellidemand"), Some("slower"), "{delete:?}");
+    assert_eq!(of("ondemand"), Some("slower"), "{delete:?}");
+    assert_eq!(of("intelliactive"), Some("equivalent"), "{delete:?}");
+    let letters: Vec<&str> = found["metrics"][1]["conditions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|condition| condition["letters"].as_str().unwrap())
+        .collect();
+    assert_eq!(letters, ["a", "a", "b", "c"], "the best first");
+    let screen = bed.run(&["rank", text(&table)]);
+    screen.assert_code(0);
+    assert!(screen.out.contains("letters"), "{}", screen.out);
+}
+
+#[test]
+fn single_values_end_in_no_conclusion_with_what_to_do() {
+    let bed = Bed::new();
+    let table = file(
+        &bed.folder(),
+        "patch.csv",
+        "workload,unit,before,after\nseq read,MB/s,86.9,91.5\nseq write,MB/s,38.3,55.5\n",
+    );
+    let ended = bed.run(&["compare", text(&table), "--gate"]);
+    ended.assert_code(0);
+    assert_eq!(
+        ended.out.matches("no conclusion").count(),
+        2,
+        "{}",
+        ended.out
+    );
+    assert!(ended.out.contains("at least 4 times"), "{}", ended.out);
+}
+
+#[test]
+fn a_gate_closes_on_what_is_slower() {
+    let bed = Bed::new();
+    let table = file(&bed.folder(), "governors.csv", GOVERNORS);
+    let side = |name: &str| format!("{}@{name}", text(&table));
+    let (a, b) = (side("interactive"), side("intellidemand"));
+    let gate = |words: &[&str]| bed.run(&[&["compare"], words].concat());
+    gate(&[&a, &b]).assert_code(0);
+    gate(&[&a, &b, "--gate"]).assert_code(3);
+    gate(&[&a, &b, "--gate", "--qualify"]).assert_code(3);
+    gate(&[&b, &a, "--gate"]).assert_code(0);
+    let json = gate(&[&a, &b, "--json"]).json();
+    let slower = [(a.as_str(), b.as_str(), "slower")];
+    assert_eq!(words(&json, "rand_read"), slower);
+}
+
+#[test]
+fn what_cannot_be_compared_is_said_in_a_line() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let table = file(&folder, "governors.csv", GOVERNORS);
+    let all = text(&table);
+    let line = bed.refused(&["compare", all]);
+    assert!(line.contains("4 conditions"), "{line}");
+    let line = bed.refused(&["compare", &format!("{all}@nope"), all]);
+    assert!(line.contains("interactive"), "{line}");
+    let line = bed.refused(&["rank", all, "--baseline", "nope"]);
+    assert!(line.contains("nope"), "{line}");
+    let line = bed.refused(&["compare", "/no/such", all]);
+    assert!(line.contains("/no/such"), "{line}");
+    let empty = file(&folder, "empty.csv", "");
+    let line = bed.refused(&["compare", text(&empty), all]);
+    assert!(line.contains("empty"), "{line}");
+    let line = bed.refused(&["compare", all, all, "--margin", "0"]);
+    assert!(line.contains("margin"), "{line}");
+    let odd = file(
+        &folder,
+        "odd.csv",
+        "condition,metric,unit,value\nx,m,MB/s,NaN\ny,m,MB/s,-3\n",
+    );
+    bed.refused(&["compare", text(&odd)]);
+}
+
+/// The same work twice on this machine: never a difference without a reason, and
+/// what differs between the runs is named.
+#[test]
+fn two_runs_of_our_own_are_compared_by_what_decides() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let measure = || {
+        let words = ["qualify", "--quick", "--size", "4M", "--trials", "4"];
+        let only = ["--only", "rand-read-4k", "--json", text(&folder)];
+        let ended = bed.run(&[&words[..], &only].concat());
+        ended.assert_code(0);
+        let id = ended.json()["run"]["id"].as_str().map(str::to_owned);
+        id.expect("an id")
+    };
+    let (a, b) = (measure(), measure());
+    let ended = bed.run(&["compare", &a, &b, "--json"]);
+    ended.assert_code(0);
+    let found = ended.json();
+    let metric = "rand-read-4k: read_iops";
+    let pair = words(&found, metric);
+    assert_eq!(pair.len(), 1, "{found:#}");
+    let known = ["faster", "slower", "equivalent", "no conclusion"];
+    assert!(known.contains(&pair[0].2));
+    assert_eq!(found["pairs"][0]["a_n"], 4);
+    let power = bed.run(&["power", &a]);
+    power.assert_code(0);
+    assert!(power.out.contains(metric), "{}", power.out);
+}
+
+#[test]
+fn the_table_of_trials_is_that_of_the_method() {
+    let ended = Bed::new().run(&["power", "--cv", "2", "--json"]);
+    ended.assert_code(0);
+    let found = ended.json();
+    let rows = found["tables"][0]["rows"].as_array().expect("rows");
+    let ten = rows.iter().find(|row| row["n"] == 10).expect("ten trials");
+    let difference = ten["difference_pct"].as_f64().unwrap();
+    assert!((2.0..3.0).contains(&difference), "{difference}");
+}

@@ -1,0 +1,278 @@
+//! Gathering figures: what comes again under the same name is another trial.
+
+use super::unit::{self, Prefixes};
+use super::{ImportError, Taken};
+use assay_model::figures::{Figure, Results, Sample};
+use std::collections::HashMap;
+
+/// One metric under one condition.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Key {
+    pub(super) condition: String,
+    pub(super) metric: String,
+    pub(super) unit: String,
+    pub(super) primary: bool,
+    pub(super) measured: Option<String>,
+}
+
+/// A mean that was handed down.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Moments {
+    pub(super) n: u32,
+    pub(super) mean: f64,
+    pub(super) stdev: Option<f64>,
+}
+
+/// Figures under way.
+#[derive(Debug)]
+pub(super) struct Collector {
+    results: Results,
+    prefixes: Prefixes,
+    /// Place of a figure by condition and metric.
+    places: HashMap<(String, String), usize>,
+    /// Unit of a metric, under whatever condition.
+    units: HashMap<String, String>,
+}
+
+impl Collector {
+    pub(super) fn new(tool: impl Into<String>, prefixes: Prefixes) -> Self {
+        Self {
+            results: Results {
+                tool: tool.into(),
+                ..Results::default()
+            },
+            prefixes,
+            places: HashMap::new(),
+            units: HashMap::new(),
+        }
+    }
+
+    pub(super) fn tool(&mut self, tool: impl Into<String>) {
+        self.results.tool = tool.into();
+    }
+
+    /// A line of the circumstances, once.
+    pub(super) fn circumstance(&mut self, line: impl Into<String>) {
+        add(&mut self.results.circumstances, line.into());
+    }
+
+    /// A sentence on what was not taken in, or how, once.
+    pub(super) fn note(&mut self, sentence: impl Into<String>) {
+        add(&mut self.results.notes, sentence.into());
+    }
+
+    /// The value of a trial. `position`: its place in the order of all trials.
+    pub(super) fn value(
+        &mut self,
+        mut key: Key,
+        value: f64,
+        position: Option<f64>,
+        line: Option<usize>,
+    ) -> Result<(), ImportError> {
+        let value = value * self.same_unit(&mut key, line)?;
+        check(&key, value, line)?;
+        let Some(figure) = self.known(&key) else {
+            let positions = position.into_iter().collect();
+            let sample = Sample::Values {
+                values: vec![value],
+                positions,
+            };
+            self.add(key, sample);
+            return Ok(());
+        };
+        let differs = figure.measured != key.measured;
+        match &mut figure.sample {
+            Sample::Values { values, positions } => {
+                // An order that is known in part is none.
+                match position {
+                    Some(position) if positions.len() == values.len() => positions.push(position),
+                    _ => positions.clear(),
+                }
+                values.push(value);
+            }
+            Sample::Moments { .. } => return Err(twice(&key, line)),
+        }
+        if differs {
+            self.measured_differently(&key);
+        }
+        Ok(())
+    }
+
+    /// The mean of trials that are not told one by one.
+    pub(super) fn moments(
+        &mut self,
+        mut key: Key,
+        moments: Moments,
+        line: Option<usize>,
+    ) -> Result<(), ImportError> {
+        let Moments { n, mean, stdev } = moments;
+        if n == 0 {
+            let problem = format!("{}: n is 0: a mean of no trials is no figure", name(&key));
+            return Err(ImportError::at(line, problem));
+        }
+        let factor = self.same_unit(&mut key, line)?;
+        if self.known(&key).is_some() {
+            return Err(twice(&key, line));
+        }
+        let (mean, stdev) = (mean * factor, stdev.map(|stdev| stdev * factor));
+        check(&key, mean, line)?;
+        stdev.map_or(Ok(()), |stdev| check(&key, stdev, line))?;
+        // One trial has no spread, whatever was printed for it.
+        let stdev = stdev.filter(|_| n > 1);
+        self.add(key, Sample::Moments { n, mean, stdev });
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> Results {
+        self.results
+    }
+
+    fn known(&mut self, key: &Key) -> Option<&mut Figure> {
+        let of = (key.condition.clone(), key.metric.clone());
+        let place = *self.places.get(&of)?;
+        self.results.figures.get_mut(place)
+    }
+
+    fn add(&mut self, key: Key, sample: Sample) {
+        let place = self.results.figures.len();
+        let of = (key.condition.clone(), key.metric.clone());
+        self.places.insert(of, place);
+        self.results.figures.push(Figure {
+            better: unit::better(&key.unit),
+            condition: key.condition,
+            metric: key.metric,
+            unit: key.unit,
+            primary: key.primary,
+            sample,
+            measured: key.measured,
+        });
+    }
+
+    /// Gives the key the unit that its metric has already; returns what its
+    /// value is multiplied with.
+    fn same_unit(&mut self, key: &mut Key, line: Option<usize>) -> Result<f64, ImportError> {
+        let Some(first) = self.units.get(&key.metric) else {
+            self.units.insert(key.metric.clone(), key.unit.clone());
+            return Ok(1.0);
+        };
+        if *first == key.unit {
+            return Ok(1.0);
+        }
+        let Some(factor) = unit::factor(&key.unit, first, self.prefixes) else {
+            let problem = format!(
+                "{} is in '{}', and was in '{first}' before: one metric has one unit",
+                name(key),
+                key.unit
+            );
+            return Err(ImportError::at(line, problem));
+        };
+        let note = format!(
+            "{}: some trials are written in {}; here all are in {first}.",
+            key.metric, key.unit
+        );
+        key.unit.clone_from(first);
+        self.note(note);
+        Ok(factor)
+    }
+
+    fn measured_differently(&mut self, key: &Key) {
+        if let Some(figure) = self.known(key) {
+            figure.measured = None;
+        }
+        self.note(format!(
+            "{}: its trials did not all measure the same, so what they measured is unknown.",
+            name(key)
+        ));
+    }
+}
+
+fn add(lines: &mut Vec<String>, line: String) {
+    if !lines.contains(&line) {
+        lines.push(line);
+    }
+}
+
+fn check(key: &Key, value: f64, line: Option<usize>) -> Result<(), ImportError> {
+    let problem = match value {
+        v if !v.is_finite() => format!("{}: '{v}' is no number", name(key)),
+        v if v < 0.0 => format!("{}: {v} is negative, and no measurement is", name(key)),
+        _ => return Ok(()),
+    };
+    Err(ImportError::at(line, problem))
+}
+
+fn twice(key: &Key, line: Option<usize>) -> ImportError {
+    let problem = format!(
+        "{}: there is a figure already, and a mean cannot be joined with another: take each in \
+         by itself, or under another --condition",
+        name(key)
+    );
+    ImportError::at(line, problem)
+}
+
+fn name(key: &Key) -> String {
+    match key.condition.as_str() {
+        "" => key.metric.clone(),
+        condition => format!("{} under {condition}", key.metric),
+    }
+}
+
+/// Texts of one experiment as one: a figure that several have gets a trial from
+/// each. `condition` is that of all of them; one that a text names itself then
+/// goes before its metric.
+///
+/// # Errors
+/// When a metric has several units, or a mean comes twice.
+pub fn together(mut texts: Vec<Taken>, condition: Option<&str>) -> Result<Results, ImportError> {
+    if texts.len() == 1 && condition.is_none() {
+        return Ok(texts.swap_remove(0).results);
+    }
+    let mut all = Collector::new("", Prefixes::Fixed);
+    let mut tools: Vec<String> = Vec::new();
+    for Taken { format, results } in texts {
+        all.prefixes = format.prefixes();
+        add(&mut tools, results.tool);
+        for line in results.circumstances {
+            all.circumstance(line);
+        }
+        for note in results.notes {
+            all.note(note);
+        }
+        for figure in results.figures {
+            add_figure(&mut all, figure, condition)?;
+        }
+    }
+    all.tool(tools.join(", "));
+    Ok(all.finish())
+}
+
+fn add_figure(
+    all: &mut Collector,
+    figure: Figure,
+    condition: Option<&str>,
+) -> Result<(), ImportError> {
+    let metric = match (condition, figure.condition.as_str()) {
+        (Some(_), own) if !own.is_empty() => format!("{own}: {}", figure.metric),
+        _ => figure.metric,
+    };
+    let key = Key {
+        condition: condition.map_or(figure.condition, str::to_owned),
+        metric,
+        unit: figure.unit,
+        primary: figure.primary,
+        measured: figure.measured,
+    };
+    match figure.sample {
+        Sample::Moments { n, mean, stdev } => all.moments(key, Moments { n, mean, stdev }, None),
+        Sample::Values { values, positions } => {
+            let positions = positions
+                .into_iter()
+                .map(Some)
+                .chain(std::iter::repeat(None));
+            for (value, position) in values.into_iter().zip(positions) {
+                all.value(key.clone(), value, position, None)?;
+            }
+            Ok(())
+        }
+    }
+}

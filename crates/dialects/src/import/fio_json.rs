@@ -1,0 +1,303 @@
+//! fio's JSON: one document or several in a row, each a trial; text that fio or
+//! a shell wrote between them is left out.
+
+mod document;
+
+use super::collect::{Collector, Key};
+use super::error::ImportError;
+use super::lines;
+use super::unit::Prefixes;
+use assay_model::figures::Results;
+use document::{Direction, Document, Job, Latency, Options};
+use serde_json::Value;
+use serde_json::error::Category;
+use std::collections::HashMap;
+
+/// fio's own words for the directions.
+const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
+
+pub(super) fn read(text: &str) -> Result<Results, ImportError> {
+    let mut all = Collector::new("fio", Prefixes::Fixed);
+    let unquoted = unquoted(text);
+    let text = unquoted.as_deref().unwrap_or(text);
+    let documents = without_interim(documents(text, &mut all)?, &mut all);
+    for (line, document) in &documents {
+        take_document(document, *line, &mut all)?;
+    }
+    Ok(all.finish())
+}
+
+/// The text without the marks of an e-mail; `None` where there are none.
+fn unquoted(text: &str) -> Option<String> {
+    let is_quoted = |line: &str| line.starts_with('>') && line.contains('{');
+    text.lines().any(is_quoted).then(|| {
+        let lines: Vec<&str> = lines::unquoted(text).map(|line| line.text).collect();
+        lines.join("\n")
+    })
+}
+
+/// All documents with the lines they begin in.
+fn documents(text: &str, all: &mut Collector) -> Result<Vec<(usize, Document)>, ImportError> {
+    let mut found = Vec::new();
+    let mut others: Vec<&str> = Vec::new();
+    let (mut rest, mut line) = (text, 1);
+    while !rest.is_empty() {
+        if !rest.trim_start().starts_with('{') {
+            let (other, after) = rest.split_once('\n').unwrap_or((rest, ""));
+            if !other.trim().is_empty() {
+                others.push(other.trim());
+            }
+            (rest, line) = (after, line + 1);
+            continue;
+        }
+        let mut stream = serde_json::Deserializer::from_str(rest).into_iter::<Document>();
+        match stream.next() {
+            Some(Ok(document)) => found.push((line, document)),
+            Some(Err(error)) => return Err(broken(&error, rest, line)),
+            None => break,
+        }
+        let length = stream.byte_offset();
+        let taken = rest.get(..length).unwrap_or(rest);
+        line += taken.matches('\n').count();
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    if let Some(first) = others.first() {
+        all.note(format!(
+            "Left out {} that are not JSON, the first of which is '{}'.",
+            lines_of(others.len()),
+            assay_model::text::shorten(first, 60)
+        ));
+    }
+    Ok(found)
+}
+
+fn lines_of(count: usize) -> String {
+    match count {
+        1 => "1 line".to_owned(),
+        many => format!("{many} lines"),
+    }
+}
+
+fn broken(error: &serde_json::Error, text: &str, first: usize) -> ImportError {
+    let line = first + error.line().saturating_sub(1);
+    let here = text
+        .lines()
+        .nth(error.line().saturating_sub(1))
+        .unwrap_or_default();
+    let value = value_at(here, error.column());
+    let odd = value.trim_start_matches(['-', '+']);
+    let problem = match error.classify() {
+        Category::Eof => "the JSON ends in the middle: fio may have been killed, or be running \
+             still; take its whole output"
+            .to_owned(),
+        _ if odd.starts_with("nan") || odd.starts_with("inf") => {
+            format!("'{}' is no number", value)
+        }
+        _ => format!(
+            "this is no JSON ({}): a message may stand within fio's output; --output=FILE keeps \
+             them apart",
+            without_place(&error.to_string())
+        ),
+    };
+    ImportError::at(Some(line), problem)
+}
+
+/// The value of `"key" : value,` at a column.
+fn value_at(line: &str, column: usize) -> &str {
+    let before = line.get(..column.saturating_sub(1)).unwrap_or(line);
+    let start = before.rfind(':').map_or(0, |colon| colon + 1);
+    let value = line[start..].split([',', '}']).next();
+    value.unwrap_or_default().trim()
+}
+
+/// serde's words without its own line, which counts from the document's start.
+fn without_place(error: &str) -> &str {
+    error.split(" at line ").next().unwrap_or(error)
+}
+
+/// `--status-interval` writes a document now and then: of those of one run only
+/// the last counts.
+fn without_interim(
+    documents: Vec<(usize, Document)>,
+    all: &mut Collector,
+) -> Vec<(usize, Document)> {
+    let mut kept: Vec<(usize, Document)> = Vec::new();
+    let mut left_out = 0;
+    for (line, document) in documents {
+        let same = kept
+            .last()
+            .is_some_and(|(_, last)| document.goes_on_from(last));
+        if same {
+            kept.pop();
+            left_out += 1;
+        }
+        kept.push((line, document));
+    }
+    if left_out > 0 {
+        all.note(format!(
+            "{left_out} interim of the same run left out (--status-interval)."
+        ));
+    }
+    kept
+}
+
+fn take_document(document: &Document, line: usize, all: &mut Collector) -> Result<(), ImportError> {
+    if let Some(version) = &document.version {
+        all.tool(version.as_str());
+    }
+    if let Some(time) = &document.time {
+        all.circumstance(format!("run at {time}"));
+    }
+    if let Some(words) = words(&document.global) {
+        all.circumstance(format!("all jobs: {words}"));
+    }
+    if !document.disks.is_empty() {
+        let names: Vec<&str> = document
+            .disks
+            .iter()
+            .map(|disk| disk.name.as_str())
+            .collect();
+        all.circumstance(format!("disks: {}", names.join(", ")));
+    }
+    let mut seen: HashMap<&str, usize> = HashMap::new();
+    for job in document.all_jobs() {
+        let count = seen.entry(job.name.as_str()).or_default();
+        *count += 1;
+        // Copies of a job without group_reporting have one name.
+        let name = match *count {
+            1 => job.name.clone(),
+            copy => format!("{} #{copy}", job.name),
+        };
+        take_job(document, job, &name, all).map_err(|error| within(error, line))?;
+    }
+    Ok(())
+}
+
+/// A figure's own line is not known, that of its document is.
+fn within(error: ImportError, line: usize) -> ImportError {
+    match error {
+        ImportError::Text { problem } => ImportError::at(
+            Some(line),
+            format!("in the JSON that begins here, {problem}"),
+        ),
+        other => other,
+    }
+}
+
+fn words(options: &Options) -> Option<String> {
+    let words: Vec<String> = options
+        .iter()
+        .map(|(option, value)| match value {
+            Value::String(text) if text.is_empty() => option.clone(),
+            Value::String(text) => format!("{option}={text}"),
+            other => format!("{option}={other}"),
+        })
+        .collect();
+    (!words.is_empty()).then(|| words.join(" "))
+}
+
+fn take_job(
+    document: &Document,
+    job: &Job,
+    name: &str,
+    all: &mut Collector,
+) -> Result<(), ImportError> {
+    if let Some(words) = words(&job.options) {
+        all.circumstance(format!("{name}: {words}"));
+    }
+    if job.error != 0 {
+        all.note(format!(
+            "{name} ended with error {}: its figures may be those of a part of it.",
+            job.error
+        ));
+    }
+    let mut moved = false;
+    for direction in DIRECTIONS {
+        let Some(figures) = job.direction(direction).filter(|figures| figures.moved()) else {
+            continue;
+        };
+        moved = true;
+        let mut taker = Taker {
+            all,
+            start: format!("{name}: {direction}_"),
+            measured: job.label(direction),
+        };
+        taker.direction(figures)?;
+    }
+    if let Some(sync) = &job.sync {
+        let mut taker = Taker {
+            all,
+            start: format!("{name}: sync_"),
+            measured: None,
+        };
+        taker.latencies(&sync.latencies())?;
+    }
+    if moved && !job.is_labelled() {
+        all.note(unlabelled(name, document.is_direct(job)));
+    }
+    Ok(())
+}
+
+fn unlabelled(name: &str, direct: bool) -> String {
+    if direct {
+        return "What was measured, device or page cache, is not recorded.".to_owned();
+    }
+    format!(
+        "{name} ran without direct=1, and what it measured is not recorded: it may be the page \
+         cache."
+    )
+}
+
+/// Takes the figures of a direction.
+struct Taker<'a> {
+    all: &'a mut Collector,
+    /// What all their names begin with.
+    start: String,
+    measured: Option<String>,
+}
+
+impl Taker<'_> {
+    fn direction(&mut self, figures: &Direction) -> Result<(), ImportError> {
+        if let Some(bw) = figures.bw {
+            self.figure("bw", "KiB/s", bw, true)?;
+        }
+        if let Some(iops) = figures.iops {
+            self.figure("iops", "IOPS", iops, false)?;
+        }
+        self.latencies(&figures.latencies())
+    }
+
+    fn latencies(&mut self, all: &[(&str, &str, &Latency)]) -> Result<(), ImportError> {
+        for (name, unit, latency) in all {
+            self.latency(name, unit, latency)?;
+        }
+        Ok(())
+    }
+
+    fn latency(&mut self, name: &str, unit: &str, of: &Latency) -> Result<(), ImportError> {
+        if let Some(mean) = of.mean {
+            self.figure(&format!("{name}_mean"), unit, mean, false)?;
+        }
+        for (percentile, value) in of.percentiles() {
+            self.figure(&format!("{name}_{percentile}"), unit, value, false)?;
+        }
+        Ok(())
+    }
+
+    fn figure(
+        &mut self,
+        name: &str,
+        unit: &str,
+        value: f64,
+        primary: bool,
+    ) -> Result<(), ImportError> {
+        let key = Key {
+            condition: String::new(),
+            metric: format!("{}{name}", self.start),
+            unit: unit.to_owned(),
+            primary,
+            measured: self.measured.clone(),
+        };
+        self.all.value(key, value, None, None)
+    }
+}

@@ -1,0 +1,215 @@
+//! fio's JSON as far as it is read. All else, bins above all, is passed over
+//! without being kept.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// Options with their values, which fio writes as text.
+pub(super) type Options = Map<String, Value>;
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Document {
+    #[serde(rename = "fio version")]
+    pub(super) version: Option<String>,
+    /// Seconds since 1970: when it was written.
+    timestamp: Option<f64>,
+    pub(super) time: Option<String>,
+    #[serde(rename = "global options", default)]
+    pub(super) global: Options,
+    #[serde(default)]
+    jobs: Vec<Job>,
+    /// In the place of jobs when fio was a client.
+    #[serde(default)]
+    client_stats: Vec<Job>,
+    #[serde(rename = "disk_util", default)]
+    pub(super) disks: Vec<Disk>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Disk {
+    #[serde(default)]
+    pub(super) name: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Job {
+    #[serde(rename = "jobname", default)]
+    pub(super) name: String,
+    #[serde(default)]
+    pub(super) error: i64,
+    /// Seconds, rounded up.
+    elapsed: Option<f64>,
+    /// Milliseconds since 1970; newer versions have it.
+    job_start: Option<f64>,
+    #[serde(rename = "job options", default)]
+    pub(super) options: Options,
+    read: Option<Direction>,
+    write: Option<Direction>,
+    trim: Option<Direction>,
+    mixed: Option<Direction>,
+    pub(super) sync: Option<Sync>,
+    /// What assay adds: what each direction measured.
+    #[serde(default)]
+    assay: BTreeMap<String, Value>,
+}
+
+/// Without `flatten`, which would keep all bins to look at them twice.
+#[derive(Debug, Deserialize)]
+pub(super) struct Direction {
+    pub(super) bw: Option<f64>,
+    pub(super) iops: Option<f64>,
+    io_bytes: Option<f64>,
+    total_ios: Option<f64>,
+    slat_ns: Option<Latency>,
+    clat_ns: Option<Latency>,
+    lat_ns: Option<Latency>,
+    /// Before fio 3, in microseconds.
+    slat: Option<Latency>,
+    clat: Option<Latency>,
+    lat: Option<Latency>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Sync {
+    lat_ns: Option<Latency>,
+    lat: Option<Latency>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct Latency {
+    /// What is absent is not told: fio has 0 where nothing was counted.
+    #[serde(rename = "N")]
+    count: Option<f64>,
+    max: Option<f64>,
+    pub(super) mean: Option<f64>,
+    #[serde(default)]
+    percentile: BTreeMap<String, f64>,
+}
+
+impl Document {
+    pub(super) fn all_jobs(&self) -> impl Iterator<Item = &Job> {
+        self.jobs.iter().chain(&self.client_stats)
+    }
+
+    /// Whether `earlier` is an interim report of the same run: it began when
+    /// this one did.
+    pub(super) fn goes_on_from(&self, earlier: &Self) -> bool {
+        let (Some(one), Some(other)) = (self.jobs.first(), earlier.jobs.first()) else {
+            return false;
+        };
+        if self.jobs.len() != earlier.jobs.len() || one.name != other.name {
+            return false;
+        }
+        if let (Some(began), Some(other_began)) = (one.job_start, other.job_start) {
+            return began.total_cmp(&other_began).is_eq();
+        }
+        // Both are whole seconds, one rounded up and one down.
+        const ROUNDING: f64 = 1.0;
+        let began = |document: &Self, job: &Job| Some(document.timestamp? - job.elapsed?);
+        let longer = one.elapsed > other.elapsed;
+        match (began(self, one), began(earlier, other)) {
+            (Some(began), Some(other_began)) => longer && (began - other_began).abs() <= ROUNDING,
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_direct(&self, job: &Job) -> bool {
+        let is_on = |options: &Options, name, on: &str| {
+            let value = options.get(name).and_then(Value::as_str);
+            value.is_some_and(|value| value == on || (value.is_empty() && on == "1"))
+        };
+        [&job.options, &self.global]
+            .iter()
+            .any(|options| is_on(options, "direct", "1") || is_on(options, "buffered", "0"))
+    }
+}
+
+impl Job {
+    pub(super) fn direction(&self, name: &str) -> Option<&Direction> {
+        match name {
+            "read" => self.read.as_ref(),
+            "write" => self.write.as_ref(),
+            "trim" => self.trim.as_ref(),
+            "mixed" => self.mixed.as_ref(),
+            _ => None,
+        }
+    }
+
+    pub(super) fn label(&self, direction: &str) -> Option<String> {
+        let label = self.assay.get(direction)?.get("label")?.as_str()?;
+        Some(label.to_owned())
+    }
+
+    pub(super) fn is_labelled(&self) -> bool {
+        !self.assay.is_empty()
+    }
+}
+
+impl Direction {
+    /// Whether there was any I/O: fio has all directions in every job.
+    pub(super) fn moved(&self) -> bool {
+        let mut told = [self.io_bytes, self.total_ios]
+            .into_iter()
+            .flatten()
+            .peekable();
+        told.peek().is_none() || told.any(|count| count != 0.0)
+    }
+
+    pub(super) fn latencies(&self) -> Vec<(&'static str, &'static str, &Latency)> {
+        let all = [
+            ("slat", "ns", &self.slat_ns),
+            ("clat", "ns", &self.clat_ns),
+            ("lat", "ns", &self.lat_ns),
+            ("slat", "usec", &self.slat),
+            ("clat", "usec", &self.clat),
+            ("lat", "usec", &self.lat),
+        ];
+        present(&all)
+    }
+}
+
+impl Sync {
+    pub(super) fn latencies(&self) -> Vec<(&'static str, &'static str, &Latency)> {
+        present(&[("lat", "ns", &self.lat_ns), ("lat", "usec", &self.lat)])
+    }
+}
+
+fn present<'a>(
+    all: &[(&'static str, &'static str, &'a Option<Latency>)],
+) -> Vec<(&'static str, &'static str, &'a Latency)> {
+    let present = all
+        .iter()
+        .filter_map(|&(name, unit, latency)| Some((name, unit, latency.as_ref()?)));
+    present
+        .filter(|(_, _, latency)| !latency.is_empty())
+        .collect()
+}
+
+impl Latency {
+    fn is_empty(&self) -> bool {
+        match self.count {
+            Some(count) => count == 0.0,
+            None => self.max.is_none_or(|max| max == 0.0),
+        }
+    }
+
+    /// `p99.99` for `99.990000`, in fio's order.
+    pub(super) fn percentiles(&self) -> Vec<(String, f64)> {
+        let mut all: Vec<(f64, String, f64)> = self
+            .percentile
+            .iter()
+            .filter_map(|(percent, value)| {
+                let name = match percent.split_once('.') {
+                    Some(_) => percent.trim_end_matches('0').trim_end_matches('.'),
+                    None => percent,
+                };
+                Some((percent.parse().ok()?, format!("p{name}"), *value))
+            })
+            .collect();
+        all.sort_by(|one, other| one.0.total_cmp(&other.0));
+        all.into_iter()
+            .map(|(_, name, value)| (name, value))
+            .collect()
+    }
+}

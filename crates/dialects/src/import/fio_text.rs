@@ -1,0 +1,344 @@
+//! fio's normal output, of version 2 or 3, also as people quote it in e-mails:
+//! with marks before the lines, and lines that were wrapped.
+
+use super::collect::{Collector, Key};
+use super::error::ImportError;
+use super::lines::{self, Line};
+use super::number::{after, leading, with_suffix};
+use super::unit::Prefixes;
+use assay_model::figures::Results;
+use std::collections::HashMap;
+
+/// Whether a line is the first one of a job's results.
+pub(super) fn is_job(line: &str) -> bool {
+    line.contains(": (groupid=")
+}
+
+pub(super) fn read(text: &str) -> Result<Results, ImportError> {
+    let mut all = Collector::new("fio", Prefixes::Fio);
+    let mut reader = Reader::default();
+    for line in whole_lines(text) {
+        reader.line(&line, &mut all)?;
+    }
+    reader.end_job(&mut all)?;
+    all.note(
+        "fio rounds in this output; its stdev is that within a run, not between trials, and was \
+         left out.",
+    );
+    Ok(all.finish())
+}
+
+/// A line as fio wrote it.
+#[derive(Debug)]
+struct Whole {
+    number: usize,
+    text: String,
+}
+
+/// Puts together what was wrapped: what begins as no line of fio's does is the
+/// rest of the one before it.
+fn whole_lines(text: &str) -> Vec<Whole> {
+    let mut whole: Vec<Whole> = Vec::new();
+    let mut open = false;
+    for Line { number, text } in lines::unquoted(text) {
+        let trimmed = text.trim();
+        let begins = begins(trimmed);
+        match whole.last_mut() {
+            Some(last) if open && !begins && !trimmed.is_empty() => {
+                last.text.push(' ');
+                last.text.push_str(trimmed);
+            }
+            _ if begins => whole.push(Whole {
+                number,
+                text: trimmed.to_owned(),
+            }),
+            _ => {}
+        }
+        open = !trimmed.is_empty() && (begins || open);
+    }
+    whole
+}
+
+/// What fio's lines begin with.
+const BEGINNINGS: [&str; 29] = [
+    "read:",
+    "read :",
+    "write:",
+    "write :",
+    "trim:",
+    "trim :",
+    "mixed:",
+    "mixed :",
+    "slat (",
+    "clat (",
+    "lat (",
+    "sync (",
+    "clat percentiles",
+    "lat percentiles",
+    "sync percentiles",
+    "slat percentiles",
+    "|",
+    "bw (",
+    "iops",
+    "cpu ",
+    "IO depths",
+    "submit",
+    "complete",
+    "issued",
+    "latency",
+    "Run status",
+    "fsync/fdatasync",
+    "evidence",
+    "Disk stats",
+];
+/// Of lines without figures.
+const OTHERS: [&str; 12] = [
+    "fio-", "Starting", "Jobs:", "READ:", "WRITE:", "TRIM:", "fio:", "READ ", "WRITE ", "$ ", "# ",
+    "...",
+];
+
+fn begins(line: &str) -> bool {
+    is_job(line)
+        || line.contains(": (g=")
+        || BEGINNINGS
+            .iter()
+            .chain(&OTHERS)
+            .any(|beginning| line.starts_with(beginning))
+}
+
+/// A figure of the job under way.
+#[derive(Debug)]
+struct Found {
+    direction: String,
+    name: String,
+    unit: String,
+    value: f64,
+    line: usize,
+}
+
+/// Where in the text it is.
+#[derive(Debug, Default)]
+struct Reader {
+    job: Option<String>,
+    direction: String,
+    /// Name and unit of the percentiles that follow.
+    percentiles: Option<(String, String)>,
+    found: Vec<Found>,
+    /// What each direction measured, in assay's words.
+    labels: HashMap<String, String>,
+    seen: HashMap<String, usize>,
+}
+
+impl Reader {
+    fn line(&mut self, line: &Whole, all: &mut Collector) -> Result<(), ImportError> {
+        let text = line.text.as_str();
+        if let Some((name, rest)) = text.split_once(": (groupid=") {
+            self.end_job(all)?;
+            self.begin_job(name, rest, all);
+            return Ok(());
+        }
+        if text.starts_with("fio-") {
+            all.tool(text.split_whitespace().next().unwrap_or("fio"));
+        } else if text.contains(": (g=") {
+            all.circumstance(text);
+        }
+        if self.job.is_none() {
+            return Ok(());
+        }
+        if text.starts_with("Run status") || text.starts_with("Disk stats") {
+            self.end_job(all)?;
+        } else if text.starts_with('|') {
+            self.percentiles(line);
+        } else {
+            self.percentiles = None;
+            self.figures(line)?;
+        }
+        Ok(())
+    }
+
+    fn begin_job(&mut self, name: &str, rest: &str, all: &mut Collector) {
+        let count = self.seen.entry(name.to_owned()).or_default();
+        *count += 1;
+        let name = match *count {
+            1 => name.to_owned(),
+            copy => format!("{name} #{copy}"),
+        };
+        let error = rest.split_once("err=").and_then(|(_, rest)| leading(rest));
+        if let Some((error, _)) = error.filter(|(error, _)| *error != 0.0) {
+            all.note(format!(
+                "{name} ended with error {error}: its figures may be those of a part of it."
+            ));
+        }
+        self.job = Some(name);
+    }
+
+    /// Hands over what was found; what it measured stands at the end of a job.
+    fn end_job(&mut self, all: &mut Collector) -> Result<(), ImportError> {
+        let Some(job) = self.job.take() else {
+            return Ok(());
+        };
+        let labels = std::mem::take(&mut self.labels);
+        self.direction.clear();
+        self.percentiles = None;
+        if self.found.is_empty() {
+            all.note(format!("{job} has no figures: the text may be cut off."));
+        } else if labels.is_empty() {
+            all.note("What was measured, device or page cache, is not recorded.");
+        }
+        for found in self.found.drain(..) {
+            let key = Key {
+                condition: String::new(),
+                metric: format!("{job}: {}_{}", found.direction, found.name),
+                unit: found.unit,
+                primary: found.name == "bw",
+                measured: labels.get(&found.direction).cloned(),
+            };
+            all.value(key, found.value, None, Some(found.line))?;
+        }
+        Ok(())
+    }
+
+    fn figures(&mut self, line: &Whole) -> Result<(), ImportError> {
+        let text = line.text.as_str();
+        if let Some(direction) = direction(text) {
+            self.direction = direction.to_owned();
+            self.headline(line)
+        } else if text.starts_with("fsync/fdatasync") {
+            self.direction = "sync".to_owned();
+            Ok(())
+        } else if let Some(labels) = text.strip_prefix("evidence") {
+            self.labels = read_labels(labels);
+            Ok(())
+        } else {
+            self.latency(line)
+        }
+    }
+
+    /// `read: IOPS=275, BW=275MiB/s (289MB/s)(...)`, or fio 2's
+    /// `read : io=1034.6MB, bw=105936KB/s, iops=26483, runt= 10001msec`.
+    fn headline(&mut self, line: &Whole) -> Result<(), ImportError> {
+        let text = line.text.as_str();
+        if let Some(rest) = after(text, "BW").or_else(|| after(text, "bw")) {
+            let (value, rest) = number(rest, line)?;
+            let unit: String = rest
+                .chars()
+                .take_while(|c| c.is_alphabetic() || *c == '/')
+                .collect();
+            self.found("bw", &unit, value, line);
+        }
+        if let Some(rest) = after(text, "IOPS").or_else(|| after(text, "iops")) {
+            let (value, _) = number(rest, line)?;
+            self.found("iops", "IOPS", value, line);
+        }
+        Ok(())
+    }
+
+    /// `clat (usec): min=3189, max=9462, avg=3625.88, stdev=355.59`, and the
+    /// head of percentiles.
+    fn latency(&mut self, line: &Whole) -> Result<(), ImportError> {
+        let Some((name, unit)) = name_and_unit(&line.text) else {
+            return Ok(());
+        };
+        // An fsync's own latency is fio's `sync`; its figures begin with it.
+        let name = if name == "sync" { "lat" } else { name };
+        if line.text.contains("percentiles") {
+            self.percentiles = Some((name.to_owned(), unit.to_owned()));
+            return Ok(());
+        }
+        if let Some(rest) = after(&line.text, "avg") {
+            let (value, _) = number(rest, line)?;
+            self.found(&format!("{name}_mean"), unit, value, line);
+        }
+        Ok(())
+    }
+
+    /// `| 99.00th=[ 4555], 99.50th=[ 4621],`.
+    fn percentiles(&mut self, line: &Whole) {
+        let Some((name, unit)) = self.percentiles.clone() else {
+            return;
+        };
+        for part in line.text.split("th=[").collect::<Vec<_>>().windows(2) {
+            let [before, behind] = part else { continue };
+            let percent = before
+                .rsplit(|c: char| !c.is_ascii_digit() && c != '.')
+                .next()
+                .unwrap_or_default();
+            let percent = match percent.split_once('.') {
+                Some(_) => percent.trim_end_matches('0').trim_end_matches('.'),
+                None => percent,
+            };
+            if let (false, Some((value, _))) = (percent.is_empty(), with_suffix(behind)) {
+                self.found(&format!("{name}_p{percent}"), &unit, value, line);
+            }
+        }
+    }
+
+    fn found(&mut self, name: &str, unit: &str, value: f64, line: &Whole) {
+        if self.direction.is_empty() {
+            return;
+        }
+        self.found.push(Found {
+            direction: self.direction.clone(),
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+            line: line.number,
+        });
+    }
+}
+
+/// `read` for `read: IOPS=...` and `read : io=...`.
+fn direction(line: &str) -> Option<&'static str> {
+    let (word, rest) = line.split_once(':')?;
+    let known = ["read", "write", "trim", "mixed"];
+    let found = known.into_iter().find(|known| *known == word.trim_end())?;
+    (rest.contains("IOPS") || rest.contains("iops") || rest.contains("bw=")).then_some(found)
+}
+
+/// `clat` and `usec` of `clat (usec): ...` and of `clat percentiles (usec):`.
+fn name_and_unit(line: &str) -> Option<(&str, &str)> {
+    let (name, rest) = line.split_once('(')?;
+    let (unit, _) = rest.split_once(')')?;
+    let name = name.trim_end();
+    let name = name.strip_suffix("percentiles").unwrap_or(name).trim_end();
+    ["slat", "clat", "lat", "sync"]
+        .contains(&name)
+        .then_some((name, unit.trim()))
+}
+
+/// `: write=page-cache (0 % of ...); read=device`.
+fn read_labels(text: &str) -> HashMap<String, String> {
+    let mut labels = HashMap::new();
+    for direction in ["read", "write", "trim"] {
+        if let Some(rest) = after(text, direction) {
+            let label: String = rest
+                .trim_start()
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '-')
+                .collect();
+            labels.insert(direction.to_owned(), label);
+        }
+    }
+    labels
+}
+
+fn number<'a>(text: &'a str, line: &Whole) -> Result<(f64, &'a str), ImportError> {
+    with_suffix_unless_unit(text).ok_or_else(|| {
+        let start: String = text.trim_start().chars().take(20).collect();
+        ImportError::at(
+            Some(line.number),
+            format!("'{start}' is no number where fio has one"),
+        )
+    })
+}
+
+/// `19.1k` is 19100, `9587KiB/s` is 9587.
+fn with_suffix_unless_unit(text: &str) -> Option<(f64, &str)> {
+    let (value, rest) = leading(text)?;
+    let is_unit = rest.chars().nth(1).is_some_and(char::is_alphabetic);
+    if is_unit {
+        Some((value, rest))
+    } else {
+        with_suffix(text)
+    }
+}

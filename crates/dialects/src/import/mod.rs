@@ -1,0 +1,130 @@
+//! Results that other programs wrote, as figures that can be compared.
+//!
+//! What a text does not say stays unknown; units and digits are kept. Each file
+//! is a trial of the figures that it has; in a table, in dd's lines and in
+//! texts with several outputs of iozone or of fio's JSON, what comes again is
+//! another trial.
+
+mod collect;
+mod dd;
+mod detect;
+mod error;
+mod fio_json;
+mod fio_text;
+mod iozone;
+mod lines;
+mod number;
+mod table;
+mod unit;
+mod vmstat;
+
+#[cfg(test)]
+mod tests;
+
+pub use collect::together;
+pub use detect::detect;
+pub use error::ImportError;
+
+use assay_model::figures::Results;
+use unit::Prefixes;
+
+/// Which program wrote a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// fio's JSON, with or without its bins.
+    FioJson,
+    /// fio's normal output, also quoted in an e-mail.
+    FioText,
+    /// iozone's text: tables, blocks of `-R`, throughput.
+    Iozone,
+    /// The lines at the end of dd.
+    Dd,
+    /// A table with separators.
+    Table,
+    /// `vmstat` with an interval.
+    Vmstat,
+}
+
+impl Format {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::FioJson,
+        Self::FioText,
+        Self::Iozone,
+        Self::Dd,
+        Self::Table,
+        Self::Vmstat,
+    ];
+
+    /// As a word of the command line.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::FioJson => "fio-json",
+            Self::FioText => "fio-text",
+            Self::Iozone => "iozone",
+            Self::Dd => "dd",
+            Self::Table => "table",
+            Self::Vmstat => "vmstat",
+        }
+    }
+
+    /// What a person calls it.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::FioJson => "fio's JSON",
+            Self::FioText => "fio's normal output",
+            Self::Iozone => "iozone's text",
+            Self::Dd => "dd's lines",
+            Self::Table => "a table with separators (CSV)",
+            Self::Vmstat => "vmstat's lines",
+        }
+    }
+
+    /// Which units it changes between, from figure to figure.
+    const fn prefixes(self) -> Prefixes {
+        match self {
+            Self::FioText => Prefixes::Fio,
+            Self::Dd => Prefixes::Decimal,
+            Self::FioJson | Self::Iozone | Self::Table | Self::Vmstat => Prefixes::Fixed,
+        }
+    }
+}
+
+/// What a text has, and how it was read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Taken {
+    /// The program that wrote it.
+    pub format: Format,
+    /// What it has.
+    pub results: Results,
+}
+
+/// Reads a text. `format`: `None` looks for itself.
+///
+/// # Errors
+/// When the text is empty, is in no known format, ends in the middle, or has
+/// figures that no measurement can have. The error says which and where.
+pub fn read(text: &str, format: Option<Format>) -> Result<Taken, ImportError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    if text.trim().is_empty() {
+        return Err(ImportError::Empty);
+    }
+    let format = match format {
+        Some(format) => format,
+        None => detect(text).ok_or(ImportError::Unknown)?,
+    };
+    let results = match format {
+        Format::FioJson => fio_json::read(text),
+        Format::FioText => fio_text::read(text),
+        Format::Iozone => iozone::read(text),
+        Format::Dd => dd::read(text),
+        Format::Table => table::read(text),
+        Format::Vmstat => vmstat::read(text),
+    }?;
+    if results.figures.is_empty() {
+        return Err(ImportError::Nothing { format });
+    }
+    Ok(Taken { format, results })
+}

@@ -1,0 +1,239 @@
+//! Tables with separators: figures below names of columns.
+//!
+//! A row a figure: columns `condition`, `metric`, `unit`, and `n`, `mean`,
+//! `stdev`, or `value` and perhaps `trial`. A row a metric: what is before the
+//! column `unit` names the metric, each column after it is a condition. A row a
+//! condition: each column is a metric, with its unit in brackets, as AndroBench
+//! is reported. A row a copy: `operands`, `seconds`, `reported` of dd.
+
+mod decimal;
+mod head;
+mod sheet;
+
+use super::collect::{Collector, Key, Moments};
+use super::error::ImportError;
+use super::unit::Prefixes;
+use assay_model::figures::Results;
+use decimal::Quantity;
+use head::{Head, Role};
+use sheet::{Row, Sheet};
+
+/// Whether it begins as a table of figures does.
+pub(super) fn has_columns(text: &str) -> bool {
+    sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
+}
+
+/// What a row of a table is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    Figures,
+    Metrics,
+    Conditions,
+    Copies,
+}
+
+pub(super) fn read(text: &str) -> Result<Results, ImportError> {
+    let sheet = Sheet::read(text)?;
+    let head = Head::of(&sheet.head);
+    let shape = head.shape().ok_or_else(|| {
+        ImportError::at(
+            Some(sheet.head_line),
+            "these columns are not known: there must be metric and value or mean, or unit and a \
+             column for each condition, or a column for each metric with its unit in brackets",
+        )
+    })?;
+    let mut all = Collector::new("table", Prefixes::Fixed);
+    if shape == Shape::Copies {
+        all = Collector::new("dd", Prefixes::Decimal);
+    }
+    for comment in &sheet.comments {
+        all.circumstance(comment);
+    }
+    let mut reader = Reader {
+        sheet: &sheet,
+        head: &head,
+        all: &mut all,
+        without_figure: 0,
+    };
+    for row in &sheet.rows {
+        match shape {
+            Shape::Figures => reader.figure(row)?,
+            Shape::Metrics => reader.metric(row)?,
+            Shape::Conditions => reader.condition(row)?,
+            Shape::Copies => reader.copy(row)?,
+        }
+    }
+    reader.close();
+    all.note("What was measured, device or page cache, is not recorded.");
+    Ok(all.finish())
+}
+
+/// Takes the rows of a table.
+struct Reader<'a> {
+    sheet: &'a Sheet,
+    head: &'a Head,
+    all: &'a mut Collector,
+    /// Cells that are empty.
+    without_figure: usize,
+}
+
+impl Reader<'_> {
+    /// Says what was left out.
+    fn close(self) {
+        if self.without_figure > 0 {
+            self.all.note(format!(
+                "Cells without a figure: {}; they were left out.",
+                self.without_figure
+            ));
+        }
+        let left_out = self.head.left_out();
+        if !left_out.is_empty() {
+            let names = left_out.join(", ");
+            self.all.note(format!("Columns left out: {names}."));
+        }
+    }
+
+    fn figure(&mut self, row: &Row) -> Result<(), ImportError> {
+        let of = |role| self.head.cell(row, role);
+        let mut metric: Vec<&str> = self.head.before(Role::Metric, row);
+        metric.extend(of(Role::Metric));
+        let key = Key {
+            condition: of(Role::Condition).unwrap_or_default().to_owned(),
+            metric: metric.join(" "),
+            unit: of(Role::Unit).unwrap_or_default().to_owned(),
+            primary: true,
+            measured: of(Role::Measured).map(str::to_owned),
+        };
+        if key.metric.is_empty() {
+            return Err(ImportError::at(Some(row.line), "the metric has no name"));
+        }
+        if let Some(cell) = of(Role::Value) {
+            let quantity = self.sheet.quantity(cell, row.line)?;
+            let position = of(Role::Position).map(|cell| self.sheet.quantity(cell, row.line));
+            let position = position.transpose()?.map(|quantity| quantity.value);
+            return self
+                .all
+                .value(key, quantity.value, position, Some(row.line));
+        }
+        let Some(cell) = of(Role::Mean) else {
+            self.without_figure += 1;
+            return Ok(());
+        };
+        let quantity = self.sheet.quantity(cell, row.line)?;
+        let stdev = of(Role::Stdev).map(|cell| self.sheet.quantity(cell, row.line));
+        let stdev = stdev.transpose()?.map(|quantity| quantity.value);
+        self.mean(key, quantity.value, stdev.or(quantity.stdev), row)
+    }
+
+    /// A mean of as many trials as the table tells.
+    fn mean(
+        &mut self,
+        key: Key,
+        mean: f64,
+        stdev: Option<f64>,
+        row: &Row,
+    ) -> Result<(), ImportError> {
+        let n = match self.head.cell(row, Role::Count) {
+            Some(cell) => cell.parse().map_err(|_| {
+                let problem = format!("'{cell}' is no number of trials");
+                ImportError::at(Some(row.line), problem)
+            })?,
+            None => {
+                self.all.note(
+                    "The number of trials is not told, so each mean counts as one trial: add a \
+                     column n.",
+                );
+                1
+            }
+        };
+        let moments = Moments { n, mean, stdev };
+        self.all.moments(key, moments, Some(row.line))
+    }
+
+    fn metric(&mut self, row: &Row) -> Result<(), ImportError> {
+        let unit = self.head.cell(row, Role::Unit).unwrap_or_default();
+        let metric = self.head.before(Role::Unit, row).join(" ");
+        if metric.is_empty() {
+            return Err(ImportError::at(Some(row.line), "the metric has no name"));
+        }
+        for (condition, cell) in self.head.after_unit(row) {
+            if cell.is_empty() {
+                self.without_figure += 1;
+                continue;
+            }
+            let key = Key {
+                condition: condition.to_owned(),
+                metric: metric.clone(),
+                unit: unit.to_owned(),
+                primary: true,
+                measured: None,
+            };
+            let quantity = self.sheet.quantity(cell, row.line)?;
+            self.cell(key, &quantity, row)?;
+        }
+        Ok(())
+    }
+
+    fn condition(&mut self, row: &Row) -> Result<(), ImportError> {
+        let condition = row.cells.first().cloned().unwrap_or_default();
+        for (metric, unit, cell) in self.head.metrics(row) {
+            if cell.is_empty() {
+                self.without_figure += 1;
+                continue;
+            }
+            let quantity = self.sheet.quantity(cell, row.line)?;
+            let unit = if unit.is_empty() {
+                quantity.unit.as_str()
+            } else {
+                unit
+            };
+            let key = Key {
+                condition: condition.clone(),
+                metric: metric.to_owned(),
+                unit: unit.to_owned(),
+                primary: true,
+                measured: None,
+            };
+            self.cell(key, &quantity, row)?;
+        }
+        Ok(())
+    }
+
+    /// A cell of a wide table: `65.28 ± 0.77` is a mean, a number is a trial.
+    fn cell(&mut self, key: Key, quantity: &Quantity, row: &Row) -> Result<(), ImportError> {
+        if quantity.stdev.is_some() || self.head.cell(row, Role::Count).is_some() {
+            return self.mean(key, quantity.value, quantity.stdev, row);
+        }
+        self.all.value(key, quantity.value, None, Some(row.line))
+    }
+
+    fn copy(&mut self, row: &Row) -> Result<(), ImportError> {
+        let of = |role| self.head.cell(row, role);
+        let condition = of(Role::Operands).unwrap_or_default();
+        let key = |metric: &str, unit: &str, primary| Key {
+            condition: condition.to_owned(),
+            metric: metric.to_owned(),
+            unit: unit.to_owned(),
+            primary,
+            measured: None,
+        };
+        let Some(reported) = of(Role::Reported) else {
+            self.without_figure += 1;
+            return Ok(());
+        };
+        let rate = self.sheet.quantity(reported, row.line)?;
+        let rate_key = key("rate", &rate.unit, true);
+        self.all.value(rate_key, rate.value, None, Some(row.line))?;
+        if let Some(seconds) = of(Role::Seconds) {
+            let time = self.sheet.quantity(seconds, row.line)?;
+            let time_key = key("time", "s", false);
+            self.all.value(time_key, time.value, None, Some(row.line))?;
+        }
+        let others = self.head.others(row);
+        if !others.is_empty() {
+            let line = format!("{condition}: {}", others.join(" "));
+            self.all.circumstance(line);
+        }
+        Ok(())
+    }
+}

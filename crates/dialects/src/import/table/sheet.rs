@@ -1,0 +1,134 @@
+//! Cells of a table, with the lines they are in.
+
+use super::decimal::{Marks, Quantity};
+use crate::import::error::ImportError;
+use csv::{ReaderBuilder, StringRecord, Trim};
+
+/// A line of cells.
+#[derive(Debug)]
+pub(super) struct Row {
+    pub(super) line: usize,
+    pub(super) cells: Vec<String>,
+}
+
+/// A table.
+#[derive(Debug)]
+pub(super) struct Sheet {
+    pub(super) head: Vec<String>,
+    pub(super) head_line: usize,
+    pub(super) rows: Vec<Row>,
+    /// Lines that begin with `#`.
+    pub(super) comments: Vec<String>,
+    marks: Marks,
+}
+
+/// Cells of the first line that is no comment; `None` without a separator.
+pub(super) fn head(text: &str) -> Option<Vec<String>> {
+    let line = text.lines().find(|line| is_row(line))?;
+    let separator = separator(line)?;
+    let mut reader = reader(separator).from_reader(line.as_bytes());
+    let cells = reader.records().next()?.ok()?;
+    Some(cells.iter().map(str::to_owned).collect())
+}
+
+fn is_row(line: &str) -> bool {
+    !line.trim().is_empty() && !line.starts_with('#')
+}
+
+/// What separates cells: a comma only where nothing else may, because it is
+/// the decimal mark of many languages.
+fn separator(head: &str) -> Option<u8> {
+    [b'\t', b';', b',']
+        .into_iter()
+        .find(|separator| head.as_bytes().contains(separator))
+}
+
+fn reader(separator: u8) -> ReaderBuilder {
+    let mut builder = ReaderBuilder::new();
+    builder
+        .delimiter(separator)
+        .has_headers(false)
+        .flexible(true)
+        .trim(Trim::All)
+        .comment(Some(b'#'));
+    builder
+}
+
+impl Sheet {
+    pub(super) fn read(text: &str) -> Result<Self, ImportError> {
+        let first = text.lines().find(|line| is_row(line)).unwrap_or_default();
+        let separator = separator(first).ok_or_else(|| {
+            ImportError::at(
+                None,
+                "its first line has no separator: cells are separated by tabs, semicolons or \
+                 commas",
+            )
+        })?;
+        let mut rows = Vec::new();
+        for record in reader(separator).from_reader(text.as_bytes()).records() {
+            let record = record.map_err(|error| broken(&error))?;
+            if record.iter().any(|cell| !cell.is_empty()) {
+                rows.push(row(&record));
+            }
+        }
+        let comments = text.lines().filter_map(|line| line.strip_prefix('#'));
+        let comments = comments.map(str::trim).filter(|line| !line.is_empty());
+        let comments = comments.map(str::to_owned).collect();
+        if rows.is_empty() {
+            return Err(ImportError::Empty);
+        }
+        let head = rows.remove(0);
+        same_length(&head, &mut rows)?;
+        let cells = rows.iter().flat_map(|row| row.cells.iter());
+        let marks = Marks::of(cells.map(String::as_str), separator == b';');
+        Ok(Self {
+            head: head.cells,
+            head_line: head.line,
+            rows,
+            comments,
+            marks,
+        })
+    }
+
+    /// A number of this table.
+    pub(super) fn quantity(&self, cell: &str, line: usize) -> Result<Quantity, ImportError> {
+        self.marks
+            .quantity(cell)
+            .map_err(|problem| ImportError::at(Some(line), problem))
+    }
+}
+
+fn row(record: &StringRecord) -> Row {
+    let line = record.position().map_or(0, csv::Position::line);
+    Row {
+        line: usize::try_from(line).unwrap_or(usize::MAX),
+        cells: record.iter().map(str::to_owned).collect(),
+    }
+}
+
+/// Empty cells at the end need not be written.
+fn same_length(head: &Row, rows: &mut [Row]) -> Result<(), ImportError> {
+    let wanted = head.cells.len();
+    for row in rows {
+        while row.cells.len() > wanted && row.cells.last().is_some_and(String::is_empty) {
+            row.cells.pop();
+        }
+        if row.cells.len() == wanted {
+            continue;
+        }
+        let hint = if row.cells.len() > wanted {
+            "numbers with a decimal comma need another separator, or quotes"
+        } else {
+            "the table may be cut off here"
+        };
+        let problem = format!("{} cells below {wanted} columns: {hint}", row.cells.len());
+        return Err(ImportError::at(Some(row.line), problem));
+    }
+    Ok(())
+}
+
+fn broken(error: &csv::Error) -> ImportError {
+    let line = error.position().map(csv::Position::line);
+    let line = line.and_then(|line| usize::try_from(line).ok());
+    ImportError::at(line, format!("this is no row of a table: {error}"))
+}

@@ -1,0 +1,28 @@
+//! Lists of processors.
+
+/// More than any machine has; a typing mistake shall not fill the memory.
+const MAX_CPU: usize = 4096;
+
+/// Reads `0`, `0+2` or `0-3`: numbers and spans, put together with `+` because a
+/// comma divides values. `None` when it is no such list.
+///
+/// ```
+/// use assay_model::condition::parse_cpus;
+/// assert_eq!(parse_cpus("0-2+5"), Some(vec![0, 1, 2, 5]));
+/// assert_eq!(parse_cpus("2-0"), None);
+/// ```
+#[must_use]
+pub fn parse_cpus(text: &str) -> Option<Vec<usize>> {
+    let mut cpus = Vec::new();
+    for part in text.split('+') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (usize, usize) = (first.parse().ok()?, last.parse().ok()?);
+        if first > last || last > MAX_CPU {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}

@@ -1,0 +1,166 @@
+//! What the kernel offers for a setting.
+
+use super::{Subject, parse_cpus};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What a knob takes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Offer {
+    /// One of these words.
+    Choice {
+        /// In the kernel's order.
+        values: Vec<String>,
+    },
+    /// A whole number.
+    Number {
+        /// Not less; `None`: the kernel does not say.
+        least: Option<u64>,
+        /// Not more; `None`: the kernel does not say.
+        most: Option<u64>,
+    },
+    /// Processors, as [`parse_cpus`] reads them.
+    Cpus {
+        /// Those that there are.
+        allowed: Vec<usize>,
+    },
+    /// Options of a mount, put together with `+`. One with a value can only be put
+    /// back to what the mount shows of it now.
+    Options {
+        /// What it shows now.
+        shown: Vec<String>,
+    },
+    /// Any text: whether it is taken shows only when it is set.
+    Text,
+}
+
+impl Offer {
+    /// Whether a value is offered.
+    #[must_use]
+    pub fn takes(&self, value: &str) -> bool {
+        match self {
+            Self::Choice { values } => values.iter().any(|known| known == value),
+            Self::Number { least, most } => value.parse::<u64>().is_ok_and(|number| {
+                least.is_none_or(|least| number >= least) && most.is_none_or(|most| number <= most)
+            }),
+            Self::Cpus { allowed } => {
+                parse_cpus(value).is_some_and(|cpus| cpus.iter().all(|cpu| allowed.contains(cpu)))
+            }
+            Self::Options { shown } => value.split('+').all(|option| {
+                let key = option.split_once('=').map(|(key, _)| format!("{key}="));
+                let can_be_put_back =
+                    |key: String| shown.iter().any(|option| option.starts_with(&key));
+                !option.is_empty() && key.is_none_or(can_be_put_back)
+            }),
+            Self::Text => true,
+        }
+    }
+
+    /// All values, where they can be counted.
+    #[must_use]
+    pub fn all(&self) -> Option<Vec<String>> {
+        match self {
+            Self::Choice { values } => Some(values.clone()),
+            Self::Cpus { allowed } => Some(allowed.iter().map(ToString::to_string).collect()),
+            Self::Number { .. } | Self::Options { .. } | Self::Text => None,
+        }
+    }
+
+    /// What both offer: of one subject with several knobs.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Choice { mut values }, Self::Choice { values: others }) => {
+                values.retain(|value| others.contains(value));
+                Self::Choice { values }
+            }
+            (Self::Number { least, most }, Self::Number { least: l, most: m }) => Self::Number {
+                least: least.max(l),
+                most: most.into_iter().chain(m).min(),
+            },
+            (one, _) => one,
+        }
+    }
+}
+
+impl fmt::Display for Offer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Choice { values } => f.write_str(&values.join(", ")),
+            Self::Number { least, most } => match (least, most) {
+                (Some(least), Some(most)) => write!(f, "a whole number from {least} to {most}"),
+                (Some(least), None) => write!(f, "a whole number from {least}"),
+                (None, Some(most)) => write!(f, "a whole number up to {most}"),
+                (None, None) => f.write_str("a whole number"),
+            },
+            Self::Cpus { allowed } => {
+                let numbers: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+                write!(f, "the processors {}, as 0+1 or 0-3", numbers.join(", "))
+            }
+            Self::Options { shown } => write!(
+                f,
+                "options without a value, and those with a value that the mount shows, for only \
+                 these can be put back ({})",
+                shown.join(",")
+            ),
+            Self::Text => f.write_str("any text"),
+        }
+    }
+}
+
+/// What there is to set of a subject.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offered {
+    /// The subject.
+    pub subject: Subject,
+    /// Its knobs, in words.
+    pub knobs: Vec<String>,
+    /// What is in force now, each value once; empty when it cannot be read.
+    pub current: Vec<String>,
+    /// What it takes.
+    pub offer: Offer,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_taken_only_where_it_is_offered() {
+        let choice = Offer::Choice {
+            values: vec!["none".to_owned(), "bfq".to_owned()],
+        };
+        assert!(choice.takes("bfq") && !choice.takes("bf"));
+        assert_eq!(choice.to_string(), "none, bfq");
+        let number = Offer::Number {
+            least: Some(4),
+            most: None,
+        };
+        assert!(
+            number.takes("4") && !number.takes("3") && !number.takes("x") && !number.takes("-1")
+        );
+        let cpus = Offer::Cpus {
+            allowed: vec![0, 1],
+        };
+        assert!(cpus.takes("0-1") && !cpus.takes("1+2"));
+        assert!(Offer::Text.takes("anything"));
+        let options = Offer::Options {
+            shown: ["rw", "commit=30"].map(str::to_owned).to_vec(),
+        };
+        assert!(options.takes("noatime+commit=5") && !options.takes("stripe=8"));
+        assert!(!options.takes("noatime+"));
+    }
+
+    #[test]
+    fn several_knobs_offer_what_all_do() {
+        let choice = |values: &[&str]| Offer::Choice {
+            values: values.iter().map(|&value| value.to_owned()).collect(),
+        };
+        let both = choice(&["a", "b"]).and(choice(&["b", "c"]));
+        assert_eq!(both, choice(&["b"]));
+        let span = |least, most| Offer::Number { least, most };
+        let both = span(Some(1), Some(9)).and(span(Some(3), None));
+        assert_eq!(both, span(Some(3), Some(9)));
+    }
+}

@@ -1,0 +1,121 @@
+//! What can be set.
+
+use super::vary::{Commands, VaryError};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// What a setting is about.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Subject {
+    /// The I/O scheduler of the disks (`queue/scheduler`).
+    Scheduler,
+    /// Another attribute of the disk's queue (`queue/NAME`).
+    Queue {
+        /// Its file's name, such as `read_ahead_kb`.
+        attribute: String,
+    },
+    /// The frequency governor of all processors.
+    Governor,
+    /// The lowest frequency of all processors, kHz.
+    CpufreqMin,
+    /// The highest frequency of all processors, kHz.
+    CpufreqMax,
+    /// A setting of the kernel (`/proc/sys`).
+    Sysctl {
+        /// With dots, such as `vm.dirty_ratio`.
+        name: String,
+    },
+    /// A file that holds a value.
+    File {
+        /// The file, absolute.
+        path: PathBuf,
+    },
+    /// What commands of the user do.
+    Command {
+        /// The user's name of it.
+        name: String,
+        /// Run by `sh -c` with the value as `$1`.
+        apply: String,
+        /// The same, to undo it.
+        undo: String,
+    },
+    /// Options of the mount that holds the test file, several put together with
+    /// `+`.
+    Mount,
+    /// The processors that the workers may run on, as `0+2` or `0-3`.
+    Affinity,
+}
+
+impl Subject {
+    /// The subject of a word in front of the `=` of `--vary`.
+    ///
+    /// # Errors
+    /// When it is none, or a command is not given.
+    pub fn parse(word: &str, commands: &Commands) -> Result<Self, VaryError> {
+        let known = match word {
+            "scheduler" => Some(Self::Scheduler),
+            "governor" => Some(Self::Governor),
+            "cpufreq_min" => Some(Self::CpufreqMin),
+            "cpufreq_max" => Some(Self::CpufreqMax),
+            "mount" => Some(Self::Mount),
+            "affinity" => Some(Self::Affinity),
+            _ => None,
+        };
+        if let Some(subject) = known {
+            return Ok(subject);
+        }
+        if let Some(name) = word.strip_prefix("cmd:") {
+            return commands.subject(name);
+        }
+        if let Some(path) = word.strip_prefix("file:") {
+            let path = PathBuf::from(path);
+            let plain = path.is_absolute() && !path.components().any(|c| c.as_os_str() == "..");
+            return plain
+                .then_some(Self::File { path })
+                .ok_or_else(|| VaryError::Path(word.to_owned()));
+        }
+        let name = word.to_owned();
+        let is_word = |part: &str| {
+            let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+            !part.is_empty() && part.bytes().all(allowed)
+        };
+        if word.starts_with("vm.") && word.split('.').all(is_word) {
+            Ok(Self::Sysctl { name })
+        } else if is_word(word) {
+            Ok(Self::Queue { attribute: name })
+        } else {
+            Err(VaryError::Subject(name))
+        }
+    }
+
+    /// What is to be set after others that it would be changed by: a new scheduler
+    /// has its own depth of the queue.
+    #[must_use]
+    pub const fn rank(&self) -> u8 {
+        match self {
+            Self::Mount => 0,
+            Self::Scheduler | Self::Governor => 1,
+            _ => 2,
+        }
+    }
+}
+
+/// As the user writes it.
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Scheduler => f.write_str("scheduler"),
+            Self::Queue { attribute } => f.write_str(attribute),
+            Self::Governor => f.write_str("governor"),
+            Self::CpufreqMin => f.write_str("cpufreq_min"),
+            Self::CpufreqMax => f.write_str("cpufreq_max"),
+            Self::Sysctl { name } => f.write_str(name),
+            Self::File { path } => write!(f, "file:{}", path.display()),
+            Self::Command { name, .. } => write!(f, "cmd:{name}"),
+            Self::Mount => f.write_str("mount"),
+            Self::Affinity => f.write_str("affinity"),
+        }
+    }
+}

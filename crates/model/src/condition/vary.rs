@@ -1,0 +1,370 @@
+//! `--vary SUBJECT=VALUES`, and the conditions that come of several.
+
+use super::{Condition, Offer, Setting, Subject};
+use thiserror::Error;
+
+/// More than anybody waits for; most likely a mistake.
+pub const MAX_CONDITIONS: usize = 1000;
+
+/// What is varied, and over what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vary {
+    /// The subject.
+    pub subject: Subject,
+    /// Its values.
+    pub values: Values,
+}
+
+/// The values of a subject.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Values {
+    /// All that the kernel offers (`all`).
+    All,
+    /// These, in the user's order.
+    These(Vec<String>),
+}
+
+/// What is wrong with conditions.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum VaryError {
+    /// No `=`, or nothing before it.
+    #[error("--vary {0}: write SUBJECT=VALUE,VALUE, as in scheduler=all or read_ahead_kb=128,512")]
+    Shape(String),
+    /// Nothing between two commas.
+    #[error("--vary {0}: a value is empty")]
+    Empty(String),
+    /// The same value more than once.
+    #[error("--vary {text}: '{value}' is there twice")]
+    Twice {
+        /// The words.
+        text: String,
+        /// The value.
+        value: String,
+    },
+    /// No name of anything.
+    #[error(
+        "'{0}' is nothing that can be varied: use scheduler, governor, cpufreq_min, cpufreq_max, \
+         mount, affinity, vm.NAME, the name of a file in the device's queue folder \
+         (read_ahead_kb), file:/PATH or cmd:NAME"
+    )]
+    Subject(String),
+    /// A file whose path does not start at the root.
+    #[error("'{0}': the path must begin with / and have no ..")]
+    Path(String),
+    /// A command without its words.
+    #[error("cmd:{0} needs both --apply '{0}=COMMAND' and --undo '{0}=COMMAND'")]
+    Command(String),
+    /// Words for a command that nothing varies, or without a name.
+    #[error("{flag} {text}: write NAME=COMMAND")]
+    CommandShape {
+        /// The flag.
+        flag: &'static str,
+        /// Its words.
+        text: String,
+    },
+    /// One subject in two flags.
+    #[error("--vary {0} is there twice: put all its values into one, divided by commas")]
+    SubjectTwice(String),
+    /// `all` of what has no end.
+    #[error("--vary {subject}=all: what there is cannot be listed ({offer}): name the values")]
+    Endless {
+        /// The subject.
+        subject: String,
+        /// What it takes.
+        offer: String,
+    },
+    /// A value that is not offered.
+    #[error("--vary {subject}={value}: not offered here; the kernel offers {offer}")]
+    NotOffered {
+        /// The subject.
+        subject: String,
+        /// The value.
+        value: String,
+        /// What it takes.
+        offer: String,
+    },
+    /// Too many of them.
+    #[error("these are {0} conditions, more than {MAX_CONDITIONS}: vary less at once")]
+    TooMany(usize),
+}
+
+/// The commands of `--apply NAME=COMMAND` and `--undo NAME=COMMAND`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Commands {
+    apply: Vec<(String, String)>,
+    undo: Vec<(String, String)>,
+}
+
+impl Commands {
+    /// From the words of both flags.
+    ///
+    /// # Errors
+    /// When one has no name or no command.
+    pub fn parse(apply: &[String], undo: &[String]) -> Result<Self, VaryError> {
+        Ok(Self {
+            apply: named("--apply", apply)?,
+            undo: named("--undo", undo)?,
+        })
+    }
+
+    pub(super) fn subject(&self, name: &str) -> Result<Subject, VaryError> {
+        let of = |commands: &[(String, String)]| {
+            let found = commands.iter().find(|(known, _)| known == name);
+            found.map(|(_, command)| command.clone())
+        };
+        match (of(&self.apply), of(&self.undo)) {
+            (Some(apply), Some(undo)) => Ok(Subject::Command {
+                name: name.to_owned(),
+                apply,
+                undo,
+            }),
+            _ => Err(VaryError::Command(name.to_owned())),
+        }
+    }
+}
+
+fn named(flag: &'static str, words: &[String]) -> Result<Vec<(String, String)>, VaryError> {
+    let parse = |text: &String| {
+        let parts = text.split_once('=');
+        let parts = parts.filter(|(name, command)| !name.is_empty() && !command.trim().is_empty());
+        let (name, command) = parts.ok_or_else(|| VaryError::CommandShape {
+            flag,
+            text: text.clone(),
+        })?;
+        Ok((name.to_owned(), command.to_owned()))
+    };
+    words.iter().map(parse).collect()
+}
+
+impl Vary {
+    /// Reads `scheduler=all`, `read_ahead_kb=128,512`, `file:/sys/…=a,b` or
+    /// `cmd:NAME=a,b`.
+    ///
+    /// ```
+    /// use assay_model::condition::{Commands, Values, Vary};
+    /// let vary = Vary::parse("read_ahead_kb=128,512", &Commands::default()).unwrap();
+    /// assert_eq!(vary.subject.to_string(), "read_ahead_kb");
+    /// assert_eq!(vary.values, Values::These(vec!["128".into(), "512".into()]));
+    /// ```
+    ///
+    /// # Errors
+    /// When it is not of that shape.
+    pub fn parse(text: &str, commands: &Commands) -> Result<Self, VaryError> {
+        let shape = || VaryError::Shape(text.to_owned());
+        let (word, values) = text.split_once('=').ok_or_else(shape)?;
+        if word.is_empty() || values.is_empty() {
+            return Err(shape());
+        }
+        let subject = Subject::parse(word, commands)?;
+        if values == "all" {
+            let values = Values::All;
+            return Ok(Self { subject, values });
+        }
+        let mut these: Vec<String> = Vec::new();
+        for value in values.split(',').map(str::trim) {
+            if value.is_empty() {
+                return Err(VaryError::Empty(text.to_owned()));
+            }
+            if these.iter().any(|known| known == value) {
+                return Err(VaryError::Twice {
+                    text: text.to_owned(),
+                    value: value.to_owned(),
+                });
+            }
+            these.push(value.to_owned());
+        }
+        Ok(Self {
+            subject,
+            values: Values::These(these),
+        })
+    }
+
+    /// Its values where the kernel offers that.
+    ///
+    /// # Errors
+    /// When one is not offered, or all of what has no end is asked for.
+    pub fn among(&self, offer: &Offer) -> Result<Vec<String>, VaryError> {
+        let subject = self.subject.to_string();
+        match &self.values {
+            Values::All => offer.all().ok_or_else(|| VaryError::Endless {
+                subject,
+                offer: offer.to_string(),
+            }),
+            Values::These(values) => match values.iter().find(|value| !offer.takes(value)) {
+                None => Ok(values.clone()),
+                Some(value) => Err(VaryError::NotOffered {
+                    subject,
+                    value: value.clone(),
+                    offer: offer.to_string(),
+                }),
+            },
+        }
+    }
+}
+
+/// Every value of each subject with every value of the others; the last subject
+/// changes fastest. Within a condition, settings stand in the order in which they
+/// are to be made; its name keeps the user's.
+///
+/// # Errors
+/// When a subject is there twice, or they are too many.
+pub fn cross(varied: &[(Subject, Vec<String>)]) -> Result<Vec<Condition>, VaryError> {
+    for (at, (subject, _)) in varied.iter().enumerate() {
+        let name = subject.to_string();
+        if varied[..at]
+            .iter()
+            .any(|(other, _)| other.to_string() == name)
+        {
+            return Err(VaryError::SubjectTwice(name));
+        }
+    }
+    let counts = varied.iter().map(|(_, values)| values.len());
+    let count = counts.fold(1_usize, usize::saturating_mul);
+    if count > MAX_CONDITIONS {
+        return Err(VaryError::TooMany(count));
+    }
+    let mut all: Vec<Vec<Setting>> = vec![Vec::new()];
+    for (subject, values) in varied {
+        let with = |settings: &Vec<Setting>| {
+            let settings = settings.clone();
+            let each = values.iter().map(move |value| {
+                let mut settings = settings.clone();
+                settings.push(Setting {
+                    subject: subject.clone(),
+                    value: value.clone(),
+                });
+                settings
+            });
+            each.collect::<Vec<_>>()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    let conditions = all.into_iter().map(|settings| {
+        let mut condition = Condition::of(settings);
+        condition
+            .settings
+            .sort_by_key(|setting| setting.subject.rank());
+        condition
+    });
+    Ok(conditions.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Vary, VaryError> {
+        let commands = Commands::parse(
+            &["turbo=set \"$1\"".to_owned()],
+            &["turbo=set on".to_owned()],
+        );
+        Vary::parse(text, &commands.unwrap())
+    }
+
+    fn subject(text: &str) -> Subject {
+        parse(text).unwrap().subject
+    }
+
+    #[test]
+    fn subjects_are_known_by_their_words() {
+        assert_eq!(subject("scheduler=all"), Subject::Scheduler);
+        assert_eq!(subject("governor=powersave"), Subject::Governor);
+        let queue = Subject::Queue {
+            attribute: "nr_requests".to_owned(),
+        };
+        assert_eq!(subject("nr_requests=32"), queue);
+        let sysctl = Subject::Sysctl {
+            name: "vm.dirty_ratio".to_owned(),
+        };
+        assert_eq!(subject("vm.dirty_ratio=5"), sysctl);
+        let file = Subject::File {
+            path: "/sys/x".into(),
+        };
+        assert_eq!(subject("file:/sys/x=a,b"), file);
+        let command = subject("cmd:turbo=on,off");
+        assert!(matches!(command, Subject::Command { undo, .. } if undo == "set on"));
+        for text in ["scheduler=x", "cpufreq_max=1", "mount=noatime", "file:/a=b"] {
+            let (word, _) = text.split_once('=').unwrap();
+            assert_eq!(subject(text).to_string(), word);
+        }
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        for (text, says) in [
+            ("scheduler", "SUBJECT=VALUE"),
+            ("=a", "SUBJECT=VALUE"),
+            ("scheduler=", "SUBJECT=VALUE"),
+            ("scheduler=a,,b", "empty"),
+            ("scheduler=a,a", "'a' is there twice"),
+            ("Sched/uler=a", "nothing that can be varied"),
+            ("../x=a", "nothing that can be varied"),
+            ("vm.../x=a", "nothing that can be varied"),
+            ("file:sys/x=a", "begin with /"),
+            ("file:/sys/../etc/x=a", "no .."),
+            ("cmd:other=a", "--apply 'other=COMMAND'"),
+        ] {
+            let error = parse(text).unwrap_err().to_string();
+            assert!(error.contains(says), "{text}: {error}");
+        }
+        let error = Commands::parse(&["=x".to_owned()], &[]).unwrap_err();
+        assert!(error.to_string().contains("--apply =x"), "{error}");
+    }
+
+    #[test]
+    fn values_are_those_that_the_kernel_offers() {
+        let offer = Offer::Choice {
+            values: ["none", "bfq"].map(str::to_owned).to_vec(),
+        };
+        let all = parse("scheduler=all").unwrap().among(&offer);
+        assert_eq!(all.unwrap(), ["none", "bfq"]);
+        let refused = parse("scheduler=bfq,cfq").unwrap().among(&offer);
+        assert_eq!(
+            refused.unwrap_err().to_string(),
+            "--vary scheduler=cfq: not offered here; the kernel offers none, bfq"
+        );
+        let endless = parse("read_ahead_kb=all").unwrap();
+        let number = Offer::Number {
+            least: None,
+            most: None,
+        };
+        assert!(endless.among(&number).is_err());
+    }
+
+    #[test]
+    fn every_value_meets_every_other() {
+        let varied = |text: &str| {
+            let vary = parse(text).unwrap();
+            let Values::These(values) = vary.values else {
+                panic!("named values")
+            };
+            (vary.subject, values)
+        };
+        let conditions = cross(&[
+            varied("read_ahead_kb=128,512"),
+            varied("scheduler=none,bfq"),
+        ]);
+        let conditions = conditions.unwrap();
+        let names: Vec<&str> = conditions.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(
+            names,
+            [
+                "read_ahead_kb=128,scheduler=none",
+                "read_ahead_kb=128,scheduler=bfq",
+                "read_ahead_kb=512,scheduler=none",
+                "read_ahead_kb=512,scheduler=bfq",
+            ]
+        );
+        // A new scheduler brings its own depth.
+        assert_eq!(conditions[0].settings[0].subject, Subject::Scheduler);
+
+        let twice = cross(&[varied("scheduler=none"), varied("scheduler=bfq")]);
+        assert!(matches!(twice, Err(VaryError::SubjectTwice(_))));
+        let many: Vec<String> = (0..40).map(|n| n.to_string()).collect();
+        let attribute = |name: &str| Subject::Queue {
+            attribute: name.to_owned(),
+        };
+        let many = cross(&[(attribute("a"), many.clone()), (attribute("b"), many)]);
+        assert_eq!(many, Err(VaryError::TooMany(1600)));
+    }
+}

@@ -1,0 +1,107 @@
+//! Settings of the kernel that conditions are made of: where they are, what they
+//! take, reading, making and undoing them.
+//!
+//! Paths go through [`Roots`] once, when a subject's knobs are looked for; a knob
+//! then names the file itself.
+
+mod knobs;
+mod offers;
+mod set;
+
+pub use knobs::{companions, knobs};
+pub use offers::offers;
+pub use set::{holds, read, set, undo};
+
+use assay_model::condition::Knob;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+#[cfg(test)]
+mod tests;
+
+/// Why a setting cannot be made here.
+#[derive(Debug, Error)]
+pub enum ConditionError {
+    /// The storage has no block device.
+    #[error("{subject} cannot be varied: {} is on no block device ({words})", path.display())]
+    NoDevice {
+        /// What was asked for.
+        subject: String,
+        /// The path.
+        path: PathBuf,
+        /// The storage in words.
+        words: String,
+    },
+    /// The device, or the machine, has no such attribute.
+    #[error("{subject} cannot be varied: {place} has none; there is {there}")]
+    Missing {
+        /// What was asked for.
+        subject: String,
+        /// Where it was looked for.
+        place: String,
+        /// What is there instead.
+        there: String,
+    },
+    /// It may not be written.
+    #[error("{knob} cannot be set: {error}{}", remedy(error))]
+    NotWritable {
+        /// The knob.
+        knob: String,
+        /// The reason.
+        error: io::Error,
+    },
+    /// It cannot be read, so that it could not be undone.
+    #[error("{knob} cannot be read, so it could not be undone: {error}")]
+    Unreadable {
+        /// The knob.
+        knob: String,
+        /// The reason.
+        error: io::Error,
+    },
+    /// The kernel refused the value.
+    #[error("{knob} does not take '{value}': {why}")]
+    Refused {
+        /// The knob.
+        knob: String,
+        /// The value.
+        value: String,
+        /// The reason.
+        why: String,
+    },
+    /// It was set, and reads back as something else.
+    #[error("{knob} was set to '{asked}' and reads back as '{read}': use a value that it keeps")]
+    Differs {
+        /// The knob.
+        knob: String,
+        /// What was set.
+        asked: String,
+        /// What was read.
+        read: String,
+    },
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied if !rustix::process::geteuid().is_root() => {
+            ": settings of the kernel need root"
+        }
+        io::ErrorKind::PermissionDenied => ": the kernel only shows it",
+        _ => "",
+    }
+}
+
+impl ConditionError {
+    fn unreadable(knob: &Knob, error: io::Error) -> Self {
+        let knob = knob.to_string();
+        Self::Unreadable { knob, error }
+    }
+
+    fn refused(knob: &Knob, value: &str, why: String) -> Self {
+        Self::Refused {
+            knob: knob.to_string(),
+            value: value.to_owned(),
+            why,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! Reading, making and undoing a setting.
+
+use super::ConditionError;
+use crate::mounts;
+use crate::roots::Roots;
+use assay_model::condition::{Knob, parse_cpus};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// What is in force; `None` when that cannot be told, of a command.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError> {
+    let value = match knob {
+        Knob::File { path } => fs::read_to_string(path).map(|text| {
+            let text = text.trim();
+            bracketed(text).unwrap_or(text).to_owned()
+        }),
+        Knob::Mount { point } => mount_options(roots, point),
+        Knob::Affinity => affinity(),
+        Knob::Command { .. } => return Ok(None),
+    };
+    value
+        .map(Some)
+        .map_err(|error| ConditionError::unreadable(knob, error))
+}
+
+/// Of `none [bfq] kyber`, the word in brackets.
+pub(super) fn bracketed(text: &str) -> Option<&str> {
+    let mut words = text.split_whitespace();
+    words.find_map(|word| word.strip_prefix('[')?.strip_suffix(']'))
+}
+
+/// Sets a knob and reads it back: what is in force now.
+///
+/// # Errors
+/// When the kernel refuses the value, or shows another one afterwards.
+pub fn set(roots: &Roots, knob: &Knob, value: &str) -> Result<Option<String>, ConditionError> {
+    let done = match knob {
+        Knob::File { path } => write(path, value).map_err(|error| error.to_string()),
+        Knob::Mount { point } => remount(point, &value.replace('+', ",")),
+        Knob::Command { apply, .. } => run_command(apply, value),
+        Knob::Affinity => set_affinity(value).map_err(|error| error.to_string()),
+    };
+    done.map_err(|why| ConditionError::refused(knob, value, why))?;
+    let Some(read) = read(roots, knob)? else {
+        return Ok(None);
+    };
+    match holds(knob, value, &read) {
+        true => Ok(Some(read)),
+        false => Err(ConditionError::Differs {
+            knob: knob.to_string(),
+            asked: value.to_owned(),
+            read,
+        }),
+    }
+}
+
+/// Whether what was read is what was asked for.
+#[must_use]
+pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
+    match knob {
+        Knob::Mount { .. } => {
+            let shown: Vec<&str> = read.split(',').collect();
+            asked
+                .split(['+', ','])
+                .all(|option| is_in_force(option, &shown))
+        }
+        Knob::Affinity => parse_cpus(asked) == parse_cpus(read),
+        Knob::File { .. } | Knob::Command { .. } => {
+            let number = |text: &str| text.parse::<i128>().ok();
+            let words = |text: &str| {
+                text.split_whitespace()
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()
+            };
+            words(asked) == words(read)
+                || number(asked).is_some_and(|asked| number(read) == Some(asked))
+        }
+    }
+}
+
+/// A mount shows these whenever they are in force.
+const ALWAYS_SHOWN: [&str; 3] = ["ro", "rw", "relatime"];
+
+/// Of other options it shows what differs from the default: `barrier` is in force
+/// when neither it nor `nobarrier` is shown.
+fn is_in_force(option: &str, shown: &[&str]) -> bool {
+    shown.contains(&option)
+        || (!ALWAYS_SHOWN.contains(&option)
+            && !option.starts_with("no")
+            && !option.contains('=')
+            && !shown.contains(&opposite(option).as_str()))
+}
+
+fn opposite(option: &str) -> String {
+    match (option, option.strip_prefix("no")) {
+        ("sync", _) => "async".to_owned(),
+        ("async", _) => "sync".to_owned(),
+        ("ro", _) => "rw".to_owned(),
+        ("rw", _) => "ro".to_owned(),
+        (_, Some(plain)) => plain.to_owned(),
+        (_, None) => format!("no{option}"),
+    }
+}
+
+/// Puts back what was read before. `last` is what it had been set to, for a
+/// command and for options of a mount that are only shown when they are set.
+///
+/// # Errors
+/// As [`set`].
+pub fn undo(
+    roots: &Roots,
+    knob: &Knob,
+    old: Option<&str>,
+    last: &str,
+) -> Result<(), ConditionError> {
+    if let Knob::Command { undo, .. } = knob {
+        return run_command(undo, last).map_err(|why| ConditionError::refused(knob, last, why));
+    }
+    let Some(old) = old else {
+        return Ok(());
+    };
+    if let Knob::Mount { point } = knob {
+        let now = read(roots, knob)?.unwrap_or_default();
+        let was: Vec<&str> = old.split(',').collect();
+        let set = now.split(',').chain(last.split('+'));
+        let changed = set.filter(|option| !was.contains(option));
+        let plain = changed.filter(|option| !option.contains('='));
+        let mut options: Vec<String> = plain.map(opposite).collect();
+        options.push(old.to_owned());
+        return remount(point, &options.join(","))
+            .map_err(|why| ConditionError::refused(knob, old, why));
+    }
+    set(roots, knob, old).map(drop)
+}
+
+/// All at once: the kernel takes each call of `write(2)` as a value.
+fn write(path: &Path, value: &str) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).truncate(true).open(path)?;
+    file.write_all(format!("{value}\n").as_bytes())
+}
+
+fn mount_options(roots: &Roots, point: &Path) -> io::Result<String> {
+    let mounts = mounts::read(roots)?;
+    let found = mounts.iter().rev().find(|entry| entry.mount.point == point);
+    let mount = &found.ok_or(io::ErrorKind::NotFound)?.mount;
+    let mut options: Vec<&str> = Vec::new();
+    for option in mount.options.iter().chain(&mount.super_options) {
+        if !options.contains(&option.as_str()) {
+            options.push(option);
+        }
+    }
+    Ok(options.join(","))
+}
+
+/// By `mount(8)`, which knows what of the options is for the file system.
+fn remount(point: &Path, options: &str) -> Result<(), String> {
+    // What is in force stays unless it is revoked: noatime outweighs relatime.
+    let of_times = ["relatime", "strictatime"];
+    let revoked = match options.split(',').any(|option| of_times.contains(&option)) {
+        true => "atime,",
+        false => "",
+    };
+    let options = format!("remount,{revoked}{options}");
+    let mut command = Command::new("mount");
+    command.arg("-o").arg(options).arg("--").arg(point);
+    run(&mut command)
+}
+
+fn run_command(words: &str, value: &str) -> Result<(), String> {
+    run(Command::new("sh").arg("-c").arg(words).arg("sh").arg(value))
+}
+
+/// Standard output may be somebody else's language: nothing is put there.
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .output()
+        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim();
+    Err(match said.lines().next() {
+        Some(line) => format!("{} ({line})", output.status),
+        None => output.status.to_string(),
+    })
+}
+
+fn affinity() -> io::Result<String> {
+    let set = sched_getaffinity(None)?;
+    let cpus = (0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu));
+    let numbers: Vec<String> = cpus.map(|cpu| cpu.to_string()).collect();
+    Ok(numbers.join("+"))
+}
+
+fn set_affinity(value: &str) -> io::Result<()> {
+    let cpus = parse_cpus(value).ok_or(io::ErrorKind::InvalidInput)?;
+    let mut set = CpuSet::new();
+    for cpu in cpus.into_iter().filter(|&cpu| cpu < CpuSet::MAX_CPU) {
+        set.set(cpu);
+    }
+    Ok(sched_setaffinity(None, &set)?)
+}

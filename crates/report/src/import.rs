@@ -1,0 +1,197 @@
+//! Results that were made elsewhere, as they were taken in: as JSON and as CSV.
+//! Both have every digit; the CSV can be taken in again.
+
+#[cfg(test)]
+mod tests;
+
+use crate::json::{SCHEMA, rfc3339};
+use assay_model::figures::{Better, Figure, Import, Sample};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// The columns of the CSV. A trial has `trial` and `value`, a mean that was
+/// handed down `n`, `mean` and perhaps `stdev`; the others are empty.
+pub const COLUMNS: [&str; 10] = [
+    "condition",
+    "metric",
+    "unit",
+    "trial",
+    "value",
+    "position",
+    "n",
+    "mean",
+    "stdev",
+    "measured",
+];
+
+/// Arithmetic mean, and standard deviation (n - 1) where there is one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) n: usize,
+    pub(crate) mean: f64,
+    pub(crate) stdev: Option<f64>,
+}
+
+impl Summary {
+    pub(crate) fn of(sample: &Sample) -> Self {
+        match sample {
+            Sample::Moments { mean, stdev, .. } => Self {
+                n: sample.n(),
+                mean: *mean,
+                stdev: *stdev,
+            },
+            Sample::Values { values, .. } => {
+                let n = values.len();
+                let mean = values.iter().sum::<f64>() / n as f64;
+                let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+                Self {
+                    n,
+                    mean,
+                    stdev: (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt()),
+                }
+            }
+        }
+    }
+}
+
+/// Writes the figures as CSV with a header line. Quoting follows RFC 4180;
+/// lines end in a line feed.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_csv(import: &Import, out: &mut dyn Write) -> io::Result<()> {
+    let mut csv = csv::Writer::from_writer(out);
+    csv.write_record(COLUMNS)?;
+    for figure in &import.results.figures {
+        for row in rows(figure) {
+            csv.write_record(row)?;
+        }
+    }
+    csv.flush()
+}
+
+fn rows(figure: &Figure) -> Vec<[String; 10]> {
+    let row = |trial: [String; 6]| {
+        let [number, value, position, n, mean, stdev] = trial;
+        [
+            figure.condition.clone(),
+            figure.metric.clone(),
+            figure.unit.clone(),
+            number,
+            value,
+            position,
+            n,
+            mean,
+            stdev,
+            figure.measured.clone().unwrap_or_default(),
+        ]
+    };
+    let none = String::new;
+    match &figure.sample {
+        Sample::Moments { n, mean, stdev } => {
+            let stdev = stdev.map_or_else(none, |stdev| stdev.to_string());
+            vec![row([
+                none(),
+                none(),
+                none(),
+                n.to_string(),
+                mean.to_string(),
+                stdev,
+            ])]
+        }
+        Sample::Values { values, positions } => values
+            .iter()
+            .enumerate()
+            .map(|(at, value)| {
+                let position = positions.get(at).map_or_else(none, ToString::to_string);
+                let number = (at + 1).to_string();
+                row([number, value.to_string(), position, none(), none(), none()])
+            })
+            .collect(),
+    }
+}
+
+/// Writes the import as one indented JSON object with a line feed at its end.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_json(import: &Import, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, &Document::of(import))?;
+    writeln!(out)
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    import: ImportPart<'a>,
+    figures: Vec<FigurePart<'a>>,
+}
+
+impl<'a> Document<'a> {
+    fn of(import: &'a Import) -> Self {
+        Self {
+            schema: SCHEMA,
+            import: ImportPart {
+                id: &import.id,
+                imported: rfc3339(import.imported_unix_ms),
+                assay_version: &import.assay_version,
+                files: &import.files,
+                tool: &import.results.tool,
+                circumstances: &import.results.circumstances,
+                notes: &import.results.notes,
+            },
+            figures: import.results.figures.iter().map(FigurePart::of).collect(),
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ImportPart<'a> {
+    id: &'a str,
+    imported: String,
+    assay_version: &'a str,
+    files: &'a [String],
+    tool: &'a str,
+    circumstances: &'a [String],
+    notes: &'a [String],
+}
+
+#[derive(Serialize)]
+struct FigurePart<'a> {
+    condition: &'a str,
+    metric: &'a str,
+    unit: &'a str,
+    better: Option<Better>,
+    primary: bool,
+    measured: Option<&'a str>,
+    n: usize,
+    mean: f64,
+    stdev: Option<f64>,
+    /// `None` where only a mean was handed down.
+    values: Option<&'a [f64]>,
+    /// `None` where the order is not known.
+    positions: Option<&'a [f64]>,
+}
+
+impl<'a> FigurePart<'a> {
+    fn of(figure: &'a Figure) -> Self {
+        let Summary { n, mean, stdev } = Summary::of(&figure.sample);
+        let (values, positions) = match &figure.sample {
+            Sample::Moments { .. } => (None, None),
+            Sample::Values { values, positions } => (Some(&**values), Some(&**positions)),
+        };
+        Self {
+            condition: &figure.condition,
+            metric: &figure.metric,
+            unit: &figure.unit,
+            better: figure.better,
+            primary: figure.primary,
+            measured: figure.measured.as_deref(),
+            n,
+            mean,
+            stdev,
+            values,
+            positions: positions.filter(|positions| !positions.is_empty()),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Results that were made elsewhere: where they come from, a line for each
+//! figure, and what is not known of them.
+
+use super::style::Tone;
+use super::{Page, Style};
+use crate::import::Summary;
+use crate::text::{clean, count};
+use assay_model::figures::{Figure, Import};
+use std::io::{self, Write};
+
+/// Circumstances that are shown; texts of many jobs have many.
+const CIRCUMSTANCES: usize = 24;
+/// Blanks before a row.
+const INDENT: usize = 2;
+/// Blanks between columns.
+const GAP: usize = 2;
+/// Digits of what has many, such as a mean of several trials.
+const DIGITS: usize = 6;
+/// Digits of what is shown as it is.
+const EXACT: usize = 9;
+
+const HEADER: [&str; COLUMNS] = [
+    "condition",
+    "metric",
+    "n",
+    "mean",
+    "stdev",
+    "unit",
+    "measured",
+];
+const COLUMNS: usize = 7;
+/// Columns of numbers, which stand right.
+const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
+
+/// Writes an import. `closing` lines come last.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_import(
+    import: &Import,
+    style: Style,
+    closing: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut page = Page { style, out };
+    heading(import, &mut page)?;
+    table(&import.results.figures, &mut page)?;
+    if !import.results.notes.is_empty() {
+        page.title("Not known, or left out")?;
+    }
+    for note in &import.results.notes {
+        page.paragraph("  - ".into(), &clean(note), None)?;
+    }
+    if !closing.is_empty() {
+        page.blank()?;
+    }
+    for line in closing {
+        page.line(&clean(line))?;
+    }
+    Ok(())
+}
+
+fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
+    let results = &import.results;
+    let figures = count(results.figures.len() as u64, "figure");
+    let title = format!("{}: {figures}", clean(&results.tool));
+    page.paragraph("".into(), &title, Some(Tone::Strong))?;
+    let files = clean(&import.files.join(", "));
+    let when = crate::format::utc(import.imported_unix_ms);
+    let id = clean(&import.id);
+    page.paragraph(
+        "  ".into(),
+        &format!("import {id}, {when}, of {files}"),
+        None,
+    )?;
+    for line in results.circumstances.iter().take(CIRCUMSTANCES) {
+        page.paragraph("  ".into(), &clean(line), Some(Tone::Soft))?;
+    }
+    match results.circumstances.len().saturating_sub(CIRCUMSTANCES) {
+        0 => Ok(()),
+        more => page.paragraph("  ".into(), &format!("and {more} more (--json)"), None),
+    }
+}
+
+fn table(figures: &[Figure], page: &mut Page<'_>) -> io::Result<()> {
+    let rows: Vec<[String; COLUMNS]> = figures.iter().map(cells).collect();
+    // A column in which nothing is known is none.
+    let shown: Vec<usize> = (0..COLUMNS)
+        .filter(|&at| rows.iter().any(|row| !row[at].is_empty()))
+        .collect();
+    let width = |at: usize| {
+        let cells = rows.iter().map(|row| row[at].chars().count());
+        cells.max().unwrap_or(0).max(HEADER[at].len())
+    };
+    let widths: [usize; COLUMNS] = std::array::from_fn(width);
+    page.title("Results")?;
+    page.line(&line(&HEADER.map(str::to_owned), &shown, &widths))?;
+    for row in &rows {
+        page.line(&line(row, &shown, &widths))?;
+    }
+    Ok(())
+}
+
+fn cells(figure: &Figure) -> [String; COLUMNS] {
+    let Summary { n, mean, stdev } = Summary::of(&figure.sample);
+    [
+        clean(&figure.condition),
+        clean(&figure.metric),
+        n.to_string(),
+        number(mean),
+        stdev.map_or_else(String::new, number),
+        clean(&figure.unit),
+        figure.measured.as_deref().map_or_else(String::new, clean),
+    ]
+}
+
+/// As it was written where that has few digits, else rounded.
+fn number(value: f64) -> String {
+    let exact = value.to_string();
+    let digits = exact.bytes().filter(u8::is_ascii_digit).count();
+    let whole = exact.split('.').next().map_or(0, str::len);
+    match digits {
+        0..=EXACT => exact,
+        _ => format!("{value:.places$}", places = DIGITS.saturating_sub(whole)),
+    }
+}
+
+fn line(cells: &[String; COLUMNS], shown: &[usize], widths: &[usize; COLUMNS]) -> String {
+    let padded = shown.iter().map(|&at| {
+        let (cell, width) = (&cells[at], widths[at]);
+        if NUMBERS.contains(&at) {
+            format!("{cell:>width$}")
+        } else {
+            format!("{cell:<width$}")
+        }
+    });
+    let joined = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
+    format!("{}{joined}", " ".repeat(INDENT))
+}

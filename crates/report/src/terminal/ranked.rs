@@ -1,0 +1,175 @@
+//! Conditions against each other, and what so many trials show.
+
+use super::style::Tone;
+use super::table::{Column, Row, Table};
+use super::{Page, Style};
+use crate::comparison::{Power, Ranked, value};
+use crate::format::percent;
+use crate::labels::Labels;
+use crate::text::{clean, enumerate};
+use assay_model::verdict::Verdict;
+use assay_stats::verdict::ranking::{self, MetricRanking, Pair};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Writes a ranking for a person: the conclusion first, then a table a metric.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page { style, out };
+    let ranking = ranked.ranking;
+    let head = match ranked.baseline {
+        Some(baseline) => format!("Conditions of {} against {baseline}", ranked.source),
+        None => format!("Conditions of {} against each other", ranked.source),
+    };
+    page.paragraph("".into(), &clean(&head), Some(Tone::Strong))?;
+    page.paragraph("  ".into(), &clean(&ranking.sentence), None)?;
+    let deciding = match ranking.deciding.as_slice() {
+        [] => "No metric tells any two of them apart.".to_owned(),
+        metrics => format!("They differ on {}.", enumerate(metrics)),
+    };
+    page.paragraph("  ".into(), &clean(&deciding), None)?;
+    for metric in &ranking.metrics {
+        table(metric, &mut page)?;
+        pairs(metric, ranked.baseline.is_some(), &mut page)?;
+    }
+    page.blank()?;
+    let note = "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better.";
+    page.paragraph("".into(), note, Some(Tone::Soft))
+}
+
+fn table(metric: &MetricRanking, page: &mut Page<'_>) -> io::Result<()> {
+    let omnibus = metric.omnibus.as_ref();
+    let any = omnibus.map_or_else(String::new, |found| {
+        format!(" (Welch F {}, p {})", short(found.f), short(found.p))
+    });
+    page.title(&clean(&format!("{}{any}", metric.metric)))?;
+    let column = |head, right| Column { head, right };
+    Table {
+        columns: [
+            column("condition", false),
+            column("mean", true),
+            column("n", true),
+            column("CV", true),
+            column("delta", true),
+            column("letters", false),
+            column("rank", true),
+        ],
+        rows: metric
+            .conditions
+            .iter()
+            .map(|ranked| condition(ranked, &metric.unit))
+            .collect(),
+    }
+    .write(page)?;
+    for note in &metric.notes {
+        page.paragraph("  ! ".into(), &clean(&note.to_string()), None)?;
+    }
+    Ok(())
+}
+
+fn condition(ranked: &ranking::Ranked, unit: &str) -> Row {
+    let places = match (ranked.best_rank, ranked.worst_rank) {
+        (best, worst) if best == worst => best.to_string(),
+        (best, worst) => format!("{best}-{worst}"),
+    };
+    Row {
+        cells: vec![
+            clean(&ranked.condition),
+            value(unit, ranked.summary.centre),
+            ranked.summary.n.to_string(),
+            ranked.summary.cv.map_or_else(|| "-".to_owned(), percent),
+            format!("{:+.1} %", ranked.delta_percent),
+            ranked.letters.clone().unwrap_or_else(|| "-".to_owned()),
+            places,
+        ],
+        labels: Labels::default(),
+        sentence: None,
+    }
+}
+
+/// Each word with the pairs it was said of.
+fn pairs(metric: &MetricRanking, baseline: bool, page: &mut Page<'_>) -> io::Result<()> {
+    let mut words: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for pair in &metric.pairs {
+        // Of all pairs most say nothing.
+        if baseline || !matches!(pair.verdict, Verdict::NoConclusion { .. }) {
+            let said = words.entry(pair.verdict.word()).or_default();
+            said.push(clean(&pair_words(pair, baseline)));
+        }
+    }
+    for (word, pairs) in words {
+        page.paragraph("  ".into(), &format!("{word}: {}", pairs.join("; ")), None)?;
+    }
+    Ok(())
+}
+
+fn pair_words(pair: &Pair, baseline: bool) -> String {
+    let name = match baseline {
+        true => pair.b.clone(),
+        false => format!("{} than {}", pair.b, pair.a).replace(
+            " than ",
+            if matches!(pair.verdict, Verdict::Equivalent(_)) {
+                " and "
+            } else {
+                " than "
+            },
+        ),
+    };
+    match pair.change {
+        Some(change) => match change.interval {
+            Some((low, high)) => {
+                format!("{name} ({:+.1} %, {low:+.1} .. {high:+.1})", change.percent)
+            }
+            None => format!("{name} ({:+.1} %)", change.percent),
+        },
+        None => name,
+    }
+}
+
+/// A figure of a test with as many digits as one reads.
+fn short(figure: f64) -> String {
+    match figure {
+        figure if figure != 0.0 && figure.abs() < 0.001 => format!("{figure:.0e}"),
+        figure if figure.abs() < 1.0 => format!("{figure:.4}"),
+        figure => format!("{figure:.1}"),
+    }
+}
+
+/// Writes what numbers of trials show.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_power(tables: &[Power], style: Style, out: &mut dyn Write) -> io::Result<()> {
+    let mut page = Page { style, out };
+    for table in tables {
+        page.title(&clean(&format!(
+            "{}: trials vary by {} %",
+            table.name,
+            (table.cv * 1000.0).round() / 10.0
+        )))?;
+        let column = |head| Column { head, right: true };
+        let rows = table.rows.iter().map(|row| Row {
+            cells: vec![
+                row.n.to_string(),
+                format!("{:.1} %", row.difference_percent),
+                format!("{:.1} %", row.equivalence_percent),
+            ],
+            labels: Labels::default(),
+            sentence: None,
+        });
+        Table {
+            columns: [
+                column("trials a side"),
+                column("difference found"),
+                column("equivalent within"),
+            ],
+            rows: rows.collect(),
+        }
+        .write(&mut page)?;
+    }
+    page.blank()?;
+    let note = "What four of five comparisons find at a level of 5 %.";
+    page.paragraph("".into(), note, Some(Tone::Soft))
+}

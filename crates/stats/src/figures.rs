@@ -1,0 +1,201 @@
+//! The figures of a run, as a comparison takes them.
+
+use crate::derive::{metrics, primary_metrics};
+use assay_model::figures::{Better, Figure, Sample};
+use assay_model::label::{Judgement, judge};
+use assay_model::metric::{Metric, Unit};
+use assay_model::trial::{Outcome, TrialRecord};
+use std::collections::{BTreeSet, HashMap};
+
+/// Figures that are looked at beside those that decide.
+const EXPLORATORY: [&str; 10] = [
+    "read_bw",
+    "write_bw",
+    "read_iops",
+    "write_iops",
+    "read_lat_p50",
+    "read_lat_p99",
+    "write_lat_p50",
+    "write_lat_p99",
+    "flush_lat_p50",
+    "longest_gap",
+];
+
+/// Which way a unit is good.
+#[must_use]
+pub const fn better(unit: Unit) -> Option<Better> {
+    match unit {
+        Unit::BytesPerSec | Unit::Iops | Unit::Tps => Some(Better::Higher),
+        Unit::Nanos => Some(Better::Lower),
+        Unit::Bytes | Unit::Ratio | Unit::Count => None,
+    }
+}
+
+/// The figures of completed trials, one for each condition, job and metric, in the
+/// order in which they first came; conditioning trials are left out. A metric is called `JOB: METRIC`, for
+/// example `rand-read: read_iops`. Latencies beside the figures that decide are
+/// exploratory.
+#[must_use]
+pub fn of_trials(trials: &[TrialRecord]) -> Vec<Figure> {
+    let mut figures = Gathered::default();
+    for trial in trials {
+        if trial.outcome != Outcome::Completed || !trial.counts() {
+            continue;
+        }
+        let judgement = judge(trial);
+        let primary = primary_metrics(&trial.job);
+        for metric in metrics(trial) {
+            let decides = primary.contains(&metric.name.as_str());
+            if decides || EXPLORATORY.contains(&metric.name.as_str()) {
+                figures.add(trial, &metric, decides, judgement.as_ref());
+            }
+        }
+    }
+    figures.list.into_iter().map(Growing::end).collect()
+}
+
+/// The figures under construction.
+#[derive(Default)]
+struct Gathered {
+    list: Vec<Growing>,
+    /// Of each condition and metric, its place in the list.
+    places: HashMap<(String, String), usize>,
+}
+
+/// One of them.
+struct Growing {
+    figure: Figure,
+    values: Vec<f64>,
+    positions: Vec<f64>,
+    labels: BTreeSet<String>,
+}
+
+impl Gathered {
+    fn add(
+        &mut self,
+        trial: &TrialRecord,
+        metric: &Metric,
+        primary: bool,
+        judgement: Option<&Judgement>,
+    ) {
+        let name = format!("{}: {}", trial.job.name, metric.name);
+        let condition = trial.condition.clone().unwrap_or_default();
+        let list = &mut self.list;
+        let place = *(self.places)
+            .entry((condition.clone(), name.clone()))
+            .or_insert_with(|| {
+                list.push(Growing {
+                    figure: Figure {
+                        condition,
+                        metric: name,
+                        unit: metric.unit.symbol().to_owned(),
+                        better: better(metric.unit),
+                        primary,
+                        sample: Sample::Values {
+                            values: Vec::new(),
+                            positions: Vec::new(),
+                        },
+                        measured: None,
+                    },
+                    values: Vec::new(),
+                    positions: Vec::new(),
+                    labels: BTreeSet::new(),
+                });
+                list.len() - 1
+            });
+        let growing = &mut self.list[place];
+        growing.values.push(metric.value);
+        growing.positions.push(f64::from(trial.position));
+        growing.labels.insert(label(&metric.name, judgement));
+    }
+}
+
+impl Growing {
+    fn end(self) -> Figure {
+        let labels: Vec<String> = self.labels.into_iter().collect();
+        Figure {
+            sample: Sample::Values {
+                values: self.values,
+                positions: self.positions,
+            },
+            measured: Some(labels.join(" or ")),
+            ..self.figure
+        }
+    }
+}
+
+/// What a metric measured: by its name that of one direction, else of all that
+/// the job moved.
+fn label(metric: &str, judgement: Option<&Judgement>) -> String {
+    let Some(judgement) = judgement else {
+        return "unknown".to_owned();
+    };
+    let read = judgement
+        .read
+        .as_ref()
+        .filter(|_| !metric.starts_with("write"));
+    let write = judgement
+        .write
+        .as_ref()
+        .filter(|_| !metric.starts_with("read"));
+    let both: BTreeSet<&str> = [read, write]
+        .into_iter()
+        .flatten()
+        .map(|evidence| evidence.measured.label())
+        .collect();
+    match both.is_empty() {
+        true => "unknown".to_owned(),
+        false => both.into_iter().collect::<Vec<_>>().join(" and "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::{Job, Rw};
+    use assay_model::trial::{DirectionTotals, Measurement};
+    use assay_model::units::Bytes;
+
+    fn trial(position: u32, ios: u64) -> TrialRecord {
+        TrialRecord {
+            job: Job::new("rand", Rw::RandRead, Bytes::kib(4), Bytes::mib(1)),
+            trial: 1,
+            position,
+            started_unix_ms: 0,
+            seed: 1,
+            outcome: Outcome::Completed,
+            measured: Some(Measurement {
+                elapsed_ns: 1_000_000_000,
+                read: DirectionTotals {
+                    ios,
+                    bytes: ios * 4096,
+                    ..DirectionTotals::default()
+                },
+                ..Measurement::default()
+            }),
+            evidence: None,
+            wave: None,
+            detail: None,
+            condition: None,
+            in_force: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_metric_of_a_job_is_a_figure_with_its_places_in_the_run() {
+        let mut failed = trial(1, 7);
+        failed.outcome = Outcome::Interrupted;
+        let figures = of_trials(&[trial(0, 100), failed, trial(4, 120)]);
+        let iops = figures.iter().find(|f| f.metric == "rand: read_iops");
+        let iops = iops.expect("it decides");
+        assert!(iops.primary && iops.better == Some(Better::Higher));
+        let sample = Sample::Values {
+            values: vec![100.0, 120.0],
+            positions: vec![0.0, 4.0],
+        };
+        assert_eq!(iops.sample, sample);
+        assert_eq!(iops.measured.as_deref(), Some("unknown"));
+        let bandwidth = figures.iter().find(|f| f.metric == "rand: read_bw");
+        assert!(bandwidth.is_some_and(|f| !f.primary));
+    }
+}

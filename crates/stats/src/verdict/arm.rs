@@ -1,0 +1,258 @@
+//! One side of a comparison: its trials as logarithms.
+
+use assay_model::figures::{Better, Sample};
+use thiserror::Error;
+
+/// Trials of one metric under one condition on the scale of comparison:
+/// y = ln(x), or -ln(x) where less is better.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arm {
+    /// A value per trial; empty when only a summary is known.
+    pub y: Vec<f64>,
+    /// Place of each trial in the order of the session; empty when unknown.
+    pub positions: Vec<f64>,
+    /// Number of trials.
+    pub n: usize,
+    /// Mean of y.
+    pub mean: f64,
+    /// Variance of y (n - 1); `None` below two trials, or when it was not
+    /// told.
+    pub variance: Option<f64>,
+    /// Geometric mean in the metric's unit; of a summary its arithmetic mean.
+    pub centre: f64,
+}
+
+/// Why figures cannot be compared at all.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum ArmError {
+    /// No trial.
+    #[error("there is no trial")]
+    Empty,
+    /// Something that is no number.
+    #[error("trial {trial} is {value}, which is not a finite number")]
+    NotFinite {
+        /// Counted from 1.
+        trial: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// Ratios need positive values.
+    #[error(
+        "trial {trial} is {value}: ratios need values above 0; compare a count of failures instead"
+    )]
+    NotPositive {
+        /// Counted from 1.
+        trial: usize,
+        /// What stands there.
+        value: f64,
+    },
+    /// The same, of a summary.
+    #[error("the mean is {0}: ratios need a finite mean above 0")]
+    BadMean(f64),
+    /// A deviation that is none.
+    #[error("the standard deviation is {0}: it must be a finite number, 0 or more")]
+    BadDeviation(f64),
+    /// Nobody said whether more is better.
+    #[error("it is not known whether more or less is better")]
+    NoDirection,
+}
+
+impl Arm {
+    /// Takes the logarithms of a sample.
+    ///
+    /// Of a summary only the arithmetic mean m and the deviation s are known.
+    /// The variance of the logarithms is that of a lognormal quantity,
+    /// ln(1 + (s/m)^2). Their mean is taken as ln(m): so a comparison of
+    /// summaries is one of arithmetic means. (The lognormal ln(m) - var/2 would
+    /// turn a difference in spread into one in speed, on the strength of three
+    /// trials' deviation; the reference tables use ln(m), too.)
+    ///
+    /// Positions that are not as many as the trials, or not finite, are
+    /// unknown.
+    ///
+    /// # Errors
+    /// When a logarithm does not exist or the direction is not known.
+    pub fn of(sample: &Sample, better: Option<Better>) -> Result<Self, ArmError> {
+        let sign = match better.ok_or(ArmError::NoDirection)? {
+            Better::Higher => 1.0,
+            Better::Lower => -1.0,
+        };
+        match sample {
+            Sample::Values { values, positions } => Self::of_values(values, positions, sign),
+            Sample::Moments { n, mean, stdev } => Self::of_moments(*n, *mean, *stdev, sign),
+        }
+    }
+
+    fn of_values(values: &[f64], positions: &[f64], sign: f64) -> Result<Self, ArmError> {
+        for (i, &value) in values.iter().enumerate() {
+            let trial = i + 1;
+            if !value.is_finite() {
+                return Err(ArmError::NotFinite { trial, value });
+            }
+            if value <= 0.0 {
+                return Err(ArmError::NotPositive { trial, value });
+            }
+        }
+        let known = positions.len() == values.len() && positions.iter().all(|p| p.is_finite());
+        let positions = if known {
+            positions.to_vec()
+        } else {
+            Vec::new()
+        };
+        let y = values.iter().map(|x| sign * x.ln()).collect();
+        Self::of_logs(y, positions, sign)
+    }
+
+    /// From values on the scale of comparison.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn of_logs(y: Vec<f64>, positions: Vec<f64>, sign: f64) -> Result<Self, ArmError> {
+        if y.is_empty() {
+            return Err(ArmError::Empty);
+        }
+        let mean = mean(&y);
+        Ok(Self {
+            n: y.len(),
+            mean,
+            variance: variance(&y, mean),
+            centre: (sign * mean).exp(),
+            y,
+            positions,
+        })
+    }
+
+    fn of_moments(n: u32, mean: f64, stdev: Option<f64>, sign: f64) -> Result<Self, ArmError> {
+        if n == 0 {
+            return Err(ArmError::Empty);
+        }
+        if !mean.is_finite() || mean <= 0.0 {
+            return Err(ArmError::BadMean(mean));
+        }
+        if let Some(stdev) = stdev.filter(|s| !s.is_finite() || *s < 0.0) {
+            return Err(ArmError::BadDeviation(stdev));
+        }
+        // One trial has no deviation, whatever the source prints.
+        let stdev = stdev.filter(|_| n >= 2);
+        Ok(Self {
+            y: Vec::new(),
+            positions: Vec::new(),
+            n: n as usize,
+            mean: sign * mean.ln(),
+            variance: stdev
+                .map(|s| (s / mean).powi(2).ln_1p())
+                .filter(|v| v.is_finite()),
+            centre: mean,
+        })
+    }
+
+    /// Without trial `index`; `None` when it is not known apart or is the only
+    /// one.
+    #[must_use]
+    pub fn without(&self, index: usize) -> Option<Self> {
+        if index >= self.y.len() {
+            return None;
+        }
+        let mut y = self.y.clone();
+        y.remove(index);
+        let mut positions = self.positions.clone();
+        if index < positions.len() {
+            positions.remove(index);
+        }
+        let mut arm = Self::of_logs(y, positions, 1.0).ok()?;
+        arm.centre = self.centre;
+        Some(arm)
+    }
+
+    /// Coefficient of variation, sqrt(exp(variance) - 1).
+    #[must_use]
+    pub fn cv(&self) -> Option<f64> {
+        let cv = self.variance?.exp_m1().sqrt();
+        cv.is_finite().then_some(cv)
+    }
+}
+
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn variance(values: &[f64], mean: f64) -> Option<f64> {
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() >= 2).then(|| squares / (values.len() - 1) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn values(values: &[f64]) -> Sample {
+        Sample::Values {
+            values: values.to_vec(),
+            positions: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn less_is_better_turns_the_sign() {
+        let sample = values(&[1.0, 4.0]);
+        let rate = Arm::of(&sample, Some(Better::Higher)).unwrap();
+        let time = Arm::of(&sample, Some(Better::Lower)).unwrap();
+        assert!((rate.mean - 2f64.ln()).abs() < 1e-12);
+        assert!((time.mean + 2f64.ln()).abs() < 1e-12);
+        assert!((rate.centre - 2.0).abs() < 1e-12 && (time.centre - 2.0).abs() < 1e-12);
+        assert_eq!(rate.variance, time.variance);
+    }
+
+    #[test]
+    fn what_has_no_logarithm_says_where() {
+        let error = |sample: &Sample| Arm::of(sample, Some(Better::Higher)).unwrap_err();
+        assert_eq!(error(&values(&[])), ArmError::Empty);
+        assert!(
+            error(&values(&[1.0, 0.0]))
+                .to_string()
+                .starts_with("trial 2 is 0")
+        );
+        assert!(matches!(
+            error(&values(&[-1.0])),
+            ArmError::NotPositive { .. }
+        ));
+        assert!(matches!(
+            error(&values(&[f64::NAN])),
+            ArmError::NotFinite { trial: 1, .. }
+        ));
+        let moments = |n, mean, stdev| Sample::Moments { n, mean, stdev };
+        assert_eq!(error(&moments(0, 1.0, None)), ArmError::Empty);
+        assert_eq!(error(&moments(3, 0.0, None)), ArmError::BadMean(0.0));
+        assert_eq!(
+            error(&moments(3, 1.0, Some(-1.0))),
+            ArmError::BadDeviation(-1.0)
+        );
+        assert_eq!(Arm::of(&values(&[1.0]), None), Err(ArmError::NoDirection));
+    }
+
+    #[test]
+    fn one_trial_has_no_variance() {
+        let one = Arm::of(&values(&[5.0]), Some(Better::Higher)).unwrap();
+        assert_eq!(one.variance, None);
+        let told = Sample::Moments {
+            n: 1,
+            mean: 5.0,
+            stdev: Some(0.0),
+        };
+        assert_eq!(Arm::of(&told, Some(Better::Higher)).unwrap().variance, None);
+    }
+
+    #[test]
+    fn positions_that_do_not_fit_are_unknown() {
+        let sample = Sample::Values {
+            values: vec![1.0, 2.0],
+            positions: vec![0.0],
+        };
+        assert!(
+            Arm::of(&sample, Some(Better::Higher))
+                .unwrap()
+                .positions
+                .is_empty()
+        );
+    }
+}

@@ -1,0 +1,179 @@
+//! Two sides, all their metrics.
+
+use super::adjust::{Adjusted, benjamini_hochberg, holm};
+use super::arm::Arm;
+use super::candidate::{Candidate, Level};
+use super::composite;
+use super::line::{Line, Options};
+use super::note::{Note, Side};
+use super::shift::Tables;
+use assay_model::figures::Figure;
+use std::collections::HashMap;
+
+/// The outcome of a comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Comparison {
+    /// What the findings hold for, such as `these two units`.
+    pub scope: String,
+    /// A line for each metric of A that B has, too, in A's order.
+    pub lines: Vec<Line>,
+    /// All primary metrics as one, when there are two or more and it can be
+    /// had.
+    pub composite: Option<Line>,
+    /// What concerns all of it.
+    pub notes: Vec<Note>,
+}
+
+/// Compares the figures of B with those of A, metric by metric. Verdicts of
+/// primary metrics are held to Holm's level, those of exploratory ones to
+/// Benjamini and Hochberg's.
+#[must_use]
+pub fn compare_figures(a: &[Figure], b: &[Figure], options: &Options) -> Comparison {
+    let compared = compare_at(a, b, Level::Trials, options);
+    Comparison {
+        scope: "these two units".to_owned(),
+        ..compared
+    }
+}
+
+pub(crate) fn compare_at(
+    a: &[Figure],
+    b: &[Figure],
+    level: Level,
+    options: &Options,
+) -> Comparison {
+    let mut tables = Tables::default();
+    let (pairs, mut notes) = pairs(a, b);
+    let mut candidates = Vec::new();
+    for (a, b) in pairs {
+        candidates.push(candidate(a, b, level, options, &mut tables));
+    }
+    let ready = || candidates.iter().filter_map(|c| c.as_ref().ok());
+    if level == Level::Trials && ready().any(|c| !c.is_ordered() && c.p().is_some()) {
+        notes.push(Note::OrderUnknown);
+    }
+    let joined = composite::candidate(&ready().collect::<Vec<_>>(), level, options, &mut tables);
+    let adjusted = adjust(&candidates, options);
+    let mut lines = Vec::new();
+    for (candidate, adjusted) in candidates.into_iter().zip(adjusted) {
+        lines.push(match candidate {
+            Ok(candidate) => candidate.conclude(adjusted, options, &mut tables),
+            Err(line) => *line,
+        });
+    }
+    let composite = composite::conclude(joined, &lines, options, &mut tables, &mut notes);
+    Comparison {
+        scope: String::new(),
+        lines,
+        composite,
+        notes,
+    }
+}
+
+/// Figures that belong together: by metric, or by condition and metric where a
+/// metric is there under several conditions on both sides.
+fn pairs<'a>(a: &'a [Figure], b: &'a [Figure]) -> (Vec<(&'a Figure, &'a Figure)>, Vec<Note>) {
+    let by_condition = has_twice(a) && has_twice(b);
+    let name = |figure: &'a Figure| {
+        let condition = if by_condition {
+            figure.condition.as_str()
+        } else {
+            ""
+        };
+        (condition, figure.metric.as_str())
+    };
+    let mut notes = Vec::new();
+    let mut index = HashMap::new();
+    for figure in b {
+        if let std::collections::hash_map::Entry::Vacant(e) = index.entry(name(figure)) {
+            e.insert(figure);
+        } else {
+            notes.push(Note::Twice(Side::B, figure.metric.clone()));
+        }
+    }
+    let (mut pairs, mut seen) = (Vec::new(), HashMap::new());
+    for figure in a {
+        if seen.insert(name(figure), ()).is_some() {
+            notes.push(Note::Twice(Side::A, figure.metric.clone()));
+        } else if let Some(other) = index.get(&name(figure)) {
+            pairs.push((figure, *other));
+        } else {
+            notes.push(Note::Missing(Side::B, figure.metric.clone()));
+        }
+    }
+    let lone = b.iter().filter(|figure| !seen.contains_key(&name(figure)));
+    notes.extend(lone.map(|figure| Note::Missing(Side::A, figure.metric.clone())));
+    (pairs, notes)
+}
+
+fn has_twice(figures: &[Figure]) -> bool {
+    let mut seen = HashMap::new();
+    figures
+        .iter()
+        .any(|figure| seen.insert(&figure.metric, ()).is_some())
+}
+
+/// Boxed, since a line is much larger than what it stands for.
+type Unjudged = Box<Line>;
+
+fn candidate(
+    a: &Figure,
+    b: &Figure,
+    level: Level,
+    options: &Options,
+    tables: &mut Tables,
+) -> Result<Candidate, Unjudged> {
+    let primary = a.primary && b.primary;
+    let unjudged = |why| Line::unjudged(a.metric.clone(), a.unit.clone(), primary, why);
+    if a.unit != b.unit {
+        return Err(Box::new(unjudged(Note::Units(
+            a.unit.clone(),
+            b.unit.clone(),
+        ))));
+    }
+    if a.better.is_some() && b.better.is_some() && a.better != b.better {
+        return Err(Box::new(unjudged(Note::Directions)));
+    }
+    let better = a.better.or(b.better);
+    let arm = |figure: &Figure, side| {
+        let arm = Arm::of(&figure.sample, better);
+        arm.map_err(|error| Box::new(unjudged(Note::Unusable(side, error))))
+    };
+    let arms = (arm(a, Side::A)?, arm(b, Side::B)?);
+    let barred = a.measured != b.measured;
+    let mut line = unjudged(Note::Measured(a.measured.clone(), b.measured.clone()));
+    if !barred {
+        line.notes.clear();
+    }
+    Ok(Candidate::new(line, arms, level, barred, options, tables))
+}
+
+/// What each family leaves of the tests.
+fn adjust(candidates: &[Result<Candidate, Unjudged>], options: &Options) -> Vec<Option<Adjusted>> {
+    let mut all = vec![None; candidates.len()];
+    for primary in [true, false] {
+        let family: Vec<(usize, f64)> = candidates
+            .iter()
+            .enumerate()
+            .filter_map(|(i, candidate)| {
+                let candidate = candidate.as_ref().ok()?;
+                Some((
+                    i,
+                    candidate
+                        .p()
+                        .filter(|_| candidate.line().primary == primary)?,
+                ))
+            })
+            .collect();
+        let p: Vec<f64> = family.iter().map(|(_, p)| *p).collect();
+        let adjusted = if primary {
+            holm(&p, options.alpha)
+        } else {
+            benjamini_hochberg(&p, options.false_discovery)
+        };
+        for ((i, _), adjusted) in family.into_iter().zip(adjusted) {
+            all[i] = Some(adjusted);
+        }
+    }
+    all
+}

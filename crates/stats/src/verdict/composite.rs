@@ -1,0 +1,100 @@
+//! All primary metrics as one, with a veto of those that got worse.
+
+use super::adjust::Adjusted;
+use super::arm::Arm;
+use super::candidate::{Candidate, Level};
+use super::line::{Line, Options};
+use super::note::Note;
+use super::shift::Tables;
+use assay_model::verdict::Verdict;
+
+/// The composite of each trial, c = mean of its y over the primary metrics, so
+/// that metrics that move together are not counted as independent. `None`
+/// with fewer than two metrics, or when one has another number of trials or
+/// only a summary.
+pub(crate) fn candidate(
+    candidates: &[&Candidate],
+    level: Level,
+    options: &Options,
+    tables: &mut Tables,
+) -> Option<Candidate> {
+    let primary: Vec<_> = candidates.iter().filter(|c| c.line().primary).collect();
+    if primary.len() < 2 || primary.iter().any(|c| c.is_barred()) {
+        return None;
+    }
+    let a = join(&primary.iter().map(|c| c.arms().0).collect::<Vec<_>>())?;
+    let b = join(&primary.iter().map(|c| c.arms().1).collect::<Vec<_>>())?;
+    let mut line = Line::unjudged(
+        "all primary metrics".to_owned(),
+        String::new(),
+        true,
+        Note::NoComposite,
+    );
+    line.notes.clear();
+    Some(Candidate::new(line, (a, b), level, false, options, tables))
+}
+
+/// Mean of the metrics, trial by trial; the place of a trial is that of its
+/// metrics on average.
+fn join(arms: &[&Arm]) -> Option<Arm> {
+    let n = arms.first()?.y.len();
+    if arms.iter().any(|arm| arm.y.len() != n) {
+        return None;
+    }
+    let mean =
+        |of: &dyn Fn(&Arm) -> f64| arms.iter().map(|arm| of(arm)).sum::<f64>() / arms.len() as f64;
+    let y = (0..n).map(|r| mean(&|arm| arm.y[r])).collect();
+    let known = arms.iter().all(|arm| arm.positions.len() == n);
+    let positions = if known {
+        (0..n).map(|r| mean(&|arm| arm.positions[r])).collect()
+    } else {
+        Vec::new()
+    };
+    Arm::of_logs(y, positions, 1.0).ok()
+}
+
+/// Judges the composite at the full level. It is never "faster" while a
+/// primary metric is slower by more than the margin.
+pub(crate) fn conclude(
+    candidate: Option<Candidate>,
+    lines: &[Line],
+    options: &Options,
+    tables: &mut Tables,
+    notes: &mut Vec<Note>,
+) -> Option<Line> {
+    let Some(candidate) = candidate else {
+        if lines.iter().filter(|line| line.primary).count() >= 2 {
+            notes.push(Note::NoComposite);
+        }
+        return None;
+    };
+    let adjusted = candidate.p().map(|p| Adjusted {
+        p,
+        level: options.alpha,
+    });
+    let mut line = candidate.conclude(adjusted, options, tables);
+    let worse = worse(lines, options);
+    if let (Verdict::Faster(change), false) = (&line.verdict, worse.is_empty()) {
+        line.verdict = Verdict::NoConclusion {
+            change: Some(*change),
+            trials_needed: None,
+        };
+        line.notes
+            .retain(|note| !matches!(note, Note::BeyondMargin(_)));
+        line.notes.push(Note::TradeOff(worse));
+    }
+    Some(line)
+}
+
+fn worse(lines: &[Line], options: &Options) -> Vec<String> {
+    let limit = 100.0 * (-options.log_margin()).exp_m1();
+    let is_worse = |line: &&Line| match &line.verdict {
+        Verdict::Slower(change) => line.primary && change.percent < limit,
+        _ => false,
+    };
+    lines
+        .iter()
+        .filter(is_worse)
+        .map(|line| line.metric.clone())
+        .collect()
+}

@@ -1,0 +1,154 @@
+//! From a tested difference to a word.
+
+use super::estimate::Difference;
+
+/// What a verdict is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rule {
+    /// Level of the test for a difference, after correction for other tests.
+    pub alpha_difference: f64,
+    /// Level of the test for equivalence.
+    pub alpha_equivalence: f64,
+    /// Largest difference without a meaning, on the scale of logarithms.
+    pub margin: f64,
+}
+
+/// The four words, bare.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// B is better.
+    Faster,
+    /// B is worse.
+    Slower,
+    /// The difference is within the margin.
+    Equivalent,
+    /// Nothing can be said.
+    NoConclusion,
+}
+
+/// A word and what it adds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Judgement {
+    /// The word.
+    pub word: Word,
+    /// Equivalent, although there is a difference.
+    pub tiny_difference: bool,
+    /// The difference is the margin at least.
+    pub beyond_margin: bool,
+}
+
+/// Equivalent when the interval of confidence 1 - 2 alpha lies within the
+/// margin; otherwise faster or slower when the one of 1 - alpha excludes 0.
+#[must_use]
+pub fn judge(difference: &dyn Difference, rule: &Rule) -> Judgement {
+    let differs = difference.p_difference() <= rule.alpha_difference;
+    let equivalent = difference.p_equivalence(rule.margin) <= rule.alpha_equivalence;
+    let word = match (equivalent, differs) {
+        (true, _) => Word::Equivalent,
+        (false, true) if difference.d() > 0.0 => Word::Faster,
+        (false, true) => Word::Slower,
+        (false, false) => Word::NoConclusion,
+    };
+    let nearest = match difference.interval(rule.alpha_difference) {
+        Some((low, high)) => low.max(-high),
+        None => f64::NEG_INFINITY,
+    };
+    Judgement {
+        word,
+        tiny_difference: equivalent && differs,
+        beyond_margin: differs && !equivalent && nearest > rule.margin,
+    }
+}
+
+/// Whether a part may take the place of another: one question, so one-sided.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Qualification {
+    /// It is not worse by the margin.
+    Pass,
+    /// It is worse by the margin.
+    Fail,
+    /// Neither is shown.
+    Inconclusive,
+}
+
+impl Qualification {
+    /// The word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Pass => "pass",
+            Self::Fail => "fail",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+}
+
+/// One-sided at `alpha`: pass when the lower bound is above -`margin`, fail
+/// when the upper one is below.
+#[must_use]
+pub fn qualify(difference: &dyn Difference, alpha: f64, margin: f64) -> Qualification {
+    match difference.interval(2.0 * alpha) {
+        Some((low, _)) if low > -margin => Qualification::Pass,
+        Some((_, high)) if high < -margin => Qualification::Fail,
+        _ => Qualification::Inconclusive,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::estimate::{Linear, Method};
+
+    const RULE: Rule = Rule {
+        alpha_difference: 0.05,
+        alpha_equivalence: 0.05,
+        margin: 0.05,
+    };
+
+    /// With 10 degrees of freedom: t .025 = 2.228, t .05 = 1.812.
+    fn linear(d: f64, se: f64) -> Linear {
+        Linear {
+            method: Method::Welch,
+            d,
+            se,
+            df: 10.0,
+            s: se,
+            drift: None,
+        }
+    }
+
+    #[test]
+    fn the_interval_decides_the_word() {
+        for (d, se, word, tiny, beyond) in [
+            (0.0, 0.02, Word::Equivalent, false, false),
+            (0.02, 0.005, Word::Equivalent, true, false),
+            (0.04, 0.01, Word::Faster, false, false),
+            (-0.04, 0.01, Word::Slower, false, false),
+            (-0.10, 0.01, Word::Slower, false, true),
+            (0.10, 0.01, Word::Faster, false, true),
+            (0.10, 0.06, Word::NoConclusion, false, false),
+            (0.0, 0.03, Word::NoConclusion, false, false),
+        ] {
+            let found = judge(&linear(d, se), &RULE);
+            let expected = Judgement {
+                word,
+                tiny_difference: tiny,
+                beyond_margin: beyond,
+            };
+            assert_eq!(found, expected, "{d} {se}");
+        }
+    }
+
+    #[test]
+    fn a_part_passes_when_it_is_not_worse() {
+        for (d, se, expected) in [
+            (0.2, 0.05, Qualification::Pass),
+            (-0.01, 0.01, Qualification::Pass),
+            (-0.04, 0.01, Qualification::Inconclusive),
+            (-0.10, 0.01, Qualification::Fail),
+            (-0.06, 0.01, Qualification::Inconclusive),
+        ] {
+            assert_eq!(qualify(&linear(d, se), 0.05, 0.05), expected, "{d} {se}");
+        }
+    }
+}

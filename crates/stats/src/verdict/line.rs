@@ -1,0 +1,145 @@
+//! What a comparison says of one metric, and what it is held to.
+
+use super::arm::Arm;
+use super::judge::Qualification;
+use super::note::Note;
+use assay_model::verdict::{Change, Verdict};
+
+/// Intervals that are shown have a confidence of 95 %, whatever level a verdict
+/// is held to.
+pub(crate) const SHOWN: f64 = 0.05;
+
+/// What a comparison is held to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Level of tests (0.05); smaller at the looks of a sequential plan.
+    pub alpha: f64,
+    /// Largest difference without a meaning, as a share (0.05).
+    pub margin: f64,
+    /// Fewest trials of a side for a verdict: 4, or 3 for results that were
+    /// made elsewhere. Summaries are always let in with 3.
+    pub min_trials: usize,
+    /// Most trials of a side that may be asked for.
+    pub budget: u32,
+    /// Whether the positions of both sides count in one session.
+    pub same_session: bool,
+    /// Share of false findings among exploratory metrics (0.10).
+    pub false_discovery: f64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            alpha: 0.05,
+            margin: 0.05,
+            min_trials: 4,
+            budget: 100,
+            same_session: true,
+            false_discovery: 0.10,
+        }
+    }
+}
+
+impl Options {
+    /// The margin on the scale of logarithms.
+    #[must_use]
+    pub fn log_margin(&self) -> f64 {
+        self.margin.ln_1p()
+    }
+}
+
+/// A summary of one side.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Number of trials.
+    pub n: usize,
+    /// Geometric mean in the metric's unit; of a summary its arithmetic mean.
+    pub centre: f64,
+    /// Coefficient of variation; `None` when unknown.
+    pub cv: Option<f64>,
+}
+
+impl Summary {
+    pub(crate) fn of(arm: &Arm) -> Self {
+        let cv = arm.cv();
+        Self {
+            n: arm.n,
+            centre: arm.centre,
+            cv,
+        }
+    }
+}
+
+/// What is said of one metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The metric.
+    pub metric: String,
+    /// Its unit, as on side A.
+    pub unit: String,
+    /// Whether it decides; the others are exploratory.
+    pub primary: bool,
+    /// Side A; `None` when it has no usable figures.
+    pub a: Option<Summary>,
+    /// Side B.
+    pub b: Option<Summary>,
+    /// By how much B is better, with the unadjusted interval of the first
+    /// method; `None` when not even that is known.
+    pub change: Option<Change>,
+    /// The same by least squares or Welch.
+    pub by_means: Option<Change>,
+    /// The same by ranks; from six trials a side on.
+    pub by_ranks: Option<Change>,
+    /// p value after correction for the other metrics of its family; `None`
+    /// when it was not tested.
+    pub p_adjusted: Option<f64>,
+    /// The word.
+    pub verdict: Verdict,
+    /// One-sided: may B take the place of A?
+    pub qualification: Qualification,
+    /// Drift over the session in percent, with its 95 % interval; where the
+    /// order is known.
+    pub drift: Option<Change>,
+    /// Reasons and warnings.
+    pub notes: Vec<Note>,
+}
+
+impl Line {
+    /// Without any word, for this reason.
+    #[must_use]
+    pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
+        Self {
+            metric,
+            unit,
+            primary,
+            a: None,
+            b: None,
+            change: None,
+            by_means: None,
+            by_ranks: None,
+            p_adjusted: None,
+            verdict: none(None),
+            qualification: Qualification::Inconclusive,
+            drift: None,
+            notes: vec![why],
+        }
+    }
+}
+
+pub(crate) const fn none(change: Option<Change>) -> Verdict {
+    Verdict::NoConclusion {
+        change,
+        trials_needed: None,
+    }
+}
+
+/// A difference of logarithms in percent; `None` beyond all numbers.
+#[must_use]
+pub fn change(d: f64, interval: Option<(f64, f64)>) -> Option<Change> {
+    let percent = |d: f64| 100.0 * d.exp_m1();
+    let interval = interval.map(|(low, high)| (percent(low), percent(high)));
+    percent(d).is_finite().then(|| Change {
+        percent: percent(d),
+        interval: interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
+    })
+}

@@ -1,0 +1,156 @@
+//! What is said beside a verdict, or in place of one.
+
+use super::arm::ArmError;
+use super::estimate::NoEstimate;
+use std::fmt::{self, Display, Formatter};
+
+/// A side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// What is compared with.
+    A,
+    /// What is judged.
+    B,
+}
+
+impl Display for Side {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::A => "A",
+            Self::B => "B",
+        })
+    }
+}
+
+/// A reason or a warning. Its text is a sentence without the full stop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Note {
+    /// Figures of one side have no logarithm.
+    Unusable(Side, ArmError),
+    /// Figures of a condition have no logarithm.
+    Condition(String, ArmError),
+    /// Conditions were run one after another: drift that was seen within them
+    /// and the margin, in percent.
+    OneAfterAnother(f64, f64),
+    /// Only one side has the metric.
+    Missing(Side, String),
+    /// The metric is there twice on one side; the first one was taken.
+    Twice(Side, String),
+    /// Units differ.
+    Units(String, String),
+    /// The sides do not agree which way is good.
+    Directions,
+    /// What was measured differs, or is known of one side only.
+    Measured(Option<String>, Option<String>),
+    /// No error of the difference.
+    NoEstimate(NoEstimate),
+    /// Too few trials for a verdict: those of the smaller side, and what it
+    /// takes.
+    TooFew(usize, usize),
+    /// Few trials: allowed, but said.
+    Few(usize),
+    /// One after the other, and drift (in percent of the session) is more than
+    /// the margin.
+    OrderConfounded(f64),
+    /// One after the other, with a drift below the margin.
+    NotInterleaved,
+    /// One after the other, or nobody knows.
+    OrderUnknown,
+    /// The verdict hangs on one trial (counted from 1).
+    DependsOnTrial(Side, usize),
+    /// A trial far off the others (counted from 1); kept.
+    Outlier(Side, usize),
+    /// Means and ranks come to different words.
+    DependsOnTails,
+    /// Equivalent although different.
+    TinyDifference,
+    /// The difference is this many percent at least.
+    BeyondMargin(f64),
+    /// Trials that would settle it, per side.
+    MoreTrials(u32),
+    /// Out of reach: trials per side that may be made, the CV and the smallest
+    /// difference that they show, both in percent.
+    OutOfReach(u32, f64, f64),
+    /// Better over all, but a metric is worse.
+    TradeOff(Vec<String>),
+    /// No composite, and why.
+    NoComposite,
+    /// Units of a part were too few to stand for it.
+    FewUnits(usize, usize),
+}
+
+impl Display for Note {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unusable(side, error) => write!(f, "side {side}: {error}"),
+            Self::Condition(condition, error) => write!(f, "{condition}: {error}"),
+            Self::OneAfterAnother(drift, margin) => write!(
+                f,
+                "order-confounded: the conditions were run one after another, so a drift ({drift:+.1} % was seen within them, the margin is {margin:.1} %) would look like a difference; run them in rounds"
+            ),
+            Self::Missing(side, metric) => {
+                write!(f, "{metric} is missing on side {side}, so it is not compared")
+            }
+            Self::Twice(side, metric) => write!(
+                f,
+                "{metric} is there more than once on side {side}: name one condition; the first was taken"
+            ),
+            Self::Units(a, b) => write!(f, "units differ: {a} and {b} are not compared"),
+            Self::Directions => f.write_str("the sides disagree whether more or less is better"),
+            Self::Measured(a, b) => write!(
+                f,
+                "A measured {}, B measured {}: not the same thing, so it is not judged",
+                measured(a.as_deref()),
+                measured(b.as_deref())
+            ),
+            Self::NoEstimate(why) => write!(f, "{why}"),
+            Self::TooFew(n, floor) => {
+                write!(f, "{n} trials on a side are too few: a verdict takes {floor}")
+            }
+            Self::Few(n) => write!(
+                f,
+                "only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal"
+            ),
+            Self::OrderConfounded(drift) => write!(
+                f,
+                "order-confounded: one side was run after the other and speed drifted by {drift:+.1} %; interleave the trials"
+            ),
+            Self::NotInterleaved => f.write_str(
+                "one side was run after the other: the drift is told from the difference only as far as it is a straight line; interleave the trials",
+            ),
+            Self::OrderUnknown => f.write_str(
+                "the order of the trials is unknown, or the sides are of different sessions: a drift would look like a difference",
+            ),
+            Self::DependsOnTrial(side, trial) => write!(
+                f,
+                "depends on trial {trial} of side {side}, which is far off the others: find its cause or repeat"
+            ),
+            Self::Outlier(side, trial) => write!(
+                f,
+                "trial {trial} of side {side} is far off the others; it was kept"
+            ),
+            Self::DependsOnTails => f.write_str(
+                "means and ranks come to different words: the result depends on tails or outliers",
+            ),
+            Self::TinyDifference => f.write_str("tiny real difference"),
+            Self::BeyondMargin(margin) => write!(f, "by at least {margin:.1} %"),
+            Self::MoreTrials(n) => write!(f, "{n} more trials per side would probably settle it"),
+            Self::OutOfReach(n, cv, percent) => write!(
+                f,
+                "not decidable within {n} trials per side at CV {cv:.1} %; they would show a difference of {percent:.1} %"
+            ),
+            Self::TradeOff(metrics) => write!(f, "trade-off: {} slower", metrics.join(", ")),
+            Self::NoComposite => f.write_str(
+                "no composite: it takes the values of all trials, as many for each primary metric",
+            ),
+            Self::FewUnits(a, b) => write!(
+                f,
+                "{a} and {b} units: what is found holds for these units; three of each stand for the parts"
+            ),
+        }
+    }
+}
+
+fn measured(what: Option<&str>) -> &str {
+    what.unwrap_or("something that was not recorded")
+}

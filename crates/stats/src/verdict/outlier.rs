@@ -1,0 +1,58 @@
+//! Trials far off the others. They are told, never dropped.
+
+/// How many robust deviations off the median is far.
+const FAR: f64 = 5.0;
+
+/// Fewest values among which one can be far off.
+const MIN_VALUES: usize = 5;
+
+/// A median absolute deviation times this is a normal standard deviation; the
+/// mean one, which is used when the median one is 0, times the other.
+const FROM_MEDIAN: f64 = 1.4826;
+const FROM_MEAN: f64 = 1.2533;
+
+/// Indices of values with |x - median| > 5 * 1.4826 * MAD. None below five
+/// values.
+#[must_use]
+pub fn flagged(values: &[f64]) -> Vec<usize> {
+    if values.len() < MIN_VALUES {
+        return Vec::new();
+    }
+    let centre = median(values);
+    let off: Vec<f64> = values.iter().map(|x| (x - centre).abs()).collect();
+    let mut scale = FROM_MEDIAN * median(&off);
+    if scale == 0.0 {
+        scale = FROM_MEAN * off.iter().sum::<f64>() / off.len() as f64;
+    }
+    (0..values.len())
+        .filter(|&i| off[i] > FAR * scale)
+        .collect()
+}
+
+/// Middle of values; `NaN` without any.
+pub(crate) fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    match sorted.get(middle) {
+        None => f64::NAN,
+        Some(&upper) if sorted.len().is_multiple_of(2) => f64::midpoint(sorted[middle - 1], upper),
+        Some(&upper) => upper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_far_off_is_found() {
+        assert_eq!(flagged(&[1.0, 1.1, 0.9, 1.05, 0.95]), Vec::<usize>::new());
+        assert_eq!(flagged(&[1.0, 1.1, 0.9, 3.0, 0.95]), [3]);
+        assert_eq!(flagged(&[1.0, 9.0, 1.0, 1.1]), Vec::<usize>::new());
+        assert_eq!(flagged(&[1.0; 6]), Vec::<usize>::new());
+        let mut rounded = [10.0; 12];
+        rounded[4] = 12.0;
+        assert_eq!(flagged(&rounded), [4]);
+    }
+}

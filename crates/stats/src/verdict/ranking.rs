@@ -1,0 +1,307 @@
+//! Several conditions against each other.
+
+pub mod anova;
+pub mod letters;
+mod order;
+mod pairs;
+mod sentence;
+
+use super::arm::Arm;
+use super::line::{Options, Summary};
+use super::note::{Note, Side};
+use super::outlier::median;
+use anova::Omnibus;
+use assay_model::figures::{Better, Figure};
+use assay_model::verdict::{Change, Verdict};
+use thiserror::Error;
+
+/// All metrics of several conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranking {
+    /// A table for each metric, in the order of the figures.
+    pub metrics: Vec<MetricRanking>,
+    /// Metrics on which any two conditions differ.
+    pub deciding: Vec<String>,
+    /// What can honestly be said in one sentence.
+    pub sentence: String,
+}
+
+/// One metric.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricRanking {
+    /// The metric.
+    pub metric: String,
+    /// Its unit, of the first condition.
+    pub unit: String,
+    /// Whether any differ, on logarithms; a header, not a gate. `None` when it
+    /// cannot be computed.
+    pub omnibus: Option<Omnibus>,
+    /// The same of the figures as they are.
+    pub omnibus_raw: Option<Omnibus>,
+    /// The conditions, the best first.
+    pub conditions: Vec<Ranked>,
+    /// All pairs, or each condition against the baseline.
+    pub pairs: Vec<Pair>,
+    /// Reasons and warnings.
+    pub notes: Vec<Note>,
+}
+
+/// A condition's place.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ranked {
+    /// The condition.
+    pub condition: String,
+    /// Its figures.
+    pub summary: Summary,
+    /// How much better than the median of conditions, in percent; positive is
+    /// better, also where less is.
+    pub delta_percent: f64,
+    /// Conditions without a common letter differ (Games-Howell). A common
+    /// letter does not say that they are equal. `None` when refused.
+    pub letters: Option<String>,
+    /// First place that it may have: 1 + conditions that are better.
+    pub best_rank: usize,
+    /// Last one: k - conditions that are worse.
+    pub worst_rank: usize,
+}
+
+/// Two conditions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Pair {
+    /// What is compared with.
+    pub a: String,
+    /// What is judged.
+    pub b: String,
+    /// By how much B is better, with its unadjusted interval.
+    pub change: Option<Change>,
+    /// p value after correction for the other pairs.
+    pub p_adjusted: Option<f64>,
+    /// The word for B.
+    pub verdict: Verdict,
+    /// Reasons and warnings.
+    pub notes: Vec<Note>,
+}
+
+/// A ranking that cannot be made.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum RankError {
+    /// No condition has that name.
+    #[error("there is no condition {name} to be the baseline; there are {}", known.join(", "))]
+    UnknownBaseline {
+        /// As asked for.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// Nothing to rank.
+    #[error("a ranking takes two conditions or more, and here is {0}")]
+    FewConditions(usize),
+}
+
+/// Ranks the conditions of `figures`, all pairs or each against `baseline`.
+///
+/// Where the order of the trials is known, a common drift is taken out first;
+/// where conditions were run one after another there are no letters and no
+/// verdicts, since a drift of 10 % makes differences of 70 % of such tables.
+///
+/// # Errors
+/// With fewer than two conditions, or without the baseline.
+pub fn rank_figures(
+    figures: &[Figure],
+    baseline: Option<&str>,
+    options: &Options,
+) -> Result<Ranking, RankError> {
+    let known = names(figures.iter().map(|figure| &figure.condition));
+    if known.len() < 2 {
+        return Err(RankError::FewConditions(known.len()));
+    }
+    if let Some(name) = baseline.filter(|name| !known.iter().any(|k| k == name)) {
+        let name = name.to_owned();
+        return Err(RankError::UnknownBaseline { name, known });
+    }
+    let mut tables = Vec::new();
+    for metric in names(figures.iter().map(|figure| &figure.metric)) {
+        let of_metric = figures.iter().filter(|figure| figure.metric == metric);
+        tables.push(rank_metric(
+            &of_metric.collect::<Vec<_>>(),
+            baseline,
+            options,
+        ));
+    }
+    let sentence = sentence::of(&tables, &known);
+    let (metrics, deciding) = (
+        tables.iter().map(|table| table.ranking.clone()).collect(),
+        tables
+            .iter()
+            .filter(|table| table.decides())
+            .map(|table| table.ranking.metric.clone())
+            .collect(),
+    );
+    Ok(Ranking {
+        metrics,
+        deciding,
+        sentence,
+    })
+}
+
+fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
+}
+
+/// A condition's trials.
+struct Entry {
+    condition: String,
+    arm: Arm,
+}
+
+/// A metric's ranking with what was found of all pairs.
+struct Table {
+    ranking: MetricRanking,
+    /// `worse[i][j]`: condition i is significantly worse than j; in the order
+    /// of `names`.
+    worse: Vec<Vec<bool>>,
+    equivalent: Vec<Vec<bool>>,
+    names: Vec<String>,
+}
+
+impl Table {
+    fn decides(&self) -> bool {
+        self.worse.iter().flatten().any(|worse| *worse)
+    }
+
+    fn find(&self, table: &[Vec<bool>], a: &str, b: &str) -> bool {
+        let index = |name: &str| self.names.iter().position(|n| n == name);
+        match (index(a), index(b)) {
+            (Some(a), Some(b)) => table[a][b],
+            _ => false,
+        }
+    }
+
+    fn is_worse(&self, a: &str, b: &str) -> bool {
+        self.find(&self.worse, a, b)
+    }
+
+    fn is_equivalent(&self, a: &str, b: &str) -> bool {
+        self.find(&self.equivalent, a, b)
+    }
+}
+
+fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -> Table {
+    let (mut entries, mut notes) = entries(figures, options);
+    let refused =
+        order::straighten(&mut entries, options).or_else(|| differently_measured(figures));
+    let found = pairs::all(&entries, options, refused.as_ref());
+    let pairs = match baseline {
+        Some(name) => pairs::against(&entries, name, options, refused.as_ref()),
+        None => found.pairs.clone(),
+    };
+    let conditions = places(&entries, better(figures), &found.worse, refused.is_none());
+    notes.extend(refused);
+    let (metric, unit) = match figures.first() {
+        Some(figure) => (figure.metric.clone(), figure.unit.clone()),
+        None => (String::new(), String::new()),
+    };
+    let arms: Vec<&Arm> = entries.iter().map(|entry| &entry.arm).collect();
+    let ranking = MetricRanking {
+        metric,
+        unit,
+        omnibus: anova::of_arms(&arms),
+        omnibus_raw: anova::of_figures(figures),
+        conditions,
+        pairs,
+        notes,
+    };
+    let names = entries.into_iter().map(|entry| entry.condition).collect();
+    Table {
+        ranking,
+        worse: found.worse,
+        equivalent: found.equivalent,
+        names,
+    }
+}
+
+fn better(figures: &[&Figure]) -> Option<Better> {
+    figures.iter().find_map(|figure| figure.better)
+}
+
+/// The conditions that can be compared; notes of the others.
+fn entries(figures: &[&Figure], options: &Options) -> (Vec<Entry>, Vec<Note>) {
+    let (mut entries, mut notes): (Vec<Entry>, Vec<Note>) = (Vec::new(), Vec::new());
+    let better = better(figures);
+    for figure in figures {
+        let unit = &figures[0].unit;
+        if figure.unit != *unit {
+            notes.push(Note::Units(unit.clone(), figure.unit.clone()));
+            continue;
+        }
+        if figure.better.is_some() && figure.better != better {
+            notes.push(Note::Directions);
+            continue;
+        }
+        if entries
+            .iter()
+            .any(|entry| entry.condition == figure.condition)
+        {
+            notes.push(Note::Twice(Side::A, figure.metric.clone()));
+            continue;
+        }
+        match Arm::of(&figure.sample, better) {
+            Err(error) => notes.push(Note::Condition(figure.condition.clone(), error)),
+            Ok(mut arm) => {
+                if !options.same_session {
+                    arm.positions.clear();
+                }
+                let condition = figure.condition.clone();
+                entries.push(Entry { condition, arm });
+            }
+        }
+    }
+    (entries, notes)
+}
+
+fn differently_measured(figures: &[&Figure]) -> Option<Note> {
+    let first = figures.first()?;
+    let other = figures
+        .iter()
+        .find(|figure| figure.measured != first.measured)?;
+    Some(Note::Measured(
+        first.measured.clone(),
+        other.measured.clone(),
+    ))
+}
+
+fn places(
+    entries: &[Entry],
+    better: Option<Better>,
+    worse: &[Vec<bool>],
+    lettered: bool,
+) -> Vec<Ranked> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    order.sort_by(|&i, &j| entries[j].arm.mean.total_cmp(&entries[i].arm.mean));
+    let differ: Vec<Vec<bool>> = order
+        .iter()
+        .map(|&i| order.iter().map(|&j| worse[i][j] || worse[j][i]).collect())
+        .collect();
+    let letters = letters::assign(&differ);
+    let centres: Vec<f64> = entries.iter().map(|entry| entry.arm.centre).collect();
+    let centre = median(&centres);
+    let k = entries.len();
+    let ranked = |(place, &i): (usize, &usize)| Ranked {
+        condition: entries[i].condition.clone(),
+        summary: Summary::of(&entries[i].arm),
+        delta_percent: match better {
+            Some(Better::Lower) => 100.0 * (centre / centres[i] - 1.0),
+            _ => 100.0 * (centres[i] / centre - 1.0),
+        },
+        letters: lettered.then(|| letters[place].clone()),
+        best_rank: 1 + (0..k).filter(|&j| worse[i][j]).count(),
+        worst_rank: k - (0..k).filter(|&j| worse[j][i]).count(),
+    };
+    order.iter().enumerate().map(ranked).collect()
+}

@@ -1,0 +1,113 @@
+//! Looking at the figures more than once.
+
+/// A group-sequential plan: looks that were fixed before the first trial, all
+/// at one level so that together they err as often as one look at 0.05.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Plan {
+    /// Trials per side at each look.
+    pub looks: &'static [u32],
+    /// Level of each look, for difference and equivalence; found by simulation
+    /// of this method.
+    pub alpha: f64,
+}
+
+/// All plans, by their last look; of those with the same one, the one with the
+/// highest level first.
+pub const PLANS: [Plan; 5] = [
+    Plan {
+        looks: &[6, 12],
+        alpha: 0.0294,
+    },
+    Plan {
+        looks: &[6, 10, 20],
+        alpha: 0.0204,
+    },
+    Plan {
+        looks: &[4, 8, 12, 20],
+        alpha: 0.0173,
+    },
+    Plan {
+        looks: &[5, 10, 15, 20],
+        alpha: 0.0170,
+    },
+    Plan {
+        looks: &[6, 9, 12, 16, 20],
+        alpha: 0.0158,
+    },
+];
+
+impl Plan {
+    /// The plan that goes furthest with at most `budget` trials a side; `None`
+    /// when none fits, so that there is one look at the end.
+    #[must_use]
+    pub fn within(budget: u32) -> Option<Self> {
+        let fitting = PLANS.into_iter().rev().filter(|plan| plan.last() <= budget);
+        fitting.max_by_key(Plan::last)
+    }
+
+    /// Trials per side at the last look.
+    #[must_use]
+    pub fn last(&self) -> u32 {
+        self.looks.last().copied().unwrap_or(0)
+    }
+
+    /// The first look after `n` trials a side; `None` when there was the last.
+    #[must_use]
+    pub fn next_look(&self, n: u32) -> Option<u32> {
+        self.looks.iter().copied().find(|look| *look > n)
+    }
+
+    /// Whether the figures may be looked at with `n` trials a side.
+    #[must_use]
+    pub fn is_look(&self, n: u32) -> bool {
+        self.looks.contains(&n)
+    }
+}
+
+/// The evidence against "no difference" that may be looked at whenever one
+/// likes, after a t of `df` degrees of freedom from `n_a` and `n_b` trials. A
+/// difference is shown at 1/alpha, of one of m metrics at m/alpha.
+///
+/// E = (1 + N g)^(-1/2) [(1 + t^2/df) / (1 + t^2/(df (1 + N g)))]^((df + 1)/2)
+/// with N = n_a n_b / (n_a + n_b) and g = 1: the ratio of a likelihood with a
+/// normal prior of the effect to that without one (a Bayes factor in the sense
+/// of Jeffreys; by Ville's inequality it reaches 1/alpha with a chance of
+/// alpha at most).
+#[must_use]
+pub fn e_value(t: f64, df: f64, n_a: u32, n_b: u32) -> f64 {
+    const PRIOR: f64 = 1.0;
+    let (n_a, n_b) = (f64::from(n_a), f64::from(n_b));
+    let grown = 1.0 + n_a * n_b / (n_a + n_b) * PRIOR;
+    let ratio = (1.0 + t * t / df) / (1.0 + t * t / (df * grown));
+    ratio.powf(f64::midpoint(df, 1.0)) / grown.sqrt()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_plan_that_goes_furthest_is_taken() {
+        assert_eq!(Plan::within(5), None);
+        assert_eq!(Plan::within(12).unwrap().looks, [6, 12]);
+        assert_eq!(Plan::within(19).unwrap().looks, [6, 12]);
+        assert_eq!(Plan::within(100).unwrap().looks, [6, 10, 20]);
+    }
+
+    #[test]
+    fn looks_come_one_after_the_other() {
+        let plan = Plan::within(20).unwrap();
+        let next: Vec<_> = [0, 5, 6, 9, 10, 20].map(|n| plan.next_look(n)).to_vec();
+        assert_eq!(next, [Some(6), Some(6), Some(10), Some(10), Some(20), None]);
+        assert!(plan.is_look(10) && !plan.is_look(11));
+    }
+
+    /// At t = 0 there is evidence for "no difference": E = 1/sqrt(1 + N).
+    #[test]
+    fn evidence_grows_with_t() {
+        let found = [0.0, 1.0, 3.0, 6.0].map(|t| e_value(t, 18.0, 10, 10));
+        assert!((found[0] - 1.0 / 6f64.sqrt()).abs() < 1e-12);
+        assert!(found.windows(2).all(|pair| pair[0] < pair[1]));
+        assert!(found[3] > 20.0 && found[1] < 1.0);
+    }
+}

@@ -1,0 +1,291 @@
+//! Comparisons of sides whose truth is known, to see how often verdicts err.
+
+use super::arm::Arm;
+use super::estimate::{Difference, Linear};
+use super::judge::{Rule, Word, judge};
+use super::sequential::Plan;
+use super::shift::{Shift, Tables};
+use assay_model::rng::SplitMix64;
+
+/// A truth and a design.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scene {
+    /// Coefficient of variation of a trial, a share.
+    pub cv: f64,
+    /// By how much B is better, a share.
+    pub truth: f64,
+    /// Drift over the session, a share.
+    pub drift: f64,
+    /// Trials per side; of a sequential design the most.
+    pub n: u32,
+    /// Design.
+    pub design: Design,
+    /// Method.
+    pub method: Way,
+    /// Margin, a share.
+    pub margin: f64,
+}
+
+/// In what order, and when the figures are looked at.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Design {
+    /// Blocks of ABBA or BAAB by a coin, one look.
+    Blocks,
+    /// The same with looks.
+    Looks(Plan),
+    /// All of A, then all of B; positions unknown to the method.
+    OneAfterAnother,
+}
+
+/// How a difference is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// Least squares with position.
+    Means,
+    /// As comparisons do: by ranks from six trials a side on.
+    Verdict,
+}
+
+/// How often what came out.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Comparisons made.
+    pub replicates: u32,
+    /// B called better.
+    pub faster: u32,
+    /// B called worse.
+    pub slower: u32,
+    /// Called equivalent.
+    pub equivalent: u32,
+    /// Nothing said.
+    pub none: u32,
+    /// Interval of 95 % with the truth inside.
+    pub covered: u32,
+    /// Trials per side, all comparisons together.
+    pub trials: u64,
+}
+
+impl Tally {
+    /// A count in percent of the comparisons.
+    #[must_use]
+    pub fn percent(&self, count: u32) -> f64 {
+        100.0 * f64::from(count) / f64::from(self.replicates.max(1))
+    }
+
+    /// Of two lots of comparisons.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            replicates: self.replicates + other.replicates,
+            faster: self.faster + other.faster,
+            slower: self.slower + other.slower,
+            equivalent: self.equivalent + other.equivalent,
+            none: self.none + other.none,
+            covered: self.covered + other.covered,
+            trials: self.trials + other.trials,
+        }
+    }
+
+    fn count(&mut self, word: Word, covered: bool, n: usize) {
+        self.replicates += 1;
+        self.trials += n as u64;
+        self.covered += u32::from(covered);
+        *match word {
+            Word::Faster => &mut self.faster,
+            Word::Slower => &mut self.slower,
+            Word::Equivalent => &mut self.equivalent,
+            Word::NoConclusion => &mut self.none,
+        } += 1;
+    }
+}
+
+/// Makes the comparison `replicates` times with lognormal trials.
+#[must_use]
+pub fn simulate(scene: &Scene, replicates: u32, seed: u64) -> Tally {
+    let mut normal = Normal::new(seed);
+    let mut tables = Tables::default();
+    let mut tally = Tally::default();
+    for _ in 0..replicates {
+        let sides = trials(scene, &mut normal);
+        let (word, covered, n) = conclude(scene, &sides, &mut tables);
+        tally.count(word, covered, n);
+    }
+    tally
+}
+
+/// y and position of each trial of a side, in order.
+type Side = Vec<(f64, f64)>;
+
+fn trials(scene: &Scene, normal: &mut Normal) -> [Side; 2] {
+    let s = scene.cv.powi(2).ln_1p().sqrt();
+    let shift = [0.0, scene.truth.ln_1p()];
+    let order = order(scene, normal);
+    let span = order.len().saturating_sub(1).max(1) as f64;
+    let slope = scene.drift.ln_1p() / span;
+    let mut sides = [Side::new(), Side::new()];
+    for (place, side) in order.into_iter().enumerate() {
+        let t = place as f64;
+        sides[side].push((shift[side] + slope * t + s * normal.next(), t));
+    }
+    sides
+}
+
+/// The side of each trial of the session.
+fn order(scene: &Scene, normal: &mut Normal) -> Vec<usize> {
+    let n = scene.n as usize;
+    if scene.design == Design::OneAfterAnother {
+        return (0..2 * n).map(|place| place / n).collect();
+    }
+    let mut order = Vec::new();
+    while order.len() < 2 * n {
+        let first = usize::from(normal.coin());
+        let block = [first, 1 - first, 1 - first, first];
+        let left = 2 * n - order.len();
+        order.extend_from_slice(&block[..left.min(4)]);
+    }
+    order
+}
+
+fn conclude(scene: &Scene, sides: &[Side; 2], tables: &mut Tables) -> (Word, bool, usize) {
+    let all = sides[0].len();
+    let Design::Looks(plan) = scene.design else {
+        let (word, covered) = look(scene, sides, all, 0.05, tables);
+        return (word, covered, all);
+    };
+    let mut last = (Word::NoConclusion, false, all);
+    for n in plan.looks.iter().map(|n| *n as usize) {
+        let (word, covered) = look(scene, sides, n, plan.alpha, tables);
+        last = (word, covered, n);
+        if word != Word::NoConclusion {
+            break;
+        }
+    }
+    last
+}
+
+fn look(
+    scene: &Scene,
+    sides: &[Side; 2],
+    n: usize,
+    alpha: f64,
+    tables: &mut Tables,
+) -> (Word, bool) {
+    let known = scene.design != Design::OneAfterAnother;
+    let arm = |side: &Side| {
+        let (y, t): (Vec<f64>, Vec<f64>) = side.iter().take(n).copied().unzip();
+        Arm::of_logs(y, if known { t } else { Vec::new() }, 1.0)
+    };
+    let (Ok(a), Ok(b)) = (arm(&sides[0]), arm(&sides[1])) else {
+        return (Word::NoConclusion, false);
+    };
+    let Ok(linear) = Linear::of(&a, &b) else {
+        return (Word::NoConclusion, false);
+    };
+    let shift = match scene.method {
+        Way::Means => None,
+        Way::Verdict => Shift::of(&a, &b, &linear, tables),
+    };
+    let difference: &dyn Difference = match &shift {
+        Some(shift) => shift,
+        None => &linear,
+    };
+    let rule = Rule {
+        alpha_difference: alpha,
+        alpha_equivalence: alpha,
+        margin: scene.margin.ln_1p(),
+    };
+    let truth = scene.truth.ln_1p();
+    let interval = difference.interval(0.05);
+    let covered = interval.is_some_and(|(low, high)| low <= truth && truth <= high);
+    (judge(difference, &rule).word, covered)
+}
+
+/// Normal values of a seed, by Box and Muller (1958).
+struct Normal {
+    rng: SplitMix64,
+    spare: Option<f64>,
+}
+
+impl Normal {
+    fn new(seed: u64) -> Self {
+        Self {
+            rng: SplitMix64::new(seed),
+            spare: None,
+        }
+    }
+
+    fn next(&mut self) -> f64 {
+        if let Some(spare) = self.spare.take() {
+            return spare;
+        }
+        let radius = (-2.0 * (1.0 - self.rng.fraction()).ln()).sqrt();
+        let (sin, cos) = (2.0 * std::f64::consts::PI * self.rng.fraction()).sin_cos();
+        self.spare = Some(radius * sin);
+        radius * cos
+    }
+
+    fn coin(&mut self) -> bool {
+        self.rng.next_u64() >> 63 == 1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A small part of what `cargo xtask calibrate` checks; its limits are
+    /// wider by three standard errors of so few comparisons.
+    #[test]
+    fn verdicts_keep_their_promises() {
+        for (n, method) in [(4, Way::Verdict), (6, Way::Verdict), (10, Way::Means)] {
+            let scene = |truth| Scene {
+                cv: 0.03,
+                truth,
+                drift: 0.1,
+                n,
+                design: Design::Blocks,
+                method,
+                margin: 0.05,
+            };
+            let same = simulate(&scene(0.0), 1_000, 7);
+            assert_eq!(same.replicates, 1_000);
+            assert!(same.percent(same.faster + same.slower) <= 8.2, "{same:?}");
+            assert!(same.percent(same.covered) >= 92.0, "{same:?}");
+            let apart = simulate(&scene(0.05), 1_000, 8);
+            assert!(apart.percent(apart.equivalent) <= 8.2, "{apart:?}");
+            assert!(apart.percent(apart.slower) <= 1.0, "{apart:?}");
+            assert!(apart.faster > same.faster, "{apart:?}");
+        }
+    }
+
+    #[test]
+    fn looks_end_when_there_is_a_verdict() {
+        let plan = Plan::within(20).unwrap();
+        let scene = Scene {
+            cv: 0.01,
+            truth: 0.10,
+            drift: 0.0,
+            n: plan.last(),
+            design: Design::Looks(plan),
+            method: Way::Verdict,
+            margin: 0.05,
+        };
+        let tally = simulate(&scene, 50, 3);
+        assert_eq!((tally.faster, tally.trials), (50, 300));
+    }
+
+    #[test]
+    fn a_seed_names_the_comparisons() {
+        let scene = Scene {
+            cv: 0.05,
+            truth: 0.0,
+            drift: 0.1,
+            n: 3,
+            design: Design::OneAfterAnother,
+            method: Way::Means,
+            margin: 0.05,
+        };
+        assert_eq!(simulate(&scene, 100, 1), simulate(&scene, 100, 1));
+        assert_ne!(simulate(&scene, 100, 1), simulate(&scene, 100, 2));
+    }
+}

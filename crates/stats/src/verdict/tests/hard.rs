@@ -1,0 +1,262 @@
+//! Bad input, extremes and symmetry.
+
+use super::{figure, of_values, ordered};
+use crate::verdict::compare::{Comparison, compare_figures};
+use crate::verdict::line::{Line, Options};
+use crate::verdict::note::Note;
+use crate::verdict::ranking::{RankError, rank_figures};
+use crate::verdict::units::compare_units;
+use assay_model::figures::{Better, Figure, Sample};
+use proptest::prelude::*;
+
+fn compare(a: &[Figure], b: &[Figure]) -> Comparison {
+    compare_figures(a, b, &Options::default())
+}
+
+fn line(a: &Figure, b: &Figure) -> Line {
+    compare(std::slice::from_ref(a), std::slice::from_ref(b))
+        .lines
+        .remove(0)
+}
+
+fn text(line: &Line) -> String {
+    let notes: Vec<String> = line.notes.iter().map(ToString::to_string).collect();
+    format!("{}: {}", line.verdict.word(), notes.join("; "))
+}
+
+#[test]
+fn single_values_are_no_conclusion_with_a_change() {
+    let line = line(&of_values(&[86.9]), &of_values(&[91.5]));
+    assert_eq!(
+        text(&line),
+        "no conclusion: a single trial has no spread: nothing tells a difference from chance"
+    );
+    let change = line.change.unwrap();
+    assert!((change.percent - 5.2935).abs() < 1e-3 && change.interval.is_none());
+}
+
+#[test]
+fn equal_figures_give_no_certainty() {
+    let line = line(&of_values(&[10.0; 6]), &of_values(&[11.0; 6]));
+    assert!(text(&line).starts_with("no conclusion: all trials of a side gave the same figure"));
+}
+
+#[test]
+fn three_trials_are_for_those_who_ask_for_them() {
+    let (a, b) = (
+        of_values(&[100.0, 101.0, 99.0]),
+        of_values(&[120.0, 121.0, 119.0]),
+    );
+    assert_eq!(
+        text(&line(&a, &b)),
+        "no conclusion: 3 trials on a side are too few: a verdict takes 4"
+    );
+    let options = Options {
+        min_trials: 3,
+        ..Options::default()
+    };
+    let told = compare_figures(&[a], &[b], &options);
+    assert!(text(&told.lines[0]).starts_with("faster: only 3 trials on a side"));
+}
+
+#[test]
+fn units_directions_and_labels_must_agree() {
+    let good = of_values(&[100.0, 101.0, 99.0, 100.5]);
+    let other = |change: fn(&mut Figure)| {
+        let mut figure = of_values(&[120.0, 121.0, 119.0, 120.5]);
+        change(&mut figure);
+        text(&line(&good, &figure))
+    };
+    assert!(other(|_| ()).starts_with("faster"));
+    assert_eq!(
+        other(|f| f.unit = "MiB/s".to_owned()),
+        "no conclusion: units differ: MB/s and MiB/s are not compared"
+    );
+    assert!(other(|f| f.better = Some(Better::Lower)).contains("disagree"));
+    assert_eq!(
+        other(|f| f.measured = Some("page-cache".to_owned())),
+        "no conclusion: A measured something that was not recorded, B measured page-cache: \
+         not the same thing, so it is not judged"
+    );
+    assert!(other(|f| f.sample = of_values(&[1.0, -2.0]).sample).contains("side B: trial 2 is -2"));
+    let mut unknown = good.clone();
+    unknown.better = None;
+    assert!(text(&line(&unknown, &unknown)).contains("more or less is better"));
+}
+
+#[test]
+fn what_is_missing_is_said() {
+    let a = of_values(&[1.0, 2.0]);
+    let b = figure("", "iops", "1/s", a.sample.clone());
+    let found = compare(&[a.clone(), a], &[b]);
+    assert!(found.lines.is_empty());
+    let notes: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(notes.len(), 3);
+    assert!(notes[0].contains("bw is missing on side B"));
+    assert!(notes[2].contains("iops is missing on side A"));
+}
+
+#[test]
+fn one_side_after_the_other_with_drift_is_not_judged() {
+    let drifting = |from: u32| {
+        let places: Vec<f64> = (from..from + 6).map(f64::from).collect();
+        let noise = [0.1, -0.1, 0.0, 0.12, -0.07, 0.02];
+        let values: Vec<f64> = places
+            .iter()
+            .zip(noise)
+            .map(|(t, e)| 100.0 - 2.0 * t + e)
+            .collect();
+        ordered(&values, &places)
+    };
+    let line = line(&drifting(0), &drifting(6));
+    assert!(
+        text(&line).starts_with("no conclusion: order-confounded"),
+        "{}",
+        text(&line)
+    );
+    let drift = line.drift.unwrap().percent;
+    assert!((-23.0..-20.0).contains(&drift), "{drift}");
+}
+
+#[test]
+fn a_verdict_that_hangs_on_one_trial_is_none() {
+    let a = of_values(&[100.0, 100.4, 99.6, 100.2, 99.8]);
+    let b = of_values(&[100.1, 100.3, 99.7, 100.2, 60.0]);
+    let line = line(&a, &b);
+    assert!(
+        line.notes
+            .contains(&Note::DependsOnTrial(crate::verdict::note::Side::B, 5)),
+        "{line:?}"
+    );
+    assert_eq!(line.verdict.word(), "no conclusion");
+}
+
+#[test]
+fn a_composite_is_vetoed_by_what_got_worse() {
+    let around = |centre: f64, metric: &str| {
+        let values = [1.0, 1.01, 0.99, 1.005, 0.995, 1.0].map(|x| x * centre);
+        Figure {
+            metric: metric.to_owned(),
+            ..of_values(&values)
+        }
+    };
+    let a = [around(100.0, "x"), around(100.0, "y"), around(100.0, "z")];
+    let b = [around(150.0, "x"), around(150.0, "y"), around(80.0, "z")];
+    let found = compare(&a, &b);
+    let words: Vec<_> = found.lines.iter().map(|line| line.verdict.word()).collect();
+    assert_eq!(words, ["faster", "faster", "slower"]);
+    let composite = found.composite.unwrap();
+    assert_eq!(text(&composite), "no conclusion: trade-off: z slower");
+    let all_faster = compare(&a[..2], &b[..2]).composite.unwrap();
+    assert_eq!(all_faster.verdict.word(), "faster");
+}
+
+#[test]
+fn three_units_stand_for_a_part() {
+    let unit = |centre: f64| vec![of_values(&[0.99, 1.0, 1.01, 1.0].map(|x| x * centre))];
+    let part = |centres: [f64; 3]| centres.map(unit).to_vec();
+    // The trials of each unit agree, but the units of a part do not.
+    let (a, b) = (part([90.0, 100.0, 112.0]), part([100.0, 112.0, 124.0]));
+    let parts = compare_units(&a, &b, &Options::default());
+    assert_eq!(parts.scope, "the parts, by 3 and 3 units");
+    assert_eq!(parts.lines[0].verdict.word(), "no conclusion");
+    let two = compare_units(&a[..1], &b[..1], &Options::default());
+    assert_eq!(
+        (two.scope.as_str(), two.lines[0].verdict.word()),
+        ("these two units", "faster")
+    );
+}
+
+#[test]
+fn a_baseline_must_be_there() {
+    let figures = [
+        figure("x", "bw", "MB/s", of_values(&[1.0, 1.1, 1.2, 1.0]).sample),
+        figure("y", "bw", "MB/s", of_values(&[1.0, 1.1, 1.2, 1.0]).sample),
+    ];
+    let options = Options::default();
+    let error = rank_figures(&figures, Some("z"), &options).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "there is no condition z to be the baseline; there are x, y"
+    );
+    assert_eq!(
+        rank_figures(&figures[..1], None, &options),
+        Err(RankError::FewConditions(1))
+    );
+}
+
+#[test]
+fn conditions_one_after_another_get_no_letters() {
+    let condition = |name: &str, from: u32| {
+        let places: Vec<f64> = (from..from + 4).map(f64::from).collect();
+        let values: Vec<f64> = places
+            .iter()
+            .map(|t| 100.0 - t + 0.1 * (t * 1.7).sin())
+            .collect();
+        Figure {
+            condition: name.to_owned(),
+            ..ordered(&values, &places)
+        }
+    };
+    let figures = [condition("x", 0), condition("y", 4), condition("z", 8)];
+    let found = rank_figures(&figures, None, &Options::default()).unwrap();
+    assert!(matches!(
+        found.metrics[0].notes[0],
+        Note::OneAfterAnother(..)
+    ));
+    assert!(
+        found.metrics[0]
+            .conditions
+            .iter()
+            .all(|c| c.letters.is_none())
+    );
+    assert!(
+        found.metrics[0]
+            .pairs
+            .iter()
+            .all(|p| p.verdict.word() == "no conclusion")
+    );
+}
+
+fn any_sample() -> impl Strategy<Value = Sample> {
+    let float = prop_oneof![any::<f64>(), 1e-3..1e3, Just(1.0)];
+    let values = (
+        prop::collection::vec(float.clone(), 0..9),
+        prop::collection::vec(0.0..20.0, 0..9),
+    )
+        .prop_map(|(values, positions)| Sample::Values { values, positions });
+    let moments = (any::<u32>(), float.clone(), prop::option::of(float))
+        .prop_map(|(n, mean, stdev)| Sample::Moments { n, mean, stdev });
+    prop_oneof![values, moments]
+}
+
+proptest! {
+    #[test]
+    fn any_figures_are_taken_without_panic(samples in prop::collection::vec(any_sample(), 4)) {
+        let of = |i: usize, condition: &str, metric: &str| {
+            figure(condition, metric, "s", samples[i].clone())
+        };
+        let (a, b) = ([of(0, "p", "x"), of(1, "p", "y")], [of(2, "q", "x"), of(3, "q", "y")]);
+        let found = compare(&a, &b);
+        prop_assert_eq!(found.lines.len(), 2);
+        let all: Vec<Figure> = a.into_iter().chain(b).collect();
+        prop_assert!(rank_figures(&all, None, &Options::default()).is_ok());
+        prop_assert!(rank_figures(&all, Some("p"), &Options::default()).is_ok());
+    }
+
+    #[test]
+    fn swapping_the_sides_swaps_the_words(
+        a in prop::collection::vec(90.0..110.0, 4..9),
+        b in prop::collection::vec(90.0..130.0, 4..9),
+    ) {
+        let (a, b) = (of_values(&a), of_values(&b));
+        let (there, back) = (line(&a, &b), line(&b, &a));
+        let swapped = match there.verdict.word() {
+            "faster" => "slower",
+            "slower" => "faster",
+            same => same,
+        };
+        prop_assert_eq!(swapped, back.verdict.word());
+        prop_assert_eq!(there.p_adjusted.is_some(), back.p_adjusted.is_some());
+    }
+}

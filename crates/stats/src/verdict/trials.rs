@@ -1,0 +1,282 @@
+//! How many trials a verdict takes.
+
+use super::judge::Rule;
+use super::shift::MIN_TRIALS;
+use super::special::{normal_quantile, student};
+
+/// Share of comparisons that should come to a verdict.
+pub const POWER: f64 = 0.8;
+
+/// A deviation may be underestimated: its upper bound of this confidence is
+/// planned with.
+const CONFIDENCE: f64 = 0.8;
+
+/// Fewest trials of a side that anything is planned with.
+const FEWEST: u32 = 2;
+
+/// What is known of a difference, to plan with. On the scale of logarithms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Outlook {
+    /// The difference.
+    pub d: f64,
+    /// Standard deviation of one trial.
+    pub s: f64,
+}
+
+impl Outlook {
+    /// From an estimate with `df` degrees of freedom: s is replaced by its
+    /// upper bound, s sqrt(df / chi2_{.20, df}), since a lucky small deviation
+    /// would promise too much.
+    #[must_use]
+    pub fn careful(d: f64, s: f64, df: f64) -> Self {
+        let factor = student::chi_squared_quantile(1.0 - CONFIDENCE, df)
+            .filter(|chi| *chi > 0.0)
+            .map_or(1.0, |chi| (df / chi).sqrt());
+        Self { d, s: s * factor }
+    }
+
+    /// Trials per side to show the difference, at most `budget`: the least n
+    /// with P(|T'| > t_{1-a/2, 2n-2}) at least [`POWER`], T' noncentral by
+    /// |d| / (s sqrt(2/n)).
+    #[must_use]
+    pub fn for_difference(&self, alpha: f64, budget: u32) -> Option<u32> {
+        let effect = self.d.abs() / self.s;
+        let start = closed_form(effect, alpha / 2.0);
+        least(start, budget, |n| power_of_difference(effect, alpha, n))
+    }
+
+    /// Trials per side to show equivalence, at most `budget`, by two one-sided
+    /// tests.
+    #[must_use]
+    pub fn for_equivalence(&self, rule: &Rule, budget: u32) -> Option<u32> {
+        let (room, margin) = ((rule.margin - self.d.abs()) / self.s, rule.margin / self.s);
+        if room <= 0.0 {
+            return None;
+        }
+        let start = closed_form(room, rule.alpha_equivalence);
+        let power = |n| power_of_equivalence(room, 2.0 * margin - room, rule.alpha_equivalence, n);
+        least(start, budget, power)
+    }
+
+    /// The cheaper one of both.
+    #[must_use]
+    pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
+        let difference = self
+            .for_difference(rule.alpha_difference, budget)
+            .map(|n| possible_by_ranks(n, rule.alpha_difference))
+            .filter(|n| *n <= budget);
+        let equivalence = self.for_equivalence(rule, difference.unwrap_or(budget));
+        difference.into_iter().chain(equivalence).min()
+    }
+}
+
+/// From [`MIN_TRIALS`] a side on ranks decide, and they take some trials to
+/// reach a small level at all: two of the C(2n, n) orders are extreme.
+fn possible_by_ranks(n: u32, alpha: f64) -> u32 {
+    if (n as usize) < MIN_TRIALS || alpha <= 0.0 {
+        return n;
+    }
+    let (mut fewest, mut orders) = (1.0, 2.0);
+    while 2.0 / orders > alpha {
+        fewest += 1.0;
+        orders *= 2.0 * (2.0 * fewest - 1.0) / fewest;
+    }
+    (n..).find(|n| f64::from(*n) >= fewest).unwrap_or(n)
+}
+
+/// The smallest difference that `n` trials a side show with [`POWER`], in
+/// standard deviations of one trial.
+#[must_use]
+pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
+    let test = Test::new(alpha / 2.0, n);
+    root_from(test.likely_effect(), |effect| test.power(effect) - POWER)
+}
+
+/// Where a rising function is 0, by secants from a place close to it.
+pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let (mut before, mut x) = (start, 1.02 * start);
+    let mut f_before = f(before);
+    for _ in 0..30 {
+        let f_x = f(x);
+        let step = f_x * (x - before) / (f_x - f_before);
+        if !step.is_finite() || step.abs() <= 1e-6 * x {
+            break;
+        }
+        (before, f_before) = (x, f_x);
+        // Where it is flat, a secant leads far astray.
+        x = (x - step).clamp(0.5 * x, 2.0 * x);
+    }
+    x
+}
+
+/// A t test of two arms of n trials each.
+pub(crate) struct Test {
+    /// Its critical value.
+    t: f64,
+    df: f64,
+    /// From standard deviations of a trial to standard errors.
+    scale: f64,
+}
+
+impl Test {
+    /// With this error on each side that counts.
+    pub(crate) fn new(tail: f64, n: u32) -> Self {
+        let df = f64::from(2 * n.max(FEWEST) - 2);
+        Self {
+            t: student::quantile(tail, df),
+            df,
+            scale: (f64::from(n) / 2.0).sqrt(),
+        }
+    }
+
+    /// About the effect that is found with [`POWER`], as if the standard error
+    /// were known.
+    pub(crate) fn likely_effect(&self) -> f64 {
+        (self.t + normal_quantile(1.0 - POWER)) / self.scale
+    }
+
+    /// Share that comes out above the critical value.
+    pub(crate) fn tail(&self, effect: f64) -> f64 {
+        student::noncentral_upper_tail(self.t, self.df, effect * self.scale)
+    }
+
+    /// Share that comes out beyond it on either side.
+    fn power(&self, effect: f64) -> f64 {
+        self.tail(effect) + self.tail(-effect)
+    }
+}
+
+/// Share of comparisons with `n` trials a side that show a difference of
+/// `effect` standard deviations of one trial.
+#[must_use]
+pub fn power_of_difference(effect: f64, alpha: f64, n: u32) -> f64 {
+    Test::new(alpha / 2.0, n).power(effect)
+}
+
+/// The same of equivalence, with this much room to the nearer and the farther
+/// end of the margin.
+fn power_of_equivalence(near: f64, far: f64, alpha: f64, n: u32) -> f64 {
+    let test = Test::new(alpha, n);
+    test.tail(near) + test.tail(far) - 1.0
+}
+
+/// n ~ 2 (z_tail + z_power)^2 / effect^2: what normal theory asks for, always
+/// less than the truth.
+fn closed_form(effect: f64, tail: f64) -> f64 {
+    let z = normal_quantile(tail.max(1e-12)) + normal_quantile(1.0 - POWER);
+    2.0 * (z / effect).powi(2)
+}
+
+/// The least number up to `budget` that has the power, which grows with it.
+/// `start` is close below it.
+fn least(start: f64, budget: u32, power: impl Fn(u32) -> f64) -> Option<u32> {
+    if start.is_nan() || budget < FEWEST || start > f64::from(budget) {
+        return None;
+    }
+    let enough = |n: u32| power(n) >= POWER;
+    let short = (1..budget)
+        .take_while(|n| f64::from(*n) < start - 0.5)
+        .count();
+    let mut low = u32::try_from(short).ok()?.max(FEWEST - 1);
+    let mut step = 1;
+    let mut high = low + step;
+    while high < budget && !enough(high) {
+        (low, step) = (high, 2 * step);
+        high = low + step;
+    }
+    if high >= budget {
+        high = budget;
+        if !enough(high) {
+            return None;
+        }
+    }
+    while high - low > 1 {
+        let middle = u32::midpoint(low, high);
+        if enough(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(high)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn outlook(cv: f64, percent: f64) -> Outlook {
+        Outlook {
+            d: (percent / 100.0).ln_1p(),
+            s: (cv / 100.0).powi(2).ln_1p().sqrt(),
+        }
+    }
+
+    /// Trials per side for 80 % at two-sided .05, of the reference.
+    #[test]
+    fn trials_for_a_difference_are_those_of_the_reference() {
+        for (cv, percent, n) in [
+            (1.0, 5.0, 3),
+            (1.0, 3.0, 4),
+            (1.0, 2.0, 6),
+            (2.0, 10.0, 3),
+            (2.0, 5.0, 4),
+            (2.0, 3.0, 9),
+            (2.0, 2.0, 18),
+            (5.0, 10.0, 6),
+            (5.0, 5.0, 18),
+            (5.0, 3.0, 46),
+            (10.0, 10.0, 19),
+            (10.0, 5.0, 67),
+        ] {
+            let found = outlook(cv, percent).for_difference(0.05, 1000).unwrap();
+            assert_eq!(found, n, "CV {cv} %, {percent} %");
+        }
+    }
+
+    #[test]
+    fn trials_for_equivalence_are_those_of_the_reference() {
+        for (cv, margin, n) in [
+            (2.0, 5.0, 4),
+            (3.0, 5.0, 8),
+            (5.0, 5.0, 19),
+            (10.0, 5.0, 73),
+            (2.0, 3.0, 9),
+            (5.0, 3.0, 50),
+            (5.0, 10.0, 6),
+            (10.0, 10.0, 20),
+        ] {
+            let rule = Rule {
+                alpha_difference: 0.05,
+                alpha_equivalence: 0.05,
+                margin: f64::ln_1p(margin / 100.0),
+            };
+            let found = outlook(cv, 0.0).for_equivalence(&rule, 1000).unwrap();
+            assert_eq!(found, n, "CV {cv} %, margin {margin} %");
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_reach_is_none() {
+        assert_eq!(outlook(5.0, 3.0).for_difference(0.05, 45), None);
+        assert_eq!(outlook(5.0, 3.0).for_difference(0.05, 46), Some(46));
+        assert_eq!(outlook(5.0, 0.0).for_difference(0.05, 1000), None);
+    }
+
+    /// .00714 (Holm over seven) takes six trials, .001 seven.
+    #[test]
+    fn ranks_take_enough_trials_for_their_level() {
+        let found = [0.007_14, 0.001, 1e-5].map(|alpha| possible_by_ranks(6, alpha));
+        assert_eq!(found, [6, 7, 11]);
+        assert_eq!(possible_by_ranks(5, 1e-5), 5);
+    }
+
+    #[test]
+    fn what_is_detectable_has_the_power() {
+        for (alpha, n) in [(0.05, 2), (0.05, 3), (5e-5, 3), (0.01, 10), (1e-4, 100)] {
+            let effect = detectable_effect(alpha, n);
+            let power = power_of_difference(effect, alpha, n);
+            assert!((power - POWER).abs() < 1e-5, "{alpha} {n}: {power}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Results that were made elsewhere.
+
+use crate::error::StoreError;
+use crate::record;
+use crate::runs::Store;
+use assay_model::figures::Import;
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Row, params};
+
+/// One line of a list of imports.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportSummary {
+    /// [`Import::id`].
+    pub id: String,
+    /// When it was taken in, milliseconds since 1970 (UTC).
+    pub imported_unix_ms: u64,
+    /// The program that measured.
+    pub tool: String,
+    /// The files it was read from.
+    pub files: Vec<String>,
+    /// Number of figures.
+    pub figures: u32,
+}
+
+impl Store {
+    /// Stores an import. When this returns, it survives a kill and a power cut.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or already has a run or an import of
+    /// that id.
+    pub fn save_import(&mut self, import: &Import) -> Result<(), StoreError> {
+        let unwritable = |source| StoreError::Unwritable {
+            run: import.id.clone(),
+            source,
+        };
+        let blob = record::import_to_blob(import).map_err(unwritable)?;
+        let files = record::files_to_text(&import.files).map_err(unwritable)?;
+        let added = self.execute(
+            "INSERT INTO imports (id, imported_unix_ms, tool, files, figures, record) \
+             SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE NOT EXISTS (SELECT 1 FROM runs WHERE id = ?1)",
+            params![
+                import.id,
+                import.imported_unix_ms,
+                import.results.tool,
+                files,
+                import.results.figures.len(),
+                blob
+            ],
+        )?;
+        match added {
+            0 => Err(StoreError::Taken {
+                id: import.id.clone(),
+                path: self.path().to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// All imports, newest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn imports(&self) -> Result<Vec<ImportSummary>, StoreError> {
+        self.rows(
+            "SELECT id, imported_unix_ms, tool, files, figures FROM imports \
+             ORDER BY imported_unix_ms DESC, rowid DESC",
+            summary,
+        )
+    }
+
+    /// An import with all its figures.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSuchRun`], [`StoreError::DamagedImport`], or when the
+    /// file cannot be read.
+    pub fn load_import(&self, id: &str) -> Result<Import, StoreError> {
+        let blob: Option<Vec<u8>> = self.database.with(|connection| {
+            let sql = "SELECT record FROM imports WHERE id = ?";
+            connection.query_row(sql, [id], |row| row.get(0)).optional()
+        })?;
+        let blob = blob.ok_or_else(|| self.no_such_run(id))?;
+        record::import_from_blob(&blob).map_err(|source| StoreError::DamagedImport {
+            import: id.to_owned(),
+            source,
+        })
+    }
+}
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<ImportSummary> {
+    let files: String = row.get("files")?;
+    Ok(ImportSummary {
+        id: row.get("id")?,
+        imported_unix_ms: row.get("imported_unix_ms")?,
+        tool: row.get("tool")?,
+        files: record::files_from_text(&files).map_err(|error| {
+            let column = row.as_ref().column_index("files").unwrap_or_default();
+            rusqlite::Error::FromSqlConversionFailure(column, Type::Text, error.into())
+        })?,
+        figures: row.get("figures")?,
+    })
+}

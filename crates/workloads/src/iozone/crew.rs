@@ -1,0 +1,177 @@
+//! The children of a step, each in a thread.
+
+use super::buffers::Buffers;
+use super::child::{Came, Child, Shared};
+use super::gate::Gate;
+use super::step::{Step, Together};
+use crate::{Context, WorkError};
+use assay_engine::own_file_table;
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// How often is said how far a step is.
+const PROGRESS: Duration = Duration::from_millis(250);
+
+/// Where children wait.
+#[derive(Default)]
+struct Gates {
+    /// Until all are ready; then the clock runs.
+    start: Gate,
+    /// Until the clock has stopped.
+    settle: Gate,
+}
+
+impl Gates {
+    /// Sends all home, also those that are still to come.
+    fn cancel(&self) {
+        self.start.open(false);
+        self.settle.open(false);
+    }
+}
+
+/// What a child says.
+type Word<T> = (usize, T);
+
+impl Step<'_> {
+    /// Measures with all children.
+    pub(super) fn crew(
+        &self,
+        step: crate::Step<'_>,
+        buffers: &mut [Buffers],
+        shared: &Shared<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<Together, WorkError> {
+        let count = self.files.len();
+        let gates = Gates::default();
+        let (ready, is_ready) = sync_channel(count);
+        let (done, is_done) = sync_channel(count);
+        std::thread::scope(|scope| {
+            let mut threads = Vec::new();
+            for (number, buffers) in buffers.iter_mut().take(count).enumerate() {
+                let (ready, done) = (ready.clone(), done.clone());
+                let gates = &gates;
+                let life = move || self.live(number, buffers, shared, gates, ready, done);
+                match std::thread::Builder::new().spawn_scoped(scope, life) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        gates.cancel();
+                        return Err(no_child(number, count, &error));
+                    }
+                }
+            }
+            // A channel whose children are all gone must say so.
+            drop((ready, done));
+            let came = self.conduct(step, shared, &gates, &is_ready, &is_done, context);
+            gates.cancel();
+            let settled = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| Err(lost())));
+            let settled: Result<Vec<()>, WorkError> = settled.collect();
+            let came = came?;
+            settled.map(|_| came)
+        })
+    }
+
+    /// The life of a child.
+    fn live(
+        &self,
+        number: usize,
+        buffers: &mut Buffers,
+        shared: &Shared<'_>,
+        gates: &Gates,
+        ready: SyncSender<Word<Result<(), WorkError>>>,
+        done: SyncSender<Word<Came>>,
+    ) -> Result<(), WorkError> {
+        own_file_table();
+        let (mut child, told) = match Child::ready(self.wanted(number), buffers, shared, number) {
+            Ok(child) => (Some(child), Ok(())),
+            Err(error) => (None, Err(error)),
+        };
+        let _ = ready.send((number, told));
+        drop(ready);
+        let goes = gates.start.pass();
+        if let Some(child) = child.as_mut().filter(|_| goes) {
+            let _ = done.send((number, child.measure(&mut |_| {})));
+        }
+        drop(done);
+        let settles = gates.settle.pass();
+        child.filter(|_| settles).map_or(Ok(()), Child::settle)
+    }
+
+    /// Starts the children together, follows them, and sees them end.
+    fn conduct(
+        &self,
+        step: crate::Step<'_>,
+        shared: &Shared<'_>,
+        gates: &Gates,
+        is_ready: &Receiver<Word<Result<(), WorkError>>>,
+        is_done: &Receiver<Word<Came>>,
+        context: &mut Context<'_>,
+    ) -> Result<Together, WorkError> {
+        let ready = is_ready.iter().take(self.files.len());
+        let ready: Result<Vec<()>, WorkError> = ready.map(|(_, word)| word).collect();
+        if ready?.len() < self.files.len() {
+            return Err(lost());
+        }
+        context.observer.clock_starts(step);
+        let start = Instant::now();
+        gates.start.open(true);
+        let words = self.follow(start, shared, is_done, context);
+        let parent = start.elapsed();
+        context.observer.clock_stopped();
+        gates.settle.open(true);
+        if words.len() < self.files.len() {
+            return Err(lost());
+        }
+        let children = words.into_iter().map(|(_, came)| came).collect();
+        Ok(Together { children, parent })
+    }
+
+    /// What the children came to, in their order.
+    fn follow(
+        &self,
+        start: Instant,
+        shared: &Shared<'_>,
+        is_done: &Receiver<Word<Came>>,
+        context: &mut Context<'_>,
+    ) -> Vec<Word<Came>> {
+        let mut words: Vec<Word<Came>> = Vec::new();
+        while words.len() < self.files.len() {
+            match is_done.recv_timeout(PROGRESS) {
+                Ok(word) => {
+                    // One that failed will not be waited for by the others.
+                    if word.1.failure.is_some() {
+                        shared.halt.store(true, Ordering::Relaxed);
+                    }
+                    words.push(word);
+                }
+                Err(RecvTimeoutError::Timeout) => self.tell(start, shared.moved(), context),
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        words.sort_by_key(|(number, _)| *number);
+        words
+    }
+}
+
+#[cold]
+fn no_child(number: usize, count: usize, error: &io::Error) -> WorkError {
+    WorkError::Failed {
+        message: format!(
+            "cannot start child {} of {count}: {error}; give a smaller -t or -u",
+            number + 1
+        ),
+        errno: error.raw_os_error(),
+    }
+}
+
+#[cold]
+fn lost() -> WorkError {
+    WorkError::Failed {
+        message: "a child ended before it was done: this is a bug in assay, please report it"
+            .to_owned(),
+        errno: None,
+    }
+}

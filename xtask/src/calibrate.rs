@@ -1,0 +1,310 @@
+//! `cargo xtask calibrate`: simulated comparisons with a known truth against
+//! the limits that verdicts promise to keep.
+
+use anyhow::{Result, bail};
+use assay_model::figures::{Better, Figure, Sample};
+use assay_model::rng::SplitMix64;
+use assay_stats::verdict::compare::compare_figures;
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::sequential::PLANS;
+use assay_stats::verdict::simulate::{Design, Scene, Tally, Way, simulate};
+use assay_stats::verdict::special::mann_whitney::MannWhitney;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const REPLICATES: u32 = 20_000;
+const SEED: u64 = 20_220_805;
+
+/// The limits, in percent.
+const MAX_FALSE: f64 = 6.0;
+const MAX_EQUIVALENT_AT_MARGIN: f64 = 6.0;
+const MAX_WRONG_SIGN: f64 = 1.0;
+const MIN_COVERAGE: f64 = 94.0;
+const MAX_OFF_POWER: f64 = 2.0;
+
+const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
+
+type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
+
+/// Runs all simulations; an error when one misses its limit.
+pub fn run() -> Result<()> {
+    if cfg!(debug_assertions) {
+        return crate::run::run(Command::new("cargo").args([
+            "run",
+            "--quiet",
+            "--release",
+            "--package",
+            "xtask",
+            "--",
+            "calibrate",
+        ]));
+    }
+    let mut missed = Vec::new();
+    let mut check = |what: &str, figure: String, holds: bool| {
+        println!(
+            "{} {what}: {figure}",
+            if holds { "ok    " } else { "MISSED" }
+        );
+        if !holds {
+            missed.push(what.to_owned());
+        }
+    };
+    one_look(&mut check)?;
+    several_looks(&mut check)?;
+    table_of_power(&mut check)?;
+    one_after_another(&mut check)?;
+    rank_tests_of_three(&mut check);
+    many_metrics(&mut check);
+    if missed.is_empty() {
+        return Ok(());
+    }
+    bail!("missed: {}", missed.join(", "))
+}
+
+/// What a comparison does in earnest, with a drift of 10 % and without.
+fn one_look(check: Check<'_>) -> Result<()> {
+    for (cv, drift) in [(0.02, 0.0), (0.02, 0.1), (0.05, 0.1), (0.10, 0.1)] {
+        for n in [4, 6, 8, 10, 20] {
+            let scene = |truth| Scene {
+                cv,
+                truth,
+                drift,
+                n,
+                design: Design::Blocks,
+                method: Way::Verdict,
+                margin: 0.05,
+            };
+            let name = format!(
+                "CV {:.0} %, drift {:.0} %, n={n}",
+                100.0 * cv,
+                100.0 * drift
+            );
+            limits(&name, scene, check)?;
+        }
+    }
+    Ok(())
+}
+
+/// Plans with looks, at a spread that leaves most of them to the last one.
+fn several_looks(check: Check<'_>) -> Result<()> {
+    for plan in PLANS {
+        for cv in [0.02, 0.05] {
+            let scene = |truth| Scene {
+                cv,
+                truth,
+                drift: 0.1,
+                n: plan.last(),
+                design: Design::Looks(plan),
+                method: Way::Verdict,
+                margin: 0.05,
+            };
+            let name = format!("CV {:.0} %, looks {:?}", 100.0 * cv, plan.looks);
+            let tally = simulated(&scene(0.0))?;
+            false_verdicts(&name, tally, check);
+            at_the_margin(&name, simulated(&scene(0.05))?, check);
+        }
+    }
+    Ok(())
+}
+
+fn limits(name: &str, scene: impl Fn(f64) -> Scene, check: Check<'_>) -> Result<()> {
+    let same = simulated(&scene(0.0))?;
+    false_verdicts(name, same, check);
+    let coverage = same.percent(same.covered);
+    check(
+        &format!("{name}: coverage"),
+        format!("{coverage:.1} %"),
+        coverage >= MIN_COVERAGE,
+    );
+    at_the_margin(name, simulated(&scene(0.05))?, check);
+    Ok(())
+}
+
+fn false_verdicts(name: &str, tally: Tally, check: Check<'_>) {
+    let share = tally.percent(tally.faster + tally.slower);
+    check(
+        &format!("{name}: false verdicts of A/A"),
+        format!("{share:.1} %"),
+        share <= MAX_FALSE,
+    );
+}
+
+/// A true difference of the margin, 5 %.
+fn at_the_margin(name: &str, tally: Tally, check: Check<'_>) {
+    let equivalent = tally.percent(tally.equivalent);
+    let holds = equivalent <= MAX_EQUIVALENT_AT_MARGIN;
+    check(
+        &format!("{name}: equivalent at the margin"),
+        format!("{equivalent:.1} %"),
+        holds,
+    );
+    let wrong = tally.percent(tally.slower);
+    let holds = wrong <= MAX_WRONG_SIGN;
+    check(
+        &format!("{name}: wrong sign at 5 %"),
+        format!("{wrong:.2} %"),
+        holds,
+    );
+}
+
+/// Percent of faster, slower, equivalent and none.
+type Shares = [f64; 4];
+
+/// CV, trials a side, and the shares at no difference, 5 % and 10 %, by least
+/// squares with position under a drift of 10 %.
+const POWER: [(f64, u32, [Shares; 3]); 5] = [
+    (
+        0.02,
+        4,
+        [
+            [0.9, 1.0, 80.0, 18.0],
+            [76.0, 0.0, 5.0, 19.0],
+            [100.0, 0.0, 0.0, 0.0],
+        ],
+    ),
+    (
+        0.02,
+        6,
+        [
+            [0.5, 0.3, 97.0, 1.7],
+            [93.0, 0.0, 4.9, 2.7],
+            [100.0, 0.0, 0.0, 0.0],
+        ],
+    ),
+    (
+        0.05,
+        6,
+        [
+            [2.6, 2.6, 9.6, 85.0],
+            [33.0, 0.0, 2.5, 64.0],
+            [84.0, 0.0, 0.1, 16.0],
+        ],
+    ),
+    (
+        0.05,
+        10,
+        [
+            [2.3, 2.5, 36.0, 59.0],
+            [54.0, 0.0, 4.6, 41.0],
+            [98.0, 0.0, 0.0, 2.0],
+        ],
+    ),
+    (
+        0.05,
+        20,
+        [
+            [2.1, 2.3, 84.0, 12.0],
+            [85.0, 0.0, 5.1, 10.0],
+            [100.0, 0.0, 0.0, 0.0],
+        ],
+    ),
+];
+
+fn table_of_power(check: Check<'_>) -> Result<()> {
+    for (cv, n, expected) in POWER {
+        for (truth, expected) in [0.0, 0.05, 0.10].into_iter().zip(expected) {
+            let tally = simulated(&Scene {
+                cv,
+                truth,
+                drift: 0.1,
+                n,
+                design: Design::Blocks,
+                method: Way::Means,
+                margin: 0.05,
+            })?;
+            let counts = [tally.faster, tally.slower, tally.equivalent, tally.none];
+            let found = counts.map(|count| tally.percent(count));
+            let mut off = found
+                .iter()
+                .zip(expected)
+                .map(|(found, expected)| (found - expected).abs());
+            let shown = found.map(|share| format!("{share:.1}")).join("/");
+            let name = format!("CV {:.0} %, n={n}, true {:.0} %", 100.0 * cv, 100.0 * truth);
+            check(
+                &format!("{name}: faster/slower/equivalent/none"),
+                format!("{shown} (table {expected:?})"),
+                off.all(|off| off <= MAX_OFF_POWER),
+            );
+        }
+    }
+    Ok(())
+}
+
+/// What the order is worth: without it nearly everything is a difference.
+fn one_after_another(check: Check<'_>) -> Result<()> {
+    for (n, expected) in [(3, 40.0), (5, 88.0), (10, 100.0)] {
+        let tally = simulated(&Scene {
+            cv: 0.02,
+            truth: 0.0,
+            drift: -0.1,
+            n,
+            design: Design::OneAfterAnother,
+            method: Way::Means,
+            margin: 0.05,
+        })?;
+        // Whatever the verdict, how often the interval leaves out the truth.
+        let wrong = 100.0 - tally.percent(tally.covered);
+        check(
+            &format!("A...A B...B, n={n}: false differences"),
+            format!("{wrong:.1} % (table {expected} %)"),
+            (wrong - expected).abs() <= MAX_OFF_POWER,
+        );
+    }
+    Ok(())
+}
+
+fn rank_tests_of_three(check: Check<'_>) {
+    let p = MannWhitney::new(3, 3).smallest_p();
+    check(
+        "smallest p value of ranks, 3 against 3",
+        format!("{p:.3}"),
+        p > 0.05,
+    );
+}
+
+/// 1000 metrics of 20 trials a side, as a comparison of two runs.
+fn many_metrics(check: Check<'_>) {
+    let side = |seed| {
+        let mut rng = SplitMix64::new(seed);
+        (0..1000).map(|i| figure(i, &mut rng)).collect::<Vec<_>>()
+    };
+    let (a, b) = (side(SEED), side(SEED + 1));
+    let start = Instant::now();
+    let lines = compare_figures(&a, &b, &Options::default()).lines.len();
+    let took = start.elapsed();
+    check(
+        &format!("comparing {lines} metrics of 20 trials"),
+        format!("{} ms", took.as_millis()),
+        took <= MAX_MANY_METRICS,
+    );
+}
+
+fn figure(number: u32, rng: &mut SplitMix64) -> Figure {
+    Figure {
+        condition: String::new(),
+        metric: format!("metric {number}"),
+        unit: "MB/s".to_owned(),
+        better: Some(Better::Higher),
+        primary: true,
+        sample: Sample::Values {
+            values: (0..20).map(|_| 100.0 + 10.0 * rng.fraction()).collect(),
+            positions: Vec::new(),
+        },
+        measured: None,
+    }
+}
+
+/// Half of the comparisons on each of two threads.
+fn simulated(scene: &Scene) -> Result<Tally> {
+    let half = |seed| simulate(scene, REPLICATES / 2, seed);
+    let halves = thread::scope(|scope| {
+        let other = scope.spawn(|| half(SEED + 1));
+        let own = half(SEED);
+        other.join().map(|other| own.plus(other))
+    });
+    match halves {
+        Ok(tally) => Ok(tally),
+        Err(_) => bail!("a simulation panicked"),
+    }
+}
