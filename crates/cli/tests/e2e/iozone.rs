@@ -94,6 +94,22 @@ fn the_text_is_that_of_iozone() {
         "-a -n 16m -g 32m -i 0 -R",
         "-B -G -s 64 -r 16",
         "-N -+u -s 128 -r 16 -i0 -i3 -i5",
+        "-J 1 -s 64 -r 16 -i0 -i1",
+        "-t 2 -J 1 -s 64 -r 16 -i0 -i1",
+        "-Q -s 64 -r 16 -i0 -i1 -i2",
+        "-W -s 64 -r 16 -i0 -i1",
+        "-W -t 2 -s 64 -r 16 -i0",
+        "-m -p -c -s 64 -r 16 -i0 -i1",
+        "-o -j 3 -s 64 -r 4 -i0 -i5",
+        "-+D -V 7 -s 64 -r 4 -i0 -i1",
+        "-+r -+d -s 64 -r 4 -i0 -i1",
+        "-B -D -e -s 64 -r 16 -i0 -i1",
+        "-x -t 2 -s 64 -r 16 -i0 -i2",
+        "-t 2 -+p 50 -s 64 -r 16 -i0 -i8",
+        "-t 2 -+p 50 -+B -s 64 -r 16 -i0 -i8",
+        "-t 2 -s 64 -r 16 -i0 -i6 -i7 -F one two",
+        "-a -n 64 -g 256 -+x 4 -i0",
+        "-a -n 64 -g 128 -y 8 -q 32 -i0 -i1 -L 64 -S 512",
     ] {
         let bed = Bed::new();
         let words: Vec<&str> = line.split(' ').collect();
@@ -362,4 +378,83 @@ fn a_workbook_is_written_over_one_of_assays_only() {
         "{refusal}"
     );
     assert_eq!(fs::read(&workbook).expect("it is there"), b"of somebody");
+}
+
+/// Names of the files of latencies, and the offsets and lengths in them.
+fn latency_files(folder: &Path) -> Vec<(String, Vec<[String; 2]>)> {
+    let entries = fs::read_dir(folder).expect("a folder");
+    let paths = entries.map(|entry| entry.expect("an entry").path());
+    let record = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        match words[..] {
+            [offset, latency, bytes] => {
+                latency.parse::<u64>().ok()?;
+                Some([offset, bytes].map(str::to_owned))
+            }
+            _ => None,
+        }
+    };
+    let mut files: Vec<_> = paths
+        .filter(|path| path.extension().is_some_and(|ending| ending == "dat"))
+        .map(|path| {
+            let text = fs::read_to_string(&path).expect("text");
+            let name = path.file_name().expect("a name").to_string_lossy();
+            (name.into_owned(), text.lines().filter_map(record).collect())
+        })
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn files_of_latencies_are_those_of_iozone() {
+    needs!("iozone");
+    for line in [
+        "-Q -s 64 -r 16 -i0 -i1 -i2 -i3",
+        // To the end: where children stop each other is chance.
+        "-x -Q -t 2 -s 64 -r 16 -i0 -i1 -i2 -i3 -i5 -i9",
+    ] {
+        let bed = Bed::new();
+        let words: Vec<&str> = line.split(' ').collect();
+        let mut theirs = Command::new("iozone");
+        theirs.args(&words);
+        let (folder, other) = (bed.folder(), bed.folder_named("theirs"));
+        in_folder(theirs, &other);
+        let ours = [&["iozone"], words.as_slice()].concat();
+        in_folder(bed.command(&ours), &folder);
+        let (ours, theirs) = (latency_files(&folder), latency_files(&other));
+        assert!(!theirs.is_empty(), "iozone {line}");
+        // Of strides iozone's children leave some out at the end, by chance.
+        for (name, records) in &theirs {
+            let same = ours.iter().find(|(own, _)| own == name);
+            let same = same.is_some_and(|(_, own)| own.starts_with(records));
+            assert!(same, "iozone {line}: {name} {records:?}\n{ours:#?}");
+        }
+        // Its own are known, and may be written over.
+        in_folder(
+            bed.command(&[&["iozone"], words.as_slice()].concat()),
+            &other,
+        );
+    }
+}
+
+/// What was written is in no page cache after that.
+#[test]
+fn mounting_again_empties_the_page_cache() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 192));
+    let bed = Bed::new();
+    let file = volume.point().join("f");
+    let file = file.to_str().expect("UTF-8");
+    let point = volume.point().to_str().expect("UTF-8");
+    let words = [
+        "iozone", "-i0", "-i1", "-s", "128m", "-r", "1m", "-f", file, "-U", point,
+    ];
+    let ended = bed.run(&words);
+    assert_eq!(ended.code, Some(0), "{:?}", ended.err);
+    let letters = |test| letters(&ended.out, test)[0].1.clone();
+    assert_eq!(letters("read"), "D", "{}", ended.out);
+    let rereads = bed.run(&words[..9]);
+    let said = "Every figure measured the page cache";
+    assert!(rereads.out.contains(said), "{}", rereads.out);
 }

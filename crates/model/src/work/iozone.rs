@@ -168,6 +168,12 @@ impl Test {
             Self::Rewrite => "rwol.dat".to_owned(),
             Self::Read => "rol.dat".to_owned(),
             Self::Reread => "rrol.dat".to_owned(),
+            Self::RandomRead => "randrol.dat".to_owned(),
+            Self::RandomWrite => "randwol.dat".to_owned(),
+            Self::BackwardRead => "revol.dat".to_owned(),
+            Self::StrideRead => "strol.dat".to_owned(),
+            Self::Pwrite => "pwol.dat".to_owned(),
+            Self::Pread => "prol.dat".to_owned(),
             other => format!("{other}ol.dat"),
         }
     }
