@@ -20,6 +20,8 @@ pub struct Source {
     pub name: String,
     /// Of one condition, or of all where none was named.
     pub figures: Vec<Figure>,
+    /// What of the source could not be understood, a sentence each.
+    pub notes: Vec<String>,
     /// The run they are of; `None` for results that were made elsewhere.
     pub run: Option<Box<Run>>,
 }
@@ -47,12 +49,10 @@ impl Source {
 
     fn of_file(name: &str) -> Result<Self, Failure> {
         let results = crate::import::read_file(Path::new(name), None)?.results;
-        for note in &results.notes {
-            say(&format!("assay: {name}: {note}"));
-        }
         Ok(Self {
             name: name.to_owned(),
             figures: results.figures,
+            notes: results.notes,
             run: None,
         })
     }
@@ -65,11 +65,15 @@ impl Source {
             ))
         })?;
         match store.find(name)? {
-            Found::Import(id) => Ok(Self {
-                name: id.clone(),
-                figures: store.load_import(&id)?.results.figures,
-                run: None,
-            }),
+            Found::Import(id) => {
+                let results = store.load_import(&id)?.results;
+                Ok(Self {
+                    name: id,
+                    figures: results.figures,
+                    notes: results.notes,
+                    run: None,
+                })
+            }
             Found::Run(id) => {
                 let loaded = store.load(&id)?;
                 for damage in &loaded.damaged {
@@ -78,6 +82,7 @@ impl Source {
                 Ok(Self {
                     name: id,
                     figures: of_trials(&loaded.run.trials),
+                    notes: Vec::new(),
                     run: Some(Box::new(loaded.run)),
                 })
             }

@@ -15,16 +15,16 @@ static TALK_LOST: AtomicBool = AtomicBool::new(false);
 
 /// Says a line on standard error. Nobody listening is no reason to stop.
 pub fn say(line: &str) {
-    note_loss(writeln!(io::stderr().lock(), "{line}"));
+    note_loss(&writeln!(io::stderr().lock(), "{line}"));
 }
 
 /// Says a part of a line on standard error.
 pub fn say_part(part: &str) {
     let mut talk = io::stderr().lock();
-    note_loss(talk.write_all(part.as_bytes()).and_then(|()| talk.flush()));
+    note_loss(&talk.write_all(part.as_bytes()).and_then(|()| talk.flush()));
 }
 
-fn note_loss(said: io::Result<()>) {
+fn note_loss(said: &io::Result<()>) {
     if said.is_err() {
         TALK_LOST.store(true, Ordering::Relaxed);
     }

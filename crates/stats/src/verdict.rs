@@ -8,6 +8,7 @@
 
 pub mod adjust;
 pub mod arm;
+mod candidate;
 pub mod compare;
 pub mod composite;
 pub mod estimate;

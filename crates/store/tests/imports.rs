@@ -2,6 +2,7 @@
 
 mod common;
 
+use assay_model::figures::Sample;
 use assay_store::{Found, StoreError};
 use common::{header, import, owner, store};
 
@@ -17,6 +18,20 @@ fn an_import_comes_back_to_the_last_digit() {
     assert_eq!((&*listed[0].tool, listed[0].figures), ("fio-3.33", 2));
     let missing = store.load_import("none").unwrap_err();
     assert!(matches!(missing, StoreError::NoSuchRun { .. }), "{missing}");
+}
+
+#[test]
+fn no_value_changes_by_being_stored() {
+    let (_folder, mut store) = store();
+    let mut saved = import("k3v9", 1_000);
+    saved.results.figures[0].sample = Sample::Values {
+        values: (1..2_000)
+            .map(|n| f64::from(n).sqrt() * 1e3 / 7.0)
+            .collect(),
+        positions: Vec::new(),
+    };
+    store.save_import(&saved).unwrap();
+    assert_eq!(store.load_import("k3v9").unwrap(), saved);
 }
 
 #[test]

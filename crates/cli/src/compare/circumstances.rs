@@ -25,10 +25,12 @@ pub fn warnings(a: &[Source], b: &[Source]) -> Vec<String> {
     }
     if a.iter().chain(b).any(|source| source.run.is_none()) {
         warnings.push(
-            "results that were made elsewhere: what they measured, on which kernel and under which settings is not known"
+            "results that were made elsewhere: what else differed between the sides is not known"
                 .to_owned(),
         );
     }
+    let notes: BTreeSet<&String> = a.iter().chain(b).flat_map(|source| &source.notes).collect();
+    warnings.extend(notes.into_iter().cloned());
     warnings
 }
 

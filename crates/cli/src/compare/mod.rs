@@ -104,6 +104,7 @@ fn two_conditions(source: &Source) -> Result<(Side, Side), Failure> {
         units: vec![Source {
             name: format!("{}@{condition}", source.name),
             figures: source.under(condition),
+            notes: source.notes.clone(),
             run: source.run.clone(),
         }],
     };

@@ -4,7 +4,7 @@ use crate::args::StoreArgs;
 use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::Source;
-use crate::output::{print, style};
+use crate::output::{print, say, style};
 use assay_report::comparison::Ranked;
 use assay_report::json;
 use assay_report::terminal::write_ranking;
@@ -67,6 +67,9 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
         print(|out| write_ranking(&ranked, style(), out))?;
+    }
+    for note in &source.notes {
+        say(&format!("assay: {}: {note}", source.name));
     }
     Ok(DONE)
 }

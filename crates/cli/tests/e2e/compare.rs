@@ -4,7 +4,7 @@
 use crate::assay::{Bed, text};
 use serde_json::Value;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Means and standard deviations of three trials, as AndroBench gave them for
 /// CPU governors of a phone.
@@ -20,8 +20,8 @@ ondemand,rand_read,IOPS,3,1777.45,63.01
 ondemand,sqlite_delete,TPS,3,53.84,1.20
 ";
 
-fn file(bed: &Bed, name: &str, content: &str) -> PathBuf {
-    let path = bed.folder().join(name);
+fn file(folder: &Path, name: &str, content: &str) -> PathBuf {
+    let path = folder.join(name);
     fs::write(&path, content).expect("a file");
     path
 }
@@ -39,7 +39,7 @@ fn words<'a>(found: &'a Value, metric: &str) -> Vec<(&'a str, &'a str, &'a str)>
 #[test]
 fn a_published_table_is_ranked_as_its_figures_allow() {
     let bed = Bed::new();
-    let table = file(&bed, "governors.csv", GOVERNORS);
+    let table = file(&bed.folder(), "governors.csv", GOVERNORS);
     let ended = bed.run(&["rank", text(&table), "--baseline", "interactive", "--json"]);
     ended.assert_code(0);
     let found = ended.json();
@@ -64,7 +64,7 @@ fn a_published_table_is_ranked_as_its_figures_allow() {
 fn single_values_end_in_no_conclusion_with_what_to_do() {
     let bed = Bed::new();
     let table = file(
-        &bed,
+        &bed.folder(),
         "patch.csv",
         "workload,unit,before,after\nseq read,MB/s,86.9,91.5\nseq write,MB/s,38.3,55.5\n",
     );
@@ -82,7 +82,7 @@ fn single_values_end_in_no_conclusion_with_what_to_do() {
 #[test]
 fn a_gate_closes_on_what_is_slower() {
     let bed = Bed::new();
-    let table = file(&bed, "governors.csv", GOVERNORS);
+    let table = file(&bed.folder(), "governors.csv", GOVERNORS);
     let side = |name: &str| format!("{}@{name}", text(&table));
     let (a, b) = (side("interactive"), side("intellidemand"));
     let gate = |words: &[&str]| bed.run(&[&["compare"], words].concat());
@@ -98,7 +98,8 @@ fn a_gate_closes_on_what_is_slower() {
 #[test]
 fn what_cannot_be_compared_is_said_in_a_line() {
     let bed = Bed::new();
-    let table = file(&bed, "governors.csv", GOVERNORS);
+    let folder = bed.folder();
+    let table = file(&folder, "governors.csv", GOVERNORS);
     let all = text(&table);
     let line = bed.refused(&["compare", all]);
     assert!(line.contains("4 conditions"), "{line}");
@@ -108,13 +109,13 @@ fn what_cannot_be_compared_is_said_in_a_line() {
     assert!(line.contains("nope"), "{line}");
     let line = bed.refused(&["compare", "/no/such", all]);
     assert!(line.contains("/no/such"), "{line}");
-    let empty = file(&bed, "empty.csv", "");
+    let empty = file(&folder, "empty.csv", "");
     let line = bed.refused(&["compare", text(&empty), all]);
     assert!(line.contains("empty"), "{line}");
     let line = bed.refused(&["compare", all, all, "--margin", "0"]);
     assert!(line.contains("margin"), "{line}");
     let odd = file(
-        &bed,
+        &folder,
         "odd.csv",
         "condition,metric,unit,value\nx,m,MB/s,NaN\ny,m,MB/s,-3\n",
     );

@@ -26,6 +26,7 @@ struct Cell {
     /// iozone's word for the test.
     test: String,
     value: f64,
+    unit: &'static str,
     line: usize,
 }
 
@@ -40,8 +41,8 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         heading.line(line.text, &mut all);
         marks.line(line.text);
         table.line(&line, &heading)?;
-        blocks.line(&line)?;
-        throughput.line(&line)?;
+        blocks.line(&line, heading.unit())?;
+        throughput.line(&line, heading.unit())?;
     }
     // The blocks and the report repeat what stands above them.
     let cells = [table.cells, throughput.cells, blocks.cells];
@@ -67,7 +68,7 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         let key = Key {
             condition: String::new(),
             metric: format!("{}: {}", cell.of, cell.test),
-            unit: heading.unit().to_owned(),
+            unit: cell.unit.to_owned(),
             // Those of single processes only explain their sum.
             primary: primary && !cell.test.contains("per "),
             measured: marks.of(&cell.of, &cell.test),

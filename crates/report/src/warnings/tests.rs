@@ -58,14 +58,18 @@ fn figures_in_doubt_come_first_and_every_warning_has_a_remedy() {
     }
 }
 
+/// The trial read through the page cache, and no device moved anything for it.
+fn found_in_the_page_cache(trial: &mut TrialRecord) {
+    trial.job.direct = false;
+    let evidence = trial.evidence.as_mut().unwrap();
+    evidence.after.devices = evidence.before.devices.clone();
+    evidence.after.own_io = evidence.before.own_io;
+}
+
 #[test]
 fn cached_reads_are_told_with_the_size_that_would_help() {
     let mut run = calm();
-    for trial in &mut run.trials {
-        let evidence = trial.evidence.as_mut().unwrap();
-        evidence.after.devices = evidence.before.devices.clone();
-        evidence.after.own_io = evidence.before.own_io;
-    }
+    run.trials.iter_mut().for_each(found_in_the_page_cache);
     let [warning] = &warnings(&run)[..] else {
         panic!("one warning expected");
     };
@@ -90,9 +94,7 @@ fn the_plain_way_of_the_ladder_may_show_the_page_cache() {
 #[test]
 fn trials_that_measured_different_things_are_told_apart() {
     let mut run = calm();
-    let evidence = run.trials[0].evidence.as_mut().unwrap();
-    evidence.after.devices = evidence.before.devices.clone();
-    evidence.after.own_io = evidence.before.own_io;
+    found_in_the_page_cache(&mut run.trials[0]);
     let found = warnings(&run);
     let labels = found.iter().find_map(|warning| match warning {
         Warning::Disagreement { jobs } => Some(jobs[0].1.clone()),

@@ -2,8 +2,9 @@
 
 use super::adjust::{Adjusted, benjamini_hochberg, holm};
 use super::arm::Arm;
+use super::candidate::{Candidate, Level};
 use super::composite;
-use super::line::{Candidate, Level, Line, Options};
+use super::line::{Line, Options};
 use super::note::{Note, Side};
 use super::shift::Tables;
 use assay_model::figures::Figure;

@@ -2,7 +2,8 @@
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
-use super::line::{Candidate, Level, Line, Options};
+use super::candidate::{Candidate, Level};
+use super::line::{Line, Options};
 use super::note::Note;
 use super::shift::Tables;
 use assay_model::verdict::Verdict;

@@ -1,8 +1,9 @@
 //! Several units of each part: what is found then holds for the parts.
 
 use super::arm::Arm;
+use super::candidate::Level;
 use super::compare::{Comparison, compare_at};
-use super::line::{Level, Options};
+use super::line::Options;
 use super::note::Note;
 use assay_model::figures::{Better, Figure, Sample};
 

@@ -35,11 +35,13 @@ const TITLES: [(&str, &str); 21] = [
 pub(super) struct Blocks {
     test: Option<&'static str>,
     records: Vec<String>,
+    unit: &'static str,
     pub(super) cells: Vec<Cell>,
 }
 
 impl Blocks {
-    pub(super) fn line(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
+    pub(super) fn line(&mut self, line: &Line<'_>, unit: &'static str) -> Result<(), ImportError> {
+        self.unit = unit;
         let text = line.text.trim();
         if let Some(title) = text
             .strip_prefix('"')
@@ -92,6 +94,7 @@ impl Blocks {
                     of: sizes(file, record),
                     test: test.to_owned(),
                     value,
+                    unit: self.unit,
                     line,
                 });
             }

@@ -14,7 +14,10 @@ pub(super) struct Heading {
 impl Heading {
     pub(super) fn line(&mut self, line: &str, all: &mut Collector) {
         let line = line.trim();
-        if let Some(version) = line.strip_prefix("Version $Revision:") {
+        if line.starts_with("Iozone: Performance Test") {
+            // Another output begins, perhaps with other flags.
+            *self = Self::default();
+        } else if let Some(version) = line.strip_prefix("Version $Revision:") {
             all.tool(format!("iozone {}", version.trim_end_matches('$').trim()));
         } else if line.starts_with("assay ") && line.contains("like iozone") {
             all.tool(line);

@@ -94,6 +94,7 @@ impl Table {
                     of: sizes(file, record),
                     test: test.to_owned(),
                     value,
+                    unit: heading.unit(),
                     line: line.number,
                 });
             }

@@ -11,6 +11,7 @@ pub(super) struct Throughput {
     sizes: Option<String>,
     /// `2 initial writers`.
     doers: Option<String>,
+    unit: &'static str,
     pub(super) cells: Vec<Cell>,
 }
 
@@ -22,7 +23,8 @@ const OF_EACH: [(&str, &str); 3] = [
 ];
 
 impl Throughput {
-    pub(super) fn line(&mut self, line: &Line<'_>) -> Result<(), ImportError> {
+    pub(super) fn line(&mut self, line: &Line<'_>, unit: &'static str) -> Result<(), ImportError> {
+        self.unit = unit;
         let text = line.text.trim();
         if let Some(found) = sizes_of(text) {
             self.sizes = Some(found);
@@ -67,6 +69,7 @@ impl Throughput {
             of,
             test: test.to_owned(),
             value,
+            unit: self.unit,
             line,
         });
         Ok(())

@@ -186,6 +186,15 @@ fn json_to_the_last_digit_and_only_what_was_done() {
 }
 
 #[test]
+fn no_digit_is_lost_on_the_way() {
+    for n in 1..400 {
+        let bw = f64::from(n).sqrt() * 1e3 / 7.0;
+        let results = results(&document(&bw.to_string(), ""));
+        assert_eq!(values(&results, "j: read_bw").0, [bw]);
+    }
+}
+
+#[test]
 fn documents_in_a_row_are_trials_and_messages_are_left_out() {
     let later = document("1012", "").replace("1700000000", "1700000060");
     let text = format!(

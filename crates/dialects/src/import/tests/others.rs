@@ -94,6 +94,34 @@ fn the_command_tells_where_blanks_were_lost() {
 }
 
 #[test]
+fn each_output_in_a_file_has_its_own_unit() {
+    let times = BANNER.replace(
+        "Output is in kBytes/sec",
+        "Microseconds/op Mode. Output is in microseconds per operation.",
+    );
+    let row = "1024 4 1 2 3 4 5 6 7 8 9 10 11 12 13\n";
+    let other = row.replace("1024", "2048");
+    let results = results(&format!(
+        "{times}{TWO_LINES}{row}{BANNER}{TWO_LINES}{other}"
+    ));
+    let write = |size| {
+        figure(
+            &results,
+            "",
+            &format!("{size} kB file, 4 kB records: write"),
+        )
+    };
+    assert_eq!(
+        (&*write(1024).unit, write(1024).better),
+        ("microseconds/op", Some(Better::Lower))
+    );
+    assert_eq!(
+        (&*write(2048).unit, write(2048).better),
+        ("kBytes/sec", Some(Better::Higher))
+    );
+}
+
+#[test]
 fn blocks_of_a_workbook() {
     let text = "\"Writer report\"\n        \"4\"  \"8\"\n\"64\"   100  200 \n\"128\"   300  0 \n\n\
         \"Re-Reader report\"\n        \"4\"  \"8\"\n\"64\"   500  600 \n\n\

@@ -1,0 +1,279 @@
+//! One metric on its way from two arms to its verdict.
+
+use super::adjust::Adjusted;
+use super::arm::Arm;
+use super::estimate::{Difference, Linear, NoEstimate, in_one_session};
+use super::judge::Qualification;
+use super::judge::{Judgement, Rule, Word, judge, qualify};
+use super::line::{Line, Options, SHOWN, Summary, change, none};
+use super::note::{Note, Side};
+use super::outlier;
+use super::shift::{Shift, Tables};
+use super::trials::{Outlook, detectable_effect};
+use assay_model::verdict::Verdict;
+
+/// The difference of two arms by both methods.
+pub(crate) struct Estimate {
+    linear: Linear,
+    shift: Option<Shift>,
+}
+
+/// How two arms are to be taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Level {
+    /// A value is a trial.
+    Trials,
+    /// A value is the mean of a unit of the part.
+    Units,
+}
+
+impl Estimate {
+    fn of(a: &Arm, b: &Arm, level: Level, tables: &mut Tables) -> Result<Self, NoEstimate> {
+        let linear = match level {
+            Level::Trials => Linear::of(a, b)?,
+            Level::Units => Linear::pooled(a, b)?,
+        };
+        let shift = Shift::of(a, b, &linear, tables);
+        Ok(Self { linear, shift })
+    }
+
+    fn first(&self) -> &dyn Difference {
+        match &self.shift {
+            Some(shift) => shift,
+            None => &self.linear,
+        }
+    }
+}
+
+/// A metric on its way to a verdict: all but the level of its test.
+pub(crate) struct Candidate {
+    line: Line,
+    a: Arm,
+    b: Arm,
+    level: Level,
+    estimate: Option<Estimate>,
+    /// Whether a reason forbids a verdict.
+    barred: bool,
+}
+
+impl Candidate {
+    /// `line` carries the names and what is already to be said; with `barred`
+    /// there will be no verdict.
+    pub fn new(
+        mut line: Line,
+        (mut a, mut b): (Arm, Arm),
+        level: Level,
+        barred: bool,
+        options: &Options,
+        tables: &mut Tables,
+    ) -> Self {
+        if !options.same_session {
+            a.positions.clear();
+            b.positions.clear();
+        }
+        (line.a, line.b) = (Some(Summary::of(&a)), Some(Summary::of(&b)));
+        line.change = change(b.mean - a.mean, None);
+        let mut candidate = Self {
+            line,
+            a,
+            b,
+            level,
+            estimate: None,
+            barred,
+        };
+        match Estimate::of(&candidate.a, &candidate.b, level, tables) {
+            Ok(estimate) => candidate.take(estimate, options),
+            Err(why) => candidate.bar(Note::NoEstimate(why)),
+        }
+        candidate.check_number(options);
+        candidate
+    }
+
+    fn bar(&mut self, why: Note) {
+        self.line.notes.push(why);
+        self.barred = true;
+    }
+
+    fn take(&mut self, estimate: Estimate, options: &Options) {
+        let shown = |d: &dyn Difference| change(d.d(), d.interval(SHOWN));
+        self.line.by_means = shown(&estimate.linear);
+        self.line.by_ranks = estimate.shift.as_ref().and_then(|s| shown(s));
+        self.line.change = shown(estimate.first());
+        if let Some(drift) = estimate.linear.drift {
+            self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)));
+            if drift.is_confounded() && drift.total().abs() > options.log_margin() {
+                self.bar(Note::OrderConfounded(100.0 * drift.total().exp_m1()));
+            } else if drift.is_confounded() {
+                self.line.notes.push(Note::NotInterleaved);
+            }
+        }
+        self.estimate = Some(estimate);
+    }
+
+    fn check_number(&mut self, options: &Options) {
+        let n = self.a.n.min(self.b.n);
+        let summary = self.a.y.is_empty() || self.b.y.is_empty();
+        let floor = match self.level {
+            Level::Trials if summary => options.min_trials.min(3),
+            Level::Trials => options.min_trials.max(3),
+            Level::Units => 3,
+        };
+        if n < floor && self.estimate.is_some() {
+            self.bar(Note::TooFew(n, floor));
+        } else if n == 3 && self.estimate.is_some() {
+            self.line.notes.push(Note::Few(n));
+        }
+    }
+
+    /// The p value that enters its family; `None` when it has none.
+    pub fn p(&self) -> Option<f64> {
+        let estimate = self.estimate.as_ref().filter(|_| !self.barred)?;
+        Some(estimate.first().p_difference())
+    }
+
+    /// Whether the trials of both sides are known to be of one session.
+    pub fn is_ordered(&self) -> bool {
+        in_one_session(&self.a, &self.b)
+    }
+
+    /// The arms.
+    pub fn arms(&self) -> (&Arm, &Arm) {
+        (&self.a, &self.b)
+    }
+
+    /// The metric's names and notes.
+    pub fn line(&self) -> &Line {
+        &self.line
+    }
+
+    /// Whether something forbids a verdict.
+    pub fn is_barred(&self) -> bool {
+        self.barred
+    }
+
+    /// Judges it; `adjusted` is what its family left of its test.
+    pub fn conclude(
+        mut self,
+        adjusted: Option<Adjusted>,
+        options: &Options,
+        tables: &mut Tables,
+    ) -> Line {
+        let Some(estimate) = self.estimate.take() else {
+            self.line.verdict = none(self.line.change);
+            return self.line;
+        };
+        let rule = Rule {
+            alpha_difference: adjusted.map_or(options.alpha, |adjusted| adjusted.level),
+            alpha_equivalence: options.alpha,
+            margin: options.log_margin(),
+        };
+        self.line.p_adjusted = adjusted.map(|adjusted| adjusted.p);
+        if self.barred {
+            self.line.verdict = none(self.line.change);
+            return self.line;
+        }
+        let judged = judge(estimate.first(), &rule);
+        self.line.qualification = qualify(estimate.first(), options.alpha, rule.margin);
+        self.compare_methods(&estimate, judged, &rule);
+        let word = self.settle(judged, &rule, tables);
+        self.line.verdict = self.verdict(word, &estimate, &rule, options);
+        if word == judged.word {
+            self.add_suffix(judged, options);
+        }
+        self.line
+    }
+
+    fn compare_methods(&mut self, estimate: &Estimate, judged: Judgement, rule: &Rule) {
+        if estimate.shift.is_some() && judge(&estimate.linear, rule).word != judged.word {
+            self.line.notes.push(Note::DependsOnTails);
+        }
+    }
+
+    /// The word again without each trial that is far off: if another one comes
+    /// out, there is none.
+    fn settle(&mut self, judged: Judgement, rule: &Rule, tables: &mut Tables) -> Word {
+        let mut word = judged.word;
+        for side in [Side::A, Side::B] {
+            let arm = match side {
+                Side::A => &self.a,
+                Side::B => &self.b,
+            };
+            for index in outlier::flagged(&arm.y) {
+                if self.word_without(side, index, rule, tables) == Some(judged.word) {
+                    self.line.notes.push(Note::Outlier(side, index + 1));
+                } else {
+                    self.line.notes.push(Note::DependsOnTrial(side, index + 1));
+                    word = Word::NoConclusion;
+                    self.line.qualification = Qualification::Inconclusive;
+                }
+            }
+        }
+        word
+    }
+
+    fn word_without(
+        &self,
+        side: Side,
+        index: usize,
+        rule: &Rule,
+        tables: &mut Tables,
+    ) -> Option<Word> {
+        let estimate = match side {
+            Side::A => Estimate::of(&self.a.without(index)?, &self.b, self.level, tables),
+            Side::B => Estimate::of(&self.a, &self.b.without(index)?, self.level, tables),
+        };
+        Some(judge(estimate.ok()?.first(), rule).word)
+    }
+
+    fn verdict(
+        &mut self,
+        word: Word,
+        estimate: &Estimate,
+        rule: &Rule,
+        options: &Options,
+    ) -> Verdict {
+        match (word, self.line.change) {
+            (Word::Faster, Some(change)) => Verdict::Faster(change),
+            (Word::Slower, Some(change)) => Verdict::Slower(change),
+            (Word::Equivalent, Some(change)) => Verdict::Equivalent(change),
+            (_, change) => {
+                let trials_needed = self.more_trials(estimate, rule, options);
+                Verdict::NoConclusion {
+                    change,
+                    trials_needed,
+                }
+            }
+        }
+    }
+
+    fn more_trials(&mut self, estimate: &Estimate, rule: &Rule, options: &Options) -> Option<u32> {
+        let linear = &estimate.linear;
+        let outlook = Outlook::careful(estimate.first().d(), linear.s, linear.df);
+        let n = u32::try_from(self.a.n.min(self.b.n)).unwrap_or(u32::MAX);
+        if let Some(total) = outlook.trials(rule, options.budget) {
+            // Trials enough by plan that still did not settle it: one more at
+            // least.
+            let more = total.saturating_sub(n).max(1);
+            self.line.notes.push(Note::MoreTrials(more));
+            return Some(more);
+        }
+        let cv = 100.0 * outlook.s.powi(2).exp_m1().sqrt();
+        let effect = detectable_effect(rule.alpha_difference, options.budget);
+        let percent = 100.0 * (effect * outlook.s).exp_m1();
+        self.line
+            .notes
+            .push(Note::OutOfReach(options.budget, cv, percent));
+        None
+    }
+
+    fn add_suffix(&mut self, judged: Judgement, options: &Options) {
+        if judged.tiny_difference {
+            self.line.notes.push(Note::TinyDifference);
+        }
+        if judged.beyond_margin {
+            self.line
+                .notes
+                .push(Note::BeyondMargin(100.0 * options.margin));
+        }
+    }
+}
