@@ -58,6 +58,8 @@ struct Turned {
     old: Option<String>,
     /// What it was set to last; `None` when it was not set itself.
     last: Option<String>,
+    /// The last attempt to set it went well.
+    made: bool,
 }
 
 impl<'a> Conditions<'a> {
@@ -219,6 +221,7 @@ impl<'a> Conditions<'a> {
                     knob: entry.knob,
                     old: entry.old,
                     last: None,
+                    made: false,
                 });
             }
         }
@@ -232,6 +235,7 @@ impl<'a> Conditions<'a> {
                 knob: knob.clone(),
                 old,
                 last: None,
+                made: false,
             });
         }
         let roots = self.roots;
@@ -241,7 +245,7 @@ impl<'a> Conditions<'a> {
         };
         // Others hold one value; what these do adds up.
         if let (Knob::Command { .. } | Knob::Mount { .. }, Some(last)) = (knob, &turned.last) {
-            if last == value {
+            if turned.made && last == value {
                 return Ok(());
             }
             kernel::undo(roots, knob, turned.old.as_deref(), last)
@@ -249,6 +253,7 @@ impl<'a> Conditions<'a> {
         }
         turned.last = Some(value.to_owned());
         let made = kernel::set(roots, knob, value).map(drop);
+        turned.made = made.is_ok();
         made.map_err(|error| error.to_string())
     }
 
@@ -301,7 +306,9 @@ fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
 }
 
 fn put_one_back(roots: &Roots, turned: &Turned) -> Result<(), String> {
-    let Turned { knob, old, last } = turned;
+    let Turned {
+        knob, old, last, ..
+    } = turned;
     if let (Knob::Command { .. }, None) = (knob, last) {
         return Ok(());
     }

@@ -95,10 +95,13 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
         return print(|out| json::write(run, out));
     }
     let id = &run.header.id;
-    let closing = [
+    let mut closing = vec![
         format!("Stored as run {id}: assay show {id}"),
         format!("Full report: assay report {id} -o {id}.html"),
     ];
+    if !run.header.plan.conditions.is_empty() {
+        closing.push(format!("Which conditions differ: assay rank {id}"));
+    }
     print(|out| write_summary(run, style(), &closing, out))
 }
 

@@ -54,6 +54,7 @@ fn knobs(lines: Vec<Line>) -> Vec<Left> {
                         knob: entry.knob,
                         old: entry.old,
                         last: None,
+                        made: false,
                     },
                     all: Vec::new(),
                     with: entry.with,

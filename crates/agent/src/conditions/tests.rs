@@ -135,6 +135,25 @@ fn a_rehearsal_leaves_everything_as_it_was_and_runs_no_command() {
 }
 
 #[test]
+fn a_command_that_failed_is_undone_and_tried_again() {
+    let mut bench = Bench::new();
+    bench.add_command();
+    let setting = &mut bench.plan.conditions[0].settings[1];
+    let Subject::Command { apply, .. } = &mut setting.subject else {
+        panic!("a command")
+    };
+    apply.push_str("; false");
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    for _ in 0..2 {
+        assert!(conditions.enter(Some(0)).is_err());
+    }
+    assert_eq!(conditions.leave(), Vec::<String>::new());
+    assert_eq!(bench.value("log"), "apply on\nundo on\napply on\nundo on");
+    assert_eq!(bench.value("a"), "1");
+}
+
+#[test]
 fn a_value_that_is_not_offered_is_refused_before_anything_changes() {
     let mut bench = Bench::new();
     bench.plan.conditions[1].settings[0].value = "much".to_owned();
