@@ -1,7 +1,7 @@
 //! Settings of the kernel that conditions are made of: where they are, what they
 //! take, reading, making and undoing them.
 //!
-//! Paths go through [`Roots`] once, when a subject's knobs are looked for; a knob
+//! Paths go through `Roots` once, when a subject's knobs are looked for; a knob
 //! then names the file itself.
 
 mod knobs;
