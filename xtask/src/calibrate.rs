@@ -1,6 +1,7 @@
 //! `cargo xtask calibrate`: simulated comparisons with a known truth against
 //! the limits that verdicts promise to keep.
 
+use crate::limits::{Limits, in_release};
 use anyhow::{Result, bail};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::rng::SplitMix64;
@@ -9,7 +10,6 @@ use assay_stats::verdict::line::Options;
 use assay_stats::verdict::sequential::PLANS;
 use assay_stats::verdict::simulate::{Design, Scene, Tally, Way, simulate};
 use assay_stats::verdict::special::mann_whitney::MannWhitney;
-use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,45 +25,23 @@ const MAX_OFF_POWER: f64 = 2.0;
 
 const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
-type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
-
 /// Runs all simulations; an error when one misses its limit.
 pub fn run() -> Result<()> {
     if cfg!(debug_assertions) {
-        return crate::run::run(Command::new("cargo").args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "xtask",
-            "--",
-            "calibrate",
-        ]));
+        return in_release(&["calibrate"]);
     }
-    let mut missed = Vec::new();
-    let mut check = |what: &str, figure: String, holds: bool| {
-        println!(
-            "{} {what}: {figure}",
-            if holds { "ok    " } else { "MISSED" }
-        );
-        if !holds {
-            missed.push(what.to_owned());
-        }
-    };
-    one_look(&mut check)?;
-    several_looks(&mut check)?;
-    table_of_power(&mut check)?;
-    one_after_another(&mut check)?;
-    rank_tests_of_three(&mut check);
-    many_metrics(&mut check);
-    if missed.is_empty() {
-        return Ok(());
-    }
-    bail!("missed: {}", missed.join(", "))
+    let mut limits = Limits::default();
+    one_look(&mut limits)?;
+    several_looks(&mut limits)?;
+    table_of_power(&mut limits)?;
+    one_after_another(&mut limits)?;
+    rank_tests_of_three(&mut limits);
+    many_metrics(&mut limits);
+    limits.end()
 }
 
 /// What a comparison does in earnest, with a drift of 10 % and without.
-fn one_look(check: Check<'_>) -> Result<()> {
+fn one_look(limits: &mut Limits) -> Result<()> {
     for (cv, drift) in [(0.02, 0.0), (0.02, 0.1), (0.05, 0.1), (0.10, 0.1)] {
         for n in [4, 6, 8, 10, 20] {
             let scene = |truth| Scene {
@@ -80,14 +58,14 @@ fn one_look(check: Check<'_>) -> Result<()> {
                 100.0 * cv,
                 100.0 * drift
             );
-            limits(&name, scene, check)?;
+            at_all_truths(&name, scene, limits)?;
         }
     }
     Ok(())
 }
 
 /// Plans with looks, at a spread that leaves most of them to the last one.
-fn several_looks(check: Check<'_>) -> Result<()> {
+fn several_looks(limits: &mut Limits) -> Result<()> {
     for plan in PLANS {
         for cv in [0.02, 0.05] {
             let scene = |truth| Scene {
@@ -101,49 +79,49 @@ fn several_looks(check: Check<'_>) -> Result<()> {
             };
             let name = format!("CV {:.0} %, looks {:?}", 100.0 * cv, plan.looks);
             let tally = simulated(&scene(0.0))?;
-            false_verdicts(&name, tally, check);
-            at_the_margin(&name, simulated(&scene(0.05))?, check);
+            false_verdicts(&name, tally, limits);
+            at_the_margin(&name, simulated(&scene(0.05))?, limits);
         }
     }
     Ok(())
 }
 
-fn limits(name: &str, scene: impl Fn(f64) -> Scene, check: Check<'_>) -> Result<()> {
+fn at_all_truths(name: &str, scene: impl Fn(f64) -> Scene, limits: &mut Limits) -> Result<()> {
     let same = simulated(&scene(0.0))?;
-    false_verdicts(name, same, check);
+    false_verdicts(name, same, limits);
     let coverage = same.percent(same.covered);
-    check(
+    limits.check(
         &format!("{name}: coverage"),
-        format!("{coverage:.1} %"),
+        &format!("{coverage:.1} %"),
         coverage >= MIN_COVERAGE,
     );
-    at_the_margin(name, simulated(&scene(0.05))?, check);
+    at_the_margin(name, simulated(&scene(0.05))?, limits);
     Ok(())
 }
 
-fn false_verdicts(name: &str, tally: Tally, check: Check<'_>) {
+fn false_verdicts(name: &str, tally: Tally, limits: &mut Limits) {
     let share = tally.percent(tally.faster + tally.slower);
-    check(
+    limits.check(
         &format!("{name}: false verdicts of A/A"),
-        format!("{share:.1} %"),
+        &format!("{share:.1} %"),
         share <= MAX_FALSE,
     );
 }
 
 /// A true difference of the margin, 5 %.
-fn at_the_margin(name: &str, tally: Tally, check: Check<'_>) {
+fn at_the_margin(name: &str, tally: Tally, limits: &mut Limits) {
     let equivalent = tally.percent(tally.equivalent);
     let holds = equivalent <= MAX_EQUIVALENT_AT_MARGIN;
-    check(
+    limits.check(
         &format!("{name}: equivalent at the margin"),
-        format!("{equivalent:.1} %"),
+        &format!("{equivalent:.1} %"),
         holds,
     );
     let wrong = tally.percent(tally.slower);
     let holds = wrong <= MAX_WRONG_SIGN;
-    check(
+    limits.check(
         &format!("{name}: wrong sign at 5 %"),
-        format!("{wrong:.2} %"),
+        &format!("{wrong:.2} %"),
         holds,
     );
 }
@@ -201,7 +179,7 @@ const POWER: [(f64, u32, [Shares; 3]); 5] = [
     ),
 ];
 
-fn table_of_power(check: Check<'_>) -> Result<()> {
+fn table_of_power(limits: &mut Limits) -> Result<()> {
     for (cv, n, expected) in POWER {
         for (truth, expected) in [0.0, 0.05, 0.10].into_iter().zip(expected) {
             let tally = simulated(&Scene {
@@ -221,9 +199,9 @@ fn table_of_power(check: Check<'_>) -> Result<()> {
                 .map(|(found, expected)| (found - expected).abs());
             let shown = found.map(|share| format!("{share:.1}")).join("/");
             let name = format!("CV {:.0} %, n={n}, true {:.0} %", 100.0 * cv, 100.0 * truth);
-            check(
+            limits.check(
                 &format!("{name}: faster/slower/equivalent/none"),
-                format!("{shown} (table {expected:?})"),
+                &format!("{shown} (table {expected:?})"),
                 off.all(|off| off <= MAX_OFF_POWER),
             );
         }
@@ -232,7 +210,7 @@ fn table_of_power(check: Check<'_>) -> Result<()> {
 }
 
 /// What the order is worth: without it nearly everything is a difference.
-fn one_after_another(check: Check<'_>) -> Result<()> {
+fn one_after_another(limits: &mut Limits) -> Result<()> {
     for (n, expected) in [(3, 40.0), (5, 88.0), (10, 100.0)] {
         let tally = simulated(&Scene {
             cv: 0.02,
@@ -245,26 +223,26 @@ fn one_after_another(check: Check<'_>) -> Result<()> {
         })?;
         // Whatever the verdict, how often the interval leaves out the truth.
         let wrong = 100.0 - tally.percent(tally.covered);
-        check(
+        limits.check(
             &format!("A...A B...B, n={n}: false differences"),
-            format!("{wrong:.1} % (table {expected} %)"),
+            &format!("{wrong:.1} % (table {expected} %)"),
             (wrong - expected).abs() <= MAX_OFF_POWER,
         );
     }
     Ok(())
 }
 
-fn rank_tests_of_three(check: Check<'_>) {
+fn rank_tests_of_three(limits: &mut Limits) {
     let p = MannWhitney::new(3, 3).smallest_p();
-    check(
+    limits.check(
         "smallest p value of ranks, 3 against 3",
-        format!("{p:.3}"),
+        &format!("{p:.3}"),
         p > 0.05,
     );
 }
 
 /// 1000 metrics of 20 trials a side, as a comparison of two runs.
-fn many_metrics(check: Check<'_>) {
+fn many_metrics(limits: &mut Limits) {
     let side = |seed| {
         let mut rng = SplitMix64::new(seed);
         (0..1000).map(|i| figure(i, &mut rng)).collect::<Vec<_>>()
@@ -273,9 +251,9 @@ fn many_metrics(check: Check<'_>) {
     let start = Instant::now();
     let lines = compare_figures(&a, &b, &Options::default()).lines.len();
     let took = start.elapsed();
-    check(
+    limits.check(
         &format!("comparing {lines} metrics of 20 trials"),
-        format!("{} ms", took.as_millis()),
+        &format!("{} ms", took.as_millis()),
         took <= MAX_MANY_METRICS,
     );
 }

@@ -9,6 +9,7 @@ mod agent_size;
 mod bench;
 mod calibrate;
 mod fio_tests;
+mod limits;
 mod prerequisites;
 mod run;
 mod test;
@@ -22,7 +23,7 @@ cargo xtask COMMAND
 
   test                 install or name what the tests need, then run them all
   bench overhead       cost per I/O against a bare pread loop and against fio
-  bench dialects       assay dd against GNU dd, as ratios
+  bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
   calibrate            simulated comparisons against the limits of verdicts
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agent-size           build the static agent and check its size and its crates

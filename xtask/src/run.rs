@@ -57,6 +57,12 @@ pub fn build_folder() -> Result<PathBuf> {
         .context("cargo metadata names no target_directory")
 }
 
+/// Builds the program as it is shipped; where it is then.
+pub fn shipped() -> Result<PathBuf> {
+    run(cargo().args(["build", "--quiet", "--release", "--package", "assay-cli"]))?;
+    Ok(build_folder()?.join("release/assay"))
+}
+
 fn words(command: &Command) -> String {
     let program = Path::new(command.get_program());
     let name = program.file_name().unwrap_or(program.as_os_str());

@@ -2,8 +2,9 @@
 //! speak, as ratios in one run.
 
 use super::scratch::{ScratchFile, folder, warm};
-use crate::run::{build_folder, cargo, output, run};
-use anyhow::{Context, Result, bail};
+use crate::limits::Limits;
+use crate::run::{output, shipped};
+use anyhow::{Context, Result};
 use assay_model::units::Bytes;
 use assay_testkit::Scratch;
 use std::path::Path;
@@ -23,27 +24,14 @@ const FILE: Bytes = Bytes(1 << 30);
 
 /// Compares, and fails when a ratio is missed.
 pub fn dialects() -> Result<()> {
-    run(cargo().args(["build", "--release", "--package", "assay-cli"]))?;
-    let assay = build_folder()?.join("release/assay");
-    let mut missed = Vec::new();
-    let mut check = |what: &str, figure: String, holds: bool| {
-        let word = if holds { "ok    " } else { "MISSED" };
-        println!("{word} {what}: {figure}");
-        if !holds {
-            missed.push(what.to_owned());
-        }
-    };
-    copies(&assay, &mut check)?;
-    file_tests(&assay, &mut check)?;
-    if missed.is_empty() {
-        return Ok(());
-    }
-    bail!("missed: {}", missed.join(", "))
+    let assay = shipped()?;
+    let mut limits = Limits::default();
+    copies(&assay, &mut limits)?;
+    file_tests(&assay, &mut limits)?;
+    limits.end()
 }
 
-type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
-
-fn copies(assay: &Path, check: Check<'_>) -> Result<()> {
+fn copies(assay: &Path, limits: &mut Limits) -> Result<()> {
     let file = ScratchFile::new(&folder()?, FILE)?;
     warm(file.path(), FILE)?;
     let cached = format!("if={}", file.path().display());
@@ -59,9 +47,9 @@ fn copies(assay: &Path, check: Check<'_>) -> Result<()> {
     ];
     for (what, operands) in cases {
         let ratio = rate_ratio(assay, operands)?;
-        check(
+        limits.check(
             what,
-            format!("{ratio:.3} of GNU dd's rate (at least {LEAST_RATIO})"),
+            &format!("{ratio:.3} of GNU dd's rate (at least {LEAST_RATIO})"),
             ratio >= LEAST_RATIO,
         );
     }
@@ -69,7 +57,7 @@ fn copies(assay: &Path, check: Check<'_>) -> Result<()> {
 }
 
 /// The automatic mode as a whole process, to a file system on a disk.
-fn file_tests(assay: &Path, check: Check<'_>) -> Result<()> {
+fn file_tests(assay: &Path, limits: &mut Limits) -> Result<()> {
     if Command::new("iozone").arg("-v").output().is_err() {
         println!("skipped iozone -a: iozone is not installed (Debian's package iozone3)");
         return Ok(());
@@ -86,9 +74,9 @@ fn file_tests(assay: &Path, check: Check<'_>) -> Result<()> {
         own,
         |theirs, own| own / theirs,
     )?;
-    check(
+    limits.check(
         "iozone -a -n 256 -g 64m",
-        format!("{ratio:.3} of iozone's time (at most {MOST_TIME})"),
+        &format!("{ratio:.3} of iozone's time (at most {MOST_TIME})"),
         ratio <= MOST_TIME,
     );
     Ok(())

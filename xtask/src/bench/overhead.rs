@@ -1,14 +1,15 @@
 //! What assay itself costs.
 
 use super::{bare, fio, scratch};
-use crate::run::output;
+use crate::limits::{Limits, in_release};
+use crate::run::{output, shipped};
 use anyhow::{Context, Result, bail};
 use assay_engine::{Observer, Progress, Start, measure};
 use assay_model::job::{CacheState, EngineKind, Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
 use rustix::time::{ClockId, clock_gettime};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
@@ -29,42 +30,19 @@ const MAX_FIRST_IO: Nanos = Nanos::millis(20);
 /// Runs all comparisons; an error when one misses its limit.
 pub fn overhead() -> Result<()> {
     if cfg!(debug_assertions) {
-        return crate::run::run(Command::new("cargo").args([
-            "run",
-            "--quiet",
-            "--release",
-            "--package",
-            "xtask",
-            "--",
-            "bench",
-            "overhead",
-        ]));
+        return in_release(&["bench", "overhead"]);
     }
     if !fio::available() {
         bail!("fio is not installed: apt-get install fio");
     }
-    let mut missed = Vec::new();
-    let mut check = |what: &str, figure: String, holds: bool| {
-        println!(
-            "{} {what}: {figure}",
-            if holds { "ok    " } else { "MISSED" }
-        );
-        if !holds {
-            missed.push(what.to_owned());
-        }
-    };
-    cached_reads(&mut check)?;
-    in_fios_words(&mut check)?;
-    null_engine(&mut check)?;
-    uring(&mut check)?;
-    footprint(&mut check)?;
-    if missed.is_empty() {
-        return Ok(());
-    }
-    bail!("missed: {}", missed.join(", "))
+    let mut limits = Limits::default();
+    cached_reads(&mut limits)?;
+    in_fios_words(&mut limits)?;
+    null_engine(&mut limits)?;
+    uring(&mut limits)?;
+    footprint(&mut limits)?;
+    limits.end()
 }
-
-type Check<'a> = &'a mut dyn FnMut(&str, String, bool);
 
 /// 4 KiB random reads from the page cache, psync, depth 1.
 fn cached_read_job(engine: EngineKind) -> Job {
@@ -75,7 +53,7 @@ fn cached_read_job(engine: EngineKind) -> Job {
     job
 }
 
-fn cached_reads(check: Check<'_>) -> Result<()> {
+fn cached_reads(limits: &mut Limits) -> Result<()> {
     let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
     scratch::warm(file.path(), FILE)?;
     let job = cached_read_job(EngineKind::Psync);
@@ -93,22 +71,22 @@ fn cached_reads(check: Check<'_>) -> Result<()> {
     );
     let over_bare = median_ratio(&own_ns, &bare_ns);
     let over_fio = median_ratio(&own_ns, &fio_ns);
-    check(
+    limits.check(
         "assay / bare pread loop, at most 1.10",
-        format!("{over_bare:.3}"),
+        &format!("{over_bare:.3}"),
         over_bare <= MAX_OVER_BARE,
     );
-    check(
+    limits.check(
         "assay / fio, at most 0.85",
-        format!("{over_fio:.3}"),
+        &format!("{over_fio:.3}"),
         over_fio <= MAX_OVER_FIO,
     );
     Ok(())
 }
 
 /// The same reads through `assay fio`, without and with a latency log.
-fn in_fios_words(check: Check<'_>) -> Result<()> {
-    let assay = build_assay()?;
+fn in_fios_words(limits: &mut Limits) -> Result<()> {
+    let assay = shipped()?;
     let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
     scratch::warm(file.path(), FILE)?;
     let job = cached_read_job(EngineKind::Psync);
@@ -150,30 +128,16 @@ fn in_fios_words(check: Check<'_>) -> Result<()> {
     ];
     for (what, ours, theirs, most) in comparisons {
         let ratio = median_ratio(ours, theirs);
-        check(
+        limits.check(
             &format!("{what}, at most {most:.2}"),
-            format!("{ratio:.3}"),
+            &format!("{ratio:.3}"),
             ratio <= most,
         );
     }
     Ok(())
 }
 
-/// The program, as it is shipped.
-fn build_assay() -> Result<PathBuf> {
-    crate::run::run(Command::new("cargo").args([
-        "build",
-        "--quiet",
-        "--release",
-        "--package",
-        "assay-cli",
-    ]))?;
-    let own = std::env::current_exe()?;
-    let folder = own.parent().context("this program has no folder")?;
-    Ok(folder.join("assay"))
-}
-
-fn null_engine(check: Check<'_>) -> Result<()> {
+fn null_engine(limits: &mut Limits) -> Result<()> {
     let file = scratch::ScratchFile::new(&scratch::folder()?, Bytes::mib(1))?;
     let mut job = cached_read_job(EngineKind::Null);
     job.io_size = Some(Bytes(10 * IOS * 4096));
@@ -182,15 +146,15 @@ fn null_engine(check: Check<'_>) -> Result<()> {
         ns.push(cpu_ns_per_io(&measure_here(&job, file.path())?));
     }
     let ns = median(ns);
-    check(
+    limits.check(
         "null engine per I/O, at most 100 ns",
-        format!("{ns:.1} ns"),
+        &format!("{ns:.1} ns"),
         ns <= MAX_NULL_NS,
     );
     Ok(())
 }
 
-fn uring(check: Check<'_>) -> Result<()> {
+fn uring(limits: &mut Limits) -> Result<()> {
     let device = scratch::FastDevice::new(FILE)?;
     let mut job = Job::new("uring", Rw::RandRead, Bytes::kib(4), FILE);
     job.ioengine = EngineKind::IoUring;
@@ -210,16 +174,16 @@ fn uring(check: Check<'_>) -> Result<()> {
         median(theirs.clone())
     );
     let ratio = median_ratio(&own, &theirs);
-    check(
+    limits.check(
         "io_uring IOPS, assay / fio, at least 1",
-        format!("{ratio:.3}"),
+        &format!("{ratio:.3}"),
         ratio >= MIN_URING_OVER_FIO,
     );
     Ok(())
 }
 
 /// Memory and start-up time of a process that runs one job.
-fn footprint(check: Check<'_>) -> Result<()> {
+fn footprint(limits: &mut Limits) -> Result<()> {
     let file = scratch::ScratchFile::new(&scratch::folder()?, FILE)?;
     let (mut memory, mut first_io) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
@@ -236,14 +200,14 @@ fn footprint(check: Check<'_>) -> Result<()> {
         first_io.push(next()? - spawned_ns);
     }
     let (memory, first_io) = (median(memory), median(first_io));
-    check(
+    limits.check(
         "peak memory without I/O buffers, at most 16 MiB",
-        format!("{:.1} MiB", memory / 1048576.0),
+        &format!("{:.1} MiB", memory / 1048576.0),
         memory <= as_f64(MAX_MEMORY.0),
     );
-    check(
+    limits.check(
         "first I/O after process start, at most 20 ms",
-        format!("{:.2} ms", first_io / 1e6),
+        &format!("{:.2} ms", first_io / 1e6),
         first_io <= as_f64(MAX_FIRST_IO.0),
     );
     Ok(())

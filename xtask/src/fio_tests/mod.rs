@@ -6,7 +6,7 @@ mod examples;
 mod programs;
 mod python;
 
-use crate::run::{build_folder, cargo, run as run_command};
+use crate::run::{build_folder, shipped};
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -110,10 +110,8 @@ fn scratch() -> Result<PathBuf> {
 
 /// assay, built as it is released, under the name of fio.
 fn fio(scratch: &Path) -> Result<PathBuf> {
-    run_command(cargo().args(["build", "--release", "--package", "assay-cli"]))?;
     let link = scratch.join("fio");
-    symlink(build_folder()?.join("release/assay"), &link)
-        .with_context(|| format!("cannot make {}", link.display()))?;
+    symlink(shipped()?, &link).with_context(|| format!("cannot make {}", link.display()))?;
     Ok(link)
 }
 
