@@ -1,10 +1,12 @@
 //! Progress, told a few times a second.
 
 use crate::Context;
+use crate::meter::nanos;
 use assay_model::work::WorkProgress;
 use std::time::{Duration, Instant};
 
-const EVERY: Duration = Duration::from_millis(250);
+/// How often is told how far a step is.
+pub(crate) const EVERY: Duration = Duration::from_millis(250);
 
 /// How far one step is.
 pub(crate) struct Pulse {
@@ -35,13 +37,17 @@ impl Pulse {
             return;
         }
         self.told = now;
-        let elapsed = now.duration_since(self.began).as_nanos();
+        self.tell(context, done);
+    }
+
+    /// Tells it now, for who keeps the time.
+    pub(crate) fn tell(&self, context: &mut Context<'_>, done: u64) {
         context.observer.progress(&WorkProgress {
             step: self.step.clone(),
             steps_done: self.steps_done,
             done,
             total: self.total,
-            elapsed_ns: u64::try_from(elapsed).unwrap_or(u64::MAX),
+            elapsed_ns: nanos(self.began.elapsed()),
         });
     }
 }

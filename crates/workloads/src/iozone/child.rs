@@ -7,6 +7,7 @@ use super::latencies::Entry;
 use super::order::Order;
 use crate::WorkError;
 use crate::meter::nanos;
+use crate::pulse::EVERY;
 use assay_engine::thread_cpu_use;
 use assay_model::job::Direction;
 use assay_model::trial::{CpuUse, IoErrorRecord};
@@ -14,9 +15,6 @@ use assay_model::work::iozone::Child as Figures;
 use assay_stats::histogram::Histogram;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-/// How often is said how far a child is.
-const PROGRESS: Duration = Duration::from_millis(250);
 
 /// What the children of a step share.
 pub(super) struct Shared<'a> {
@@ -200,7 +198,7 @@ impl<'a> Child<'a> {
         let mut walk = self.order.records();
         let mut idle = Duration::ZERO;
         let mut last = start;
-        let mut next_word = start + PROGRESS;
+        let mut next_word = start + EVERY;
         for index in 0..self.records {
             if shared.stop.load(Ordering::Relaxed) || shared.halt.load(Ordering::Relaxed) {
                 return idle;
@@ -222,7 +220,7 @@ impl<'a> Child<'a> {
             moved.store(came.ios * record, Ordering::Relaxed);
             if now >= next_word {
                 tell(came.ios * record);
-                next_word = now + PROGRESS;
+                next_word = now + EVERY;
                 last = Instant::now();
                 idle += last - now;
             }

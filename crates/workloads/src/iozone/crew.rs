@@ -4,15 +4,13 @@ use super::buffers::Buffers;
 use super::child::{Came, Child, Shared};
 use super::gate::Gate;
 use super::step::{Step, Together};
+use crate::pulse::EVERY;
 use crate::{Context, WorkError};
 use assay_engine::own_file_table;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::time::{Duration, Instant};
-
-/// How often is said how far a step is.
-const PROGRESS: Duration = Duration::from_millis(250);
+use std::time::Instant;
 
 /// Where children wait.
 #[derive(Default)]
@@ -118,7 +116,7 @@ impl Step<'_> {
         context.observer.clock_starts(step);
         let start = Instant::now();
         gates.start.open(true);
-        let words = self.follow(start, shared, is_done, context);
+        let words = self.follow(shared, is_done, context);
         let parent = start.elapsed();
         context.observer.clock_stopped();
         gates.settle.open(true);
@@ -132,14 +130,14 @@ impl Step<'_> {
     /// What the children came to, in their order.
     fn follow(
         &self,
-        start: Instant,
         shared: &Shared<'_>,
         is_done: &Receiver<Word<Came>>,
         context: &mut Context<'_>,
     ) -> Vec<Word<Came>> {
+        let pulse = self.pulse();
         let mut words: Vec<Word<Came>> = Vec::new();
         while words.len() < self.files.len() {
-            match is_done.recv_timeout(PROGRESS) {
+            match is_done.recv_timeout(EVERY) {
                 Ok(word) => {
                     // One that failed will not be waited for by the others.
                     if word.1.failure.is_some() {
@@ -147,7 +145,7 @@ impl Step<'_> {
                     }
                     words.push(word);
                 }
-                Err(RecvTimeoutError::Timeout) => self.tell(start, shared.moved(), context),
+                Err(RecvTimeoutError::Timeout) => pulse.tell(context, shared.moved()),
                 Err(RecvTimeoutError::Disconnected) => break,
             }
         }

@@ -7,12 +7,13 @@ use super::files::TestFile;
 use super::latencies;
 use super::remount::remount;
 use crate::meter::nanos;
+use crate::pulse::Pulse;
 use crate::{Context, StepOutcome, WorkError};
 use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::{DirectionTotals, IoErrors, Measurement, Outcome};
 use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
 use assay_model::work::iozone::{Iozone, IozoneStep, Row, Test};
-use assay_model::work::{StepDetail, WorkProgress};
 use assay_stats::histogram::Histogram;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -208,8 +209,9 @@ impl Step<'_> {
     ) -> Result<Together, WorkError> {
         let mut child = Child::ready(self.wanted(0), buffers, shared, 0)?;
         context.observer.clock_starts(step);
+        let pulse = self.pulse();
         let start = Instant::now();
-        let came = child.measure(&mut |done| self.tell(start, done, context));
+        let came = child.measure(&mut |done| pulse.tell(context, done));
         let parent = start.elapsed();
         context.observer.clock_stopped();
         child.settle()?;
@@ -242,17 +244,11 @@ impl Step<'_> {
         }
     }
 
-    /// Tells how far it is.
-    pub(super) fn tell(&self, start: Instant, done: u64, context: &mut Context<'_>) {
+    /// For telling how far it is.
+    pub(super) fn pulse(&self) -> Pulse {
         let of_child = self.row.file_kib.saturating_mul(1024);
         let total = of_child.saturating_mul(self.files.len() as u64);
-        context.observer.progress(&WorkProgress {
-            step: self.test.to_string(),
-            steps_done: self.steps_done,
-            done,
-            total: Some(total),
-            elapsed_ns: nanos(start.elapsed()),
-        });
+        Pulse::new(self.test.to_string(), self.steps_done, Some(total))
     }
 
     /// What is stored.
