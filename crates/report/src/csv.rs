@@ -2,14 +2,13 @@
 //! A trial without figures has one row that says how it ended, with the columns
 //! from metric to device_share empty.
 
-use crate::json::label_of;
-use crate::summary::direction_of;
 use assay_model::job::{Direction, Job};
 use assay_model::label::{Judgement, judge};
 use assay_model::metric::Metric;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 use assay_stats::derive;
+use assay_stats::derive::{direction_of, label_of};
 use std::borrow::Cow;
 use std::io::{self, Write};
 

@@ -25,7 +25,6 @@ use std::path::Path;
 use trial::TrialPart;
 
 pub use comparison::{comparison, power, ranking};
-pub(crate) use trial::label_of;
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;

@@ -9,7 +9,7 @@ use assay_model::metric::{Metric, Unit};
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
-use assay_stats::derive;
+use assay_stats::derive::{self, direction_of};
 use assay_stats::summary::Summary as Statistics;
 
 /// A run, ready to be shown.
@@ -325,17 +325,6 @@ impl<'a> JudgedTrial<'a> {
             .filter(|(of, _)| direction.is_none_or(|wanted| *of == wanted))
             .map(|(_, evidence)| evidence.measured.clone())
             .collect()
-    }
-}
-
-/// The direction a metric is about, from its name; flushes and commits belong
-/// to writes.
-#[must_use]
-pub fn direction_of(metric: &str) -> Option<Direction> {
-    match metric.split('_').next() {
-        Some("read") => Some(Direction::Read),
-        Some("write" | "flush" | "commit") => Some(Direction::Write),
-        _ => None,
     }
 }
 

@@ -9,8 +9,10 @@
 
 mod database;
 mod detail;
+mod label;
 mod primary;
 
+pub use label::{direction_of, label_of};
 pub use primary::primary_metrics;
 
 use crate::latency::Distribution;

@@ -1,6 +1,6 @@
 //! The figures of a run, as a comparison takes them.
 
-use crate::derive::{metrics, primary_metrics};
+use crate::derive::{label_of, metrics, primary_metrics};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::label::{Judgement, judge};
 use assay_model::metric::{Metric, Unit};
@@ -32,9 +32,9 @@ pub const fn better(unit: Unit) -> Option<Better> {
 }
 
 /// The figures of completed trials, one for each condition, job and metric, in the
-/// order in which they first came; conditioning trials are left out. A metric is called `JOB: METRIC`, for
-/// example `rand-read: read_iops`. Latencies beside the figures that decide are
-/// exploratory.
+/// order in which they first came; conditioning trials are left out. A metric is
+/// called `JOB: METRIC`, for example `rand-read: read_iops`. Figures beside those that
+/// decide are exploratory.
 #[must_use]
 pub fn of_trials(trials: &[TrialRecord]) -> Vec<Figure> {
     let mut figures = Gathered::default();
@@ -106,7 +106,7 @@ impl Gathered {
         let growing = &mut self.list[place];
         growing.values.push(metric.value);
         growing.positions.push(f64::from(trial.position));
-        growing.labels.insert(label(&metric.name, judgement));
+        growing.labels.insert(label_of(&metric.name, judgement));
     }
 }
 
@@ -121,31 +121,6 @@ impl Growing {
             measured: Some(labels.join(" or ")),
             ..self.figure
         }
-    }
-}
-
-/// What a metric measured: by its name that of one direction, else of all that
-/// the job moved.
-fn label(metric: &str, judgement: Option<&Judgement>) -> String {
-    let Some(judgement) = judgement else {
-        return "unknown".to_owned();
-    };
-    let read = judgement
-        .read
-        .as_ref()
-        .filter(|_| !metric.starts_with("write"));
-    let write = judgement
-        .write
-        .as_ref()
-        .filter(|_| !metric.starts_with("read"));
-    let both: BTreeSet<&str> = [read, write]
-        .into_iter()
-        .flatten()
-        .map(|evidence| evidence.measured.label())
-        .collect();
-    match both.is_empty() {
-        true => "unknown".to_owned(),
-        false => both.into_iter().collect::<Vec<_>>().join(" and "),
     }
 }
 

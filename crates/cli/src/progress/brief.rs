@@ -5,9 +5,9 @@ use assay_model::label::{Judgement, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_report::format::quantity;
-use assay_report::summary::direction_of;
 use assay_report::{describe, text::clean};
 use assay_stats::derive;
+use assay_stats::derive::direction_of;
 
 /// The deciding figures of a trial, each with what it measured, or how the
 /// trial ended.

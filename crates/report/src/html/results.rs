@@ -4,9 +4,10 @@ use super::charts::strip::{Strip, common_extent};
 use super::parts;
 use crate::describe;
 use crate::format::{percent, quantity, range};
-use crate::summary::{Figure, Group, JobSummary, Summary, direction_of};
+use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::clean;
 use assay_model::job::Direction;
+use assay_stats::derive::direction_of;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {

@@ -6,6 +6,7 @@ use assay_model::latency::LatencyRecord;
 use assay_model::trial::TrialRecord;
 use assay_model::work::StepDetail;
 use assay_model::work::androbench::DatabaseStep;
+use assay_stats::derive::label_of;
 use std::collections::BTreeSet;
 
 const DOCS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/json.md"));

@@ -2,13 +2,11 @@
 
 use super::evidence::EvidencePart;
 use super::rfc3339;
-use crate::summary::direction_of;
 use assay_model::condition::InForce;
 use assay_model::job::{
-    CacheState, Content, Direction, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose,
-    RateLimit, Rw,
+    CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
 };
-use assay_model::label::{DirectionEvidence, Judgement, judge};
+use assay_model::label::{Judgement, judge};
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{
@@ -16,6 +14,7 @@ use assay_model::trial::{
 };
 use assay_model::work::StepDetail;
 use assay_stats::derive;
+use assay_stats::derive::label_of;
 use assay_stats::histogram::bucket_bounds;
 use assay_stats::latency::{DamagedRecord, Distribution};
 use assay_stats::percentile::Percentile;
@@ -178,25 +177,6 @@ impl MetricPart {
             unit: metric.unit,
             value: metric.value,
         }
-    }
-}
-
-/// The label that stands next to a metric: that of its direction. A metric of
-/// the whole trial has the one label of both directions, or both where they
-/// differ, `device+page-cache`, reads first.
-pub fn label_of(metric: &str, judgement: Option<&Judgement>) -> String {
-    let (read, write) = judgement.map_or((None, None), |j| (j.read.as_ref(), j.write.as_ref()));
-    let label = |evidence: Option<&DirectionEvidence>| evidence.map(|e| e.measured.label());
-    let (first, second) = match direction_of(metric) {
-        Some(Direction::Read) => (label(read), None),
-        Some(Direction::Write) => (label(write), None),
-        None => (label(read), label(write)),
-    };
-    match (first, second) {
-        (Some(read), Some(write)) if read != write => format!("{read}+{write}"),
-        (Some(one), _) | (None, Some(one)) => one.to_owned(),
-        // Nothing was judged, so nothing may be claimed.
-        (None, None) => "unknown".to_owned(),
     }
 }
 

@@ -3,10 +3,10 @@
 
 use super::look;
 use crate::csv::COLUMNS;
-use crate::json::label_of;
 use crate::summary::{JudgedTrial, Summary};
 use crate::text::clean;
 use assay_model::metric::Metric;
+use assay_stats::derive::label_of;
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
 /// Writes the sheet.
