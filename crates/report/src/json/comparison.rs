@@ -1,4 +1,4 @@
-//! A comparison as JSON: `docs/json.md` describes it.
+//! Comparisons, rankings and powers as JSON: `docs/verdicts.md` describes them.
 
 use crate::comparison::{Compared, Power, Ranked};
 use assay_model::verdict::{Change, Verdict};
@@ -15,26 +15,19 @@ struct Document<'a> {
     scope: &'a str,
     margin_pct: f64,
     alpha: f64,
-    pairs: Vec<PairPart<'a>>,
+    pairs: Vec<LinePart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    composite: Option<PairPart<'a>>,
+    composite: Option<LinePart<'a>>,
     warnings: Vec<String>,
 }
 
-/// One metric of two sides.
+/// What is said of one metric of two sides.
 #[derive(Serialize)]
-pub(super) struct PairPart<'a> {
-    pub(super) metric: &'a str,
-    pub(super) unit: &'a str,
-    pub(super) a: &'a str,
-    pub(super) b: &'a str,
-    primary: bool,
-    a_value: Option<f64>,
-    b_value: Option<f64>,
-    a_n: Option<usize>,
-    b_n: Option<usize>,
-    a_cv_pct: Option<f64>,
-    b_cv_pct: Option<f64>,
+struct PairPart<'a> {
+    metric: &'a str,
+    unit: &'a str,
+    a: &'a str,
+    b: &'a str,
     change_pct: Option<f64>,
     ci95_pct: Option<[f64; 2]>,
     p_adjusted: Option<f64>,
@@ -44,7 +37,53 @@ pub(super) struct PairPart<'a> {
 }
 
 impl<'a> PairPart<'a> {
-    pub(super) fn of(line: &'a Line, a: &'a str, b: &'a str) -> Self {
+    fn of_line(line: &'a Line, a: &'a str, b: &'a str) -> Self {
+        Self {
+            metric: &line.metric,
+            unit: &line.unit,
+            a,
+            b,
+            change_pct: line.change.map(|change| change.percent),
+            ci95_pct: line.change.and_then(ends),
+            p_adjusted: line.p_adjusted,
+            verdict: line.verdict.word(),
+            trials_needed: trials_needed(&line.verdict),
+            notes: line.notes.iter().map(ToString::to_string).collect(),
+        }
+    }
+
+    fn of_pair(metric: &'a MetricRanking, pair: &'a Pair) -> Self {
+        Self {
+            metric: &metric.metric,
+            unit: &metric.unit,
+            a: &pair.a,
+            b: &pair.b,
+            change_pct: pair.change.map(|change| change.percent),
+            ci95_pct: pair.change.and_then(ends),
+            p_adjusted: pair.p_adjusted,
+            verdict: pair.verdict.word(),
+            trials_needed: trials_needed(&pair.verdict),
+            notes: pair.notes.iter().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// The same with the figures of both sides.
+#[derive(Serialize)]
+struct LinePart<'a> {
+    #[serde(flatten)]
+    pair: PairPart<'a>,
+    primary: bool,
+    a_value: Option<f64>,
+    b_value: Option<f64>,
+    a_n: Option<usize>,
+    b_n: Option<usize>,
+    a_cv_pct: Option<f64>,
+    b_cv_pct: Option<f64>,
+}
+
+impl<'a> LinePart<'a> {
+    fn of(line: &'a Line, a: &'a str, b: &'a str) -> Self {
         let side = |side: &Option<Summary>, figure: fn(&Summary) -> Option<f64>| {
             side.as_ref()
                 .and_then(figure)
@@ -52,10 +91,7 @@ impl<'a> PairPart<'a> {
         };
         let cv = |summary: &Summary| summary.cv.map(|cv| 100.0 * cv);
         Self {
-            metric: &line.metric,
-            unit: &line.unit,
-            a,
-            b,
+            pair: PairPart::of_line(line, a, b),
             primary: line.primary,
             a_value: side(&line.a, |summary| Some(summary.centre)),
             b_value: side(&line.b, |summary| Some(summary.centre)),
@@ -63,12 +99,6 @@ impl<'a> PairPart<'a> {
             b_n: line.b.as_ref().map(|summary| summary.n),
             a_cv_pct: side(&line.a, cv),
             b_cv_pct: side(&line.b, cv),
-            change_pct: line.change.map(|change| change.percent),
-            ci95_pct: line.change.and_then(ends),
-            p_adjusted: line.p_adjusted,
-            verdict: line.verdict.word(),
-            trials_needed: trials_needed(&line.verdict),
-            notes: line.notes.iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -87,7 +117,7 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
 /// The comparison as one JSON object.
 #[must_use]
 pub fn comparison(compared: &Compared<'_>) -> Value {
-    let pair = |line| PairPart::of(line, compared.a, compared.b);
+    let pair = |line| LinePart::of(line, compared.a, compared.b);
     let found = compared.comparison;
     let notes = found.notes.iter().map(ToString::to_string);
     let document = Document {
@@ -113,7 +143,7 @@ struct RankingPart<'a> {
     sentence: &'a str,
     deciding: &'a [String],
     metrics: Vec<MetricPart<'a>>,
-    pairs: Vec<RankedPair<'a>>,
+    pairs: Vec<PairPart<'a>>,
 }
 
 #[derive(Serialize)]
@@ -138,20 +168,6 @@ struct ConditionPart<'a> {
     letters: Option<&'a str>,
     best_rank: usize,
     worst_rank: usize,
-}
-
-#[derive(Serialize)]
-struct RankedPair<'a> {
-    metric: &'a str,
-    unit: &'a str,
-    a: &'a str,
-    b: &'a str,
-    change_pct: Option<f64>,
-    ci95_pct: Option<[f64; 2]>,
-    p_adjusted: Option<f64>,
-    verdict: &'static str,
-    trials_needed: Option<u32>,
-    notes: Vec<String>,
 }
 
 impl<'a> MetricPart<'a> {
@@ -180,30 +196,13 @@ impl<'a> MetricPart<'a> {
     }
 }
 
-impl<'a> RankedPair<'a> {
-    fn of(metric: &'a MetricRanking, pair: &'a Pair) -> Self {
-        Self {
-            metric: &metric.metric,
-            unit: &metric.unit,
-            a: &pair.a,
-            b: &pair.b,
-            change_pct: pair.change.map(|change| change.percent),
-            ci95_pct: pair.change.and_then(ends),
-            p_adjusted: pair.p_adjusted,
-            verdict: pair.verdict.word(),
-            trials_needed: trials_needed(&pair.verdict),
-            notes: pair.notes.iter().map(ToString::to_string).collect(),
-        }
-    }
-}
-
 /// The ranking as one JSON object.
 #[must_use]
 pub fn ranking(ranked: &Ranked<'_>) -> Value {
     let found = ranked.ranking;
     let pairs = found.metrics.iter().flat_map(|metric| {
         let pairs = metric.pairs.iter();
-        pairs.map(|pair| RankedPair::of(metric, pair))
+        pairs.map(|pair| PairPart::of_pair(metric, pair))
     });
     let part = RankingPart {
         schema: super::SCHEMA,

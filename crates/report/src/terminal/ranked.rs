@@ -7,7 +7,7 @@ use crate::comparison::{Power, Ranked, value};
 use crate::format::percent;
 use crate::labels::Labels;
 use crate::text::{clean, enumerate};
-use assay_model::verdict::Verdict;
+use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::ranking::{self, MetricRanking, Pair};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -106,25 +106,17 @@ fn pairs(metric: &MetricRanking, baseline: bool, page: &mut Page<'_>) -> io::Res
 }
 
 fn pair_words(pair: &Pair, baseline: bool) -> String {
-    let name = match baseline {
-        true => pair.b.clone(),
-        false => format!("{} than {}", pair.b, pair.a).replace(
-            " than ",
-            if matches!(pair.verdict, Verdict::Equivalent(_)) {
-                " and "
-            } else {
-                " than "
-            },
-        ),
+    let name = match &pair.verdict {
+        _ if baseline => pair.b.clone(),
+        Verdict::Equivalent(_) => format!("{} and {}", pair.b, pair.a),
+        _ => format!("{} than {}", pair.b, pair.a),
     };
-    match pair.change {
-        Some(change) => match change.interval {
-            Some((low, high)) => {
-                format!("{name} ({:+.1} %, {low:+.1} .. {high:+.1})", change.percent)
-            }
-            None => format!("{name} ({:+.1} %)", change.percent),
-        },
-        None => name,
+    let Some(Change { percent, interval }) = pair.change else {
+        return name;
+    };
+    match interval {
+        Some((low, high)) => format!("{name} ({percent:+.1} %, {low:+.1} .. {high:+.1})"),
+        None => format!("{name} ({percent:+.1} %)"),
     }
 }
 
