@@ -292,9 +292,8 @@ fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
     let is_back = |turned: &Turned| match (&turned.knob, &turned.old, read(roots, &turned.knob)) {
         (Knob::Command { .. }, _, _) => !problems.contains_key(&turned.knob),
         (_, Some(old), Ok(Some(now))) => *old == now,
-        // The device is gone, and its settings with it.
-        (_, _, Err(_)) => true,
-        (_, _, Ok(_)) => true,
+        // Nothing to compare, or the device is gone, and its settings with it.
+        _ => true,
     };
     let missed = turned.iter().filter(|turned| !is_back(turned));
     let words = missed.map(|turned| {

@@ -65,7 +65,6 @@ pub(super) struct Line {
     pub(super) boot_id: String,
     /// For people; the lock says whether it still lives.
     pub(super) pid: u32,
-    pub(super) start_ticks: Option<u64>,
     #[serde(flatten)]
     pub(super) entry: Entry,
 }
@@ -78,7 +77,6 @@ pub(super) struct Journal {
     file: File,
     run_id: String,
     boot_id: String,
-    start_ticks: Option<u64>,
 }
 
 impl Journal {
@@ -97,7 +95,6 @@ impl Journal {
             file,
             run_id: run_id.to_owned(),
             boot_id: boot_id(),
-            start_ticks: start_ticks(),
         })
     }
 
@@ -109,7 +106,6 @@ impl Journal {
                 run_id: self.run_id.clone(),
                 boot_id: self.boot_id.clone(),
                 pid: std::process::id(),
-                start_ticks: self.start_ticks,
                 entry: entry.clone(),
             };
             serde_json::to_writer(&mut text, &line).map_err(|error| error.to_string())?;
@@ -208,11 +204,4 @@ fn is_young(file: &File) -> bool {
 pub(super) fn boot_id() -> String {
     let text = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     text.map(|text| text.trim().to_owned()).unwrap_or_default()
-}
-
-/// Field 22 of `/proc/self/stat`, counted after the bracket of the name.
-fn start_ticks() -> Option<u64> {
-    let stat = fs::read_to_string("/proc/self/stat").ok()?;
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19)?.parse().ok()
 }
