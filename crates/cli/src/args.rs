@@ -18,8 +18,9 @@ use std::path::PathBuf;
 /// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
 const ALL_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-4 data read back is not what had been written, 5 device or target lost,
-130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.
+3 slower than it may be, or a class missed, 4 data read back is not what had been
+written, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished
+trials are kept in every case.
 assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
 
 /// Of most commands.
