@@ -139,7 +139,7 @@ pub(super) fn run(request: &Request, fio: &Path, scratch: &Path) -> Result<Vec<O
             "it needs 4 processors",
         );
     }
-    let python = python::with_scipy().unwrap_or_else(|error| {
+    let python = python::with_modules().unwrap_or_else(|error| {
         let why = format!("SciPy cannot be installed: {error:#}");
         leave_out(STEADY_STATE, "t/steadystate_tests.py", &why);
         None

@@ -1,4 +1,4 @@
-//! A Python with SciPy, kept beside the build.
+//! A Python with what fio's test programs import, kept beside the build.
 
 use crate::run::{build_folder, run};
 use anyhow::{Context, Result};
@@ -6,22 +6,24 @@ use std::env;
 use std::ffi::OsString;
 use std::process::{Command, Stdio};
 
-/// The search path with a Python that has SciPy in front; `None`: the system's
-/// has it.
-pub(super) fn with_scipy() -> Result<Option<OsString>> {
-    let has_scipy = |python: &mut Command| {
-        python.args(["-c", "import scipy"]).stderr(Stdio::null());
+/// The search path with a Python in front that has SciPy, six and statsmodels; `None`: the
+/// system's has them.
+pub(super) fn with_modules() -> Result<Option<OsString>> {
+    let has_modules = |python: &mut Command| {
+        python
+            .args(["-c", "import scipy, six, statsmodels"])
+            .stderr(Stdio::null());
         python.status().is_ok_and(|status| status.success())
     };
-    if has_scipy(&mut Command::new("python3")) {
+    if has_modules(&mut Command::new("python3")) {
         return Ok(None);
     }
     let folder = build_folder()?.join("fio-tests-python");
     let programs = folder.join("bin");
-    if !has_scipy(&mut Command::new(programs.join("python3"))) {
+    if !has_modules(&mut Command::new(programs.join("python3"))) {
         run(Command::new("python3").args(["-m", "venv"]).arg(&folder))?;
         let mut install = Command::new(programs.join("pip"));
-        run(install.args(["install", "--quiet", "scipy"]))?;
+        run(install.args(["install", "--quiet", "scipy", "six", "statsmodels"]))?;
     }
     let path = env::var_os("PATH").unwrap_or_default();
     let all = [programs].into_iter().chain(env::split_paths(&path));
