@@ -1,5 +1,6 @@
 //! The command under test, and what it says.
 
+use crate::machine::{self, Share};
 use assay_testkit::{Process, Scratch, signal_to};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -21,12 +22,14 @@ const POLL: Duration = Duration::from_millis(5);
 /// A folder with a store, and the command with that store.
 pub struct Bed {
     scratch: Scratch,
+    _share: Share,
 }
 
 impl Bed {
     pub fn new() -> Self {
+        let _share = machine::share();
         let scratch = Scratch::new().expect("a folder");
-        Self { scratch }
+        Self { scratch, _share }
     }
 
     pub fn store(&self) -> PathBuf {

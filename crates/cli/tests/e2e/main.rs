@@ -20,6 +20,7 @@ mod import;
 mod iozone;
 mod kill;
 mod ladder;
+mod machine;
 mod mark;
 mod outputs;
 mod reads;
