@@ -1,10 +1,8 @@
 //! The conclusion of a comparison.
 
-use serde::{Deserialize, Serialize};
-
 /// How much better B is than A, in percent of A. Positive is better, also for
 /// metrics where less is better.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The estimate.
     pub percent: f64,
@@ -13,20 +11,15 @@ pub struct Change {
 }
 
 /// The four words.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "verdict")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// B is better.
-    #[serde(rename = "faster")]
     Faster(Change),
     /// B is worse.
-    #[serde(rename = "slower")]
     Slower(Change),
     /// The difference is smaller than the margin.
-    #[serde(rename = "equivalent")]
     Equivalent(Change),
     /// Nothing can be said.
-    #[serde(rename = "no conclusion")]
     NoConclusion {
         /// What it looks like; `None` when not even that is known.
         change: Option<Change>,
@@ -45,15 +38,6 @@ impl Verdict {
             Self::Slower(_) => "slower",
             Self::Equivalent(_) => "equivalent",
             Self::NoConclusion { .. } => "no conclusion",
-        }
-    }
-
-    /// The change it is about.
-    #[must_use]
-    pub const fn change(&self) -> Option<Change> {
-        match self {
-            Self::Faster(change) | Self::Slower(change) | Self::Equivalent(change) => Some(*change),
-            Self::NoConclusion { change, .. } => *change,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One figure per trial, several trials: what to say about them.
 
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use crate::verdict::special::student;
 
 /// Summary of one metric over trials (one value per trial).
 ///
@@ -100,8 +100,8 @@ impl Logs {
 
     fn interval(&self) -> Option<Interval> {
         let stdev = self.stdev?;
-        let student = StudentsT::new(0.0, 1.0, (self.n - 1) as f64).ok()?;
-        let half = student.inverse_cdf(1.0 - UPPER_TAIL) * stdev / (self.n as f64).sqrt();
+        let half =
+            student::quantile(UPPER_TAIL, (self.n - 1) as f64) * stdev / (self.n as f64).sqrt();
         let (low, high) = ((self.mean - half).exp(), (self.mean + half).exp());
         high.is_finite().then_some(Interval { low, high })
     }
@@ -114,7 +114,7 @@ fn mean(values: &[f64]) -> f64 {
 }
 
 /// `None` without values.
-fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
+pub(crate) fn median_of_sorted(sorted: &[f64]) -> Option<f64> {
     let (lower, upper) = sorted.split_at(sorted.len() / 2);
     let &middle = upper.first()?;
     Some(match lower.last() {

@@ -31,10 +31,10 @@ pub enum VaryError {
     #[error("--vary {0}: write SUBJECT=VALUE,VALUE, as in scheduler=all or read_ahead_kb=128,512")]
     Shape(String),
     /// Nothing between two commas.
-    #[error("--vary {0}: a value is empty")]
+    #[error("--vary {0}: a value is empty: leave out the comma, or write the value")]
     Empty(String),
     /// The same value more than once.
-    #[error("--vary {text}: '{value}' is there twice")]
+    #[error("--vary {text}: '{value}' is there twice: name it once")]
     Twice {
         /// The words.
         text: String,
@@ -54,7 +54,7 @@ pub enum VaryError {
     /// A command without its words.
     #[error("cmd:{0} needs both --apply '{0}=COMMAND' and --undo '{0}=COMMAND'")]
     Command(String),
-    /// Words for a command that nothing varies, or without a name.
+    /// Words for a command without a name, or without the command.
     #[error("{flag} {text}: write NAME=COMMAND")]
     CommandShape {
         /// The flag.

@@ -95,10 +95,8 @@ impl Candidate {
     }
 
     fn take(&mut self, estimate: Estimate, options: &Options) {
-        let shown = |d: &dyn Difference| change(d.d(), d.interval(SHOWN));
-        self.line.by_means = shown(&estimate.linear);
-        self.line.by_ranks = estimate.shift.as_ref().and_then(|s| shown(s));
-        self.line.change = shown(estimate.first());
+        let first = estimate.first();
+        self.line.change = change(first.d(), first.interval(SHOWN));
         if let Some(drift) = estimate.linear.drift {
             self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)));
             if drift.is_confounded() && drift.total().abs() > options.log_margin() {
@@ -158,7 +156,7 @@ impl Candidate {
         options: &Options,
         tables: &mut Tables,
     ) -> Line {
-        let Some(estimate) = self.estimate.take() else {
+        let Some(estimate) = self.estimate.take().filter(|_| !self.barred) else {
             self.line.verdict = none(self.line.change);
             return self.line;
         };
@@ -168,10 +166,6 @@ impl Candidate {
             margin: options.log_margin(),
         };
         self.line.p_adjusted = adjusted.map(|adjusted| adjusted.p);
-        if self.barred {
-            self.line.verdict = none(self.line.change);
-            return self.line;
-        }
         let judged = judge(estimate.first(), &rule);
         self.line.qualification = qualify(estimate.first(), options.alpha, rule.margin);
         self.compare_methods(&estimate, judged, &rule);

@@ -8,7 +8,7 @@ use super::line::{Line, Options};
 use super::note::{Note, Side};
 use super::shift::Tables;
 use assay_model::figures::Figure;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// The outcome of a comparison.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,9 +91,9 @@ fn pairs<'a>(a: &'a [Figure], b: &'a [Figure]) -> (Vec<(&'a Figure, &'a Figure)>
             notes.push(Note::Twice(Side::B, figure.metric.clone()));
         }
     }
-    let (mut pairs, mut seen) = (Vec::new(), HashMap::new());
+    let (mut pairs, mut seen) = (Vec::new(), HashSet::new());
     for figure in a {
-        if seen.insert(name(figure), ()).is_some() {
+        if !seen.insert(name(figure)) {
             notes.push(Note::Twice(Side::A, figure.metric.clone()));
         } else if let Some(other) = index.get(&name(figure)) {
             pairs.push((figure, *other));
@@ -101,16 +101,14 @@ fn pairs<'a>(a: &'a [Figure], b: &'a [Figure]) -> (Vec<(&'a Figure, &'a Figure)>
             notes.push(Note::Missing(Side::B, figure.metric.clone()));
         }
     }
-    let lone = b.iter().filter(|figure| !seen.contains_key(&name(figure)));
+    let lone = b.iter().filter(|figure| !seen.contains(&name(figure)));
     notes.extend(lone.map(|figure| Note::Missing(Side::A, figure.metric.clone())));
     (pairs, notes)
 }
 
 fn has_twice(figures: &[Figure]) -> bool {
-    let mut seen = HashMap::new();
-    figures
-        .iter()
-        .any(|figure| seen.insert(&figure.metric, ()).is_some())
+    let mut seen = HashSet::new();
+    figures.iter().any(|figure| !seen.insert(&figure.metric))
 }
 
 /// Boxed, since a line is much larger than what it stands for.
@@ -141,10 +139,10 @@ fn candidate(
     };
     let arms = (arm(a, Side::A)?, arm(b, Side::B)?);
     let barred = a.measured != b.measured;
-    let mut line = unjudged(Note::Measured(a.measured.clone(), b.measured.clone()));
-    if !barred {
-        line.notes.clear();
-    }
+    let line = match barred {
+        true => unjudged(Note::Measured(a.measured.clone(), b.measured.clone())),
+        false => Line::new(a.metric.clone(), a.unit.clone(), primary),
+    };
     Ok(Candidate::new(line, arms, level, barred, options, tables))
 }
 

@@ -24,13 +24,7 @@ pub(crate) fn candidate(
     }
     let a = join(&primary.iter().map(|c| c.arms().0).collect::<Vec<_>>())?;
     let b = join(&primary.iter().map(|c| c.arms().1).collect::<Vec<_>>())?;
-    let mut line = Line::unjudged(
-        "all primary metrics".to_owned(),
-        String::new(),
-        true,
-        Note::NoComposite,
-    );
-    line.notes.clear();
+    let line = Line::new("all primary metrics".to_owned(), String::new(), true);
     Some(Candidate::new(line, (a, b), level, false, options, tables))
 }
 

@@ -97,7 +97,7 @@ pub fn qualify(difference: &dyn Difference, alpha: f64, margin: f64) -> Qualific
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::estimate::{Linear, Method};
+    use crate::verdict::estimate::Linear;
 
     const RULE: Rule = Rule {
         alpha_difference: 0.05,
@@ -108,7 +108,6 @@ mod tests {
     /// With 10 degrees of freedom: t .025 = 2.228, t .05 = 1.812.
     fn linear(d: f64, se: f64) -> Linear {
         Linear {
-            method: Method::Welch,
             d,
             se,
             df: 10.0,

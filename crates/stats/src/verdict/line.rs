@@ -86,10 +86,6 @@ pub struct Line {
     /// By how much B is better, with the unadjusted interval of the first
     /// method; `None` when not even that is known.
     pub change: Option<Change>,
-    /// The same by least squares or Welch.
-    pub by_means: Option<Change>,
-    /// The same by ranks; from six trials a side on.
-    pub by_ranks: Option<Change>,
     /// p value after correction for the other metrics of its family; `None`
     /// when it was not tested.
     pub p_adjusted: Option<f64>,
@@ -105,9 +101,9 @@ pub struct Line {
 }
 
 impl Line {
-    /// Without any word, for this reason.
+    /// Nothing is said of it yet.
     #[must_use]
-    pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
+    pub fn new(metric: String, unit: String, primary: bool) -> Self {
         Self {
             metric,
             unit,
@@ -115,13 +111,20 @@ impl Line {
             a: None,
             b: None,
             change: None,
-            by_means: None,
-            by_ranks: None,
             p_adjusted: None,
             verdict: none(None),
             qualification: Qualification::Inconclusive,
             drift: None,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Without any word, for this reason.
+    #[must_use]
+    pub fn unjudged(metric: String, unit: String, primary: bool, why: Note) -> Self {
+        Self {
             notes: vec![why],
+            ..Self::new(metric, unit, primary)
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Trials far off the others. They are told, never dropped.
 
+use crate::summary::median_of_sorted;
+
 /// How many robust deviations off the median is far.
 const FAR: f64 = 5.0;
 
@@ -33,12 +35,7 @@ pub fn flagged(values: &[f64]) -> Vec<usize> {
 pub(crate) fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    match sorted.get(middle) {
-        None => f64::NAN,
-        Some(&upper) if sorted.len().is_multiple_of(2) => f64::midpoint(sorted[middle - 1], upper),
-        Some(&upper) => upper,
-    }
+    median_of_sorted(&sorted).unwrap_or(f64::NAN)
 }
 
 #[cfg(test)]

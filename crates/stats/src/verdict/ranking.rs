@@ -129,17 +129,10 @@ pub fn rank_figures(
         ));
     }
     let sentence = sentence::of(&tables, &known);
-    let (metrics, deciding) = (
-        tables.iter().map(|table| table.ranking.clone()).collect(),
-        tables
-            .iter()
-            .filter(|table| table.decides())
-            .map(|table| table.ranking.metric.clone())
-            .collect(),
-    );
+    let deciding = tables.iter().filter(|table| table.decides());
     Ok(Ranking {
-        metrics,
-        deciding,
+        deciding: deciding.map(|table| table.ranking.metric.clone()).collect(),
+        metrics: tables.into_iter().map(|table| table.ranking).collect(),
         sentence,
     })
 }

@@ -1,8 +1,9 @@
 //! The difference of two arms by ranks: Hodges and Lehmann's shift.
 
 use super::arm::Arm;
-use super::estimate::{Difference, Linear, Method};
+use super::estimate::{Difference, Linear};
 use super::special::mann_whitney::MannWhitney;
+use crate::summary::median_of_sorted;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -39,10 +40,7 @@ impl Shift {
         if a.y.len().min(b.y.len()) < MIN_TRIALS {
             return None;
         }
-        let slope = match linear.method {
-            Method::LeastSquares => linear.drift?.slope,
-            Method::Welch | Method::Pooled => 0.0,
-        };
+        let slope = linear.drift.map_or(0.0, |drift| drift.slope);
         let (level_a, level_b) = (level(a, slope), level(b, slope));
         let mut differences = Vec::with_capacity(a.n * b.n);
         for y_b in &level_b {
@@ -76,12 +74,7 @@ fn level(arm: &Arm, slope: f64) -> Vec<f64> {
 
 impl Difference for Shift {
     fn d(&self) -> f64 {
-        let middle = self.differences.len() / 2;
-        if self.differences.len().is_multiple_of(2) {
-            f64::midpoint(self.differences[middle - 1], self.differences[middle])
-        } else {
-            self.differences[middle]
-        }
+        median_of_sorted(&self.differences).unwrap_or(f64::NAN)
     }
 
     /// [W_(k+1), W_(nm-k)] with k the largest U whose two-sided p value is at

@@ -76,12 +76,12 @@ fn possible_by_ranks(n: u32, alpha: f64) -> u32 {
     if (n as usize) < MIN_TRIALS || alpha <= 0.0 {
         return n;
     }
-    let (mut fewest, mut orders) = (1.0, 2.0);
+    let (mut fewest, mut orders) = (1_u32, 2.0);
     while 2.0 / orders > alpha {
-        fewest += 1.0;
-        orders *= 2.0 * (2.0 * fewest - 1.0) / fewest;
+        fewest += 1;
+        orders *= 2.0 * f64::from(2 * fewest - 1) / f64::from(fewest);
     }
-    (n..).find(|n| f64::from(*n) >= fewest).unwrap_or(n)
+    n.max(fewest)
 }
 
 /// The smallest difference that `n` trials a side show with [`POWER`], in

@@ -1,5 +1,6 @@
 //! Whether a series has come to rest.
 
+use crate::rounds::Window;
 use crate::steps::segments;
 use crate::verdict::special::student;
 
@@ -11,12 +12,6 @@ pub const MIN_WINDOWS: usize = 10;
 
 /// Error of each of the two one-sided tests.
 const TAIL: f64 = 0.05;
-
-/// SNIA's rounds, and what it lets pass (Solid State Storage Performance Test
-/// Specification, 2.1.24): range and excursion of the fitted line, as shares.
-const ROUNDS: usize = 5;
-const MAX_RANGE: f64 = 0.20;
-const MAX_EXCURSION: f64 = 0.10;
 
 /// What the windows say.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,17 +43,8 @@ pub fn steadiness(windows: &[f64]) -> Option<Steadiness> {
         drift,
         error,
         steady: drift.abs() + error <= TOLERANCE && segments(windows).len() == 1,
-        snia: snia(&windows[windows.len() - ROUNDS..]),
+        snia: Window::of(windows).is_some_and(|window| window.is_steady()),
     })
-}
-
-fn snia(rounds: &[f64]) -> bool {
-    let Some(line) = Line::fit(rounds) else {
-        return false;
-    };
-    let high = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let low = rounds.iter().copied().fold(f64::INFINITY, f64::min);
-    high - low <= MAX_RANGE * line.mean && line.excursion.abs() <= MAX_EXCURSION * line.mean
 }
 
 /// A straight line through equally spaced values.
