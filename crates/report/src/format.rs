@@ -112,6 +112,15 @@ pub fn nanos(value_ns: f64) -> Nanos {
     Nanos(value_ns.round() as u64)
 }
 
+/// A share in percent without the sign and without needless digits: `5`, `2.5`.
+#[must_use]
+pub fn percent_points(share: f64) -> String {
+    format!("{:.1}", share * 100.0)
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
 /// A temperature as the kernel counts it: `51.2 °C`.
 #[must_use]
 pub fn celsius(millicelsius: i64) -> String {

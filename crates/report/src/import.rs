@@ -11,7 +11,7 @@ use std::io::{self, Write};
 
 /// The columns of the CSV. A trial has `trial` and `value`, a mean that was
 /// handed down `n`, `mean` and perhaps `stdev`; the others are empty.
-pub const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 10] = [
     "condition",
     "metric",
     "unit",

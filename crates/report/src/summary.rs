@@ -22,7 +22,7 @@ pub struct Summary<'a> {
 }
 
 /// One job with all its trials.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JobSummary<'a> {
     /// The job.
     pub job: &'a Job,
@@ -35,7 +35,7 @@ pub struct JobSummary<'a> {
 }
 
 /// One trial with everything derived from it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct JudgedTrial<'a> {
     /// The raw record.
     pub record: &'a TrialRecord,
@@ -151,17 +151,6 @@ impl<'a> Summary<'a> {
         Self { run, jobs }
     }
 
-    /// The same of the trials under one condition alone.
-    #[must_use]
-    pub fn under(run: &'a Run, condition: &str) -> Self {
-        let mut summary = Self::of(run);
-        for job in &mut summary.jobs {
-            job.trials
-                .retain(|trial| trial.record.condition.as_deref() == Some(condition));
-        }
-        summary
-    }
-
     /// The jobs of one group, in reading order.
     pub fn group(&self, group: Group) -> impl Iterator<Item = &JobSummary<'a>> {
         self.jobs.iter().filter(move |job| job.group == group)
@@ -225,6 +214,16 @@ fn reading_key(group: Group, job: &Job) -> (Group, Option<Way>, bool, u64, u32) 
 }
 
 impl<'a> JobSummary<'a> {
+    /// The same of the trials under one condition alone.
+    #[must_use]
+    pub fn under(&self, condition: &str) -> Self {
+        let own = |trial: &&JudgedTrial<'_>| trial.record.condition.as_deref() == Some(condition);
+        Self {
+            trials: self.trials.iter().filter(own).cloned().collect(),
+            ..*self
+        }
+    }
+
     /// The trials that ran to their end; only these make figures.
     pub fn completed(&self) -> impl Iterator<Item = &JudgedTrial<'a>> {
         self.trials

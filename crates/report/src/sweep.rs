@@ -11,8 +11,6 @@ use assay_model::run::Run;
 /// A run under several conditions.
 #[derive(Debug)]
 pub struct Sweep<'a> {
-    /// The run.
-    pub run: &'a Run,
     /// One table for each primary metric of each job, in reading order.
     pub metrics: Vec<SweptMetric<'a>>,
 }
@@ -47,20 +45,17 @@ impl<'a> Sweep<'a> {
     /// All primary metrics of a run under its conditions.
     #[must_use]
     pub fn of(run: &'a Run) -> Self {
-        let conditions = run.header.plan.conditions.iter();
-        let under: Vec<(&str, Summary<'a>)> = conditions
-            .map(|c| (c.name.as_str(), Summary::under(run, &c.name)))
-            .collect();
         let mut metrics = Vec::new();
         for job in &Summary::of(run).jobs {
+            let conditions = run.header.plan.conditions.iter();
+            let under: Vec<(&str, JobSummary<'a>)> = conditions
+                .map(|c| (c.name.as_str(), job.under(&c.name)))
+                .collect();
             for Figure { name, unit, .. } in job.headlines() {
-                let arms = under.iter().map(|(condition, summary)| {
-                    let own = summary.jobs.iter().find(|j| j.job.name == job.job.name);
-                    Arm {
-                        condition,
-                        figure: own.and_then(|job| job.figure(&name)),
-                        missing: own.and_then(missing),
-                    }
+                let arms = under.iter().map(|(condition, own)| Arm {
+                    condition,
+                    figure: own.figure(&name),
+                    missing: missing(own),
                 });
                 metrics.push(SweptMetric {
                     job: job.job,
@@ -70,7 +65,7 @@ impl<'a> Sweep<'a> {
                 });
             }
         }
-        Self { run, metrics }
+        Self { metrics }
     }
 }
 

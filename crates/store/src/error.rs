@@ -124,7 +124,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// Neither a run nor an import has that id.
-    #[error("no run '{text}' in {}: assay list shows all runs", .path.display())]
+    #[error("no run or import '{text}' in {}: assay list shows all", .path.display())]
     NoSuchRun {
         /// What was asked for.
         text: String,
@@ -132,7 +132,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// More than one run or import fits.
-    #[error("'{text}' fits {} runs ({}): type more of the id", .candidates.len(), list(.candidates))]
+    #[error("'{text}' fits {} runs or imports ({}): type more of the id", .candidates.len(), list(.candidates))]
     Ambiguous {
         /// What was asked for.
         text: String,
@@ -140,7 +140,7 @@ pub enum StoreError {
         candidates: Vec<String>,
     },
     /// There is neither a run nor an import.
-    #[error("the store {} has no runs yet: run assay qualify first", .path.display())]
+    #[error("the store {} has no runs or imports yet: assay qualify or assay import makes one", .path.display())]
     Empty {
         /// The store.
         path: PathBuf,

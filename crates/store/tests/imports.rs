@@ -46,7 +46,7 @@ fn runs_and_imports_share_their_ids() {
     let error = store.find("ab").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "'ab' fits 2 runs (abd2, abc1): type more of the id"
+        "'ab' fits 2 runs or imports (abd2, abc1): type more of the id"
     );
     for taken in [
         store.save_import(&import("abc1", 3_000)).unwrap_err(),

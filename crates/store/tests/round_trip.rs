@@ -77,7 +77,7 @@ fn a_run_is_found_by_last_by_id_and_by_unique_prefix() {
     let error = store.find("ab").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "'ab' fits 2 runs (abc1, abc123): type more of the id"
+        "'ab' fits 2 runs or imports (abc1, abc123): type more of the id"
     );
 }
 

@@ -64,8 +64,16 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         }
     }
     reader.close();
-    all.note("What was measured, device or page cache, is not recorded.");
-    Ok(all.finish())
+    let mut results = all.finish();
+    if results
+        .figures
+        .iter()
+        .any(|figure| figure.measured.is_none())
+    {
+        let note = "What was measured, device or page cache, is not recorded.";
+        results.notes.push(note.to_owned());
+    }
+    Ok(results)
 }
 
 /// Takes the rows of a table.

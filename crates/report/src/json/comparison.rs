@@ -74,6 +74,8 @@ struct LinePart<'a> {
     #[serde(flatten)]
     pair: PairPart<'a>,
     primary: bool,
+    qualification: &'static str,
+    drift_pct: Option<f64>,
     a_value: Option<f64>,
     b_value: Option<f64>,
     a_n: Option<usize>,
@@ -93,6 +95,8 @@ impl<'a> LinePart<'a> {
         Self {
             pair: PairPart::of_line(line, a, b),
             primary: line.primary,
+            qualification: line.qualification.word(),
+            drift_pct: line.drift.map(|drift| drift.percent),
             a_value: side(&line.a, |summary| Some(summary.centre)),
             b_value: side(&line.b, |summary| Some(summary.centre)),
             a_n: line.a.as_ref().map(|summary| summary.n),

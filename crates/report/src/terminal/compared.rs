@@ -5,6 +5,7 @@ use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
 use crate::comparison::{Compared, value};
+use crate::format::percent_points;
 use crate::labels::Labels;
 use crate::text::{clean, count, enumerate};
 use assay_model::verdict::{Change, Verdict};
@@ -65,9 +66,8 @@ pub fn write_qualification(
     page.blank()?;
     for line in compared.comparison.lines.iter().filter(|line| line.primary) {
         let word = match line.qualification {
-            Qualification::Pass => "pass",
             Qualification::Fail => "FAIL",
-            Qualification::Inconclusive => "inconclusive",
+            other => other.word(),
         };
         let change = line.change.map_or_else(|| "-".to_owned(), percent);
         let text = format!("{}: {word} ({change})", clean(&line.metric));
@@ -171,14 +171,6 @@ fn percent(change: Change) -> String {
 fn ends(change: Change) -> Option<String> {
     let (low, high) = change.interval?;
     Some(format!("{low:+.1} .. {high:+.1} %"))
-}
-
-/// A share as percent without needless digits.
-fn percent_points(share: f64) -> String {
-    format!("{:.1}", share * 100.0)
-        .trim_end_matches('0')
-        .trim_end_matches('.')
-        .to_owned()
 }
 
 /// The conclusion in a sentence or two.

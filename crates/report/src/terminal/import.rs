@@ -51,13 +51,7 @@ pub fn write_import(
     for note in &import.results.notes {
         page.paragraph("  - ".into(), &clean(note), None)?;
     }
-    if !closing.is_empty() {
-        page.blank()?;
-    }
-    for line in closing {
-        page.line(&clean(line))?;
-    }
-    Ok(())
+    page.closing(closing)
 }
 
 fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {

@@ -4,7 +4,7 @@ use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
 use crate::comparison::{Power, Ranked, value};
-use crate::format::percent;
+use crate::format::{percent, percent_points};
 use crate::labels::Labels;
 use crate::text::{clean, enumerate};
 use assay_model::verdict::{Change, Verdict};
@@ -139,7 +139,7 @@ pub fn write_power(tables: &[Power], style: Style, out: &mut dyn Write) -> io::R
         page.title(&clean(&format!(
             "{}: trials vary by {} %",
             table.name,
-            (table.cv * 1000.0).round() / 10.0
+            percent_points(table.cv)
         )))?;
         let column = |head| Column { head, right: true };
         let rows = table.rows.iter().map(|row| Row {
