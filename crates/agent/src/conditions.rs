@@ -62,6 +62,18 @@ struct Turned {
     made: bool,
 }
 
+impl Turned {
+    /// A knob that was not turned yet.
+    fn new(knob: Knob, old: Option<String>) -> Self {
+        Self {
+            knob,
+            old,
+            last: None,
+            made: false,
+        }
+    }
+}
+
 impl<'a> Conditions<'a> {
     /// Looks again at what the host has already looked at; nothing is changed.
     ///
@@ -74,18 +86,21 @@ impl<'a> Conditions<'a> {
         journals: PathBuf,
     ) -> Result<Self, String> {
         let mut found = HashMap::new();
+        let mut offered = HashMap::new();
         for Setting { subject, value } in plan.conditions.iter().flat_map(|c| &c.settings) {
             let words = |error: ConditionError| error.to_string();
-            let offer = kernel::offers(roots, storage, subject)
-                .map_err(words)?
-                .offer;
+            if !offered.contains_key(subject) {
+                let offer = kernel::offers(roots, storage, subject).map_err(words)?;
+                offered.insert(subject, offer.offer);
+                let knobs = knobs(roots, storage, subject).map_err(words)?;
+                found.insert(subject.clone(), knobs);
+            }
+            let offer = &offered[subject];
             if !offer.takes(value) {
                 return Err(format!(
                     "{subject}={value} is not offered here; the kernel offers {offer}"
                 ));
             }
-            let knobs = knobs(roots, storage, subject).map_err(words)?;
-            found.insert(subject.clone(), knobs);
         }
         Ok(Self {
             roots,
@@ -108,9 +123,9 @@ impl<'a> Conditions<'a> {
         let is_command = |setting: &&Setting| matches!(setting.subject, Subject::Command { .. });
         let mut made = Ok(());
         for condition in self.all {
-            let settings: Vec<&Setting> = condition.settings.iter().collect();
-            let quiet: Vec<&Setting> = settings.into_iter().filter(|s| !is_command(s)).collect();
-            made = self.make(&quiet).map(drop);
+            let settings = condition.settings.iter();
+            let quiet: Vec<&Setting> = settings.filter(|s| !is_command(s)).collect();
+            made = self.make(&quiet);
             if made.is_err() {
                 break;
             }
@@ -217,32 +232,25 @@ impl<'a> Conditions<'a> {
         journal.add(&entries)?;
         for entry in entries {
             if !self.turned.iter().any(|turned| turned.knob == entry.knob) {
-                self.turned.push(Turned {
-                    knob: entry.knob,
-                    old: entry.old,
-                    last: None,
-                    made: false,
-                });
+                self.turned.push(Turned::new(entry.knob, entry.old));
             }
         }
         Ok(())
     }
 
     fn turn(&mut self, knob: &Knob, value: &str) -> Result<(), String> {
-        if !self.turned.iter().any(|turned| turned.knob == *knob) {
-            let old = read(self.roots, knob).map_err(|error| error.to_string())?;
-            self.turned.push(Turned {
-                knob: knob.clone(),
-                old,
-                last: None,
-                made: false,
-            });
-        }
         let roots = self.roots;
-        let turned = self.turned.iter_mut().find(|turned| turned.knob == *knob);
-        let Some(turned) = turned else {
-            return Ok(());
+        let known = self.turned.iter().position(|turned| turned.knob == *knob);
+        let at = match known {
+            Some(at) => at,
+            // Not in the journal: it ends with this process.
+            None => {
+                let old = read(roots, knob).map_err(|error| error.to_string())?;
+                self.turned.push(Turned::new(knob.clone(), old));
+                self.turned.len() - 1
+            }
         };
+        let turned = &mut self.turned[at];
         // Others hold one value; what these do adds up.
         if let (Knob::Command { .. } | Knob::Mount { .. }, Some(last)) = (knob, &turned.last) {
             if turned.made && last == value {

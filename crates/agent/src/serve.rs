@@ -8,6 +8,7 @@ use crate::inspect::{inspect, uses};
 use crate::last_resort::LastResort;
 use crate::load;
 use crate::outbox::Outbox;
+use crate::permission::refuse;
 use crate::signals::EndingSignals;
 use crate::trial::{Bench, Ended};
 use crate::work;
@@ -157,10 +158,7 @@ impl Session {
             .and_then(|storage| conditions::offers(&self.roots, &storage, subjects));
         match offered {
             Ok(offered) => FromAgent::Offers { offered },
-            Err(message) => {
-                let usage = true;
-                FromAgent::Refused(Refusal { usage, message })
-            }
+            Err(message) => FromAgent::Refused(refuse(message)),
         }
     }
 

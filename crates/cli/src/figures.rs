@@ -3,13 +3,13 @@
 
 use crate::args::StoreArgs;
 use crate::exit::Failure;
-use crate::output::say;
-use crate::stored::store_path;
+use crate::stored::{Stored, load_from, store_path};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_report::text::enumerate;
 use assay_stats::figures::of_trials;
-use assay_store::{Found, Store};
+use assay_stats::verdict::line::Options;
+use assay_store::Store;
 use std::collections::BTreeSet;
 use std::path::Path;
 
@@ -64,28 +64,28 @@ impl Source {
                 "{name} is no file, and there is no run to look for: {error}"
             ))
         })?;
-        match store.find(name)? {
-            Found::Import(id) => {
-                let results = store.load_import(&id)?.results;
-                Ok(Self {
-                    name: id,
-                    figures: results.figures,
-                    notes: results.notes,
-                    run: None,
-                })
-            }
-            Found::Run(id) => {
-                let loaded = store.load(&id)?;
-                for damage in &loaded.damaged {
-                    say(&format!("assay: warning: {damage}"));
-                }
-                Ok(Self {
-                    name: id,
-                    figures: of_trials(&loaded.run.trials),
-                    notes: Vec::new(),
-                    run: Some(Box::new(loaded.run)),
-                })
-            }
+        Ok(match load_from(&store, name)? {
+            Stored::Import(import) => Self {
+                name: import.id,
+                figures: import.results.figures,
+                notes: import.results.notes,
+                run: None,
+            },
+            Stored::Run(run) => Self {
+                name: run.header.id.clone(),
+                figures: of_trials(&run.trials),
+                notes: Vec::new(),
+                run: Some(run),
+            },
+        })
+    }
+
+    /// Fewest trials of a side for a verdict: three are taken from elsewhere, where
+    /// they cannot be repeated.
+    pub fn fewest_trials(&self) -> usize {
+        match self.run {
+            Some(_) => Options::default().min_trials,
+            None => 3,
         }
     }
 

@@ -64,9 +64,9 @@ impl Progress {
     pub fn preparing(&mut self, done: Bytes, total: Bytes) {
         let spent = self.spent();
         let rate = BytesPerSec(self.pace.at(spent, done.0));
-        let rest = Forecast::rest(done, total, spent);
+        let rest = Forecast::rest(done.0, total.0, spent);
         let left = time_left(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
-        let text = format!("{left}  {rate:>11}  writing the test file, {done} of {total}");
+        let text = format!("{left:>10}  {rate:>11}  writing the test file, {done} of {total}");
         self.voice.show(0, self.names.len(), &text);
         if done == total && !self.voice.is_live() && !self.told_prepared {
             self.told_prepared = true;
@@ -97,7 +97,7 @@ impl Progress {
         let spent = self.spent();
         let left = time_left(self.forecast.left(self.position, spent));
         let name = self.names.get(self.position).map_or("", String::as_str);
-        let text = format!("{left}  {rate:>11}  {name}");
+        let text = format!("{left:>10}  {rate:>11}  {name}");
         self.voice.show(self.position, self.names.len(), &text);
     }
 
@@ -164,12 +164,12 @@ fn name_of(job: &Job, trial: u32, condition: Option<&str>) -> String {
     clean(&format!("{} {number}{under}", job.name))
 }
 
-/// ` 4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.
+/// `4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.
 pub fn time_left(left: Nanos) -> String {
     let secs = left.0.div_ceil(1_000_000_000);
     let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
     match hours {
-        0 => format!("{minutes:>2}:{secs:02} left"),
+        0 => format!("{minutes}:{secs:02} left"),
         _ => format!("{hours}:{minutes:02}:{secs:02} left"),
     }
 }
@@ -192,8 +192,8 @@ mod tests {
 
     #[test]
     fn time_left_is_minutes_and_seconds() {
-        assert_eq!(time_left(Nanos::millis(61_200)), " 1:02 left");
-        assert_eq!(time_left(Nanos(0)), " 0:00 left");
+        assert_eq!(time_left(Nanos::millis(61_200)), "1:02 left");
+        assert_eq!(time_left(Nanos(0)), "0:00 left");
         assert_eq!(time_left(Nanos::secs(750)), "12:30 left");
         assert_eq!(time_left(Nanos::secs(3723)), "1:02:03 left");
     }

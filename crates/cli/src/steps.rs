@@ -69,11 +69,9 @@ impl StepTalk {
         // Nothing is guessed from nothing.
         let left = total.filter(|_| done > 0).map(|total| {
             let spent = Nanos(elapsed_ns);
-            Forecast::rest(Bytes(done), Bytes(total), spent)
+            Forecast::rest(done, total, spent)
         });
-        let left = left.map_or_else(String::new, |left| {
-            format!(", {}", time_left(left).trim_start())
-        });
+        let left = left.map_or_else(String::new, |left| format!(", {}", time_left(left)));
         format!("{} #{}: {far}{rate}{left}", progress.step, self.trial)
     }
 }

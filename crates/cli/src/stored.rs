@@ -98,7 +98,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
 pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let write = writer_for(&args.output)?;
     match load(&args.store, &args.run)? {
-        Stored::Run(run) => write_file(&args.output, |out| write(&run, out))?,
+        Stored::Run(run) => write_file(&args.output, |out| write(*run, out))?,
         Stored::Import(import) => {
             let write = import_writer_for(&args.output)?;
             write_file(&args.output, |out| write(&import, out))?;
@@ -123,14 +123,14 @@ fn import_writer_for(path: &Path) -> Result<ImportWriter, Failure> {
     }
 }
 
-type Writer = fn(&Run, &mut dyn Write) -> io::Result<()>;
+type Writer = fn(Run, &mut dyn Write) -> io::Result<()>;
 
 fn writer_for(path: &Path) -> Result<Writer, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => Ok(|run, out| html::write(&by_condition(run.clone()), out)),
-        Some("json") => Ok(json::write),
-        Some("csv") => Ok(csv::write),
-        Some("xlsx") => Ok(|run, out| xlsx::write(&by_condition(run.clone()), out)),
+        Some("html" | "htm") => Ok(|run, out| html::write(&by_condition(run), out)),
+        Some("json") => Ok(|run, out| json::write(&run, out)),
+        Some("csv") => Ok(|run, out| csv::write(&run, out)),
+        Some("xlsx") => Ok(|run, out| xlsx::write(&by_condition(run), out)),
         _ => Err(Failure::usage(format!(
             "{}: the name must end in .html, .json, .csv or .xlsx",
             path.display()
@@ -149,15 +149,20 @@ pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
 }
 
 /// What an id stands for, with all that the store has of it.
-enum Stored {
+pub enum Stored {
+    /// A run of assay's own.
     Run(Box<Run>),
+    /// Results that were made elsewhere.
     Import(Box<Import>),
+}
+
+fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
+    load_from(&Store::open_existing(&store_path(args)?)?, name)
 }
 
 /// A run or an import by its name; trials that cannot be read are named and
 /// left out.
-fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
-    let store = Store::open_existing(&store_path(args)?)?;
+pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     let id = match store.find(name)? {
         Found::Import(id) => return Ok(Stored::Import(Box::new(store.load_import(&id)?))),
         Found::Run(id) => id,

@@ -21,9 +21,10 @@ struct Left {
 /// is left to undo.
 pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path) -> Vec<Undone> {
     let mut all = Vec::new();
+    let boot = boot_id();
     for (path, file) in abandoned(folder) {
         let lines = lines(&file);
-        if lines.iter().all(|line| line.boot_id == boot_id())
+        if lines.iter().all(|line| line.boot_id == boot)
             && let Some(first) = lines.first()
         {
             let run_id = first.run_id.clone();
@@ -50,12 +51,7 @@ fn knobs(lines: Vec<Line>) -> Vec<Left> {
             Some(index) => index,
             None => {
                 all.push(Left {
-                    turned: Turned {
-                        knob: entry.knob,
-                        old: entry.old,
-                        last: None,
-                        made: false,
-                    },
+                    turned: Turned::new(entry.knob, entry.old),
                     all: Vec::new(),
                     with: entry.with,
                 });
@@ -79,13 +75,12 @@ fn undo(roots: &Roots, run_id: &str, knobs: &[Left]) -> Vec<Undone> {
             continue;
         }
         let problem = match state(roots, left) {
-            State::AsBefore => continue,
+            State::AsBefore | State::Gone => continue,
             State::AsSet => put_one_back(roots, &left.turned).err(),
             State::Changed(now) => {
                 kept.push(knob);
                 Some(format!("it is '{now}' now, which assay had not set"))
             }
-            State::Gone => continue,
         };
         undone.push(Undone {
             run_id: run_id.to_owned(),

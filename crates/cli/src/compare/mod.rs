@@ -111,15 +111,9 @@ fn two_conditions(source: &Source) -> Result<(Side, Side), Failure> {
     Ok((side(a), side(b)))
 }
 
-/// Three trials are taken from elsewhere, where they cannot be repeated; four
-/// of our own.
 fn fewest(a: &Side, b: &Side) -> usize {
-    let mut units = a.units.iter().chain(&b.units);
-    if units.all(|unit| unit.run.is_some()) {
-        4
-    } else {
-        3
-    }
+    let units = a.units.iter().chain(&b.units);
+    units.map(Source::fewest_trials).min().unwrap_or_default()
 }
 
 /// Whether the places of trials count in one session: both sides are of the

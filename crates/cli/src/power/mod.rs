@@ -13,6 +13,7 @@ use clap::Args;
 use std::process::ExitCode;
 
 const AFTER_HELP: &str = "\
+Examples:
   assay power --cv 2          trials that vary by 2 %
   assay power last            as much as the metrics of that run vary
 
@@ -44,7 +45,7 @@ pub struct PowerArgs {
 pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
     let tables = match (&args.source, args.cv) {
         (Some(word), _) => of_source(&Source::find(word, &args.store)?)?,
-        (None, Some(cv)) => vec![Power::of(format!("CV {} %", cv * 100.0), cv)],
+        (None, Some(cv)) => vec![Power::of("CV".to_owned(), cv)],
         (None, None) => return Err(Failure::usage("name a run, or a spread with --cv")),
     };
     if args.json {

@@ -2,7 +2,7 @@
 //! one, and jobs that were not run yet as much longer or shorter than planned
 //! as the others were.
 
-use assay_model::units::{Bytes, Nanos};
+use assay_model::units::Nanos;
 
 /// Time left, from what was planned and what trials really took.
 pub struct Forecast {
@@ -68,10 +68,11 @@ impl Forecast {
         Nanos((planned.0 as f64 * pace) as u64)
     }
 
-    /// Time left to do the rest of something at the mean pace so far.
-    pub fn rest(done: Bytes, total: Bytes, spent: Nanos) -> Nanos {
-        let rest = u128::from(total.0.saturating_sub(done.0));
-        let left = rest * u128::from(spent.0) / u128::from(done.0.max(1));
+    /// Time left to do the rest of something, in bytes or in whatever it is counted,
+    /// at the mean pace so far.
+    pub fn rest(done: u64, total: u64, spent: Nanos) -> Nanos {
+        let rest = u128::from(total.saturating_sub(done));
+        let left = rest * u128::from(spent.0) / u128::from(done.max(1));
         Nanos(u64::try_from(left).unwrap_or(u64::MAX))
     }
 }
@@ -110,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_file_is_written_on_at_the_pace_so_far() {
-        let rest = Forecast::rest(Bytes::mib(64), Bytes::mib(256), Nanos::secs(2));
+        let rest = Forecast::rest(64 << 20, 256 << 20, Nanos::secs(2));
         assert_eq!(rest, Nanos::secs(6));
     }
 }

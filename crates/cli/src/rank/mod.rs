@@ -47,11 +47,10 @@ pub struct RankArgs {
 pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let mut source = Source::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);
-    let own = source.run.is_some();
     let options = Options {
         margin: args.margin,
-        min_trials: if own { 4 } else { 3 },
-        same_session: own,
+        min_trials: source.fewest_trials(),
+        same_session: source.run.is_some(),
         ..Options::default()
     };
     let ranking = rank_figures(&source.figures, args.baseline.as_deref(), &options)

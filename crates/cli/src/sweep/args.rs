@@ -81,7 +81,7 @@ pub struct SweepArgs {
     #[arg(long)]
     pub destroy_data: bool,
     /// Go on with a sweep that was interrupted: the trials that are missing.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "seed", "idle", "drop_caches", "trim", "quick", "thorough", "size", "only"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "seed", "idle", "drop_caches", "trim", "quick", "thorough", "size", "only", "rounds"])]
     pub resume: Option<String>,
     /// Print the run as JSON on standard output.
     #[arg(long)]

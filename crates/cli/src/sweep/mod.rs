@@ -18,7 +18,6 @@ use assay_model::plan::{Place, Plan, PlannedJob, rounds};
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, MIB, Nanos};
-use assay_model::wire::Inspection;
 use assay_store::Store;
 use assay_target::Target;
 use jobs::Jobs;
@@ -135,9 +134,4 @@ fn duration(plan: &Plan) -> Nanos {
 
 fn writing(bytes: Bytes) -> u64 {
     bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000
-}
-
-/// Whether a path is still what a stored run was made on.
-fn is_same_storage(header: &RunHeader, inspection: &Inspection) -> bool {
-    header.storage.words() == inspection.storage.words()
 }

@@ -1,7 +1,7 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::{execute, expected, is_same_storage};
+use super::{execute, expected};
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::say;
@@ -21,11 +21,8 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     let run = load(&store, &id)?;
     leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
     // One whose owner is gone is marked as interrupted by now.
-    let run = Run {
-        status: load(&store, &id)?.status,
-        ..run
-    };
-    if run.status == RunStatus::Running {
+    let mut runs = store.runs()?.into_iter();
+    if runs.any(|run| run.id == id && run.status == RunStatus::Running) {
         return Err(Failure::usage(format!("run {id} is still under way")));
     }
     let done = finished(run)?;
@@ -38,7 +35,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     }
     let inspection = host.inspect(plan.place.path())?;
     place::admit(&inspection, args.destroy_data)?;
-    if !is_same_storage(&done.header, &inspection) {
+    if done.header.storage.words() != inspection.storage.words() {
         return Err(Failure::usage(format!(
             "run {id} was made on {}, and {} is on {} now: figures of two devices do not belong \
              into one run",

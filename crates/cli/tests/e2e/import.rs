@@ -1,6 +1,7 @@
 //! `assay import`: what the real tools write, and what is made of it.
 
 use crate::assay::{Bed, Ended, text};
+use crate::machine;
 use assay_testkit::needs;
 use serde_json::Value;
 use std::fs;
@@ -137,6 +138,7 @@ fn the_normal_output_of_fio_and_of_assay_fio_comes_through_a_pipe() {
 #[test]
 fn tables_blocks_and_throughput_of_iozone() {
     needs!("iozone");
+    let _alone = machine::alone();
     let bed = Bed::new();
     let folder = bed.folder();
     let iozone = |words: &[&str]| {
@@ -192,7 +194,8 @@ fn marks_of_assay_iozone_come_with_its_figures() {
 }
 
 #[test]
-fn lines_of_dd_and_of_assay_dd() {
+fn lines_of_dd() {
+    needs!("dd");
     let bed = Bed::new();
     let folder = bed.folder();
     let words = ["if=/dev/zero", "of=f", "bs=64k", "count=16"];

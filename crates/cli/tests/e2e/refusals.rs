@@ -147,7 +147,7 @@ fn names_of_runs() {
         &bed.refused(&["show", "nosuchrun"]),
         &["nosuchrun", "assay list"],
     );
-    assert_has(&bed.refused(&["show", ""]), &["no run ''"]);
+    assert_has(&bed.refused(&["show", ""]), &["no run or import ''"]);
 
     let mut store = Store::open(&bed.store()).unwrap();
     let mut header = store.load(id).unwrap().run.header;
@@ -159,7 +159,7 @@ fn names_of_runs() {
     };
     store.begin_run(&header, &owner).unwrap();
     let line = bed.refused(&["show", &id[..3]]);
-    assert_has(&line, &["fits 2 runs", id, &header.id]);
+    assert_has(&line, &["fits 2 runs or imports", id, &header.id]);
     bed.run(&["show", &id[..4]]).assert_code(0);
 }
 

@@ -257,7 +257,7 @@ fn a_scheduler_that_a_killed_sweep_had_set_is_put_back() {
         .split_whitespace()
         .find(|word| !word.starts_with('['));
     let Some(other) = other else {
-        eprintln!("skipped: this kernel has only one scheduler");
+        assay_testkit::skip("this kernel has only one scheduler");
         return;
     };
     let vary = format!("scheduler={other}");

@@ -73,12 +73,7 @@ pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
         Knob::Affinity => parse_cpus(asked) == parse_cpus(read),
         Knob::File { .. } | Knob::Command { .. } => {
             let number = |text: &str| text.parse::<i128>().ok();
-            let words = |text: &str| {
-                text.split_whitespace()
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()
-            };
-            words(asked) == words(read)
+            asked.split_whitespace().eq(read.split_whitespace())
                 || number(asked).is_some_and(|asked| number(read) == Some(asked))
         }
     }

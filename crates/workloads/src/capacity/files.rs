@@ -154,10 +154,14 @@ pub(super) fn missing(files: &BTreeMap<u32, PathBuf>, fill: &Fill) -> Missing {
 /// sector, and none is empty where it is the only one.
 pub(super) fn short(lengths: &[(u32, u64)]) -> Vec<Short> {
     let last = lengths.len().saturating_sub(1);
-    let least = |at: usize, bytes: u64| match () {
-        () if at < last => FILE_BYTES,
-        () if last == 0 && bytes == 0 => SECTOR_BYTES,
-        () => bytes.next_multiple_of(SECTOR_BYTES),
+    let least = |at: usize, bytes: u64| {
+        if at < last {
+            FILE_BYTES
+        } else if last == 0 && bytes == 0 {
+            SECTOR_BYTES
+        } else {
+            bytes.next_multiple_of(SECTOR_BYTES)
+        }
     };
     let all = lengths.iter().enumerate();
     all.map(|(at, &(number, bytes))| Short {

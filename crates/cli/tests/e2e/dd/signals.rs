@@ -73,7 +73,8 @@ fn sigusr1_tells_how_it_stands_and_sigint_ends_it() {
         &[Signal::USR1, Signal::INT],
     ] {
         if signals.contains(&Signal::INT) && interrupts_are_ignored() {
-            eprintln!("skipped {signals:?}: SIGINT is ignored here, and dd lets it be so");
+            let why = "SIGINT is ignored here, and dd lets it be so";
+            assay_testkit::skip(&format!("{signals:?}: {why}"));
             continue;
         }
         let gnu = signalled(&both, "gnu", signals);
