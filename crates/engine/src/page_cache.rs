@@ -12,6 +12,7 @@ use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// How much of a file is in the page cache and how much of that is not yet on
 /// the device. `cachestat(2)` where there is one (Linux 6.5), else
@@ -65,15 +66,27 @@ fn mincore_tells(file: &File) -> bool {
     accessat(CWD, itself, Access::WRITE_OK, AtFlags::EACCESS).is_ok()
 }
 
+/// How often a file is asked to leave the page cache: somebody's `sync(2)` holds
+/// a page for a moment after it was written back, and what is held stays.
+const EVICTIONS: u32 = 5;
+/// Between two of them.
+const HELD: Duration = Duration::from_millis(10);
+
 /// Writes a file's dirty pages back and asks the kernel to evict all its
-/// pages. Pages that others use stay; [`look`] tells.
+/// pages. Pages that others go on using stay; [`look`] tells.
 ///
 /// # Errors
 /// When the file cannot be written back.
 pub fn evict(file: &File, path: &Path) -> Result<(), EngineError> {
-    fdatasync(file).map_err(|errno| EngineError::file("write back", path, errno.into()))?;
-    // Advice may be ignored; what became of it is seen in the evidence.
-    let _ = fadvise(file, 0, None, Advice::DontNeed);
+    for left in (0..EVICTIONS).rev() {
+        fdatasync(file).map_err(|errno| EngineError::file("write back", path, errno.into()))?;
+        // Advice may be ignored; what became of it is seen in the evidence.
+        let _ = fadvise(file, 0, None, Advice::DontNeed);
+        if left == 0 || look(file).is_none_or(|cache| cache.cached_bytes == 0) {
+            break;
+        }
+        std::thread::sleep(HELD);
+    }
     Ok(())
 }
 

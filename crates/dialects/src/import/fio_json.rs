@@ -5,13 +5,13 @@ mod document;
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
+use super::fio_words::{Copies, UNLABELLED, ended_with};
 use super::lines;
 use super::unit::Prefixes;
 use assay_model::figures::Results;
 use document::{Direction, Document, Job, Latency, Options};
 use serde_json::Value;
 use serde_json::error::Category;
-use std::collections::HashMap;
 
 /// fio's own words for the directions.
 const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
@@ -159,15 +159,9 @@ fn take_document(document: &Document, line: usize, all: &mut Collector) -> Resul
             .collect();
         all.circumstance(format!("disks: {}", names.join(", ")));
     }
-    let mut seen: HashMap<&str, usize> = HashMap::new();
+    let mut copies = Copies::default();
     for job in document.all_jobs() {
-        let count = seen.entry(job.name.as_str()).or_default();
-        *count += 1;
-        // Copies of a job without group_reporting have one name.
-        let name = match *count {
-            1 => job.name.clone(),
-            copy => format!("{} #{copy}", job.name),
-        };
+        let name = copies.name(&job.name);
         take_job(document, job, &name, all).map_err(|error| within(error, line))?;
     }
     Ok(())
@@ -206,10 +200,7 @@ fn take_job(
         all.circumstance(format!("{name}: {words}"));
     }
     if job.error != 0 {
-        all.note(format!(
-            "{name} ended with error {}: its figures may be those of a part of it.",
-            job.error
-        ));
+        all.note(ended_with(name, job.error));
     }
     let mut moved = false;
     for direction in DIRECTIONS {
@@ -240,7 +231,7 @@ fn take_job(
 
 fn unlabelled(name: &str, direct: bool) -> String {
     if direct {
-        return "What was measured, device or page cache, is not recorded.".to_owned();
+        return UNLABELLED.to_owned();
     }
     format!(
         "{name} ran without direct=1, and what it measured is not recorded: it may be the page \

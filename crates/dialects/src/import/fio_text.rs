@@ -3,6 +3,7 @@
 
 use super::collect::{Collector, Key};
 use super::error::ImportError;
+use super::fio_words::{Copies, UNLABELLED, ended_with};
 use super::lines::{self, Line};
 use super::number::{after, leading, with_suffix};
 use super::unit::Prefixes;
@@ -126,7 +127,7 @@ struct Reader {
     found: Vec<Found>,
     /// What each direction measured, in assay's words.
     labels: HashMap<String, String>,
-    seen: HashMap<String, usize>,
+    copies: Copies,
 }
 
 impl Reader {
@@ -157,17 +158,10 @@ impl Reader {
     }
 
     fn begin_job(&mut self, name: &str, rest: &str, all: &mut Collector) {
-        let count = self.seen.entry(name.to_owned()).or_default();
-        *count += 1;
-        let name = match *count {
-            1 => name.to_owned(),
-            copy => format!("{name} #{copy}"),
-        };
+        let name = self.copies.name(name);
         let error = rest.split_once("err=").and_then(|(_, rest)| leading(rest));
         if let Some((error, _)) = error.filter(|(error, _)| *error != 0.0) {
-            all.note(format!(
-                "{name} ended with error {error}: its figures may be those of a part of it."
-            ));
+            all.note(ended_with(&name, error));
         }
         self.job = Some(name);
     }
@@ -183,7 +177,7 @@ impl Reader {
         if self.found.is_empty() {
             all.note(format!("{job} has no figures: the text may be cut off."));
         } else if labels.is_empty() {
-            all.note("What was measured, device or page cache, is not recorded.");
+            all.note(UNLABELLED);
         }
         for found in self.found.drain(..) {
             let key = Key {

@@ -11,6 +11,7 @@ mod detect;
 mod error;
 mod fio_json;
 mod fio_text;
+mod fio_words;
 mod iozone;
 mod lines;
 mod number;

@@ -1,0 +1,26 @@
+//! What is said of fio's jobs, wherever their results stand.
+
+use std::collections::HashMap;
+
+pub(super) const UNLABELLED: &str = "What was measured, device or page cache, is not recorded.";
+
+/// Names of jobs: copies of one without `group_reporting` have the same name.
+#[derive(Debug, Default)]
+pub(super) struct Copies(HashMap<String, usize>);
+
+impl Copies {
+    /// What the next job of that name is called.
+    pub(super) fn name(&mut self, name: &str) -> String {
+        let count = self.0.entry(name.to_owned()).or_default();
+        *count += 1;
+        match *count {
+            1 => name.to_owned(),
+            copy => format!("{name} #{copy}"),
+        }
+    }
+}
+
+/// Of a job that did not come to its end.
+pub(super) fn ended_with(name: &str, error: impl std::fmt::Display) -> String {
+    format!("{name} ended with error {error}: its figures may be those of a part of it.")
+}
