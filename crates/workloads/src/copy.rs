@@ -18,7 +18,7 @@ mod words;
 mod writing;
 
 use crate::{Context, Step, StepOutcome, WorkError};
-use assay_engine::Waker;
+use assay_engine::{Waker, own_file_table};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
 use assay_model::wire::NoteWeight;
@@ -36,6 +36,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Copies, once or several times in a row; the report of the last copy.
 pub(crate) fn run(work: &FileCopy, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    // Before any file is opened: other threads then never hold one, and a pipe
+    // ends when the copy closes it.
+    own_file_table();
     let mut report = step(work, context)?;
     for next in &work.then {
         if context.stopped() {
@@ -105,6 +108,8 @@ fn measured(
 ) -> (Outcome, StepOutcome) {
     let mut copier = Copier::new(work, ends);
     let came = interruptible(context, |context| {
+        // The thread that watches shared it again.
+        own_file_table();
         copier.start();
         let came = copier.run(buffers, context);
         came.and(copier.finish(context))

@@ -61,7 +61,11 @@ pub(super) enum Come {
 
 impl Copier<'_> {
     /// Reads the next block into a buffer of an input block's size.
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
     pub(super) fn next_block(
         &mut self,
         buffer: &mut [u8],
@@ -146,14 +150,28 @@ impl Copier<'_> {
     }
 
     /// Fills a buffer with one read, or with as many as it takes.
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
     pub(super) fn read_block(
         &mut self,
         buffer: &mut [u8],
         context: &mut Context<'_>,
     ) -> Result<Result<usize, Errno>, Halt> {
-        if !self.work.input_flags.full_block {
-            return self.read_once(buffer, context);
+        if self.work.input_flags.full_block {
+            self.read_fully(buffer, context)
+        } else {
+            self.read_once(buffer, context)
         }
+    }
+
+    fn read_fully(
+        &mut self,
+        buffer: &mut [u8],
+        context: &mut Context<'_>,
+    ) -> Result<Result<usize, Errno>, Halt> {
         let mut filled = 0;
         while filled < buffer.len() {
             match self.read_once(&mut buffer[filled..], context)? {
@@ -165,7 +183,11 @@ impl Copier<'_> {
         Ok(Ok(filled))
     }
 
-    #[inline]
+    #[expect(
+        clippy::inline_always,
+        reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
+    )]
+    #[inline(always)]
     fn read_once(
         &mut self,
         buffer: &mut [u8],
