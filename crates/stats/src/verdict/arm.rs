@@ -176,7 +176,7 @@ pub(crate) fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-fn variance(values: &[f64], mean: f64) -> Option<f64> {
+pub(crate) fn variance(values: &[f64], mean: f64) -> Option<f64> {
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     (values.len() >= 2).then(|| squares / (values.len() - 1) as f64)
 }
