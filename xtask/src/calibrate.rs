@@ -1,6 +1,8 @@
 //! `cargo xtask calibrate`: simulated comparisons with a known truth against
 //! the limits that verdicts promise to keep.
 
+pub mod devices;
+
 use crate::limits::{Limits, in_release};
 use anyhow::{Result, bail};
 use assay_model::figures::{Better, Figure, Sample};

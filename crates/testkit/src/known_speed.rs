@@ -55,7 +55,8 @@ impl KnownSpeed {
     /// When the file of the speed holds no number.
     pub fn done_at(&mut self, now: Instant) -> Instant {
         let same = self.trial.take();
-        let same = same.filter(|trial| now.saturating_duration_since(trial.latest) < BETWEEN_TRIALS);
+        let same =
+            same.filter(|trial| now.saturating_duration_since(trial.latest) < BETWEEN_TRIALS);
         let mut trial = same.unwrap_or_else(|| self.begin(now));
         trial.ios += 1;
         let done = trial.began + trial.each * trial.ios;

@@ -46,8 +46,9 @@ impl Noise {
                 own = own.iter().scan(0.0, walked).collect();
             }
             Self::Step => {
-                let at = (normal.rng.fraction() * n as f64) as usize;
-                places.skip(at).for_each(|place| own[place] -= 3.0);
+                let at = normal.rng.fraction() * n as f64;
+                let after = places.filter(|place| *place as f64 >= at);
+                after.for_each(|place| own[place] -= 3.0);
             }
             Self::FirstOfTwo(gain) => places.step_by(2).for_each(|place| own[place] += gain),
             Self::Owed(share) => {
