@@ -36,14 +36,14 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
     .write(page)
 }
 
-/// The farthest percentile of each operation; of one trial there is nothing more
-/// to say than among the results.
+/// The farthest percentile of each operation that all trials know, else that they
+/// know together; of one trial there is nothing more to say than among the results.
 fn rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<Row> {
     let of = |operation: Operation| {
         let own = tails
             .iter()
             .filter(|t| t.job == job.job.name && t.operation == operation);
-        own.max_by_key(|t| t.tail.percentile)
+        own.max_by_key(|t| (t.tail.each.is_some(), t.tail.percentile))
             .filter(|t| t.tail.trials > 1)
     };
     let operations: &[Operation] = match job.group {
@@ -63,8 +63,11 @@ fn rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<Row> {
 #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
 fn row(job: &JobSummary<'_>, found: &JobTail<'_>) -> Row {
     let time = |ns: f64| quantity(Unit::Nanos, ns);
-    let (tail, word) = (&found.tail, found.operation.word());
-    let name = shorten(&clean(found.job), LONGEST_NAME);
+    let tail = &found.tail;
+    let mut name = shorten(&clean(found.job), LONGEST_NAME);
+    if job.group == Group::Mixed {
+        name = format!("{name} {}", found.operation.word());
+    }
     let direction = match found.operation {
         Operation::Read => Direction::Read,
         Operation::Write | Operation::Flush => Direction::Write,
@@ -75,7 +78,7 @@ fn row(job: &JobSummary<'_>, found: &JobTail<'_>) -> Row {
     let [mean, worst] = each;
     Row {
         cells: vec![
-            format!("{name} {word} {}", tail.percentile),
+            format!("{name} {}", tail.percentile),
             time(tail.pooled_ns as f64),
             mean,
             worst,

@@ -1,8 +1,9 @@
 //! The difference of two arms by neighbouring trials of a session.
 
-use super::arm::{Arm, mean, variance};
+use super::arm::Arm;
 use super::estimate::{Linear, in_one_session};
 use super::shift::MIN_TRIALS;
+use crate::summary::{mean, variance};
 
 /// The ratio of the two standard errors from which on neighbours count: 1 and so
 /// much, over the square root of their number, as it scatters where trials are
