@@ -1,6 +1,8 @@
 //! `cargo xtask calibrate`: simulated comparisons with a known truth against
 //! the limits that verdicts promise to keep.
 
+pub mod devices;
+
 use crate::limits::{Limits, in_release};
 use anyhow::{Result, bail};
 use assay_model::figures::{Better, Figure, Sample};
@@ -8,7 +10,7 @@ use assay_model::rng::SplitMix64;
 use assay_stats::verdict::compare::compare_figures;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::sequential::PLANS;
-use assay_stats::verdict::simulate::{Design, Scene, Tally, Way, simulate};
+use assay_stats::verdict::simulate::{Design, Noise, Scene, Tally, Way, simulate};
 use assay_stats::verdict::special::mann_whitney::MannWhitney;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,6 +34,7 @@ pub fn run() -> Result<()> {
     }
     let mut limits = Limits::default();
     one_look(&mut limits)?;
+    dependent_trials(&mut limits)?;
     several_looks(&mut limits)?;
     table_of_power(&mut limits)?;
     one_after_another(&mut limits)?;
@@ -47,9 +50,10 @@ fn one_look(limits: &mut Limits) -> Result<()> {
             let scene = |truth| Scene {
                 cv,
                 truth,
+                noise: Noise::Independent,
                 drift,
                 n,
-                design: Design::Blocks,
+                design: Design::Rounds(2),
                 method: Way::Verdict,
                 margin: 0.05,
             };
@@ -64,6 +68,38 @@ fn one_look(limits: &mut Limits) -> Result<()> {
     Ok(())
 }
 
+/// Noise as storage has it, for two conditions, and for two of four.
+fn dependent_trials(limits: &mut Limits) -> Result<()> {
+    for noise in [
+        Noise::Neighbours(0.3),
+        Noise::Neighbours(0.6),
+        Noise::Neighbours(0.9),
+        Noise::Walk,
+        Noise::Step,
+        Noise::FirstOfTwo(2.0),
+        Noise::Owed(0.5),
+        Noise::Owed(1.0),
+    ] {
+        for design in [Design::Rounds(2), Design::Rounds(4)] {
+            for n in [4, 6, 10, 20] {
+                let tally = simulated(&Scene {
+                    cv: 0.05,
+                    truth: 0.0,
+                    noise,
+                    drift: 0.1,
+                    n,
+                    design,
+                    method: Way::Verdict,
+                    margin: 0.05,
+                })?;
+                let name = format!("{noise:?}, {design:?}, n={n}");
+                false_verdicts(&name, tally, limits);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Plans with looks, at a spread that leaves most of them to the last one.
 fn several_looks(limits: &mut Limits) -> Result<()> {
     for plan in PLANS {
@@ -71,6 +107,7 @@ fn several_looks(limits: &mut Limits) -> Result<()> {
             let scene = |truth| Scene {
                 cv,
                 truth,
+                noise: Noise::Independent,
                 drift: 0.1,
                 n: plan.last(),
                 design: Design::Looks(plan),
@@ -185,9 +222,10 @@ fn table_of_power(limits: &mut Limits) -> Result<()> {
             let tally = simulated(&Scene {
                 cv,
                 truth,
+                noise: Noise::Independent,
                 drift: 0.1,
                 n,
-                design: Design::Blocks,
+                design: Design::Rounds(2),
                 method: Way::Means,
                 margin: 0.05,
             })?;
@@ -215,6 +253,7 @@ fn one_after_another(limits: &mut Limits) -> Result<()> {
         let tally = simulated(&Scene {
             cv: 0.02,
             truth: 0.0,
+            noise: Noise::Independent,
             drift: -0.1,
             n,
             design: Design::OneAfterAnother,

@@ -25,6 +25,8 @@ cargo xtask COMMAND
   bench overhead       cost per I/O against a bare pread loop and against fio
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
   calibrate            simulated comparisons against the limits of verdicts
+  calibrate --devices  the same with real sweeps, on this disk, a loop device and a
+                       device with a known difference (root; minutes)
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agent-size           build the static agent and check its size and its crates
   help                 this text";
@@ -48,6 +50,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "dialects"] => bench::dialects(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
+        ["calibrate", "--devices"] => calibrate::devices::run(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {

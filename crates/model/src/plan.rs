@@ -124,18 +124,23 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     order
 }
 
-/// Rounds of conditions: every round runs each condition once in a fresh random
-/// order, and under it every job, in a fresh order too. Round 0 brings the storage
-/// into the state that the others find. A drift over the session then falls on all
-/// conditions alike instead of on the last ones.
+/// Rounds of conditions: every round runs each condition once, and under it every
+/// job in a fresh random order. Conditions come in a fresh random order, and in the
+/// next round in reverse, as in blocks of ABBA: a drift over the session then falls
+/// on all of them alike, and so does what a trial leaves to the one after it. Round
+/// 0 brings the storage into the state that the others find.
 #[must_use]
 pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
     let mut rng = SplitMix64::new(seed);
     let mut order = Vec::new();
+    let mut round: Vec<usize> = (0..conditions).collect();
     for trial in 0..=rounds {
-        let mut round: Vec<usize> = (0..conditions).collect();
-        rng.shuffle(&mut round);
-        for condition in round {
+        if trial > 0 && trial % 2 == 0 {
+            round.reverse();
+        } else {
+            rng.shuffle(&mut round);
+        }
+        for &condition in &round {
             let mut under: Vec<Slot> = (0..jobs)
                 .map(|job| Slot {
                     condition: Some(condition),
@@ -154,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_round_runs_each_condition_once_in_an_order_of_its_own() {
+    fn each_round_runs_each_condition_once_and_every_other_one_in_reverse() {
         let order = rounds(2, 5, 6, 7);
         assert_eq!(order.len(), 2 * 5 * 7);
         let mut orders = Vec::new();
@@ -170,8 +175,12 @@ mod tests {
             assert_eq!(sorted, (0..5).map(Some).collect::<Vec<_>>());
             orders.push(conditions);
         }
+        for pair in orders[1..].chunks(2) {
+            let reversed: Vec<_> = pair[1].iter().rev().copied().collect();
+            assert_eq!(pair[0], reversed);
+        }
         orders.dedup();
-        assert!(orders.len() > 1, "one order for all rounds");
+        assert_eq!(orders.len(), 7, "each with an order of its own");
         assert_eq!(rounds(2, 5, 6, 7), order);
         assert_ne!(rounds(2, 5, 6, 8), order);
     }

@@ -1,13 +1,13 @@
 //! Jobs, metrics and the course of a trial in plain words.
 
 use crate::format::{quantity, range};
-use crate::series::{Course, Level};
 use crate::summary::{Figure, JobSummary, JudgedTrial};
 use crate::text::{clean, count};
 use assay_model::job::{CacheState, FlushCall, Job, OpenSync, RateLimit, Rw};
 use assay_model::metric::Unit;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
+use assay_stats::course::{Course, Level};
 
 /// What a job does: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
 #[must_use]
@@ -99,7 +99,7 @@ pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<Figure> {
 /// The course of a trial: its levels, its stalls or its longest wait.
 #[must_use]
 pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
-    let mut words = vec![levels(&course.levels), stalls(course)];
+    let mut words = vec![levels(&course.levels), settled(course), stalls(course)];
     let gap = trial.measured().and_then(|measured| measured.longest_gap);
     if let (Some(gap), None) = (gap, course.longest_stall()) {
         let gap = Nanos(gap.length_ns);
@@ -110,6 +110,25 @@ pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
     }
     words.retain(|sentence| !sentence.is_empty());
     words.join("; ")
+}
+
+/// `steady from 2.0 s on, drift +0.3 % ± 1.1 %`; empty for a trial that is too
+/// short to tell.
+fn settled(course: &Course) -> String {
+    let Some(settled) = course.settled else {
+        return String::new();
+    };
+    let found = settled.steadiness;
+    let from = match settled.from {
+        Nanos(0) => String::new(),
+        from => format!(" from {from} on"),
+    };
+    let not = if found.steady { "" } else { "not " };
+    format!(
+        "{not}steady{from}, drift {:+.1} % ± {:.1} %",
+        100.0 * found.drift,
+        100.0 * found.error
+    )
 }
 
 /// `no stalls`, or `2 stalls, the longest 1.31 s at 30.1 s`.

@@ -5,7 +5,6 @@
 use crate::describe;
 use crate::format::quantity;
 use crate::labels::Labels;
-use crate::series::Course;
 use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::count;
 use crate::warnings::{Doubt, Warning};
@@ -13,6 +12,7 @@ use crate::way::Way;
 use assay_model::job::{Direction, Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
+use assay_stats::course::Course;
 
 /// One line: its subject, and what is to be said about it. Safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]

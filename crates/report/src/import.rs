@@ -6,6 +6,7 @@ mod tests;
 
 use crate::json::{SCHEMA, rfc3339};
 use assay_model::figures::{Better, Figure, Import, Sample};
+use assay_stats::summary::Moments;
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -25,32 +26,14 @@ const COLUMNS: [&str; 10] = [
 ];
 
 /// Arithmetic mean, and standard deviation (n - 1) where there is one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Summary {
-    pub(crate) n: usize,
-    pub(crate) mean: f64,
-    pub(crate) stdev: Option<f64>,
-}
-
-impl Summary {
-    pub(crate) fn of(sample: &Sample) -> Self {
-        match sample {
-            Sample::Moments { mean, stdev, .. } => Self {
-                n: sample.n(),
-                mean: *mean,
-                stdev: *stdev,
-            },
-            Sample::Values { values, .. } => {
-                let n = values.len();
-                let mean = values.iter().sum::<f64>() / n as f64;
-                let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-                Self {
-                    n,
-                    mean,
-                    stdev: (n > 1).then(|| (squares / (n as f64 - 1.0)).sqrt()),
-                }
-            }
-        }
+pub(crate) fn moments(sample: &Sample) -> Moments {
+    match sample {
+        Sample::Moments { mean, stdev, .. } => Moments {
+            n: sample.n(),
+            mean: *mean,
+            stdev: *stdev,
+        },
+        Sample::Values { values, .. } => Moments::of(values),
     }
 }
 
@@ -175,7 +158,7 @@ struct FigurePart<'a> {
 
 impl<'a> FigurePart<'a> {
     fn of(figure: &'a Figure) -> Self {
-        let Summary { n, mean, stdev } = Summary::of(&figure.sample);
+        let Moments { n, mean, stdev } = moments(&figure.sample);
         let (values, positions) = match &figure.sample {
             Sample::Moments { .. } => (None, None),
             Sample::Values { values, positions } => (Some(&**values), Some(&**positions)),

@@ -6,8 +6,10 @@
 //! What is absent is `null` or missing, never 0.
 
 mod comparison;
+mod course;
 mod evidence;
 mod layout;
+mod tails;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -22,6 +24,7 @@ use serde_json::{Serializer, Value};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
+use tails::TailPart;
 use trial::TrialPart;
 
 pub use comparison::{comparison, power, ranking};
@@ -52,6 +55,7 @@ struct Document<'a> {
     run: RunPart<'a>,
     system: SystemPart<'a>,
     device: DevicePart<'a>,
+    tails: Vec<TailPart<'a>>,
     trials: Vec<TrialPart<'a>>,
 }
 
@@ -62,6 +66,7 @@ impl<'a> Document<'a> {
             run: RunPart::of(run),
             system: SystemPart::of(&run.header.system),
             device: DevicePart::of(&run.header.storage),
+            tails: TailPart::all(run),
             trials: run.trials.iter().map(TrialPart::of).collect(),
         }
     }

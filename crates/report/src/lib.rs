@@ -20,9 +20,9 @@ pub mod ladder;
 pub mod matrix;
 #[cfg(test)]
 mod samples;
-pub mod series;
 pub mod summary;
 pub mod sweep;
+pub mod tails;
 pub mod terminal;
 pub mod text;
 pub mod warnings;

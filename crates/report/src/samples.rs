@@ -11,6 +11,7 @@ use assay_model::trial::{Gap, Interval, Outcome, TrialRecord};
 use assay_model::units::{Bytes, GIB, MIB};
 use assay_model::work::StepDetail;
 use assay_model::work::iozone::{Child, IozoneStep, Test};
+use assay_stats::histogram::Histogram;
 
 /// Planned, but ended before its first trial.
 pub fn empty() -> Run {
@@ -176,6 +177,31 @@ fn sustained_points() -> Vec<Interval> {
         });
     }
     points
+}
+
+/// With I/Os enough for percentiles: p99 of each trial, p99.9 of all together; one
+/// trial of each job had a bad day.
+pub fn with_tails() -> Run {
+    let mut run = fixture::run();
+    for trial in &mut run.trials {
+        let slow = if trial.trial == 2 { 200 } else { 20 };
+        let Some(measured) = &mut trial.measured else {
+            continue;
+        };
+        for latency in [
+            &mut measured.read.latency,
+            &mut measured.write.latency,
+            &mut measured.flush,
+        ] {
+            if latency.count > 0 {
+                let mut histogram = Histogram::new();
+                (0..4_000 - slow).for_each(|us| histogram.record(100_000 + 10 * us));
+                (0..slow).for_each(|us| histogram.record(9_000_000 + 1_000 * us));
+                *latency = histogram.to_record();
+            }
+        }
+    }
+    run
 }
 
 /// The fixture with its sequential read done in two more ways: from the page

@@ -16,6 +16,7 @@ mod results;
 mod style;
 mod sweep;
 mod table;
+mod tails;
 mod warned;
 
 pub use compared::{write_comparison, write_qualification};
@@ -59,6 +60,7 @@ pub fn write_summary(
         ladder::write(ladder, &summary, &mut page)?;
     }
     results::write(&summary, &mut page)?;
+    tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     capacity::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {

@@ -15,6 +15,7 @@ mod primary;
 pub use label::{direction_of, label_of};
 pub use primary::primary_metrics;
 
+use crate::course::Course;
 use crate::latency::Distribution;
 use crate::percentile::Percentile;
 use crate::steps::stalls;
@@ -49,6 +50,8 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `flush_count`, `flush_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | count, ns | flush calls, if any |
 /// | `longest_gap` | ns | longest time without a completion, flush calls apart |
 /// | `empty_intervals` | count | whole intervals of the series in which no byte moved, but for the wait for a flush ([`stalls`]) |
+/// | `read_first_level_bw`, `_last_level_bw` | B/s | where the rate changed for good ([`Course`]): before the first change and after the last one; of a trial that reads or writes, not both. `write_...` the same |
+/// | `read_first_level_bytes` | B | what was moved before the first change |
 /// | `errors` | count | failed I/Os, if any |
 /// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
@@ -74,6 +77,7 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
         metrics.direction(Direction::Write, &measured.write, measured.elapsed_ns);
         metrics.flushes(&measured.flush);
         metrics.continuity(measured);
+        metrics.levels(measured);
         metrics.processor(measured);
     }
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
@@ -177,6 +181,31 @@ impl Metrics {
         }
         if measured.errors.count > 0 {
             self.count("errors", measured.errors.count);
+        }
+    }
+
+    /// A cliff makes two figures: their mean is one that the device never had.
+    fn levels(&mut self, measured: &Measurement) {
+        let direction = match (measured.read.bytes, measured.write.bytes) {
+            (1.., 0) => Direction::Read,
+            (0, 1..) => Direction::Write,
+            _ => return,
+        };
+        let levels = Course::of(measured).map(|course| course.levels);
+        let Some([first, next, others @ ..]) = levels.as_deref() else {
+            return;
+        };
+        let last = others.last().unwrap_or(next);
+        for (name, unit, value) in [
+            ("first_level_bw", Unit::BytesPerSec, first.rate),
+            (
+                "first_level_bytes",
+                Unit::Bytes,
+                as_f64(next.bytes_before.0),
+            ),
+            ("last_level_bw", Unit::BytesPerSec, last.rate),
+        ] {
+            self.push(format!("{direction}_{name}"), unit, value);
         }
     }
 
@@ -372,6 +401,26 @@ mod tests {
         assert_eq!(value(&found, "cpu_system_per_io"), Some(1_000.0));
         assert_eq!(value(&found, "cpu_per_io"), Some(1_100.0));
         assert_eq!(value(&found, "context_switches"), Some(5.0));
+    }
+
+    #[test]
+    fn a_cliff_makes_figures_of_both_levels() {
+        let mut measured = reads(1_000);
+        let point = |read_bytes| Interval {
+            read_bytes,
+            ..Interval::default()
+        };
+        measured.series = Series {
+            interval_ns: 100_000_000,
+            points: [vec![point(8_000_000); 50], vec![point(1_000_000); 51]].concat(),
+        };
+        let found = derived(measured.clone());
+        assert_eq!(value(&found, "read_first_level_bw"), Some(80e6));
+        assert_eq!(value(&found, "read_first_level_bytes"), Some(400e6));
+        assert_eq!(value(&found, "read_last_level_bw"), Some(10e6));
+        measured.write.bytes = 1;
+        let mixed = names(&derived(measured)).join(" ");
+        assert!(!mixed.contains("level"), "{mixed}");
     }
 
     #[test]

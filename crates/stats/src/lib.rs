@@ -7,6 +7,7 @@
 //! be damaged: it gives an error or no figure, never a panic and never a
 //! figure that looks sound.
 
+pub mod course;
 pub mod derive;
 pub mod figures;
 pub mod histogram;
@@ -18,5 +19,6 @@ pub mod series;
 pub mod steps;
 pub mod streams;
 pub mod summary;
+pub mod tails;
 pub mod verdict;
 pub mod watch;

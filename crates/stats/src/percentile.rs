@@ -66,6 +66,12 @@ impl Percentile {
         beyond >= u128::from(TAIL) * u128::from(MILLION)
     }
 
+    /// In percent.
+    #[must_use]
+    pub fn percent(self) -> f64 {
+        f64::from(self.parts_per_million) / 1e4
+    }
+
     /// As a share, 0 to 1.
     pub(crate) fn share(self) -> f64 {
         f64::from(self.parts_per_million) / f64::from(MILLION)
@@ -82,7 +88,7 @@ impl Percentile {
 /// `p50`, `p99.9`: the ending of a metric's name.
 impl fmt::Display for Percentile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "p{}", f64::from(self.parts_per_million) / 1e4)
+        write!(f, "p{}", self.percent())
     }
 }
 

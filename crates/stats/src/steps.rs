@@ -4,6 +4,7 @@
 mod noise;
 mod pelt;
 
+use crate::summary::mean;
 use assay_model::trial::{Interval, Measurement, Series};
 
 /// Shortest segment, in samples.
@@ -82,10 +83,6 @@ fn change_points(values: &[f64]) -> Vec<usize> {
     } else {
         Vec::new() // All zero.
     }
-}
-
-fn mean(samples: &[f64]) -> f64 {
-    samples.iter().sum::<f64>() / samples.len() as f64
 }
 
 /// A time in which nothing moved.

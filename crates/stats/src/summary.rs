@@ -63,7 +63,7 @@ impl Summary {
         Some(Self {
             n: sorted.len(),
             // Rounding must not push a mean of equal values off them.
-            geometric_mean: logs.map(|logs| logs.mean.exp().clamp(min, max)),
+            geometric_mean: logs.map(|logs| logs.0.mean.exp().clamp(min, max)),
             mean: mean(&sorted).clamp(min, max),
             median: median_of_sorted(&sorted)?,
             min,
@@ -74,43 +74,70 @@ impl Summary {
     }
 }
 
-/// Mean and standard deviation of the logarithms of positive values.
+/// The logarithms of positive values.
 #[derive(Clone, Copy)]
-struct Logs {
-    n: usize,
-    mean: f64,
-    /// `None` below two values.
-    stdev: Option<f64>,
-}
+struct Logs(Moments);
 
 impl Logs {
     fn of(values: &[f64]) -> Self {
         let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
-        let n = logs.len();
-        let mean = mean(&logs);
-        let squares: f64 = logs.iter().map(|log| (log - mean).powi(2)).sum();
-        let stdev = (n >= 2).then(|| (squares / (n - 1) as f64).sqrt());
-        Self { n, mean, stdev }
+        Self(Moments::of(&logs))
     }
 
     fn cv(&self) -> Option<f64> {
-        let cv = self.stdev?.powi(2).exp_m1().sqrt();
+        let cv = self.0.stdev?.powi(2).exp_m1().sqrt();
         cv.is_finite().then_some(cv)
     }
 
     fn interval(&self) -> Option<Interval> {
-        let stdev = self.stdev?;
-        let half =
-            student::quantile(UPPER_TAIL, (self.n - 1) as f64) * stdev / (self.n as f64).sqrt();
-        let (low, high) = ((self.mean - half).exp(), (self.mean + half).exp());
+        let Moments { n, mean, stdev } = self.0;
+        let error = stdev? / (n as f64).sqrt();
+        let half = student::quantile(UPPER_TAIL, (n - 1) as f64) * error;
+        let (low, high) = ((mean - half).exp(), (mean + half).exp());
         high.is_finite().then_some(Interval { low, high })
     }
 }
 
-/// Divides before it adds, so that finite values have a finite mean.
-fn mean(values: &[f64]) -> f64 {
+/// Arithmetic mean and standard deviation of values as they are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moments {
+    /// How many values.
+    pub n: usize,
+    /// Arithmetic mean; not a number without values.
+    pub mean: f64,
+    /// Standard deviation (n - 1); `None` below two values.
+    pub stdev: Option<f64>,
+}
+
+impl Moments {
+    /// Of all values.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let mean = mean(values);
+        Self {
+            n: values.len(),
+            mean,
+            stdev: variance(values, mean).map(f64::sqrt),
+        }
+    }
+}
+
+/// Finite values have a finite mean: where their sum is too large, each is divided
+/// before it is added.
+pub(crate) fn mean(values: &[f64]) -> f64 {
     let n = values.len() as f64;
-    values.iter().map(|value| value / n).sum()
+    let sum: f64 = values.iter().sum();
+    if sum.is_finite() {
+        sum / n
+    } else {
+        values.iter().map(|value| value / n).sum()
+    }
+}
+
+/// Squared deviations from the mean over n - 1; `None` below two values.
+pub(crate) fn variance(values: &[f64], mean: f64) -> Option<f64> {
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (values.len() >= 2).then(|| squares / (values.len() - 1) as f64)
 }
 
 /// `None` without values.
@@ -157,11 +184,11 @@ mod tests {
             (10, 2.262_157),
             (31, 2.042_272),
         ] {
-            let logs = Logs {
+            let logs = Logs(Moments {
                 n,
                 mean: 0.0,
                 stdev: Some(1.0),
-            };
+            });
             let half = logs.interval().unwrap().high.ln();
             let expected = t / (n as f64).sqrt();
             assert!((half - expected).abs() < 1e-6, "n={n}: {half}, {expected}");

@@ -9,11 +9,13 @@
 pub mod adjust;
 pub mod arm;
 mod candidate;
+mod combined;
 pub mod compare;
 pub mod composite;
 pub mod estimate;
 pub mod judge;
 pub mod line;
+mod neighbours;
 pub mod note;
 pub mod outlier;
 pub mod power;

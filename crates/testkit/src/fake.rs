@@ -1,5 +1,6 @@
 //! Storage in memory that lies as fakes do which are sold.
 
+use crate::known_speed::KnownSpeed;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::ops::Range;
@@ -40,6 +41,8 @@ pub struct Fake {
     pub writes: usize,
     /// How long a flush takes.
     pub flush_takes: Duration,
+    /// How fast it reads and writes, else as fast as it can.
+    pub speed: Option<KnownSpeed>,
 }
 
 impl Fake {
@@ -69,6 +72,7 @@ impl Fake {
             newest: VecDeque::new(),
             writes: 0,
             flush_takes: Duration::ZERO,
+            speed: None,
         }
     }
 

@@ -187,20 +187,24 @@ fn transmit(stream: &mut UnixStream, fake: &Mutex<Fake>) -> io::Result<bool> {
         stream.read_exact(&mut data)?;
     }
     let mut fake = fake.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut rest = Duration::ZERO;
+    let now = Instant::now();
+    let mut done_at = now;
+    if let (nbd::READ | nbd::WRITE, Some(speed)) = (kind, &mut fake.speed) {
+        done_at = speed.done_at(now);
+    }
     let error = |done: io::Result<()>| done.map_or(nbd::EIO, |()| 0);
     let error = match kind {
         nbd::READ => error(fake.read_at(offset, &mut data)),
         nbd::WRITE => error(fake.write_at(offset, &data)),
         nbd::FLUSH => {
-            rest = fake.flush_takes;
+            done_at += fake.flush_takes;
             0
         }
         nbd::DISCONNECT => return Ok(false),
         _ => nbd::EINVAL,
     };
     drop(fake);
-    sleep(rest);
+    sleep(done_at.saturating_duration_since(Instant::now()));
     stream.write_all(&nbd::REPLY.to_be_bytes())?;
     stream.write_all(&error.to_be_bytes())?;
     stream.write_all(&cookie)?;

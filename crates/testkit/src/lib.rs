@@ -19,6 +19,7 @@
 mod command;
 mod fake;
 mod fake_device;
+mod known_speed;
 mod loop_device;
 mod mount;
 mod needs;
@@ -29,6 +30,7 @@ mod volume;
 pub use command::{Unavailable, Undo, run, text};
 pub use fake::{Fake, Lie};
 pub use fake_device::FakeDevice;
+pub use known_speed::{BETWEEN_TRIALS, KnownSpeed};
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
 pub use needs::{missing, skip};

@@ -2,7 +2,9 @@
 //! out.
 
 use crate::assay::{Bed, Ended, Running, lives, test_folders, text, until};
-use assay_testkit::{Volume, needs, or_skip, signal_to};
+use assay_testkit::{
+    BETWEEN_TRIALS, Fake, FakeDevice, KnownSpeed, Lie, Scratch, Volume, needs, or_skip, signal_to,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
@@ -484,4 +486,36 @@ fn without_root_a_line_says_so() {
         line.contains("scheduler") && line.contains("need root"),
         "{line}"
     );
+}
+
+/// A device that is twice as fast under one condition, in trials that vary by 2 %
+/// and drift by 10 %.
+#[test]
+fn a_known_difference_is_found() {
+    needs!(root, "nbdfuse", "losetup");
+    let bed = Bed::new();
+    let scratch = or_skip!(Scratch::new());
+    let percent = scratch.join("percent");
+    fs::write(&percent, "100\n").unwrap();
+    let mut speed = KnownSpeed::new(percent.clone(), 100.0);
+    (speed.noise, speed.drift) = (0.02, 0.01);
+    let mut fake = Fake::new(1 << 20, Lie::None);
+    fake.speed = Some(speed);
+    let device = or_skip!(FakeDevice::over(&scratch, fake));
+    let job = bed.join("job.fio");
+    let reads = "[reads]\nrw=randread\ndirect=1\nsize=1m\nruntime=400ms\ntime_based\n";
+    fs::write(&job, reads).unwrap();
+    let vary = format!("file:{}=100,200", percent.display());
+    let rest = format!("{}ms", 2 * BETWEEN_TRIALS.as_millis());
+    let node = text(device.device().node());
+    let words = ["sweep", node, text(&job), "--destroy-data", "--vary", &vary];
+    let more = ["--rounds", "4", "--idle", &rest, "--seed", "1"];
+    bed.run(&[&words[..], &more].concat()).assert_code(0);
+    let compared = bed.run(&["compare", "last", "--json"]);
+    compared.assert_code(0);
+    let pairs = compared.json()["pairs"].clone();
+    let mut pairs = pairs.as_array().unwrap().iter();
+    let found = pairs.find(|pair| pair["primary"] == true).unwrap();
+    assert_eq!(found["metric"], "reads: read_iops", "{found:#}");
+    assert_eq!(found["verdict"], "faster", "{found:#}");
 }

@@ -3,9 +3,9 @@
 
 use super::charts::rate;
 use crate::describe;
-use crate::series::Course;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
+use assay_stats::course::Course;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {

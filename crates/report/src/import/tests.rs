@@ -1,6 +1,6 @@
 //! What is written of an import.
 
-use super::{Summary, write_csv, write_json};
+use super::{moments, write_csv, write_json};
 use crate::terminal::{Style, write_import};
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use serde_json::Value;
@@ -72,8 +72,8 @@ fn a_single_value_has_no_spread() {
         values: values.to_vec(),
         positions: Vec::new(),
     };
-    assert_eq!(Summary::of(&values(&[5.0])).stdev, None);
-    let two = Summary::of(&values(&[1.0, 3.0]));
+    assert_eq!(moments(&values(&[5.0])).stdev, None);
+    let two = moments(&values(&[1.0, 3.0]));
     assert_eq!((two.n, two.mean, two.stdev), (2, 2.0, Some(2.0_f64.sqrt())));
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::fixture;
+use crate::{fixture, samples};
 use assay_model::condition::{Condition, InForce, Setting, Subject};
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
@@ -194,7 +194,13 @@ fn the_examples_in_the_docs_are_parts_of_a_real_document() {
 
 /// The fixture, with the parts that no run has all at once.
 fn with_every_field() -> Run {
-    let mut run = fixture::run();
+    let mut run = samples::with_tails();
+    let sustained = samples::with_sustained().trials;
+    run.trials.extend(
+        sustained
+            .into_iter()
+            .filter(|t| t.job.name == "sustained-write"),
+    );
     run.status = RunStatus::Failed {
         error: "the device went away".to_owned(),
     };
@@ -250,6 +256,34 @@ fn one_operation() -> LatencyRecord {
     let mut histogram = assay_stats::histogram::Histogram::new();
     histogram.record(1_000);
     histogram.to_record()
+}
+
+#[test]
+fn a_cliff_and_tails_are_told() {
+    let run = samples::with_sustained();
+    let course = trial_of(&run, "sustained-write", 1)["course"].clone();
+    assert_eq!(course["levels"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        course["settled"]["from_ns"],
+        course["levels"][1]["start_ns"]
+    );
+    let json = super::run(&samples::with_tails());
+    let tails = json["tails"].as_array().unwrap();
+    let of = |percentile: f64| {
+        let is_it = |t: &&Value| t["job"] == "rand-read-4k" && t["percentile"] == percentile;
+        tails.iter().find(is_it).unwrap()
+    };
+    let number = |tail: &Value, field: &str| tail[field].as_f64().unwrap();
+    let p99 = of(99.0);
+    assert_eq!(
+        (number(p99, "trials"), number(p99, "operations")),
+        (3.0, 12_000.0)
+    );
+    assert!(number(p99, "worst_trial_ns") > number(p99, "trial_gmean_ns"));
+    assert!(
+        of(99.9)["worst_trial_ns"].is_null(),
+        "4000 I/Os are too few"
+    );
 }
 
 /// Every field of `value` as `trials[].job.bs`; keys that are data are `*`.

@@ -1,5 +1,6 @@
 //! One trial: job, figures, latencies, series, errors.
 
+use super::course::CoursePart;
 use super::evidence::EvidencePart;
 use super::rfc3339;
 use assay_model::condition::InForce;
@@ -38,6 +39,7 @@ pub struct TrialPart<'a> {
     totals: Option<TotalsPart>,
     latency: Option<LatencyParts>,
     series: Option<Vec<IntervalPart>>,
+    course: Option<CoursePart>,
     longest_gap: Option<Gap>,
     error_count: Option<u64>,
     errors: Option<&'a [IoErrorRecord]>,
@@ -77,6 +79,7 @@ impl<'a> TrialPart<'a> {
             totals: measured.map(TotalsPart::of),
             latency: measured.map(LatencyParts::of),
             series: measured.map(|m| intervals(&m.series)),
+            course: measured.and_then(CoursePart::of),
             longest_gap: measured.and_then(|m| m.longest_gap),
             error_count: measured.map(|m| m.errors.count),
             errors: measured.map(|m| m.errors.first.as_slice()),

@@ -4,10 +4,10 @@
 use super::Page;
 use super::style::Tone;
 use crate::describe;
-use crate::series::Course;
 use crate::summary::{JobSummary, JudgedTrial};
 use crate::text::clean;
 use assay_model::units::Nanos;
+use assay_stats::course::Course;
 use std::io;
 
 const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

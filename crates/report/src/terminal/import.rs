@@ -3,9 +3,10 @@
 
 use super::style::Tone;
 use super::{Page, Style};
-use crate::import::Summary;
+use crate::import::moments;
 use crate::text::{clean, count};
 use assay_model::figures::{Figure, Import};
+use assay_stats::summary::Moments;
 use std::io::{self, Write};
 
 /// Circumstances that are shown; texts of many jobs have many.
@@ -96,7 +97,7 @@ fn table(figures: &[Figure], page: &mut Page<'_>) -> io::Result<()> {
 }
 
 fn cells(figure: &Figure) -> [String; COLUMNS] {
-    let Summary { n, mean, stdev } = Summary::of(&figure.sample);
+    let Moments { n, mean, stdev } = moments(&figure.sample);
     [
         clean(&figure.condition),
         clean(&figure.metric),

@@ -29,8 +29,18 @@ fn a_sustained_write_shows_its_cliff_and_its_stalls() {
 }
 
 #[test]
+fn tails_of_all_trials_and_of_the_worst_one_stand_side_by_side() {
+    let text = written(&samples::with_tails(), PLAIN);
+    let from = text.find("Tail latency").unwrap();
+    let to = text.find("\nWarnings").unwrap();
+    insta::assert_snapshot!(&text[from..to]);
+    assert!(!written(&fixture::run(), PLAIN).contains("Tail latency"));
+}
+
+#[test]
 fn every_run_fits_80_columns() {
     let runs = [
+        samples::with_tails(),
         fixture::run(),
         samples::with_sustained(),
         samples::empty(),

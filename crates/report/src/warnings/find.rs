@@ -2,7 +2,6 @@
 //! they differ.
 
 use super::{Stalled, Warning};
-use crate::series::Course;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use crate::way::Way;
@@ -12,6 +11,7 @@ use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
 use assay_model::units::Nanos;
+use assay_stats::course::Course;
 
 /// A coefficient of variation above this is a warning.
 const WIDE_SPREAD: f64 = 0.10;

@@ -1,5 +1,6 @@
 //! One side of a comparison: its trials as logarithms.
 
+use crate::summary::{mean, variance};
 use assay_model::figures::{Better, Sample};
 use thiserror::Error;
 
@@ -170,15 +171,6 @@ impl Arm {
         let cv = self.variance?.exp_m1().sqrt();
         cv.is_finite().then_some(cv)
     }
-}
-
-pub(crate) fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn variance(values: &[f64], mean: f64) -> Option<f64> {
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (values.len() >= 2).then(|| squares / (values.len() - 1) as f64)
 }
 
 #[cfg(test)]

@@ -2,48 +2,16 @@
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
-use super::estimate::{Difference, Linear, NoEstimate, in_one_session};
+use super::combined::{Estimate, Level};
+use super::estimate::{Difference, in_one_session};
 use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
 use super::line::{Line, Options, SHOWN, Summary, change, none};
 use super::note::{Note, Side};
 use super::outlier;
-use super::shift::{Shift, Tables};
-use super::trials::{Outlook, detectable_effect};
+use super::shift::Tables;
+use super::trials::detectable_effect;
 use assay_model::verdict::Verdict;
-
-/// The difference of two arms by both methods.
-pub(crate) struct Estimate {
-    linear: Linear,
-    shift: Option<Shift>,
-}
-
-/// How two arms are to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Level {
-    /// A value is a trial.
-    Trials,
-    /// A value is the mean of a unit of the part.
-    Units,
-}
-
-impl Estimate {
-    fn of(a: &Arm, b: &Arm, level: Level, tables: &mut Tables) -> Result<Self, NoEstimate> {
-        let linear = match level {
-            Level::Trials => Linear::of(a, b)?,
-            Level::Units => Linear::pooled(a, b)?,
-        };
-        let shift = Shift::of(a, b, &linear, tables);
-        Ok(Self { linear, shift })
-    }
-
-    fn first(&self) -> &dyn Difference {
-        match &self.shift {
-            Some(shift) => shift,
-            None => &self.linear,
-        }
-    }
-}
 
 /// A metric on its way to a verdict: all but the level of its test.
 pub(crate) struct Candidate {
@@ -95,8 +63,10 @@ impl Candidate {
     }
 
     fn take(&mut self, estimate: Estimate, options: &Options) {
-        let first = estimate.first();
-        self.line.change = change(first.d(), first.interval(SHOWN));
+        self.line.change = change(estimate.d(), estimate.interval(SHOWN));
+        if estimate.is_alternating() {
+            self.line.notes.push(Note::Alternating);
+        }
         if let Some(drift) = estimate.linear.drift {
             self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)));
             if drift.is_confounded() && drift.total().abs() > options.log_margin() {
@@ -126,7 +96,7 @@ impl Candidate {
     /// The p value that enters its family; `None` when it has none.
     pub fn p(&self) -> Option<f64> {
         let estimate = self.estimate.as_ref().filter(|_| !self.barred)?;
-        Some(estimate.first().p_difference())
+        Some(estimate.p_difference())
     }
 
     /// Whether the trials of both sides are known to be of one session.
@@ -166,8 +136,8 @@ impl Candidate {
             margin: options.log_margin(),
         };
         self.line.p_adjusted = adjusted.map(|adjusted| adjusted.p);
-        let judged = judge(estimate.first(), &rule);
-        self.line.qualification = qualify(estimate.first(), options.alpha, rule.margin);
+        let judged = judge(&estimate, &rule);
+        self.line.qualification = qualify(&estimate, options.alpha, rule.margin);
         self.compare_methods(&estimate, judged, &rule);
         let word = self.settle(judged, &rule, tables);
         self.line.verdict = self.verdict(word, &estimate, &rule, options);
@@ -178,7 +148,8 @@ impl Candidate {
     }
 
     fn compare_methods(&mut self, estimate: &Estimate, judged: Judgement, rule: &Rule) {
-        if estimate.shift.is_some() && judge(&estimate.linear, rule).word != judged.word {
+        let by_means = estimate.by_means().map(|means| judge(&means, rule).word);
+        if by_means.is_some_and(|word| word != judged.word) {
             self.line.notes.push(Note::DependsOnTails);
         }
     }
@@ -216,7 +187,7 @@ impl Candidate {
             Side::A => Estimate::of(&self.a.without(index)?, &self.b, self.level, tables),
             Side::B => Estimate::of(&self.a, &self.b.without(index)?, self.level, tables),
         };
-        Some(judge(estimate.ok()?.first(), rule).word)
+        Some(judge(&estimate.ok()?, rule).word)
     }
 
     fn verdict(
@@ -241,8 +212,7 @@ impl Candidate {
     }
 
     fn more_trials(&mut self, estimate: &Estimate, rule: &Rule, options: &Options) -> Option<u32> {
-        let linear = &estimate.linear;
-        let outlook = Outlook::careful(estimate.first().d(), linear.s, linear.df);
+        let outlook = estimate.outlook();
         let n = u32::try_from(self.a.n.min(self.b.n)).unwrap_or(u32::MAX);
         if let Some(total) = outlook.trials(rule, options.budget) {
             // Trials enough by plan that still did not settle it: one more at

@@ -2,7 +2,8 @@
 
 use super::adjust::{Adjusted, benjamini_hochberg, holm};
 use super::arm::Arm;
-use super::candidate::{Candidate, Level};
+use super::candidate::Candidate;
+use super::combined::Level;
 use super::composite;
 use super::line::{Line, Options};
 use super::note::{Note, Side};

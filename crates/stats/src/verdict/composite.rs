@@ -2,7 +2,8 @@
 
 use super::adjust::Adjusted;
 use super::arm::Arm;
-use super::candidate::{Candidate, Level};
+use super::candidate::Candidate;
+use super::combined::Level;
 use super::line::{Line, Options};
 use super::note::Note;
 use super::shift::Tables;

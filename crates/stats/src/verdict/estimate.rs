@@ -1,8 +1,9 @@
 //! The difference of two arms by least squares: with the position in the
 //! session as a second variable where it is known, Welch's otherwise.
 
-use super::arm::{Arm, mean};
+use super::arm::Arm;
 use super::special::student;
+use crate::summary::mean;
 use thiserror::Error;
 
 /// A tested difference, however it was estimated. Positive: B is better.

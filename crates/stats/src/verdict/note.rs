@@ -62,6 +62,8 @@ pub enum Note {
     Outlier(Side, usize),
     /// Means and ranks come to different words.
     DependsOnTails,
+    /// Speed goes up and down from trial to trial.
+    Alternating,
     /// Equivalent although different.
     TinyDifference,
     /// The difference is this many percent at least.
@@ -131,6 +133,9 @@ impl Display for Note {
             ),
             Self::DependsOnTails => f.write_str(
                 "means and ranks come to different words: the result depends on tails or outliers",
+            ),
+            Self::Alternating => f.write_str(
+                "trials alternate: neighbouring ones differ more than all of them do, so they have to agree, which widens the interval; let the storage rest between trials (--idle)",
             ),
             Self::TinyDifference => f.write_str("tiny real difference"),
             Self::BeyondMargin(margin) => write!(f, "by at least {margin:.1} %"),

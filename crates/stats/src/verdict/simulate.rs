@@ -1,11 +1,16 @@
 //! Comparisons of sides whose truth is known, to see how often verdicts err.
 
+mod noise;
+
 use super::arm::Arm;
-use super::estimate::{Difference, Linear};
+use super::combined::{Estimate, Level};
+use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
 use super::sequential::Plan;
-use super::shift::{Shift, Tables};
-use assay_model::rng::SplitMix64;
+use super::shift::Tables;
+use assay_model::plan::rounds;
+pub use noise::Noise;
+use noise::Normal;
 
 /// A truth and a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -14,6 +19,8 @@ pub struct Scene {
     pub cv: f64,
     /// By how much B is better, a share.
     pub truth: f64,
+    /// How trials depend on those before them.
+    pub noise: Noise,
     /// Drift over the session, a share.
     pub drift: f64,
     /// Trials per side; of a sequential design the most.
@@ -29,9 +36,10 @@ pub struct Scene {
 /// In what order, and when the figures are looked at.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Design {
-    /// Blocks of ABBA or BAAB by a coin, one look.
-    Blocks,
-    /// The same with looks.
+    /// Rounds of so many conditions, as a sweep has them, one look at two of them;
+    /// two conditions come in blocks of ABBA or BAAB.
+    Rounds(usize),
+    /// Two conditions with looks.
     Looks(Plan),
     /// All of A, then all of B; positions unknown to the method.
     OneAfterAnother,
@@ -120,12 +128,16 @@ fn trials(scene: &Scene, normal: &mut Normal) -> [Side; 2] {
     let s = scene.cv.powi(2).ln_1p().sqrt();
     let shift = [0.0, scene.truth.ln_1p()];
     let order = order(scene, normal);
+    let noise = scene.noise.of_session(order.len(), normal);
     let span = order.len().saturating_sub(1).max(1) as f64;
     let slope = scene.drift.ln_1p() / span;
     let mut sides = [Side::new(), Side::new()];
-    for (place, side) in order.into_iter().enumerate() {
+    for (place, (side, noise)) in order.into_iter().zip(noise).enumerate() {
         let t = place as f64;
-        sides[side].push((shift[side] + slope * t + s * normal.next(), t));
+        // A third condition takes its place, but is not looked at.
+        if let Some(trials) = sides.get_mut(side) {
+            trials.push((shift[side] + slope * t + s * noise, t));
+        }
     }
     sides
 }
@@ -133,17 +145,16 @@ fn trials(scene: &Scene, normal: &mut Normal) -> [Side; 2] {
 /// The side of each trial of the session.
 fn order(scene: &Scene, normal: &mut Normal) -> Vec<usize> {
     let n = scene.n as usize;
-    if scene.design == Design::OneAfterAnother {
-        return (0..2 * n).map(|place| place / n).collect();
-    }
-    let mut order = Vec::new();
-    while order.len() < 2 * n {
-        let first = usize::from(normal.coin());
-        let block = [first, 1 - first, 1 - first, first];
-        let left = 2 * n - order.len();
-        order.extend_from_slice(&block[..left.min(4)]);
-    }
-    order
+    let conditions = match scene.design {
+        Design::OneAfterAnother => return (0..2 * n).map(|place| place / n).collect(),
+        Design::Looks(_) => 2,
+        Design::Rounds(conditions) => conditions,
+    };
+    let slots = rounds(1, conditions, scene.n, normal.rng.next_u64()).into_iter();
+    slots
+        .filter(|slot| slot.trial > 0)
+        .filter_map(|slot| slot.condition)
+        .collect()
 }
 
 fn conclude(scene: &Scene, sides: &[Side; 2], tables: &mut Tables) -> (Word, bool, usize) {
@@ -178,16 +189,12 @@ fn look(
     let (Ok(a), Ok(b)) = (arm(&sides[0]), arm(&sides[1])) else {
         return (Word::NoConclusion, false);
     };
-    let Ok(linear) = Linear::of(&a, &b) else {
+    let Ok(estimate) = Estimate::of(&a, &b, Level::Trials, tables) else {
         return (Word::NoConclusion, false);
     };
-    let shift = match scene.method {
-        Way::Means => None,
-        Way::Verdict => Shift::of(&a, &b, &linear, tables),
-    };
-    let difference: &dyn Difference = match &shift {
-        Some(shift) => shift,
-        None => &linear,
+    let difference: &dyn Difference = match scene.method {
+        Way::Means => &estimate.linear,
+        Way::Verdict => &estimate,
     };
     let rule = Rule {
         alpha_difference: alpha,
@@ -198,35 +205,6 @@ fn look(
     let interval = difference.interval(0.05);
     let covered = interval.is_some_and(|(low, high)| low <= truth && truth <= high);
     (judge(difference, &rule).word, covered)
-}
-
-/// Normal values of a seed, by Box and Muller (1958).
-struct Normal {
-    rng: SplitMix64,
-    spare: Option<f64>,
-}
-
-impl Normal {
-    fn new(seed: u64) -> Self {
-        Self {
-            rng: SplitMix64::new(seed),
-            spare: None,
-        }
-    }
-
-    fn next(&mut self) -> f64 {
-        if let Some(spare) = self.spare.take() {
-            return spare;
-        }
-        let radius = (-2.0 * (1.0 - self.rng.fraction()).ln()).sqrt();
-        let (sin, cos) = (2.0 * std::f64::consts::PI * self.rng.fraction()).sin_cos();
-        self.spare = Some(radius * sin);
-        radius * cos
-    }
-
-    fn coin(&mut self) -> bool {
-        self.rng.next_u64() >> 63 == 1
-    }
 }
 
 #[cfg(test)]
@@ -241,9 +219,10 @@ mod tests {
             let scene = |truth| Scene {
                 cv: 0.03,
                 truth,
+                noise: Noise::Independent,
                 drift: 0.1,
                 n,
-                design: Design::Blocks,
+                design: Design::Rounds(2),
                 method,
                 margin: 0.05,
             };
@@ -258,12 +237,40 @@ mod tests {
         }
     }
 
+    /// Noise as storage has it: what a trial leaves to the next one, steps, heat.
+    #[test]
+    fn dependent_trials_are_not_called_different() {
+        for noise in [
+            Noise::Neighbours(0.6),
+            Noise::Walk,
+            Noise::FirstOfTwo(2.0),
+            Noise::Owed(1.0),
+        ] {
+            for design in [Design::Rounds(2), Design::Rounds(4)] {
+                let scene = Scene {
+                    cv: 0.05,
+                    truth: 0.0,
+                    noise,
+                    drift: 0.1,
+                    n: 6,
+                    design,
+                    method: Way::Verdict,
+                    margin: 0.05,
+                };
+                let same = simulate(&scene, 400, 9);
+                let called = same.percent(same.faster + same.slower);
+                assert!(called <= 9.3, "{noise:?} {design:?}: {same:?}");
+            }
+        }
+    }
+
     #[test]
     fn looks_end_when_there_is_a_verdict() {
         let plan = Plan::within(20).unwrap();
         let scene = Scene {
             cv: 0.01,
             truth: 0.10,
+            noise: Noise::Independent,
             drift: 0.0,
             n: plan.last(),
             design: Design::Looks(plan),
@@ -279,6 +286,7 @@ mod tests {
         let scene = Scene {
             cv: 0.05,
             truth: 0.0,
+            noise: Noise::Independent,
             drift: 0.1,
             n: 3,
             design: Design::OneAfterAnother,

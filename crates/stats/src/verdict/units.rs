@@ -1,7 +1,7 @@
 //! Several units of each part: what is found then holds for the parts.
 
 use super::arm::Arm;
-use super::candidate::Level;
+use super::combined::Level;
 use super::compare::{Comparison, compare_at};
 use super::line::Options;
 use super::note::Note;

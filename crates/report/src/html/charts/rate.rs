@@ -5,8 +5,8 @@
 use super::axis::Linear;
 use super::{WIDTH, at, picture};
 use crate::format::quantity;
-use crate::series::Rates;
 use assay_model::metric::Unit;
+use assay_stats::course::Rates;
 use maud::{Markup, html};
 
 const HEIGHT: f64 = 190.0;

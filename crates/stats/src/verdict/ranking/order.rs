@@ -1,7 +1,8 @@
 //! Drift over the session of all conditions.
 
 use super::Entry;
-use crate::verdict::arm::{Arm, mean};
+use crate::summary::mean;
+use crate::verdict::arm::Arm;
 use crate::verdict::estimate::CONFOUNDED;
 use crate::verdict::line::Options;
 use crate::verdict::note::Note;

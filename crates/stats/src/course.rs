@@ -1,8 +1,14 @@
-//! The course of one trial: rate over time, its steady levels, its stalls.
+//! The course of one trial: rate over time, its levels, its stalls, where it had
+//! warmed up, whether it was steady. Samples of a trial depend on each other, so
+//! this is a diagnosis: verdicts come from trials.
 
+mod windows;
+
+use crate::steps::{Segment, segments, stalls};
+use crate::verdict::within::steady::{Steadiness, steadiness};
+use crate::verdict::within::warmup;
 use assay_model::trial::{Gap, Interval, Measurement};
 use assay_model::units::{Bytes, Nanos};
-use assay_stats::steps::{Segment, segments, stalls};
 
 /// From here on a stall is no part of a level.
 const LONG_STALL: Nanos = Nanos::millis(500);
@@ -52,6 +58,21 @@ pub struct Course {
     pub levels: Vec<Level>,
     /// Its stalls, in order.
     pub stalls: Vec<StallTime>,
+    /// What it took to warm up ([`warmup::cut`]); `None` in a trial that never
+    /// settled, or is too short to tell.
+    pub warm_up: Option<Nanos>,
+    /// Whether it was steady after that and at its last level; `None` in a trial
+    /// that is too short to tell.
+    pub settled: Option<Settled>,
+}
+
+/// Whether a trial was steady from some time on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settled {
+    /// From clock start.
+    pub from: Nanos,
+    /// What was found.
+    pub steadiness: Steadiness,
 }
 
 impl Course {
@@ -64,9 +85,20 @@ impl Course {
         }
         let rates = Rates::of(measured);
         let stalls = stall_times(measured);
+        let levels = levels(measured, &rates, &stalls);
+        let whole = &rates.values[..series.points.len() - 1];
+        let warm_up = warmup::cut(whole);
+        let last_level = levels.last().map_or(0, |level| level.start);
+        let from = warm_up.unwrap_or(0).max(last_level);
+        let steadiness = steadiness(&windows::of_equal_bytes(&whole[from..]));
         Some(Self {
-            levels: levels(measured, &rates, &stalls),
+            levels,
             stalls,
+            warm_up: warm_up.map(|intervals| time_of(intervals, measured)),
+            settled: steadiness.map(|steadiness| Settled {
+                from: time_of(from, measured),
+                steadiness,
+            }),
             rates,
         })
     }
@@ -155,7 +187,6 @@ impl Rates {
 }
 
 /// Mean rate of the whole measurement, stalls included.
-#[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
 fn rate_of_all(measured: &Measurement) -> f64 {
     let bytes: u64 = measured.series.points.iter().map(moved).sum();
     let seconds = Nanos(measured.elapsed_ns).as_secs_f64();
@@ -169,8 +200,7 @@ fn rate_of_all(measured: &Measurement) -> f64 {
 /// Runs of empty intervals. The one that the longest gap fell into has the
 /// gap's own time, which is exact.
 fn stall_times(measured: &Measurement) -> Vec<StallTime> {
-    let width_ns = measured.series.interval_ns;
-    let time = |intervals: usize| width_ns.saturating_mul(intervals as u64);
+    let time = |intervals| time_of(intervals, measured).0;
     let stalls = stalls(measured).into_iter().map(|stall| {
         let (start_ns, length_ns) = (time(stall.start_index), time(stall.intervals));
         let holds = |gap: &Gap| {
@@ -188,11 +218,14 @@ fn stall_times(measured: &Measurement) -> Vec<StallTime> {
     stalls.collect()
 }
 
+const fn time_of(intervals: usize, measured: &Measurement) -> Nanos {
+    Nanos(measured.series.interval_ns.saturating_mul(intervals as u64))
+}
+
 const fn moved(point: &Interval) -> u64 {
     point.read_bytes.saturating_add(point.write_bytes)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
 fn rate(point: &Interval, width_s: f64) -> f64 {
     moved(point) as f64 / width_s
 }
@@ -288,6 +321,28 @@ mod tests {
         assert_eq!(rounded(rates(160_000_000)), [1000.0, 1000.0]);
         assert_eq!(rounded(rates(110_000_000)), [1000.0]);
         assert_eq!(rounded(rates(200_000_000)), [1000.0, 600.0]);
+    }
+
+    #[test]
+    fn after_a_burst_it_is_steady() {
+        let course = |burst: usize, n: usize| {
+            let level = |i| if i < burst { 9_000_000 } else { 3_000_000 };
+            let bytes: Vec<u64> = (0..n)
+                .map(|i| level(i) + (i as u64 * 7 % 5) * 10_000)
+                .collect();
+            Course::of(&measured(&bytes, n as u64 * 100_000_000)).unwrap()
+        };
+        let found = course(20, 121);
+        assert_eq!(found.warm_up, Some(Nanos::secs(2)));
+        assert!(found.settled.unwrap().steadiness.steady, "{found:?}");
+        // Most of it is burst: it never settled, but its last level is steady.
+        let late = course(80, 121);
+        assert_eq!(late.warm_up, None);
+        let settled = late.settled.unwrap();
+        assert_eq!(settled.from, Nanos::secs(8));
+        assert!(settled.steadiness.steady, "{late:?}");
+        let short = course(0, 25);
+        assert_eq!((short.warm_up, short.settled), (None, None));
     }
 
     #[test]

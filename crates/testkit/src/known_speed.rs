@@ -1,0 +1,121 @@
+//! A speed that is known: what a comparison is to find.
+
+use std::f64::consts::TAU;
+use std::fs;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// A pause of this length ends a trial; they have to be so far apart.
+pub const BETWEEN_TRIALS: Duration = Duration::from_millis(200);
+
+/// I/Os per second of a trial, one at a time. Each I/O has its moment from the
+/// first one on, so a machine that is late now is not slower in the end.
+#[derive(Debug)]
+pub struct KnownSpeed {
+    /// Holds the speed in percent; read when a trial begins.
+    pub percent: PathBuf,
+    /// I/Os per second at 100 %, before any drift.
+    pub iops: f64,
+    /// Standard deviation of a trial, of logarithms.
+    pub noise: f64,
+    /// What each trial is faster than the one before it, of logarithms.
+    pub drift: f64,
+    /// Decides the noise.
+    pub seed: u64,
+    trial: Option<Trial>,
+    trials: u32,
+}
+
+#[derive(Debug)]
+struct Trial {
+    began: Instant,
+    latest: Instant,
+    each: Duration,
+    ios: u32,
+}
+
+impl KnownSpeed {
+    /// Without noise or drift.
+    #[must_use]
+    pub fn new(percent: PathBuf, iops: f64) -> Self {
+        Self {
+            percent,
+            iops,
+            noise: 0.0,
+            drift: 0.0,
+            seed: 1,
+            trial: None,
+            trials: 0,
+        }
+    }
+
+    /// When an I/O that came `now` is done.
+    ///
+    /// # Panics
+    /// When the file of the speed holds no number.
+    pub fn done_at(&mut self, now: Instant) -> Instant {
+        let same = self.trial.take();
+        let same =
+            same.filter(|trial| now.saturating_duration_since(trial.latest) < BETWEEN_TRIALS);
+        let mut trial = same.unwrap_or_else(|| self.begin(now));
+        trial.ios += 1;
+        let done = trial.began + trial.each * trial.ios;
+        trial.latest = done.max(now);
+        self.trial = Some(trial);
+        done
+    }
+
+    fn begin(&mut self, now: Instant) -> Trial {
+        let percent = fs::read_to_string(&self.percent).expect("the file of the speed");
+        let percent: f64 = percent.trim().parse().expect("percent");
+        let drift = self.drift * f64::from(self.trials);
+        let noise = self.noise * self.normal();
+        self.trials += 1;
+        let iops = self.iops * percent / 100.0 * (drift + noise).exp();
+        Trial {
+            began: now,
+            latest: now,
+            each: Duration::from_secs_f64(1.0 / iops),
+            ios: 0,
+        }
+    }
+
+    /// Box and Muller, with uniform numbers of Knuth's generator.
+    fn normal(&mut self) -> f64 {
+        let mut uniform = || {
+            self.seed = self
+                .seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (f64::from((self.seed >> 32) as u32) + 0.5) / 2_f64.powi(32)
+        };
+        (-2.0 * uniform().ln()).sqrt() * (TAU * uniform()).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Scratch;
+
+    #[test]
+    fn each_trial_has_one_speed() {
+        let scratch = Scratch::new().unwrap();
+        let percent = scratch.join("percent");
+        fs::write(&percent, "100\n").unwrap();
+        let mut speed = KnownSpeed::new(percent.clone(), 1_000.0);
+        speed.drift = 2_f64.ln();
+        let start = Instant::now();
+        let ms = |n: u64| Duration::from_millis(n);
+        assert_eq!(speed.done_at(start), start + ms(1));
+        assert_eq!(speed.done_at(start + ms(1)), start + ms(2));
+        // One that comes late does not slow down the others.
+        assert_eq!(speed.done_at(start + ms(50)), start + ms(3));
+        fs::write(&percent, "50\n").unwrap();
+        assert_eq!(speed.done_at(start + ms(51)), start + ms(4));
+        // The next trial: half the speed, and twice the one before it.
+        let next = start + ms(900);
+        assert_eq!(speed.done_at(next), next + ms(1));
+        assert_eq!(speed.done_at(next + ms(1)), next + ms(2));
+    }
+}

@@ -1,0 +1,213 @@
+//! `cargo xtask calibrate --devices`: sweeps whose truth is known, on storage of
+//! this machine. Takes minutes; what else the machine does is part of it.
+
+use crate::limits::Limits;
+use crate::run::{build_folder, output, shipped};
+use anyhow::{Context, Result};
+use assay_stats::verdict::trials::{Outlook, power_of_difference};
+use assay_testkit::{BETWEEN_TRIALS, Fake, FakeDevice, KnownSpeed, Lie, Scratch, Volume, text};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+const COMPARISONS: u32 = 20;
+
+/// Share of comparisons of a thing with itself that may be called different.
+const PROMISED: f64 = 0.05;
+
+/// Below this chance the count is not one that keeps the promise.
+const UNLIKELY: f64 = 0.01;
+
+/// Two conditions that are the same.
+const NOTHING: [&str; 6] = [
+    "--vary",
+    "cmd:nothing=a,b",
+    "--apply",
+    "nothing=true",
+    "--undo",
+    "nothing=true",
+];
+
+/// Jobs that are compared with themselves, one in a sweep.
+const JOBS: [&str; 4] = [
+    "rw=randread\nbs=4k\ndirect=1\n",
+    "rw=randwrite\nbs=4k\ndirect=1\nioengine=libaio\niodepth=8\n",
+    "rw=write\nbs=1m\nend_fsync=1\n",
+    "rw=write\nbs=4k\nfsync=1\n",
+];
+
+/// The known difference: 5 % at a CV of 2 % and a drift of 10 %.
+const DIFFERENCE: f64 = 0.05;
+const CV: f64 = 0.02;
+const DRIFT: f64 = 0.10;
+
+/// All of it; an error when a count is too unlikely.
+pub fn run() -> Result<()> {
+    let sweeps = Sweeps {
+        assay: shipped()?,
+        scratch: Scratch::within(&build_folder()?)?,
+    };
+    let mut limits = Limits::default();
+    with_itself(
+        "the machine's own disk",
+        sweeps.scratch.path(),
+        &sweeps,
+        &mut limits,
+    )?;
+    let volume = Volume::new("ext4", 512)?;
+    with_itself("a loop device", volume.point(), &sweeps, &mut limits)?;
+    known_difference(&sweeps, &mut limits)?;
+    limits.end()
+}
+
+fn with_itself(what: &str, place: &Path, sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {
+    let mut words = Vec::new();
+    for job in JOBS.into_iter().cycle().take(COMPARISONS as usize) {
+        let job = format!("[job]\ntime_based\nruntime=200ms\nsize=64m\n{job}");
+        sweeps.sweep(place, &job, &NOTHING)?;
+        words.push(sweeps.verdict()?);
+    }
+    let count = |wanted: &[&str]| {
+        words
+            .iter()
+            .filter(|w| wanted.contains(&w.as_str()))
+            .count()
+    };
+    let called = count(&["faster", "slower"]);
+    let chance = at_least(called, PROMISED);
+    limits.check(
+        &format!("{what}, {COMPARISONS} A/A comparisons"),
+        &format!(
+            "{called} called different, {} equivalent, {} no conclusion (promised: {:.0} %; chance of so many or more: {:.0} %)",
+            count(&["equivalent"]),
+            count(&["no conclusion"]),
+            100.0 * PROMISED,
+            100.0 * chance
+        ),
+        chance >= UNLIKELY,
+    );
+    Ok(())
+}
+
+/// As many trials as power asks for.
+fn known_difference(sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {
+    let effect = Outlook {
+        d: DIFFERENCE.ln_1p(),
+        s: CV,
+    };
+    let n = effect.for_difference(0.05, 100).context("it is in reach")?;
+    let power = power_of_difference(effect.d / effect.s, 0.05, n);
+    let mut found = 0;
+    for seed in 0..COMPARISONS {
+        found += usize::from(sweep_known(sweeps, n, u64::from(seed))? == "faster");
+    }
+    let missed = COMPARISONS as usize - found;
+    let chance = at_least(missed, 1.0 - power);
+    limits.check(
+        &format!("a difference of 5 % at CV 2 %, drift 10 %, {n} trials a side"),
+        &format!(
+            "found in {found} of {COMPARISONS} (power: {:.0} %; chance of so few or fewer: {:.0} %)",
+            100.0 * power,
+            100.0 * chance
+        ),
+        chance >= UNLIKELY,
+    );
+    Ok(())
+}
+
+/// The word of one sweep over a device that is 5 % faster under one condition.
+fn sweep_known(sweeps: &Sweeps, n: u32, seed: u64) -> Result<String> {
+    const BYTES: u64 = 1 << 20;
+    let scratch = Scratch::new()?;
+    let percent = scratch.join("percent");
+    fs::write(&percent, "100\n")?;
+    let mut speed = KnownSpeed::new(percent.clone(), 500.0);
+    (speed.noise, speed.seed) = (CV, seed);
+    speed.drift = DRIFT.ln_1p() / f64::from(2 * n - 1);
+    let mut fake = Fake::new(BYTES, Lie::None);
+    fake.speed = Some(speed);
+    let device = FakeDevice::over(&scratch, fake)?;
+    let job = "[job]\nrw=randread\nbs=4k\ndirect=1\ntime_based\nruntime=500ms\nsize=1m\n";
+    let vary = format!(
+        "file:{}=100,{}",
+        percent.display(),
+        100.0 * (1.0 + DIFFERENCE)
+    );
+    let rest = format!(
+        "{}ms",
+        (BETWEEN_TRIALS + Duration::from_millis(100)).as_millis()
+    );
+    let rounds = n.to_string();
+    let words = [
+        "--vary",
+        &vary,
+        "--idle",
+        &rest,
+        "--rounds",
+        &rounds,
+        "--destroy-data",
+    ];
+    sweeps.sweep(device.device().node(), job, &words)?;
+    sweeps.verdict()
+}
+
+/// The program, and where its store is.
+struct Sweeps {
+    assay: PathBuf,
+    scratch: Scratch,
+}
+
+impl Sweeps {
+    fn sweep(&self, place: &Path, job: &str, words: &[&str]) -> Result<()> {
+        let file = self.scratch.join("job.fio");
+        fs::write(&file, job)?;
+        let mut command = self.command("sweep");
+        output(command.arg(place).arg(&file).args(words))?;
+        Ok(())
+    }
+
+    /// What the comparison of the latest sweep says of the metric that decides.
+    fn verdict(&self) -> Result<String> {
+        let compared = output(self.command("compare").args(["last", "--json"]))?;
+        let compared: Value = serde_json::from_str(&compared)?;
+        let mut pairs = compared["pairs"].as_array().into_iter().flatten();
+        let decides = pairs.find(|pair| pair["primary"] == true);
+        let word = decides.and_then(|pair| pair["verdict"].as_str());
+        word.map(str::to_owned).context("no metric was compared")
+    }
+
+    fn command(&self, word: &str) -> Command {
+        let mut command = Command::new(&self.assay);
+        let store = self.scratch.join("store.db");
+        command.args([word, "--store", text(&store)]);
+        command
+    }
+}
+
+/// Chance of `count` or more of the comparisons, where each has `share`.
+fn at_least(count: usize, share: f64) -> f64 {
+    let all = f64::from(COMPARISONS);
+    let mut exactly = (1.0 - share).powf(all);
+    let mut below = 0.0;
+    for k in 0..count {
+        below += exactly;
+        let k = k as f64;
+        exactly *= (all - k) / (k + 1.0) * share / (1.0 - share);
+    }
+    (1.0 - below).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1 - .95^20 = .6415; R's `pbinom(3, 20, .05, lower.tail = FALSE)`.
+    #[test]
+    fn chances_are_those_of_the_binomial() {
+        assert!((at_least(0, 0.05) - 1.0).abs() < 1e-12);
+        assert!((at_least(1, 0.05) - 0.641_514).abs() < 1e-6);
+        assert!((at_least(4, 0.05) - 0.015_902).abs() < 1e-6);
+    }
+}
