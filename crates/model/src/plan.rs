@@ -4,6 +4,7 @@ use crate::condition::{Condition, Restore};
 use crate::job::Job;
 use crate::rng::SplitMix64;
 use crate::units::Bytes;
+use crate::verdict::Side;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -127,18 +128,23 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
 /// Rounds of conditions: every round runs each condition once in a fresh random
 /// order, and under it every job, in a fresh order too. Round 0 brings the storage
 /// into the state that the others find. A drift over the session then falls on all
-/// conditions alike instead of on the last ones.
+/// conditions alike instead of on the last ones. Without conditions a round runs
+/// every job once, as the machine is.
 #[must_use]
 pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
+    let all: Vec<Option<usize>> = match conditions {
+        0 => vec![None],
+        count => (0..count).map(Some).collect(),
+    };
     let mut rng = SplitMix64::new(seed);
     let mut order = Vec::new();
     for trial in 0..=rounds {
-        let mut round: Vec<usize> = (0..conditions).collect();
+        let mut round = all.clone();
         rng.shuffle(&mut round);
         for condition in round {
             let mut under: Vec<Slot> = (0..jobs)
                 .map(|job| Slot {
-                    condition: Some(condition),
+                    condition,
                     ..Slot::plain(job, trial)
                 })
                 .collect();
@@ -149,9 +155,51 @@ pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slo
     order
 }
 
+/// Turns of two sides, `each` of both: blocks of four, ABBA or BAAB by a coin, so
+/// that a drift that is a straight line falls on both alike within every block. An
+/// odd number ends in half a block.
+#[must_use]
+pub fn turns(each: u32, rng: &mut SplitMix64) -> Vec<Side> {
+    let length = 2 * each as usize;
+    let mut turns = Vec::with_capacity(length);
+    while turns.len() < length {
+        let first = match rng.next_u64() >> 63 {
+            0 => Side::A,
+            _ => Side::B,
+        };
+        let block = [first, first.other(), first.other(), first];
+        turns.extend_from_slice(&block[..block.len().min(length - turns.len())]);
+    }
+    turns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sides_take_turns_in_balanced_blocks() {
+        use Side::{A, B};
+        let found = turns(50, &mut SplitMix64::new(3));
+        assert_eq!(found.len(), 100);
+        let blocks: Vec<&[Side]> = found.chunks(4).collect();
+        for block in &blocks {
+            assert!([[A, B, B, A], [B, A, A, B]].iter().any(|one| one == block));
+        }
+        assert!(blocks.iter().any(|block| *block != blocks[0]), "a coin");
+        assert_eq!(turns(50, &mut SplitMix64::new(3)), found);
+        assert_eq!(turns(5, &mut SplitMix64::new(3))[..8], found[..8]);
+        assert_eq!(turns(5, &mut SplitMix64::new(3)).len(), 10);
+    }
+
+    #[test]
+    fn without_conditions_a_round_runs_each_job_as_the_machine_is() {
+        let order = rounds(3, 0, 2, 7);
+        assert_eq!(order.len(), 3 * 3);
+        assert!(order.iter().all(|slot| slot.condition.is_none()));
+        let rounds: Vec<u32> = order.iter().map(|slot| slot.trial).collect();
+        assert_eq!(rounds, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    }
 
     #[test]
     fn each_round_runs_each_condition_once_in_an_order_of_its_own() {

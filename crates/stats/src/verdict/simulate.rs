@@ -5,7 +5,9 @@ use super::estimate::{Difference, Linear};
 use super::judge::{Rule, Word, judge};
 use super::sequential::Plan;
 use super::shift::{Shift, Tables};
+use assay_model::plan::turns;
 use assay_model::rng::SplitMix64;
+use assay_model::verdict::Side as Turn;
 
 /// A truth and a design.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -136,14 +138,8 @@ fn order(scene: &Scene, normal: &mut Normal) -> Vec<usize> {
     if scene.design == Design::OneAfterAnother {
         return (0..2 * n).map(|place| place / n).collect();
     }
-    let mut order = Vec::new();
-    while order.len() < 2 * n {
-        let first = usize::from(normal.coin());
-        let block = [first, 1 - first, 1 - first, first];
-        let left = 2 * n - order.len();
-        order.extend_from_slice(&block[..left.min(4)]);
-    }
-    order
+    let turns = turns(scene.n, &mut normal.rng).into_iter();
+    turns.map(|side| usize::from(side == Turn::B)).collect()
 }
 
 fn conclude(scene: &Scene, sides: &[Side; 2], tables: &mut Tables) -> (Word, bool, usize) {
@@ -201,20 +197,20 @@ fn look(
 }
 
 /// Normal values of a seed, by Box and Muller (1958).
-struct Normal {
+pub(super) struct Normal {
     rng: SplitMix64,
     spare: Option<f64>,
 }
 
 impl Normal {
-    fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         Self {
             rng: SplitMix64::new(seed),
             spare: None,
         }
     }
 
-    fn next(&mut self) -> f64 {
+    pub(super) fn next(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }
@@ -222,10 +218,6 @@ impl Normal {
         let (sin, cos) = (2.0 * std::f64::consts::PI * self.rng.fraction()).sin_cos();
         self.spare = Some(radius * sin);
         radius * cos
-    }
-
-    fn coin(&mut self) -> bool {
-        self.rng.next_u64() >> 63 == 1
     }
 }
 
