@@ -21,6 +21,7 @@ pub mod matrix;
 #[cfg(test)]
 mod samples;
 pub mod series;
+pub mod stopping;
 pub mod summary;
 pub mod sweep;
 pub mod terminal;
