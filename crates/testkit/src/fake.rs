@@ -1,8 +1,10 @@
 //! Storage in memory that lies as fakes do which are sold.
 
 use std::collections::{HashMap, VecDeque};
+use std::fs;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A sector, which is what addresses are dealt with by.
@@ -40,6 +42,8 @@ pub struct Fake {
     pub writes: usize,
     /// How long a flush takes.
     pub flush_takes: Duration,
+    /// A file that says how many milliseconds a read takes; none: no time.
+    pub slowed_by: Option<PathBuf>,
 }
 
 impl Fake {
@@ -69,6 +73,7 @@ impl Fake {
             newest: VecDeque::new(),
             writes: 0,
             flush_takes: Duration::ZERO,
+            slowed_by: None,
         }
     }
 
@@ -76,6 +81,19 @@ impl Fake {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How long a read takes.
+    ///
+    /// # Panics
+    /// When the file does not say.
+    #[must_use]
+    pub fn read_takes(&self) -> Duration {
+        let Some(file) = &self.slowed_by else {
+            return Duration::ZERO;
+        };
+        let text = fs::read_to_string(file).expect("a file");
+        Duration::from_millis(text.trim().parse().expect("a number"))
     }
 
     /// Where a sector is kept.
