@@ -5,6 +5,7 @@ use crate::output::{say, talk_columns};
 use crate::room::Written;
 use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan};
+use assay_model::storage::Storage;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_report::text::{clean, count, wrap};
@@ -12,10 +13,15 @@ use std::path::Path;
 
 /// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
 pub fn announce(plan: &Plan, inspection: &Inspection, duration: Nanos, store: &Path) {
+    tell(&facts(plan, inspection, duration, store));
+}
+
+/// Says what is to be known of each subject.
+pub fn tell(facts: &[(&'static str, String)]) {
     let columns = talk_columns().unwrap_or(usize::MAX);
-    for (subject, text) in facts(plan, inspection, duration, store) {
+    for (subject, text) in facts {
         let mut start = format!("{subject:<MARGIN$}");
-        for line in wrap(&text, columns.saturating_sub(MARGIN)) {
+        for line in wrap(text, columns.saturating_sub(MARGIN)) {
             say(&format!("{start}{line}"));
             start = " ".repeat(MARGIN);
         }
@@ -31,23 +37,6 @@ fn facts(
     duration: Nanos,
     store: &Path,
 ) -> Vec<(&'static str, String)> {
-    let path = plan.place.path().display();
-    let mount = inspection.storage.mount.as_ref();
-    let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
-    let device = format!("{path}: {}{fs}", inspection.storage.words());
-    let writes = match &plan.place {
-        Place::Directory { .. } => format!(
-            "{}, to files in {path}/.assay-{} that are removed at the end",
-            Written::by(plan),
-            plan.run_id
-        ),
-        Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
-        Place::Device { .. } => format!(
-            "OVER THE DATA ON {path}: its first {}, {}",
-            plan.file_size,
-            Written::by(plan)
-        ),
-    };
     let under = match plan.conditions.len() {
         0 => String::new(),
         number => format!(" under {}", count(number as u64, "condition")),
@@ -64,12 +53,41 @@ fn facts(
         plan.run_id,
         store.display()
     );
-    let mut facts = vec![("Storage", clean(&device)), ("Writes", clean(&writes))];
+    let mut facts = vec![
+        ("Storage", storage(plan, &inspection.storage)),
+        ("Writes", writes(plan)),
+    ];
     if !plan.conditions.is_empty() {
         facts.push(("Sets", clean(&sets(&plan.conditions))));
     }
     facts.extend([("Takes", takes), ("Keeps", clean(&stores))]);
     facts
+}
+
+/// Where the trials of a plan run.
+pub fn storage(plan: &Plan, storage: &Storage) -> String {
+    let path = plan.place.path().display();
+    let mount = storage.mount.as_ref();
+    let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
+    clean(&format!("{path}: {}{fs}", storage.words()))
+}
+
+/// What they write.
+pub fn writes(plan: &Plan) -> String {
+    let path = plan.place.path().display();
+    clean(&match &plan.place {
+        Place::Directory { .. } => format!(
+            "{}, to files in {path}/.assay-{} that are removed at the end",
+            Written::by(plan),
+            plan.run_id
+        ),
+        Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
+        Place::Device { .. } => format!(
+            "OVER THE DATA ON {path}: its first {}, {}",
+            plan.file_size,
+            Written::by(plan)
+        ),
+    })
 }
 
 /// Each subject with its values.
@@ -96,7 +114,8 @@ fn sets(conditions: &[Condition]) -> String {
     format!("{}; put back at the end", words.join("; "))
 }
 
-fn minutes(span: Nanos) -> String {
+/// In words, for it is a guess.
+pub fn minutes(span: Nanos) -> String {
     match span.0.div_ceil(1_000_000_000) {
         secs @ 0..90 => format!("{secs} s"),
         secs => format!("{} min", secs.div_ceil(60)),

@@ -81,7 +81,7 @@ pub enum Command {
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
     /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
-    /// imports and files.
+    /// imports and files, or of two targets that are measured in turn.
     Compare(CompareArgs),
     /// Several conditions against each other: which differ, and which cannot be
     /// told apart.

@@ -13,6 +13,26 @@ use assay_store::Store;
 use std::collections::BTreeSet;
 use std::path::Path;
 
+/// What verdicts on these are held to: the level of the one that was looked at most
+/// often, and its margin unless there is another.
+pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option<f64>) -> Options {
+    let usual = Options::default();
+    let mut held = usual;
+    for source in sources {
+        let of_run = source.run.as_ref();
+        let own = of_run.map_or(usual, |run| Options::of_run(&run.header.stopping));
+        let min_trials = held.min_trials.min(source.fewest_trials());
+        if own.alpha < held.alpha {
+            held = own;
+        }
+        held.min_trials = min_trials;
+    }
+    Options {
+        margin: margin.unwrap_or(held.margin),
+        ..held
+    }
+}
+
 /// Figures and where they come from.
 #[derive(Debug)]
 pub struct Source {
@@ -71,13 +91,18 @@ impl Source {
                 notes: import.results.notes,
                 run: None,
             },
-            Stored::Run(run) => Self {
-                name: run.header.id.clone(),
-                figures: of_trials(&run.trials),
-                notes: Vec::new(),
-                run: Some(run),
-            },
+            Stored::Run(run) => Self::of_run(run),
         })
+    }
+
+    /// A run of assay's own, called by its id.
+    pub fn of_run(run: Box<Run>) -> Self {
+        Self {
+            name: run.header.id.clone(),
+            figures: of_trials(&run.header, &run.trials),
+            notes: Vec::new(),
+            run: Some(run),
+        }
     }
 
     /// Fewest trials of a side for a verdict: three are taken from elsewhere, where

@@ -26,6 +26,7 @@ mod progress;
 mod qualify;
 mod rank;
 mod room;
+mod rounds;
 mod run;
 mod runs;
 mod steps;
@@ -81,7 +82,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => iozone::run(&args.words, &mut Local),
         Command::Disks(args) => disks::run(&args, &mut Local),
         Command::Capacity(args) => capacity::run(&args, &mut Local),
-        Command::Compare(args) => compare::run(&args),
+        Command::Compare(args) => compare::run(&args, &mut Local),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),

@@ -2,118 +2,146 @@
 //! showing how it goes.
 
 use crate::exit::Failure;
-use crate::host::Host;
+use crate::host::{Host, Requests};
 use crate::interrupt::Interrupt;
 use crate::leftovers;
 use crate::loads;
 use crate::output::say;
-use crate::progress::{Progress, SoFar};
+use crate::progress::{Progress, SoFar, Voice, steps};
 use crate::runs::{self, Ending, of_store, unix_ms};
-use assay_model::plan::{Plan, Slot};
+use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader};
-use assay_model::trial::TrialRecord;
+use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
 use assay_model::wire::{FromAgent, RunEnd, ToAgent};
 use assay_store::{Store, StoreError};
 use assay_target::Target;
 use std::process::ExitCode;
 
-/// A plan under way.
-pub struct Execution<'a> {
-    host: &'a mut Host,
-    plan: &'a Plan,
+/// Keeps trials as they end, and shows how a run goes.
+pub struct Recorder<'a> {
     store: &'a mut Store,
-    trials: Vec<TrialRecord>,
     progress: Progress,
 }
 
+impl<'a> Recorder<'a> {
+    /// The store knows the run of each trial that will come.
+    pub fn new(store: &'a mut Store, progress: Progress) -> Self {
+        Self { store, progress }
+    }
+
+    /// To say something meanwhile.
+    pub fn voice(&self) -> Voice {
+        self.progress.voice()
+    }
+}
+
+/// A plan under way at an agent, trial by trial.
+pub struct Execution<'a> {
+    host: &'a mut Host,
+    header: &'a RunHeader,
+    trials: Vec<TrialRecord>,
+    /// Position in the plan of the first trial that the agent is asked for.
+    first: u32,
+    /// The trial, as the agent counts, that it has to hear of before it goes on.
+    unanswered: Option<u32>,
+}
+
+/// What an agent said.
+pub enum Heard {
+    /// A trial ended and is kept; the agent waits.
+    Trial,
+    /// The run ended.
+    End(RunEnd),
+}
+
 impl<'a> Execution<'a> {
-    /// The store knows the run. `expected`: how long each trial takes, in the
-    /// plan's order.
-    pub fn new(
-        host: &'a mut Host,
-        header: &'a RunHeader,
-        expected: &[Nanos],
-        store: &'a mut Store,
-    ) -> Self {
-        let plan = &header.plan;
+    /// `trials`, the first ones of the plan, are there already.
+    pub fn new(host: &'a mut Host, header: &'a RunHeader, trials: Vec<TrialRecord>) -> Self {
         Self {
+            first: u32::try_from(trials.len()).unwrap_or(u32::MAX),
             host,
-            plan,
-            store,
-            trials: Vec::new(),
-            progress: Progress::new(plan, expected),
+            header,
+            trials,
+            unanswered: None,
         }
     }
 
-    /// These trials of the plan, its first ones, are there already.
-    pub fn resume(&mut self, trials: Vec<TrialRecord>) {
-        self.trials = trials;
-    }
-
-    /// All trials of the plan, or those that are missing.
-    pub fn run_all(&mut self) -> Result<Ending, Failure> {
-        let rest = rest(self.plan, self.trials.len());
-        self.interruptible(|this| this.run_part(&rest))
-    }
-
-    /// The trials of the plan one by one, until `enough` says so of those that
-    /// there are.
-    pub fn run_until(
-        &mut self,
-        mut enough: impl FnMut(&[TrialRecord]) -> bool,
-    ) -> Result<Ending, Failure> {
-        let plan = self.plan;
-        self.interruptible(|this| {
-            for &slot in &plan.order {
-                let end = this.run_part(&only(plan, slot))?;
-                if end != RunEnd::Finished || enough(&this.trials) {
-                    return Ok(end);
-                }
-            }
-            Ok(RunEnd::Finished)
-        })
-    }
-
     /// The trials that ended.
+    pub fn trials(&self) -> &[TrialRecord] {
+        &self.trials
+    }
+
+    /// The same, at the end.
     pub fn finish(self) -> Vec<TrialRecord> {
         self.trials
     }
 
-    fn interruptible(
+    /// The way to the agent.
+    pub fn requests(&self) -> Requests {
+        self.host.requests()
+    }
+
+    /// Asks for the trials that are missing, the first time; then lets the agent
+    /// begin the next one.
+    pub fn go_on(&mut self) -> Result<(), Failure> {
+        match self.unanswered.take() {
+            None => self.host.run(&rest(&self.header.plan, self.trials.len())),
+            Some(position) => {
+                // An agent that cannot hear it has ended; what it said before is
+                // heard next, its end or that it ended unexpectedly.
+                let _ = self.host.stored(position);
+                Ok(())
+            }
+        }
+    }
+
+    /// No more trials are wanted; the end is then to be [heard](Self::hear).
+    pub fn cancel(&mut self) {
+        self.unanswered = None;
+        // As in `go_on`.
+        let _ = self.host.requests().send(&ToAgent::Cancel);
+    }
+
+    /// All trials that are missing, until `enough` says so of those that there are.
+    fn run_until(
         &mut self,
-        work: impl FnOnce(&mut Self) -> Result<RunEnd, Failure>,
-    ) -> Result<Ending, Failure> {
-        let requests = self.host.requests();
-        let voice = self.progress.voice();
-        let interrupt = Interrupt::catch(move || {
-            voice.say("stopping after this I/O; finished trials are kept");
-            // An agent that cannot hear it has ended, which is noticed elsewhere.
-            let _ = requests.send(&ToAgent::Cancel);
-        })
-        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
-        let end = work(self);
-        self.progress.clear();
-        Ok(Ending::of(end?, interrupt.exit_code()))
+        recorder: &mut Recorder<'_>,
+        enough: &mut dyn FnMut(&[TrialRecord], &Voice) -> bool,
+    ) -> Result<RunEnd, Failure> {
+        let voice = recorder.voice();
+        let mut over = false;
+        if self.is_whole() && enough(&self.trials, &voice) {
+            return Ok(RunEnd::Finished);
+        }
+        self.go_on()?;
+        loop {
+            match self.hear(recorder)? {
+                Heard::End(RunEnd::Cancelled) if over => return Ok(RunEnd::Finished),
+                Heard::End(end) => return Ok(end),
+                Heard::Trial if self.is_whole() && enough(&self.trials, &voice) => {
+                    over = true;
+                    self.cancel();
+                }
+                Heard::Trial => self.go_on()?,
+            }
+        }
     }
 
-    /// Trials of the plan that follow those which ended.
-    fn run_part(&mut self, part: &Plan) -> Result<RunEnd, Failure> {
-        self.host.run(part)?;
-        let first = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
-        self.follow(first)
+    /// Whether the last trial was not stopped from outside.
+    pub fn is_whole(&self) -> bool {
+        let last = self.trials.last();
+        last.is_some_and(|trial| trial.outcome != Outcome::Interrupted)
     }
 
-    /// Listens to the agent until the part that begins at position `first` is
-    /// done.
-    fn follow(&mut self, first: u32) -> Result<RunEnd, Failure> {
-        let mut current = first;
+    /// Listens to the agent until a trial, or the run, has ended.
+    pub fn hear(&mut self, recorder: &mut Recorder<'_>) -> Result<Heard, Failure> {
+        let progress = &mut recorder.progress;
         loop {
             match self.host.hear()? {
-                FromAgent::Preparing { done, total } => self.progress.preparing(done, total),
+                FromAgent::Preparing { done, total } => progress.preparing(done, total),
                 FromAgent::TrialStarted { position } => {
-                    current = first + position;
-                    self.progress.started(current);
+                    progress.started(self.header.place_of(self.first + position));
                 }
                 FromAgent::Progress {
                     elapsed_ns,
@@ -121,24 +149,26 @@ impl<'a> Execution<'a> {
                     ios,
                 } => {
                     let elapsed = Nanos(elapsed_ns);
-                    self.under_way(
-                        current,
-                        SoFar {
-                            elapsed,
-                            bytes,
-                            ios,
-                        },
-                    );
+                    let so_far = SoFar {
+                        elapsed,
+                        bytes,
+                        ios,
+                    };
+                    let plan = &self.header.plan;
+                    if let Some(slot) = plan.order.get(self.trials.len()) {
+                        progress.under_way(&plan.jobs[slot.job].job, so_far);
+                    }
                 }
-                FromAgent::TrialDone(record) => self.keep(*record, first)?,
-                FromAgent::LoadNote(note) => {
-                    self.progress.voice().say(&loads::in_words(&note));
+                FromAgent::TrialDone(record) => {
+                    self.keep(*record, recorder)?;
+                    return Ok(Heard::Trial);
                 }
+                FromAgent::LoadNote(note) => progress.voice().say(&loads::in_words(&note)),
                 FromAgent::RunDone { end, leftover } => {
                     if let Some(leftover) = leftover {
-                        self.progress.voice().say(&leftovers::in_words(&leftover));
+                        progress.voice().say(&leftovers::in_words(&leftover));
                     }
-                    return Ok(end);
+                    return Ok(Heard::End(end));
                 }
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
@@ -159,27 +189,75 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn under_way(&mut self, position: u32, so_far: SoFar) {
-        if let Some(slot) = self.plan.order.get(position as usize) {
-            let job = &self.plan.jobs[slot.job].job;
-            self.progress.under_way(job, so_far);
-        }
-    }
-
     /// What was told is safe: stored first, then shown.
-    fn keep(&mut self, mut record: TrialRecord, first: u32) -> Result<(), Failure> {
-        let position = record.position;
-        record.position += first;
-        self.store
-            .save_trial(&self.plan.run_id, &record)
+    fn keep(
+        &mut self,
+        mut record: TrialRecord,
+        recorder: &mut Recorder<'_>,
+    ) -> Result<(), Failure> {
+        self.unanswered = Some(record.position);
+        record.position += self.first;
+        let store = &mut recorder.store;
+        store
+            .save_trial(&self.header.id, &record)
             .map_err(of_store)?;
-        self.progress.ended(&record);
+        let place = self.header.place_of(record.position);
+        recorder.progress.ended(place, &record);
         self.trials.push(record);
-        // An agent that cannot hear it has ended; what it said before is heard
-        // next, its end or that it ended unexpectedly.
-        let _ = self.host.stored(position);
         Ok(())
     }
+}
+
+/// The trials that ended, and how.
+pub struct Executed {
+    /// The trials.
+    pub trials: Vec<TrialRecord>,
+    /// How the run ended.
+    pub ended: Result<Ending, Failure>,
+}
+
+/// Runs the trials of a plan that are not `done`, until `enough` says so of those
+/// that there are. `expected`: how long each takes, in the plan's order.
+pub fn execute(
+    host: &mut Host,
+    header: &RunHeader,
+    expected: &[Nanos],
+    store: &mut Store,
+    done: Vec<TrialRecord>,
+    mut enough: impl FnMut(&[TrialRecord], &Voice) -> bool,
+) -> Executed {
+    let progress = Progress::new(steps(&header.plan, expected));
+    let mut recorder = Recorder::new(store, progress);
+    let mut execution = Execution::new(host, header, done);
+    let agents = vec![execution.requests()];
+    let ended = interruptible(agents, &recorder.voice(), |_| {
+        execution.run_until(&mut recorder, &mut enough)
+    });
+    Executed {
+        trials: execution.finish(),
+        ended: ended.and_then(|(end, signal)| Ok(Ending::of(end?, signal))),
+    }
+}
+
+/// Does what these agents take part in; a signal cancels it. With what came of it goes
+/// the exit code of the signal.
+pub fn interruptible<T>(
+    agents: Vec<Requests>,
+    voice: &Voice,
+    work: impl FnOnce(&Interrupt) -> T,
+) -> Result<(T, Option<u8>), Failure> {
+    let on_signal = voice.clone();
+    let interrupt = Interrupt::catch(move || {
+        on_signal.say("stopping after this I/O; finished trials are kept");
+        for agent in agents {
+            // An agent that cannot hear it has ended, which is noticed elsewhere.
+            let _ = agent.send(&ToAgent::Cancel);
+        }
+    })
+    .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+    let done = work(&interrupt);
+    voice.clear();
+    Ok((done, interrupt.exit_code()))
 }
 
 /// The trials of a plan from `first` on.
@@ -188,17 +266,6 @@ fn rest(plan: &Plan, first: usize) -> Plan {
         order: plan.order.get(first..).unwrap_or_default().to_vec(),
         // Offsets differ from those of the trials that are there.
         seed: plan.seed ^ ((first as u64) << 32),
-        ..plan.clone()
-    }
-}
-
-/// A plan of one trial of a plan.
-fn only(plan: &Plan, slot: Slot) -> Plan {
-    // Offsets and contents differ from trial to trial, as they do in one plan.
-    let seed = plan.seed ^ (u64::from(slot.trial) << 32);
-    Plan {
-        order: vec![slot],
-        seed,
         ..plan.clone()
     }
 }
@@ -215,12 +282,11 @@ pub struct Done {
 /// removed by another.
 pub fn close(
     header: RunHeader,
-    mut store: Store,
-    trials: Vec<TrialRecord>,
-    ended: Result<Ending, Failure>,
+    store: &mut Store,
+    executed: Executed,
     target: &mut dyn Target,
 ) -> Done {
-    let ending = ended.unwrap_or_else(Ending::of_failure);
+    let ending = executed.ended.unwrap_or_else(Ending::of_failure);
     let finished_unix_ms = unix_ms();
     let noted = store.finish_run(&header.id, &ending.status, finished_unix_ms);
     if ending.agent_lost {
@@ -233,7 +299,7 @@ pub fn close(
             header,
             status: ending.status.clone(),
             finished_unix_ms: Some(finished_unix_ms),
-            trials,
+            trials: executed.trials,
         },
         ending,
         noted,

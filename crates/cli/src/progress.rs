@@ -20,13 +20,35 @@ use std::time::Instant;
 pub struct Progress {
     voice: Voice,
     forecast: Forecast,
-    /// What each trial is called, in the plan's order.
+    /// What each trial is called, in their order.
     names: Vec<String>,
-    /// Position of the trial under way, and when it began.
-    position: usize,
+    /// Place of the trial under way, and when it began.
+    place: usize,
     began: Instant,
     pace: Pace,
-    told_prepared: bool,
+    /// What is written of the test file that is being written.
+    prepared: Option<Bytes>,
+}
+
+/// A trial that is to come.
+pub struct Step {
+    /// What it is called.
+    pub name: String,
+    /// Trials of one kind take equally long.
+    pub kind: usize,
+    /// How long it may take.
+    pub expected: Nanos,
+}
+
+/// The trials of a plan; `expected`: how long each takes, in the plan's order.
+pub fn steps(plan: &Plan, expected: &[Nanos]) -> Vec<Step> {
+    let slots = plan.order.iter().zip(expected);
+    let step = |(slot, expected): (&Slot, &Nanos)| Step {
+        name: name(plan, slot),
+        kind: slot.job,
+        expected: *expected,
+    };
+    slots.map(step).collect()
 }
 
 /// A trial under way, so far.
@@ -41,17 +63,18 @@ pub struct SoFar {
 }
 
 impl Progress {
-    /// `expected`: how long each trial takes, in the plan's order.
-    pub fn new(plan: &Plan, expected: &[Nanos]) -> Self {
-        let jobs: Vec<usize> = plan.order.iter().map(|slot| slot.job).collect();
+    /// All trials, in the order in which they come.
+    pub fn new(steps: Vec<Step>) -> Self {
+        let kinds: Vec<usize> = steps.iter().map(|step| step.kind).collect();
+        let expected: Vec<Nanos> = steps.iter().map(|step| step.expected).collect();
         Self {
             voice: Voice::new(),
-            forecast: Forecast::new(&jobs, expected),
-            names: plan.order.iter().map(|slot| name(plan, slot)).collect(),
-            position: 0,
+            forecast: Forecast::new(&kinds, &expected),
+            names: steps.into_iter().map(|step| step.name).collect(),
+            place: 0,
             began: Instant::now(),
             pace: Pace::default(),
-            told_prepared: false,
+            prepared: None,
         }
     }
 
@@ -62,24 +85,32 @@ impl Progress {
 
     /// The test file is being written.
     pub fn preparing(&mut self, done: Bytes, total: Bytes) {
+        let before = self.prepared.replace(done);
+        if before.is_none() {
+            self.begins();
+        }
         let spent = self.spent();
         let rate = BytesPerSec(self.pace.at(spent, done.0));
         let rest = Forecast::rest(done.0, total.0, spent);
-        let left = time_left(Nanos(rest.0 + self.forecast.left(0, Nanos(0)).0));
+        let left = time_left(Nanos(rest.0 + self.forecast.left(self.place, Nanos(0)).0));
         let text = format!("{left:>10}  {rate:>11}  writing the test file, {done} of {total}");
-        self.voice.show(0, self.names.len(), &text);
-        if done == total && !self.voice.is_live() && !self.told_prepared {
-            self.told_prepared = true;
+        self.voice.show(self.place, self.names.len(), &text);
+        if done == total && !self.voice.is_live() && before != Some(total) {
             self.voice.say(&format!("wrote the test file, {total}"));
         }
     }
 
-    /// A trial begins.
-    pub fn started(&mut self, position: u32) {
-        self.position = position as usize;
+    /// The trial at this place begins.
+    pub fn started(&mut self, place: u32) {
+        self.place = place as usize;
+        self.prepared = None;
+        self.begins();
+        self.tell("");
+    }
+
+    fn begins(&mut self) {
         self.began = Instant::now();
         self.pace = Pace::default();
-        self.tell("");
     }
 
     /// A trial is under way.
@@ -95,16 +126,16 @@ impl Progress {
 
     fn tell(&self, rate: &str) {
         let spent = self.spent();
-        let left = time_left(self.forecast.left(self.position, spent));
-        let name = self.names.get(self.position).map_or("", String::as_str);
+        let left = time_left(self.forecast.left(self.place, spent));
+        let name = self.names.get(self.place).map_or("", String::as_str);
         let text = format!("{left:>10}  {rate:>11}  {name}");
-        self.voice.show(self.position, self.names.len(), &text);
+        self.voice.show(self.place, self.names.len(), &text);
     }
 
-    /// A trial ended.
-    pub fn ended(&mut self, record: &TrialRecord) {
+    /// The trial at this place ended.
+    pub fn ended(&mut self, place: u32, record: &TrialRecord) {
         let spent = self.spent();
-        self.forecast.took(record.position as usize, spent);
+        self.forecast.took(place as usize, spent);
         if self.voice.is_live() && record.outcome == Outcome::Completed {
             return;
         }
@@ -112,8 +143,8 @@ impl Progress {
         let digits = trials.to_string().len();
         self.voice.say(&format!(
             "[{:>digits$}/{trials}] {}: {}",
-            record.position + 1,
-            name_of(&record.job, record.trial, record.condition.as_deref()),
+            place + 1,
+            self.names.get(place as usize).map_or("", String::as_str),
             in_brief(record)
         ));
     }
@@ -122,11 +153,6 @@ impl Progress {
     fn spent(&self) -> Nanos {
         let spent = self.began.elapsed().as_nanos();
         Nanos(u64::try_from(spent).unwrap_or(u64::MAX))
-    }
-
-    /// Takes the live line away.
-    pub fn clear(&self) {
-        self.voice.clear();
     }
 }
 
@@ -148,20 +174,17 @@ impl Pace {
     }
 }
 
-fn name(plan: &Plan, slot: &Slot) -> String {
-    let condition = plan.condition_of(slot).map(|found| found.name.as_str());
-    let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
-    job.map_or_else(String::new, |job| name_of(job, slot.trial, condition))
-}
-
 /// `rand-read-4k #2`, with the condition where there is one.
-fn name_of(job: &Job, trial: u32, condition: Option<&str>) -> String {
-    let number = match trial {
+fn name(plan: &Plan, slot: &Slot) -> String {
+    let number = match slot.trial {
         0 => "conditioning".to_owned(),
         trial => format!("#{trial}"),
     };
-    let under = condition.map_or_else(String::new, |name| format!(" under {name}"));
-    clean(&format!("{} {number}{under}", job.name))
+    let condition = plan.condition_of(slot);
+    let under = condition.map_or_else(String::new, |found| format!(" under {}", found.name));
+    let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
+    let job = job.map_or("", |job| job.name.as_str());
+    clean(&format!("{job} {number}{under}"))
 }
 
 /// `4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.

@@ -4,7 +4,7 @@
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, style};
 use assay_model::plan::Plan;
-use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{Inspection, RunEnd};
 use assay_report::json;
@@ -25,6 +25,8 @@ pub fn header(plan: Plan, inspection: Inspection) -> RunHeader {
         plan,
         system: inspection.system,
         storage: inspection.storage,
+        stopping: Stopping::default(),
+        paired: None,
     }
 }
 

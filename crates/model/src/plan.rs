@@ -4,6 +4,7 @@ use crate::condition::{Condition, Restore};
 use crate::job::Job;
 use crate::rng::SplitMix64;
 use crate::units::Bytes;
+use crate::verdict::Side;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -124,18 +125,23 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     order
 }
 
-/// Rounds of conditions: every round runs each condition once, and under it every
-/// job in a fresh random order. Conditions come in a fresh random order, and in the
-/// next round in reverse, as in blocks of ABBA: a drift over the session then falls
-/// on all of them alike, and so does what a trial leaves to the one after it. Round
-/// 0 brings the storage into the state that the others find.
+/// Rounds of conditions: every round runs each condition once in a fresh random
+/// order, and under it every job, in a fresh order too. Two conditions come in
+/// reverse in every other round, as blocks of ABBA or BAAB. A drift over the session
+/// then falls on all conditions alike instead of on the last ones, and so does what
+/// a trial leaves to the one after it. Round 0 brings the storage into the state
+/// that the others find. Without conditions a round runs every job once, as the
+/// machine is.
 #[must_use]
 pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
+    let mut round: Vec<Option<usize>> = match conditions {
+        0 => vec![None],
+        count => (0..count).map(Some).collect(),
+    };
     let mut rng = SplitMix64::new(seed);
     let mut order = Vec::new();
-    let mut round: Vec<usize> = (0..conditions).collect();
     for trial in 0..=rounds {
-        if trial > 0 && trial % 2 == 0 {
+        if conditions == 2 && trial > 0 && trial % 2 == 0 {
             round.reverse();
         } else {
             rng.shuffle(&mut round);
@@ -143,7 +149,7 @@ pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slo
         for &condition in &round {
             let mut under: Vec<Slot> = (0..jobs)
                 .map(|job| Slot {
-                    condition: Some(condition),
+                    condition,
                     ..Slot::plain(job, trial)
                 })
                 .collect();
@@ -154,12 +160,63 @@ pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slo
     order
 }
 
+/// Turns of two sides, `each` of both: blocks of four, ABBA or BAAB by a coin, so
+/// that a drift that is a straight line falls on both alike within every block. An
+/// odd number ends in half a block.
+#[must_use]
+pub fn turns(each: u32, rng: &mut SplitMix64) -> Vec<Side> {
+    let length = 2 * each as usize;
+    let mut turns = Vec::with_capacity(length);
+    while turns.len() < length {
+        let first = match rng.next_u64() >> 63 {
+            0 => Side::A,
+            _ => Side::B,
+        };
+        let block = [first, first.other(), first.other(), first];
+        turns.extend_from_slice(&block[..block.len().min(length - turns.len())]);
+    }
+    turns
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn each_round_runs_each_condition_once_and_every_other_one_in_reverse() {
+    fn two_conditions_come_in_blocks_of_four() {
+        let order = rounds(1, 2, 8, 7);
+        let conditions: Vec<_> = order.iter().map(|slot| slot.condition).collect();
+        for block in conditions[2..].chunks(4) {
+            assert_eq!([block[0], block[1]], [block[3], block[2]]);
+        }
+    }
+
+    #[test]
+    fn sides_take_turns_in_balanced_blocks() {
+        use Side::{A, B};
+        let found = turns(50, &mut SplitMix64::new(3));
+        assert_eq!(found.len(), 100);
+        let blocks: Vec<&[Side]> = found.chunks(4).collect();
+        for block in &blocks {
+            assert!([[A, B, B, A], [B, A, A, B]].iter().any(|one| one == block));
+        }
+        assert!(blocks.iter().any(|block| *block != blocks[0]), "a coin");
+        assert_eq!(turns(50, &mut SplitMix64::new(3)), found);
+        assert_eq!(turns(5, &mut SplitMix64::new(3))[..8], found[..8]);
+        assert_eq!(turns(5, &mut SplitMix64::new(3)).len(), 10);
+    }
+
+    #[test]
+    fn without_conditions_a_round_runs_each_job_as_the_machine_is() {
+        let order = rounds(3, 0, 2, 7);
+        assert_eq!(order.len(), 3 * 3);
+        assert!(order.iter().all(|slot| slot.condition.is_none()));
+        let rounds: Vec<u32> = order.iter().map(|slot| slot.trial).collect();
+        assert_eq!(rounds, [0, 0, 0, 1, 1, 1, 2, 2, 2]);
+    }
+
+    #[test]
+    fn each_round_runs_each_condition_once_in_an_order_of_its_own() {
         let order = rounds(2, 5, 6, 7);
         assert_eq!(order.len(), 2 * 5 * 7);
         let mut orders = Vec::new();
@@ -174,10 +231,6 @@ mod tests {
             sorted.sort();
             assert_eq!(sorted, (0..5).map(Some).collect::<Vec<_>>());
             orders.push(conditions);
-        }
-        for pair in orders[1..].chunks(2) {
-            let reversed: Vec<_> = pair[1].iter().rev().copied().collect();
-            assert_eq!(pair[0], reversed);
         }
         orders.dedup();
         assert_eq!(orders.len(), 7, "each with an order of its own");

@@ -3,7 +3,9 @@
 use crate::plan::Plan;
 use crate::storage::Storage;
 use crate::system::System;
-use crate::trial::TrialRecord;
+use crate::trial::{Outcome, TrialRecord};
+use crate::units::Nanos;
+use crate::verdict::{LEVEL, Side};
 use serde::{Deserialize, Serialize};
 
 /// What is known of a run besides its trials.
@@ -23,6 +25,72 @@ pub struct RunHeader {
     pub system: System,
     /// The storage as it was at the start.
     pub storage: Storage,
+    /// What may end it before its plan does.
+    #[serde(default, skip_serializing_if = "Stopping::is_nothing")]
+    pub stopping: Stopping,
+    /// The run that it took turns with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub paired: Option<Paired>,
+}
+
+impl RunHeader {
+    /// Place of a trial of this run in the session: counted over both runs where two
+    /// took turns.
+    #[must_use]
+    pub fn place_of(&self, position: u32) -> u32 {
+        let paired = self.paired.as_ref();
+        let place = paired.and_then(|paired| paired.places.get(position as usize));
+        place.copied().unwrap_or(position)
+    }
+}
+
+/// What may end a run before all trials of its plan were run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Stopping {
+    /// It ends at one of these looks if its comparisons are settled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub looks: Option<Looks>,
+    /// It ends when another round would take it past this time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Nanos>,
+}
+
+impl Stopping {
+    /// Level that verdicts on the run are held to: it was looked at more than once, or
+    /// once.
+    #[must_use]
+    pub fn alpha(&self) -> f64 {
+        self.looks.as_ref().map_or(LEVEL, |looks| looks.alpha)
+    }
+
+    /// Whether all trials are to be run.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// When the figures of a run are looked at, fixed before its first trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Looks {
+    /// Trials of each condition or side at each look.
+    pub at: Vec<u32>,
+    /// Level of each look, for difference and equivalence: so small that all looks
+    /// together err as often as one at 0.05.
+    pub alpha: f64,
+    /// The margin that they judge by, as a share.
+    pub margin: f64,
+}
+
+/// Two runs that were measured in turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Paired {
+    /// The other run.
+    pub with: String,
+    /// Which side this one is.
+    pub side: Side,
+    /// Place in the session of both of each trial of this run, in its plan's order.
+    pub places: Vec<u32>,
 }
 
 /// How far a run came.
@@ -66,4 +134,28 @@ pub struct Run {
     pub finished_unix_ms: Option<u64>,
     /// The trials.
     pub trials: Vec<TrialRecord>,
+}
+
+impl Run {
+    /// Whether it took turns with another one: the places of both count in one
+    /// session.
+    #[must_use]
+    pub fn took_turns_with(&self, other: &Self) -> bool {
+        let with = |run: &Self| run.header.paired.as_ref().map(|paired| paired.with.clone());
+        with(self).as_ref() == Some(&other.header.id)
+            && with(other).as_ref() == Some(&self.header.id)
+    }
+
+    /// How many rounds were run as a whole; conditioning is none.
+    #[must_use]
+    pub fn whole_rounds(&self) -> u32 {
+        let order = &self.header.plan.order;
+        let ended = self.trials.iter();
+        let ended = ended.filter(|trial| trial.outcome != Outcome::Interrupted);
+        match order.get(ended.count()) {
+            // The round of the first trial that is missing is not whole.
+            Some(missing) => missing.trial.saturating_sub(1),
+            None => order.last().map_or(0, |last| last.trial),
+        }
+    }
 }

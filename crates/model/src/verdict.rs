@@ -1,4 +1,42 @@
-//! The conclusion of a comparison.
+//! The two sides of a comparison, and its conclusion.
+
+use serde::{Deserialize, Serialize};
+use std::fmt::{self, Display, Formatter};
+
+/// Level of the tests behind a verdict, where the figures are looked at once.
+pub const LEVEL: f64 = 0.05;
+
+/// A side of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Side {
+    /// What is compared with.
+    A,
+    /// What is judged.
+    B,
+}
+
+impl Side {
+    /// Both, A first.
+    pub const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    /// The one that it is compared with.
+    #[must_use]
+    pub const fn other(self) -> Self {
+        match self {
+            Self::A => Self::B,
+            Self::B => Self::A,
+        }
+    }
+}
+
+impl Display for Side {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::A => "A",
+            Self::B => "B",
+        })
+    }
+}
 
 /// How much better B is than A, in percent of A. Positive is better, also for
 /// metrics where less is better.

@@ -53,6 +53,8 @@ pub struct Ranked<'a> {
     pub options: &'a Options,
     /// What came of it.
     pub ranking: &'a Ranking,
+    /// What concerns all of it, a sentence each.
+    pub warnings: Vec<String>,
 }
 
 /// What so many trials of that spread show.

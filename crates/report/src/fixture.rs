@@ -10,7 +10,7 @@ use assay_model::job::{CacheState, EngineKind, FileState, Flush, FlushCall, Job,
 use assay_model::latency::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Run, RunHeader, RunStatus};
+use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
 use assay_model::trial::{
@@ -78,6 +78,8 @@ pub fn run() -> Run {
             plan,
             system: system(),
             storage: storage(),
+            stopping: Stopping::default(),
+            paired: None,
         },
         status: RunStatus::Finished,
         finished_unix_ms: Some(STARTED_UNIX_MS + 61_250),

@@ -15,9 +15,11 @@ mod tests;
 mod trial;
 
 use crate::format::civil_from_days;
+use crate::stopping::settled_at;
 use assay_model::run::{Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
+use assay_model::verdict::Side;
 use layout::Layout;
 use serde::Serialize;
 use serde_json::{Serializer, Value};
@@ -88,6 +90,29 @@ struct RunPart<'a> {
     trials_planned: usize,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     conditions: Vec<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    looks: Option<LooksPart<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paired: Option<PairedPart<'a>>,
+}
+
+/// When the figures were looked at.
+#[derive(Serialize)]
+struct LooksPart<'a> {
+    at: &'a [u32],
+    alpha: f64,
+    margin_pct: f64,
+    settled_at: Option<u32>,
+}
+
+/// The run that it took turns with.
+#[derive(Serialize)]
+struct PairedPart<'a> {
+    with: &'a str,
+    side: Side,
+    places: &'a [u32],
 }
 
 impl<'a> RunPart<'a> {
@@ -114,6 +139,18 @@ impl<'a> RunPart<'a> {
                 .iter()
                 .map(|condition| condition.name.as_str())
                 .collect(),
+            looks: header.stopping.looks.as_ref().map(|looks| LooksPart {
+                at: &looks.at,
+                alpha: looks.alpha,
+                margin_pct: 100.0 * looks.margin,
+                settled_at: settled_at(run),
+            }),
+            budget_ns: header.stopping.budget.map(|budget| budget.0),
+            paired: header.paired.as_ref().map(|paired| PairedPart {
+                with: &paired.with,
+                side: paired.side,
+                places: &paired.places,
+            }),
         }
     }
 }

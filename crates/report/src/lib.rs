@@ -20,6 +20,7 @@ pub mod ladder;
 pub mod matrix;
 #[cfg(test)]
 mod samples;
+pub mod stopping;
 pub mod summary;
 pub mod sweep;
 pub mod tails;

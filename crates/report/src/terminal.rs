@@ -29,6 +29,7 @@ pub use style::Style;
 use crate::digest::Digest;
 use crate::identity;
 use crate::ladder::Ladder;
+use crate::stopping;
 use crate::summary::{Group, Summary};
 use crate::sweep::Sweep;
 use crate::text::{clean, wrap};
@@ -165,7 +166,11 @@ impl Page<'_> {
             "  ".into(),
             &format!("run {id}, {when}, {trials}{took}"),
             None,
-        )
+        )?;
+        for sentence in stopping::sentences(run) {
+            self.paragraph("  ".into(), &clean(&sentence), None)?;
+        }
+        Ok(())
     }
 }
 

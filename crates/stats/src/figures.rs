@@ -2,8 +2,9 @@
 
 use crate::derive::{label_of, metrics, primary_metrics};
 use assay_model::figures::{Better, Figure, Sample};
-use assay_model::label::{Judgement, judge};
+use assay_model::label::judge;
 use assay_model::metric::{Metric, Unit};
+use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
 
@@ -31,12 +32,17 @@ pub const fn better(unit: Unit) -> Option<Better> {
     }
 }
 
-/// The figures of completed trials, one for each condition, job and metric, in the
-/// order in which they first came; conditioning trials are left out. A metric is
+/// The figures of completed trials of a run, one for each condition, job and metric, in
+/// the order in which they first came; conditioning trials are left out. A metric is
 /// called `JOB: METRIC`, for example `rand-read: read_iops`. Figures beside those that
-/// decide are exploratory.
+/// decide are exploratory. Places are those in the session, which two runs share that
+/// took turns.
 #[must_use]
-pub fn of_trials(trials: &[TrialRecord]) -> Vec<Figure> {
+pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
+    gather(trials, |position| header.place_of(position))
+}
+
+fn gather(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
     let mut figures = Gathered::default();
     for trial in trials {
         if trial.outcome != Outcome::Completed || !trial.counts() {
@@ -47,7 +53,11 @@ pub fn of_trials(trials: &[TrialRecord]) -> Vec<Figure> {
         for metric in metrics(trial) {
             let decides = primary.contains(&metric.name.as_str());
             if decides || EXPLORATORY.contains(&metric.name.as_str()) {
-                figures.add(trial, &metric, decides, judgement.as_ref());
+                let growing = figures.find(trial, &metric, decides);
+                growing.values.push(metric.value);
+                growing.places.push(f64::from(place_of(trial.position)));
+                let label = label_of(&metric.name, judgement.as_ref());
+                growing.labels.insert(label);
             }
         }
     }
@@ -66,18 +76,13 @@ struct Gathered {
 struct Growing {
     figure: Figure,
     values: Vec<f64>,
-    positions: Vec<f64>,
+    places: Vec<f64>,
     labels: BTreeSet<String>,
 }
 
 impl Gathered {
-    fn add(
-        &mut self,
-        trial: &TrialRecord,
-        metric: &Metric,
-        primary: bool,
-        judgement: Option<&Judgement>,
-    ) {
+    /// The one of a trial's metric; a new one is empty.
+    fn find(&mut self, trial: &TrialRecord, metric: &Metric, primary: bool) -> &mut Growing {
         let name = format!("{}: {}", trial.job.name, metric.name);
         let condition = trial.condition.clone().unwrap_or_default();
         let list = &mut self.list;
@@ -98,15 +103,12 @@ impl Gathered {
                         measured: None,
                     },
                     values: Vec::new(),
-                    positions: Vec::new(),
+                    places: Vec::new(),
                     labels: BTreeSet::new(),
                 });
                 list.len() - 1
             });
-        let growing = &mut self.list[place];
-        growing.values.push(metric.value);
-        growing.positions.push(f64::from(trial.position));
-        growing.labels.insert(label_of(&metric.name, judgement));
+        &mut self.list[place]
     }
 }
 
@@ -116,7 +118,7 @@ impl Growing {
         Figure {
             sample: Sample::Values {
                 values: self.values,
-                positions: self.positions,
+                positions: self.places,
             },
             measured: Some(labels.join(" or ")),
             ..self.figure
@@ -157,16 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn a_metric_of_a_job_is_a_figure_with_its_places_in_the_run() {
+    fn a_metric_of_a_job_is_a_figure_with_its_places_in_the_session() {
         let mut failed = trial(1, 7);
         failed.outcome = Outcome::Interrupted;
-        let figures = of_trials(&[trial(0, 100), failed, trial(4, 120)]);
+        let figures = gather(&[trial(0, 100), failed, trial(4, 120)], |at| 2 * at);
         let iops = figures.iter().find(|f| f.metric == "rand: read_iops");
         let iops = iops.expect("it decides");
         assert!(iops.primary && iops.better == Some(Better::Higher));
         let sample = Sample::Values {
             values: vec![100.0, 120.0],
-            positions: vec![0.0, 4.0],
+            positions: vec![0.0, 8.0],
         };
         assert_eq!(iops.sample, sample);
         assert_eq!(iops.measured.as_deref(), Some("unknown"));

@@ -2,8 +2,10 @@
 
 mod common;
 
-use assay_model::run::RunStatus;
+use assay_model::run::{Looks, Paired, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::units::Nanos;
+use assay_model::verdict::Side;
 use assay_store::{Found, Owner, StoreError};
 use common::{header, owner, skipped, store, trial};
 
@@ -30,6 +32,27 @@ fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
     assert_eq!(loaded.run.status, status);
     assert_eq!(loaded.run.finished_unix_ms, Some(2_000));
     assert_eq!(loaded.run.trials, [trial(0), skipped(1), trial(2)]);
+}
+
+#[test]
+fn what_may_end_a_run_and_its_turns_come_back() {
+    let (_folder, mut store) = store();
+    let mut header = header("k3v9", 1_000);
+    header.stopping = Stopping {
+        looks: Some(Looks {
+            at: vec![6, 10, 20],
+            alpha: 0.0204,
+            margin: 0.05,
+        }),
+        budget: Some(Nanos::secs(1800)),
+    };
+    header.paired = Some(Paired {
+        with: "other".to_owned(),
+        side: Side::B,
+        places: vec![1, 2, 3],
+    });
+    store.begin_run(&header, &owner()).unwrap();
+    assert_eq!(store.load("k3v9").unwrap().run.header, header);
 }
 
 #[test]

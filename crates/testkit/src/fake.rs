@@ -2,8 +2,10 @@
 
 use crate::known_speed::KnownSpeed;
 use std::collections::{HashMap, VecDeque};
+use std::fs;
 use std::io;
 use std::ops::Range;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// A sector, which is what addresses are dealt with by.
@@ -43,6 +45,8 @@ pub struct Fake {
     pub flush_takes: Duration,
     /// How fast it reads and writes, else as fast as it can.
     pub speed: Option<KnownSpeed>,
+    /// A file that says how many milliseconds a read takes; none: no time.
+    pub slowed_by: Option<PathBuf>,
 }
 
 impl Fake {
@@ -73,6 +77,7 @@ impl Fake {
             writes: 0,
             flush_takes: Duration::ZERO,
             speed: None,
+            slowed_by: None,
         }
     }
 
@@ -80,6 +85,19 @@ impl Fake {
     #[must_use]
     pub const fn bytes(&self) -> u64 {
         self.bytes
+    }
+
+    /// How long a read takes.
+    ///
+    /// # Panics
+    /// When the file does not say.
+    #[must_use]
+    pub fn read_takes(&self) -> Duration {
+        let Some(file) = &self.slowed_by else {
+            return Duration::ZERO;
+        };
+        let text = fs::read_to_string(file).expect("a file");
+        Duration::from_millis(text.trim().parse().expect("a number"))
     }
 
     /// Where a sector is kept.

@@ -194,7 +194,10 @@ fn transmit(stream: &mut UnixStream, fake: &Mutex<Fake>) -> io::Result<bool> {
     }
     let error = |done: io::Result<()>| done.map_or(nbd::EIO, |()| 0);
     let error = match kind {
-        nbd::READ => error(fake.read_at(offset, &mut data)),
+        nbd::READ => {
+            done_at += fake.read_takes();
+            error(fake.read_at(offset, &mut data))
+        }
         nbd::WRITE => error(fake.write_at(offset, &data)),
         nbd::FLUSH => {
             done_at += fake.flush_takes;

@@ -1,7 +1,9 @@
 //! Flags of `assay compare`.
 
 use crate::args::StoreArgs;
+use crate::rounds::args::RoundArgs;
 use clap::Args;
+use std::path::PathBuf;
 
 const AFTER_HELP: &str = "\
 A source is `last`, the first letters of a stored run's or import's id, or a file
@@ -11,6 +13,8 @@ that assay import understands. Behind an @ it may name one of its conditions:
   assay compare governors.csv@interactive governors.csv@ondemand
   assay compare before-after.csv          its two conditions
   assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
+  assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
+  assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
 With three or more sources a side each is taken for a unit of the part, and the
 verdict holds for the part; otherwise for these alone.
 
@@ -22,20 +26,30 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 #[command(after_help = AFTER_HELP)]
 pub struct CompareArgs {
     /// What is compared with (A), and what is judged (B).
-    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b"], required_unless_present_all = ["a", "b"])]
+    #[arg(value_name = "SOURCE", num_args = 1..=2, conflicts_with_all = ["a", "b", "jobs", "destroy_data"], conflicts_with_all = RoundArgs::NAMES, required_unless_present_any = ["a", "b", "paired_on"])]
     pub sources: Vec<String>,
     /// A unit of side A; may be given several times.
-    #[arg(long, value_name = "SOURCE", requires = "b")]
+    #[arg(long, value_name = "SOURCE", requires = "b", conflicts_with_all = RoundArgs::NAMES, conflicts_with_all = ["jobs", "destroy_data"])]
     pub a: Vec<String>,
     /// A unit of side B; may be given several times.
     #[arg(long, value_name = "SOURCE", requires = "a")]
     pub b: Vec<String>,
-    /// Largest difference without a meaning, in percent.
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = parse_margin)]
-    pub margin: f64,
-    /// Most trials of a side that may be asked for.
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(2..=100_000))]
-    pub budget: u32,
+    /// Measures two directories, files or block devices in turn and compares them:
+    /// blocks of ABBA or BAAB by a coin, so that a drift falls on both alike. Both are
+    /// stored as runs.
+    #[arg(long, num_args = 2, value_names = ["TARGET_A", "TARGET_B"], conflicts_with_all = ["sources", "a", "b"])]
+    pub paired_on: Vec<PathBuf>,
+    /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.
+    #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
+    pub jobs: Option<PathBuf>,
+    /// Largest difference without a meaning, in percent [default: 5, or that of the
+    /// runs].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub margin: Option<f64>,
+    /// Most trials of a side: that may be asked for to settle it [default: 100], or that
+    /// --trials auto and --budget may make [default: 20 and 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub max_trials: Option<u32>,
     /// May B take the place of A? pass, fail or inconclusive for each metric.
     #[arg(long)]
     pub qualify: bool,
@@ -47,6 +61,8 @@ pub struct CompareArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub rounds: RoundArgs,
 }
 
 /// Reads a margin such as `5`, `3%` or `2.5`; as a share.

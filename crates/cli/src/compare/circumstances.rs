@@ -3,7 +3,9 @@
 
 use crate::figures::Source;
 use assay_model::run::Run;
-use std::collections::BTreeSet;
+use assay_report::stopping::looked_at;
+use assay_report::text::enumerate;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A sentence for each circumstance that differs.
 pub fn warnings(a: &[Source], b: &[Source]) -> Vec<String> {
@@ -23,6 +25,7 @@ pub fn warnings(a: &[Source], b: &[Source]) -> Vec<String> {
             ));
         }
     }
+    warnings.extend(looks(a.iter().chain(b)));
     if a.iter().chain(b).any(|source| source.run.is_none()) {
         warnings.push(
             "results that were made elsewhere: what else differed between the sides is not known"
@@ -32,6 +35,22 @@ pub fn warnings(a: &[Source], b: &[Source]) -> Vec<String> {
     let notes: BTreeSet<&String> = a.iter().chain(b).flat_map(|source| &source.notes).collect();
     warnings.extend(notes.into_iter().cloned());
     warnings
+}
+
+/// A sentence for all runs that were looked at in the same way.
+fn looks<'a>(sources: impl Iterator<Item = &'a Source>) -> Vec<String> {
+    let mut alike: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
+    for run in sources.filter_map(|source| source.run.as_deref()) {
+        if let Some(how) = looked_at(run) {
+            alike.entry(how).or_default().insert(&run.header.id);
+        }
+    }
+    let said = alike.into_iter().map(|(how, runs)| {
+        let names: Vec<&str> = runs.into_iter().collect();
+        let verb = if names.len() == 1 { "was" } else { "were" };
+        format!("{} {verb} {how}", enumerate(&names))
+    });
+    said.collect()
 }
 
 type Fact = (&'static str, fn(&Run) -> Option<String>);

@@ -3,9 +3,10 @@
 
 pub mod args;
 mod circumstances;
+mod paired;
 
 use crate::exit::{DONE, Failure, MISSED};
-use crate::figures::Source;
+use crate::figures::{Source, held_to};
 use crate::output::{print, style};
 use args::CompareArgs;
 use assay_model::figures::Figure;
@@ -17,25 +18,43 @@ use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::line::{Line, Options};
 use assay_stats::verdict::units::compare_units;
+use assay_target::Target;
 use std::process::ExitCode;
 
 /// One side: what it is called, and its units.
-struct Side {
+struct NamedSide {
     name: String,
     units: Vec<Source>,
 }
 
-/// Compares.
-pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+impl NamedSide {
+    /// A single unit.
+    fn of(source: Source) -> Self {
+        Self {
+            name: source.name.clone(),
+            units: vec![source],
+        }
+    }
+}
+
+/// Compares what is stored, or two targets that are measured for it.
+pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if let [a, b] = args.paired_on.as_slice() {
+        return paired::run(args, [a, b], target);
+    }
     let (a, b) = sides(args)?;
+    present(args, &a, &b)
+}
+
+/// Judges two sides and shows what came of it; the exit code of the gate.
+fn present(args: &CompareArgs, a: &NamedSide, b: &NamedSide) -> Result<ExitCode, Failure> {
+    let held = held_to(a.units.iter().chain(&b.units), args.margin);
     let options = Options {
-        margin: args.margin,
-        budget: args.budget,
-        min_trials: fewest(&a, &b),
-        same_session: same_session(&a, &b),
-        ..Options::default()
+        budget: args.max_trials.unwrap_or(held.budget),
+        same_session: same_session(a, b),
+        ..held
     };
-    let comparison = compare(&a, &b, &options);
+    let comparison = compare(a, b, &options);
     let compared = Compared {
         a: &a.name,
         b: &b.name,
@@ -67,19 +86,18 @@ fn is_worse(line: &Line, qualify: bool) -> bool {
     }
 }
 
-fn sides(args: &CompareArgs) -> Result<(Side, Side), Failure> {
+fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
     let find = |word: &String| Source::find(word, &args.store);
-    let one = |source: Source| Side {
-        name: source.name.clone(),
-        units: vec![source],
-    };
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),
-        [a, b] => Ok((one(find(a)?.single()?), one(find(b)?.single()?))),
+        [a, b] => Ok((
+            NamedSide::of(find(a)?.single()?),
+            NamedSide::of(find(b)?.single()?),
+        )),
         _ => {
             let side = |words: &[String]| {
                 let units = words.iter().map(|word| find(word)?.single());
-                Ok::<_, Failure>(Side {
+                Ok::<_, Failure>(NamedSide {
                     name: words.join(", "),
                     units: units.collect::<Result<_, Failure>>()?,
                 })
@@ -90,7 +108,7 @@ fn sides(args: &CompareArgs) -> Result<(Side, Side), Failure> {
 }
 
 /// The two conditions of one source, such as before and after.
-fn two_conditions(source: &Source) -> Result<(Side, Side), Failure> {
+fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
     let conditions = source.conditions();
     let &[a, b] = conditions.as_slice() else {
         return Err(Failure::usage(format!(
@@ -99,7 +117,7 @@ fn two_conditions(source: &Source) -> Result<(Side, Side), Failure> {
             assay_report::text::count(conditions.len() as u64, "condition"),
         )));
     };
-    let side = |condition: &str| Side {
+    let side = |condition: &str| NamedSide {
         name: condition.to_owned(),
         units: vec![Source {
             name: format!("{}@{condition}", source.name),
@@ -111,23 +129,21 @@ fn two_conditions(source: &Source) -> Result<(Side, Side), Failure> {
     Ok((side(a), side(b)))
 }
 
-fn fewest(a: &Side, b: &Side) -> usize {
-    let units = a.units.iter().chain(&b.units);
-    units.map(Source::fewest_trials).min().unwrap_or_default()
-}
-
-/// Whether the places of trials count in one session: both sides are of the
-/// same run.
-fn same_session(a: &Side, b: &Side) -> bool {
-    let id = |side: &Side| match side.units.as_slice() {
-        [unit] => unit.run.as_ref().map(|run| run.header.id.clone()),
+/// Whether the places of trials count in one session: both sides are of the same
+/// run, or of two that took turns.
+fn same_session(a: &NamedSide, b: &NamedSide) -> bool {
+    let run = |side: &NamedSide| match side.units.as_slice() {
+        [unit] => unit.run.clone(),
         _ => None,
     };
-    id(a).is_some_and(|of_a| id(b) == Some(of_a))
+    let (Some(a), Some(b)) = (run(a), run(b)) else {
+        return false;
+    };
+    a.header.id == b.header.id || a.took_turns_with(&b)
 }
 
-fn compare(a: &Side, b: &Side, options: &Options) -> Comparison {
-    let figures = |side: &Side| -> Vec<Vec<Figure>> {
+fn compare(a: &NamedSide, b: &NamedSide, options: &Options) -> Comparison {
+    let figures = |side: &NamedSide| -> Vec<Vec<Figure>> {
         let units = side.units.iter().map(|unit| unit.figures.clone());
         units.collect()
     };

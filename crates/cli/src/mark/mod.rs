@@ -7,7 +7,7 @@ use crate::announce::announce;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::host::Host;
 use crate::output::{print, say, style};
-use crate::plans::{self, Execution};
+use crate::plans;
 use crate::room::file_size;
 use crate::runs::{header, random, run_id};
 use crate::stored::store_path;
@@ -88,13 +88,16 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     announce(&plan, &inspection, duration, store.path());
     let header = header(plan, inspection);
     store.begin_run(&header, &owner::this_process())?;
-    let mut execution = Execution::new(&mut host, &header, &expected, &mut store);
-    let ended = match question {
-        Question::SteadyState => execution.run_until(is_steady),
-        Question::Marks | Question::Class(_) => execution.run_all(),
-    };
-    let trials = execution.finish();
-    let done = plans::close(header, store, trials, ended, target);
+    let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
+    let executed = plans::execute(
+        &mut host,
+        &header,
+        &expected,
+        &mut store,
+        Vec::new(),
+        enough,
+    );
+    let done = plans::close(header, &mut store, executed, target);
     present(&done.run, question, args.json)?;
     let missed =
         class_of(question).is_some_and(|class| class.finding(&done.run) == Finding::Missed);

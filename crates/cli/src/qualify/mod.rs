@@ -7,7 +7,7 @@ use crate::announce::announce;
 use crate::args::QualifyArgs;
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::plans::{self, Execution};
+use crate::plans;
 use crate::runs::{self, header, random, run_id};
 use crate::stored::store_path;
 use crate::{leftovers, owner, place};
@@ -40,10 +40,9 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let header = header(plan, inspection);
     store.begin_run(&header, &owner::this_process())?;
     let expected = scale.expected(&header.plan);
-    let mut execution = Execution::new(&mut host, &header, &expected, &mut store);
-    let ended = execution.run_all();
-    let trials = execution.finish();
-    let done = plans::close(header, store, trials, ended, target);
+    let all = |_: &[_], _: &_| false;
+    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
+    let done = plans::close(header, &mut store, executed, target);
     runs::present(&done.run, args.json)?;
     done.conclude()
 }

@@ -3,10 +3,11 @@
 use crate::args::StoreArgs;
 use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
-use crate::figures::Source;
+use crate::figures::{Source, held_to};
 use crate::output::{print, say, style};
 use assay_report::comparison::Ranked;
 use assay_report::json;
+use assay_report::stopping::looked_at;
 use assay_report::terminal::write_ranking;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::rank_figures;
@@ -30,9 +31,10 @@ pub struct RankArgs {
     /// Judge each condition against this one.
     #[arg(long, value_name = "CONDITION")]
     pub baseline: Option<String>,
-    /// Largest difference without a meaning, in percent.
-    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = parse_margin)]
-    pub margin: f64,
+    /// Largest difference without a meaning, in percent [default: 5, or that of
+    /// the run].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub margin: Option<f64>,
     /// Rank by metrics that do not decide, too.
     #[arg(long)]
     pub all: bool,
@@ -48,10 +50,8 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let mut source = Source::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);
     let options = Options {
-        margin: args.margin,
-        min_trials: source.fewest_trials(),
         same_session: source.run.is_some(),
-        ..Options::default()
+        ..held_to([&source], args.margin)
     };
     let ranking = rank_figures(&source.figures, args.baseline.as_deref(), &options)
         .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
@@ -60,6 +60,12 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         baseline: args.baseline.as_deref(),
         options: &options,
         ranking: &ranking,
+        warnings: source
+            .run
+            .as_deref()
+            .and_then(looked_at)
+            .into_iter()
+            .collect(),
     };
     if args.json {
         let value = json::ranking(&ranked);

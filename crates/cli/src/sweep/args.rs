@@ -1,8 +1,8 @@
 //! Flags of `assay sweep`.
 
-use crate::args::{EXIT_CODES, QualifyArgs, StoreArgs, parse_size};
-use crate::watch::args::parse_time;
-use assay_model::units::{Bytes, Nanos};
+use crate::args::{EXIT_CODES, StoreArgs};
+use crate::compare::args::parse_margin;
+use crate::rounds::args::RoundArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -14,6 +14,8 @@ Examples:
   assay sweep /mnt/card --vary mount=noatime,relatime --trim
   assay sweep /data --vary cmd:turbo=on,off \\
       --apply 'turbo=set-turbo \"$1\"' --undo 'turbo=set-turbo on'
+  assay sweep /data --vary scheduler=all --trials auto
+  assay sweep /data --vary scheduler=none,bfq --budget 30m
   assay sweep --resume last
 
 What can be varied: scheduler, a file of the device's queue folder (read_ahead_kb,
@@ -48,64 +50,21 @@ pub struct SweepArgs {
     /// The command that undoes it; it gets the value too.
     #[arg(long, value_name = "NAME=COMMAND")]
     pub undo: Vec<String>,
-    /// How often each condition is measured; one more round before is thrown away.
-    #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub rounds: u32,
-    /// Wait so long before each trial, for example 2s or 500ms.
-    #[arg(long, value_name = "TIME", value_parser = parse_time)]
-    pub idle: Option<Nanos>,
-    /// Empty the page cache of the whole system before each trial.
-    #[arg(long)]
-    pub drop_caches: bool,
-    /// Discard the free blocks of the file system before each trial (fstrim).
-    #[arg(long)]
-    pub trim: bool,
-    /// Short trials, with a test file of 256 MiB.
-    #[arg(long, conflicts_with = "thorough")]
-    pub quick: bool,
-    /// Longer trials, with a test file larger than the memory where there is room.
-    #[arg(long)]
-    pub thorough: bool,
-    /// Size of the test file, for example 512M or 4G.
-    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
-    pub size: Option<Bytes>,
-    /// Run these jobs of assay qualify, separated by commas; a name may end in *
-    /// [default: read-buffered, seq-read-1m, seq-write-1m, rand-read-4k,
-    /// rand-write-4k, append-4k-fsync].
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
-    pub only: Vec<String>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Overwrite the block device. All data on it is lost.
-    #[arg(long)]
-    pub destroy_data: bool,
+    #[command(flatten)]
+    pub rounds: RoundArgs,
+    /// Most trials for --trials auto (12 or more) and --budget [default: 20 and 100].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub max_trials: Option<u32>,
+    /// Largest difference without a meaning, in percent, for --trials auto
+    /// [default: 5].
+    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
+    pub margin: Option<f64>,
     /// Go on with a sweep that was interrupted: the trials that are missing.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "seed", "idle", "drop_caches", "trim", "quick", "thorough", "size", "only", "rounds"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "max_trials", "margin"], conflicts_with_all = RoundArgs::NAMES)]
     pub resume: Option<String>,
     /// Print the run as JSON on standard output.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
-}
-
-impl SweepArgs {
-    /// What of it `assay qualify` knows too, with the jobs of these names.
-    pub fn suite(&self, path: PathBuf, only: Vec<String>) -> QualifyArgs {
-        QualifyArgs {
-            path,
-            quick: self.quick,
-            thorough: self.thorough,
-            trials: self.rounds,
-            size: self.size,
-            only,
-            seed: self.seed,
-            destroy_data: self.destroy_data,
-            json: self.json,
-            store: StoreArgs {
-                store: self.store.store.clone(),
-            },
-        }
-    }
 }

@@ -2,32 +2,36 @@
 
 pub mod args;
 mod conditions;
-mod jobs;
 mod resume;
 
-use crate::announce::announce;
+use crate::announce::{announce, tell};
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::plans::{self, Execution};
-use crate::runs::{self, header, random, run_id};
+use crate::plans::{self, Executed};
+use crate::progress::Voice;
+use crate::rounds::jobs::{self, Jobs};
+use crate::rounds::outlook::Spread;
+use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
+use crate::rounds::stopper::{Found, Stopper};
+use crate::rounds::{duration, expected, of_jobs, plan, preparation};
+use crate::runs::{self, header, random};
 use crate::stored::store_path;
 use crate::{leftovers, owner, place};
 use args::SweepArgs;
-use assay_model::condition::{Condition, Restore};
-use assay_model::plan::{Place, Plan, PlannedJob, rounds};
+use assay_model::job::Job;
+use assay_model::plan::Place;
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
-use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::units::Nanos;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::power::spreads;
+use assay_stats::verdict::ranking::rank_figures;
+use assay_stats::verdict::sequential::Standing;
 use assay_store::Store;
 use assay_target::Target;
-use jobs::Jobs;
 use std::path::Path;
 use std::process::ExitCode;
-
-/// Setting a condition, opening, evicting, flushing and looking around a trial.
-const AROUND_A_TRIAL: Nanos = Nanos::millis(300);
-/// Speed of storage for the estimate of how long writing takes.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
 /// Sweeps a path on a target, or goes on with an earlier sweep.
 pub fn run(args: &SweepArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -45,19 +49,74 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = place::admit(&inspection, args.destroy_data)?;
+    let place = place::admit(&inspection, args.rounds.destroy_data)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
     // Only now: a sweep that is refused leaves no store behind.
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let jobs = jobs::choose(args, from_file, &inspection, &place)?;
-    let plan = plan(args, jobs, conditions, place);
+    let jobs = jobs::choose(&args.rounds, from_file, &inspection, &place)?;
+    let schedule = schedule(args, &jobs, conditions.len(), &place)?;
+    let seed = args.rounds.seed.unwrap_or_else(random);
+    let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
     announce(&plan, &inspection, duration(&plan), store.path());
-    let header = header(plan, inspection);
+    let mut header = header(plan, inspection);
+    header.stopping = schedule.stopping;
+    foretell(&header, schedule.trials, &store)?;
     store.begin_run(&header, &owner::this_process())?;
     execute(args, host, &header, store, Vec::new(), target)
+}
+
+/// How many rounds are planned.
+fn schedule(
+    args: &SweepArgs,
+    jobs: &Jobs,
+    conditions: usize,
+    place: &Place,
+) -> Result<Schedule, Failure> {
+    if args.rounds.trials == Some(Trials::Auto) && conditions < 2 {
+        return Err(Failure::usage(
+            "--trials auto goes on until the conditions are compared, and there is only one: \
+             give a number",
+        ));
+    }
+    let once = of_jobs(jobs, &args.rounds.restore());
+    let round = Nanos(once.0.saturating_mul(conditions as u64));
+    let wish = Wish {
+        trials: args.rounds.trials,
+        max_trials: args.max_trials,
+        budget: args.rounds.budget,
+        margin: args.margin.unwrap_or(Options::default().margin),
+    };
+    let cost = Cost {
+        before: Nanos(preparation(place, jobs.file).0 + round.0),
+        round,
+        step: 1,
+    };
+    Schedule::of(&wish, &cost)
+}
+
+/// Says when it ends, and which differences it will show.
+fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failure> {
+    let mut facts = schedule::facts(&header.stopping, trials);
+    if !facts.is_empty() {
+        let jobs = header.plan.jobs.iter().map(|planned| planned.job.clone());
+        let jobs: Vec<Job> = jobs.collect();
+        let spread = Spread::known(store, &header.storage.words(), &jobs)?;
+        facts.push(("Shows", spread.foretells(trials, alpha_of_pair(header))));
+    }
+    tell(&facts);
+    Ok(())
+}
+
+/// The level that all pairs of conditions share.
+fn alpha_of_pair(header: &RunHeader) -> f64 {
+    let k = header.plan.conditions.len();
+    let pairs = (k * k.saturating_sub(1) / 2).max(1);
+    #[expect(clippy::cast_precision_loss, reason = "at most 1000 conditions")]
+    let pairs = pairs as f64;
+    header.stopping.alpha() / pairs
 }
 
 /// Runs what is missing of a plan, and shows all of it.
@@ -71,67 +130,55 @@ fn execute(
 ) -> Result<ExitCode, Failure> {
     let expected = expected(&header.plan);
     let nothing_yet = done.is_empty();
-    let mut execution = Execution::new(&mut host, header, &expected, &mut store);
-    execution.resume(done);
-    let ended = execution.run_all();
-    let trials = execution.finish();
-    if let (Err(refused), true, true) = (&ended, nothing_yet, trials.is_empty())
+    let enough = enough(header, &done);
+    let executed = plans::execute(&mut host, header, &expected, &mut store, done, enough);
+    let Executed { trials, ended } = &executed;
+    if let (Err(refused), true, true) = (ended, nothing_yet, trials.is_empty())
         && refused.is_usage()
     {
         // Refused by the agent before anything ran: there is no such run.
         store.forget_run(&header.id)?;
-        return ended.map(|_| ExitCode::SUCCESS);
+        return executed.ended.map(|_| ExitCode::SUCCESS);
     }
-    let done = plans::close(header.clone(), store, trials, ended, target);
+    let done = plans::close(header.clone(), &mut store, executed, target);
     runs::present(&done.run, args.json)?;
     done.conclude()
 }
 
-fn plan(args: &SweepArgs, jobs: Jobs, conditions: Vec<Condition>, place: Place) -> Plan {
-    let seed = args.seed.unwrap_or_else(random);
-    let count = u32::try_from(conditions.len()).unwrap_or(u32::MAX);
-    let trials = (args.rounds + 1).saturating_mul(count);
-    Plan {
-        run_id: run_id(),
-        seed,
-        place,
-        file_size: jobs.file,
-        order: rounds(jobs.all.len(), conditions.len(), args.rounds, seed),
-        jobs: jobs
-            .all
-            .into_iter()
-            .map(|job| PlannedJob { job, trials })
-            .collect(),
-        conditions,
-        restore: Restore {
-            idle: args.idle.unwrap_or_default(),
-            drop_caches: args.drop_caches,
-            trim: args.trim,
-        },
+/// Whether a sweep may end, asked after each trial.
+fn enough<'a>(
+    header: &'a RunHeader,
+    done: &[TrialRecord],
+) -> impl FnMut(&[TrialRecord], &Voice) -> bool + 'a {
+    let plan = &header.plan;
+    let per_round = plan.jobs.len() * plan.conditions.len().max(1);
+    let planned = plan.order.last().map_or(0, |last| last.trial);
+    let used = done.last().map_or(0, |last| last.started_unix_ms);
+    let used = Nanos::millis(used.saturating_sub(header.started_unix_ms));
+    let alpha = alpha_of_pair(header);
+    let mut stopper = Stopper::new(&header.stopping, alpha, planned, 1, used);
+    move |trials, voice| {
+        // The first round conditions the storage.
+        let rounds = trials.len() / per_round.max(1);
+        let Some(rounds) = u32::try_from(rounds)
+            .ok()
+            .and_then(|all| all.checked_sub(1))
+        else {
+            return false;
+        };
+        trials.len().is_multiple_of(per_round)
+            && stopper.is_enough(rounds, voice, || found(header, trials))
     }
 }
 
-/// What each trial may take, in the plan's order.
-fn expected(plan: &Plan) -> Vec<Nanos> {
-    let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
-    let around = AROUND_A_TRIAL.0 + plan.restore.idle.0;
-    jobs.map(|job| {
-        let bytes = job.max_written().unwrap_or(job.size);
-        Nanos(job.runtime.map_or_else(|| writing(bytes), |limit| limit.0) + around)
-    })
-    .collect()
-}
-
-/// What the whole sweep may take.
-fn duration(plan: &Plan) -> Nanos {
-    let trials: u64 = expected(plan).iter().map(|span| span.0).sum();
-    let prepare = match plan.place {
-        Place::File { .. } => 0,
-        _ => writing(plan.file_size),
-    };
-    Nanos(trials + prepare)
-}
-
-fn writing(bytes: Bytes) -> u64 {
-    bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000
+/// What the trials say so far: all pairs of conditions, as `assay rank` judges them.
+fn found(header: &RunHeader, trials: &[TrialRecord]) -> Found {
+    let mut figures = of_trials(header, trials);
+    figures.retain(|figure| figure.primary);
+    let options = Options::of_run(&header.stopping);
+    let ranking = rank_figures(&figures, None, &options);
+    Found {
+        standing: ranking.map_or(Standing::NOTHING, |found| Standing::of_ranking(&found)),
+        spread: Spread::of(spreads(&figures)),
+    }
 }

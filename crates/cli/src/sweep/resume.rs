@@ -1,10 +1,11 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::{execute, expected};
+use super::execute;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::say;
+use crate::rounds::expected;
 use crate::stored::{run_id, store_path};
 use crate::{leftovers, owner, place, runs};
 use assay_model::run::{Run, RunStatus};
@@ -28,13 +29,13 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     let done = finished(run)?;
     let plan = &done.header.plan;
     let missing = plan.order.len().saturating_sub(done.trials.len());
-    if missing == 0 {
+    if missing == 0 || done.status == RunStatus::Finished {
         say(&format!("assay: nothing is missing of run {id}"));
         runs::present(&done, args.json)?;
         return Ok(DONE);
     }
     let inspection = host.inspect(plan.place.path())?;
-    place::admit(&inspection, args.destroy_data)?;
+    place::admit(&inspection, args.rounds.destroy_data)?;
     if done.header.storage.words() != inspection.storage.words() {
         return Err(Failure::usage(format!(
             "run {id} was made on {}, and {} is on {} now: figures of two devices do not belong \

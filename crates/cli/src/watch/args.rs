@@ -46,7 +46,8 @@ pub fn parse_time(text: &str) -> Result<Nanos, String> {
     let scale = match unit.trim() {
         "ms" => 1e6,
         "" | "s" => 1e9,
-        "min" => 60e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
         _ => {
             return Err(format!(
                 "{text} is no time: use for example 500ms, 1s or 2min"

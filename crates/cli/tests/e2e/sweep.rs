@@ -399,11 +399,11 @@ fn a_job_file_is_swept_job_by_job() {
         ),
         (
             "[a]\nrw=randread\nsize=1m\nrandom_distribution=zipf\n",
-            "more than a sweep can vary",
+            "more than can be repeated in rounds",
         ),
         (
             "[a]\nrw=read\nsize=1m\nthinktime=10\n",
-            "more than a sweep can vary",
+            "more than can be repeated in rounds",
         ),
         ("[a]\nrw=read\n", "it has no size"),
     ] {

@@ -1,6 +1,7 @@
 //! How the figures came about, and what they cannot tell.
 
 use crate::labels::MEANINGS;
+use crate::stopping::sentences;
 use crate::summary::Summary;
 use assay_model::job::Content;
 use assay_model::plan::{Place, Plan};
@@ -44,6 +45,9 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
         h3 { "How it was measured" }
         ul {
             li { "The trials of all jobs were run in rounds, each round in a new random order (seed " (plan.seed) "), so that heat, wear and filling caches fall on all jobs alike." }
+            @for sentence in sentences(summary.run) {
+                li { "The run: " (sentence) "." }
+            }
             li { (written(plan)) "." }
             li { "Every I/O is timed. Flushes that a job asks for lie within its measured time." }
             li { "Intervals without a completion are kept, and so are the longest gaps." }

@@ -144,10 +144,12 @@ struct RankingPart<'a> {
     source: &'a str,
     baseline: Option<&'a str>,
     margin_pct: f64,
+    alpha: f64,
     sentence: &'a str,
     deciding: &'a [String],
     metrics: Vec<MetricPart<'a>>,
     pairs: Vec<PairPart<'a>>,
+    warnings: &'a [String],
 }
 
 #[derive(Serialize)]
@@ -213,10 +215,12 @@ pub fn ranking(ranked: &Ranked<'_>) -> Value {
         source: ranked.source,
         baseline: ranked.baseline,
         margin_pct: 100.0 * ranked.options.margin,
+        alpha: ranked.options.alpha,
         sentence: &found.sentence,
         deciding: &found.deciding,
         metrics: found.metrics.iter().map(MetricPart::of).collect(),
         pairs: pairs.collect(),
+        warnings: &ranked.warnings,
     };
     serde_json::to_value(part).unwrap_or(Value::Null)
 }

@@ -3,7 +3,9 @@ use crate::{fixture, samples};
 use assay_model::condition::{Condition, InForce, Setting, Subject};
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
+use assay_model::run::{Looks, Paired, Stopping};
 use assay_model::trial::TrialRecord;
+use assay_model::units::Nanos;
 use assay_model::work::StepDetail;
 use assay_model::work::androbench::DatabaseStep;
 use assay_stats::derive::label_of;
@@ -249,6 +251,19 @@ fn with_every_field() -> Run {
         value: Some("bfq".to_owned()),
     }];
     run.header.plan.conditions = vec![Condition::of(vec![setting])];
+    run.header.stopping = Stopping {
+        looks: Some(Looks {
+            at: vec![6, 12],
+            alpha: 0.0294,
+            margin: 0.05,
+        }),
+        budget: Some(Nanos::secs(60)),
+    };
+    run.header.paired = Some(Paired {
+        with: "other".to_owned(),
+        side: Side::B,
+        places: vec![1, 2],
+    });
     run
 }
 

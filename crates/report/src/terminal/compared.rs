@@ -35,6 +35,9 @@ pub fn write_comparison(
     );
     page.paragraph("  ".into(), &terms, Some(Tone::Soft))?;
     lines(comparison, &mut page)?;
+    if let Some(drift) = drift(comparison) {
+        page.paragraph("  ".into(), &clean(&drift), Some(Tone::Soft))?;
+    }
     for note in &comparison.notes {
         page.paragraph("  ! ".into(), &clean(&note.to_string()), None)?;
     }
@@ -58,8 +61,9 @@ pub fn write_qualification(
     let head = format!("May {} take the place of {}?", compared.b, compared.a);
     page.paragraph("".into(), &clean(&head), Some(Tone::Strong))?;
     let terms = format!(
-        "one-sided: pass when it is at most {} % slower, at 95 % confidence; {}",
+        "one-sided: pass when it is at most {} % slower, at {} % confidence; {}",
         percent_points(compared.options.margin),
+        percent_points(1.0 - compared.options.alpha),
         compared.comparison.scope,
     );
     page.paragraph("  ".into(), &terms, Some(Tone::Soft))?;
@@ -171,6 +175,31 @@ fn percent(change: Change) -> String {
 fn ends(change: Change) -> Option<String> {
     let (low, high) = change.interval?;
     Some(format!("{low:+.1} .. {high:+.1} %"))
+}
+
+/// How metrics that decide moved during the session; `None` where the order is not
+/// known.
+fn drift(comparison: &Comparison) -> Option<String> {
+    let primary = comparison.lines.iter().filter(|line| line.primary);
+    let known: Vec<(&str, Change)> = primary
+        .filter_map(|line| Some((line.metric.as_str(), line.drift?)))
+        .collect();
+    let shows = |change: &Change| change.interval.is_some_and(|(low, high)| low * high > 0.0);
+    let told = known.iter().filter(|(_, change)| shows(change));
+    let told: Vec<String> = told
+        .map(|(metric, change)| {
+            let (name, ends) = (percent(*change), ends(*change).unwrap_or_default());
+            format!("{metric} {name} ({ends})")
+        })
+        .collect();
+    match (known.is_empty(), told.as_slice()) {
+        (true, _) => None,
+        (false, []) => Some("no drift over the session shows".to_owned()),
+        (false, told) => Some(format!(
+            "drift over the session, taken out: {}",
+            told.join("; ")
+        )),
+    }
 }
 
 /// The conclusion in a sentence or two.

@@ -30,6 +30,9 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
         metrics => format!("They differ on {}.", enumerate(metrics)),
     };
     page.paragraph("  ".into(), &clean(&deciding), None)?;
+    for warning in &ranked.warnings {
+        page.paragraph("  ! ".into(), &clean(warning), None)?;
+    }
     for metric in &ranking.metrics {
         table(metric, &mut page)?;
         pairs(metric, ranked.baseline.is_some(), &mut page)?;

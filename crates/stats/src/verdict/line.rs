@@ -3,7 +3,8 @@
 use super::arm::Arm;
 use super::judge::Qualification;
 use super::note::Note;
-use assay_model::verdict::{Change, Verdict};
+use assay_model::run::Stopping;
+use assay_model::verdict::{Change, LEVEL, Verdict};
 
 /// Intervals that are shown have a confidence of 95 %, whatever level a verdict
 /// is held to.
@@ -30,7 +31,7 @@ pub struct Options {
 impl Default for Options {
     fn default() -> Self {
         Self {
-            alpha: 0.05,
+            alpha: LEVEL,
             margin: 0.05,
             min_trials: 4,
             budget: 100,
@@ -41,6 +42,27 @@ impl Default for Options {
 }
 
 impl Options {
+    /// What verdicts on a run are held to.
+    #[must_use]
+    pub fn of_run(stopping: &Stopping) -> Self {
+        let usual = Self::default();
+        let looks = stopping.looks.as_ref();
+        Self {
+            margin: looks.map_or(usual.margin, |looks| looks.margin),
+            ..usual.at_level(stopping.alpha())
+        }
+    }
+
+    /// Held to another level; the share of false findings goes with it.
+    #[must_use]
+    pub fn at_level(self, alpha: f64) -> Self {
+        Self {
+            alpha,
+            false_discovery: self.false_discovery * alpha / self.alpha,
+            ..self
+        }
+    }
+
     /// The margin on the scale of logarithms.
     #[must_use]
     pub fn log_margin(&self) -> f64 {

@@ -2,25 +2,8 @@
 
 use super::arm::ArmError;
 use super::estimate::NoEstimate;
+pub use assay_model::verdict::Side;
 use std::fmt::{self, Display, Formatter};
-
-/// A side of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// What is compared with.
-    A,
-    /// What is judged.
-    B,
-}
-
-impl Display for Side {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::A => "A",
-            Self::B => "B",
-        })
-    }
-}
 
 /// A reason or a warning. Its text is a sentence without the full stop.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,9 @@
 //! What a number of trials can show, before anything is run.
 
+use super::arm::Arm;
 use super::judge::Rule;
 use super::trials::{Outlook, POWER, Test, detectable_effect, root_from};
+use assay_model::figures::Figure;
 
 /// What `n` trials a side show in four of five comparisons.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,6 +35,55 @@ pub fn table(cv: f64, alpha: f64, numbers: &[u32]) -> Vec<Row> {
         equivalence_percent: 100.0 * (provable_margin(alpha, n) * s).exp_m1(),
     };
     numbers.iter().filter(|n| **n >= 2).map(row).collect()
+}
+
+/// How much the trials of a metric vary.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spread {
+    /// The metric.
+    pub metric: String,
+    /// Coefficient of variation, a share.
+    pub cv: f64,
+    /// Degrees of freedom that it is known with.
+    pub df: f64,
+}
+
+impl Spread {
+    /// Upper bound of the coefficient, to plan with ([`Outlook::careful`]).
+    #[must_use]
+    pub fn careful_cv(&self) -> f64 {
+        let s = Outlook::careful(0.0, log_deviation(self.cv), self.df).s;
+        s.powi(2).exp_m1().sqrt()
+    }
+}
+
+/// The spread of each metric that decides: variances of logarithms pooled over its
+/// conditions or sides, s^2 = sum (n_i - 1) s_i^2 / sum (n_i - 1). Metrics without any
+/// are left out.
+#[must_use]
+pub fn spreads(figures: &[Figure]) -> Vec<Spread> {
+    let mut pooled: Vec<(&str, f64, f64)> = Vec::new();
+    for figure in figures.iter().filter(|figure| figure.primary) {
+        let arm = Arm::of(&figure.sample, figure.better).ok();
+        let Some((n, variance)) = arm.and_then(|arm| Some((arm.n, arm.variance?))) else {
+            continue;
+        };
+        let df = (n - 1) as f64;
+        match pooled.iter_mut().find(|(name, ..)| *name == figure.metric) {
+            Some((_, all_df, squares)) => {
+                *all_df += df;
+                *squares += df * variance;
+            }
+            None => pooled.push((&figure.metric, df, df * variance)),
+        }
+    }
+    let spread = |(metric, df, squares): (&str, f64, f64)| Spread {
+        metric: metric.to_owned(),
+        cv: (squares / df).exp_m1().sqrt(),
+        df,
+    };
+    let known = pooled.into_iter().map(spread);
+    known.filter(|spread| spread.cv > 0.0).collect()
 }
 
 /// Trials per side that show a difference of `percent` in four of five
@@ -74,6 +125,7 @@ fn provable_margin(alpha: f64, n: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::figures::{Better, Sample};
 
     /// From the reference's numbers of trials: what they are for lies between
     /// what one trial less shows and what they show.
@@ -99,6 +151,34 @@ mod tests {
                 Some(n)
             );
         }
+    }
+
+    #[test]
+    fn spreads_are_pooled_over_conditions() {
+        let figure = |condition: &str, logs: &[f64]| Figure {
+            condition: condition.to_owned(),
+            metric: "bw".to_owned(),
+            unit: "MB/s".to_owned(),
+            better: Some(Better::Higher),
+            primary: true,
+            sample: Sample::Values {
+                values: logs.iter().map(|y| y.exp()).collect(),
+                positions: Vec::new(),
+            },
+            measured: None,
+        };
+        // Around two means: (2 * 0.01^2 + 2 * 0.03^2) / (1 + 1) = 0.001.
+        let found = spreads(&[
+            figure("a", &[1.01, 0.99]),
+            figure("b", &[5.03, 4.97]),
+            figure("c", &[7.0]),
+        ]);
+        assert_eq!(found.len(), 1);
+        assert!((found[0].cv - 0.001_f64.exp_m1().sqrt()).abs() < 1e-9);
+        // sqrt(2 / chi2_{.20, 2}) = sqrt(2 / 0.4463), of the deviation.
+        let careful = found[0].careful_cv() / found[0].cv;
+        assert!((careful - 2.117).abs() < 1e-2, "{careful}");
+        assert!(spreads(&[figure("a", &[1.0, 1.0])]).is_empty());
     }
 
     #[test]

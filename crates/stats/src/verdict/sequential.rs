@@ -1,5 +1,10 @@
 //! Looking at the figures more than once.
 
+use super::compare::Comparison;
+use super::ranking::Ranking;
+use assay_model::run::Looks;
+use assay_model::verdict::Verdict;
+
 /// A group-sequential plan: looks that were fixed before the first trial, all
 /// at one level so that together they err as often as one look at 0.05.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -45,22 +50,64 @@ impl Plan {
         fitting.max_by_key(Plan::last)
     }
 
+    /// The looks of a run that judges by this margin (a share).
+    #[must_use]
+    pub fn looks(&self, margin: f64) -> Looks {
+        Looks {
+            at: self.looks.to_vec(),
+            alpha: self.alpha,
+            margin,
+        }
+    }
+
     /// Trials per side at the last look.
     #[must_use]
     pub fn last(&self) -> u32 {
         self.looks.last().copied().unwrap_or(0)
     }
+}
 
-    /// The first look after `n` trials a side; `None` when there was the last.
+/// How many questions a look settles: each metric that decides of a comparison,
+/// each pair of conditions on each metric of a ranking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// Those with a word other than "no conclusion".
+    pub settled: usize,
+    /// All of them.
+    pub of: usize,
+}
+
+impl Standing {
+    /// Where nothing can be compared.
+    pub const NOTHING: Self = Self { settled: 0, of: 0 };
+
+    /// Of a comparison: its metrics that decide.
     #[must_use]
-    pub fn next_look(&self, n: u32) -> Option<u32> {
-        self.looks.iter().copied().find(|look| *look > n)
+    pub fn of_comparison(comparison: &Comparison) -> Self {
+        let primary = comparison.lines.iter().filter(|line| line.primary);
+        Self::of(primary.map(|line| &line.verdict))
     }
 
-    /// Whether the figures may be looked at with `n` trials a side.
+    /// Of a ranking, which is to be one of figures that decide.
     #[must_use]
-    pub fn is_look(&self, n: u32) -> bool {
-        self.looks.contains(&n)
+    pub fn of_ranking(ranking: &Ranking) -> Self {
+        let pairs = ranking.metrics.iter().flat_map(|metric| &metric.pairs);
+        Self::of(pairs.map(|pair| &pair.verdict))
+    }
+
+    fn of<'a>(verdicts: impl Iterator<Item = &'a Verdict>) -> Self {
+        let mut standing = Self::NOTHING;
+        for verdict in verdicts {
+            standing.of += 1;
+            standing.settled += usize::from(!matches!(verdict, Verdict::NoConclusion { .. }));
+        }
+        standing
+    }
+
+    /// Whether nothing is open. Where nothing was asked nothing is settled.
+    #[must_use]
+    pub const fn is_settled(self) -> bool {
+        self.of > 0 && self.settled == self.of
     }
 }
 
@@ -92,14 +139,6 @@ mod tests {
         assert_eq!(Plan::within(12).unwrap().looks, [6, 12]);
         assert_eq!(Plan::within(19).unwrap().looks, [6, 12]);
         assert_eq!(Plan::within(100).unwrap().looks, [6, 10, 20]);
-    }
-
-    #[test]
-    fn looks_come_one_after_the_other() {
-        let plan = Plan::within(20).unwrap();
-        let next: Vec<_> = [0, 5, 6, 9, 10, 20].map(|n| plan.next_look(n)).to_vec();
-        assert_eq!(next, [Some(6), Some(6), Some(10), Some(10), Some(20), None]);
-        assert!(plan.is_look(10) && !plan.is_look(11));
     }
 
     /// At t = 0 there is evidence for "no difference": E = 1/sqrt(1 + N).

@@ -10,7 +10,7 @@ use super::sequential::Plan;
 use super::shift::Tables;
 use assay_model::plan::rounds;
 pub use noise::Noise;
-use noise::Normal;
+pub(crate) use noise::Normal;
 
 /// A truth and a design.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! The tables of the method, and what must never happen.
 
 mod hard;
+mod looks;
 mod tables;
 
 use assay_model::figures::{Better, Figure, Sample};

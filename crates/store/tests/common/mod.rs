@@ -11,7 +11,7 @@ use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_model::job::{Job, Rw};
 use assay_model::latency::LatencyRecord;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
-use assay_model::run::RunHeader;
+use assay_model::run::{RunHeader, Stopping};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
 use assay_model::system::System;
 use assay_model::trial::{
@@ -102,6 +102,8 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         },
         system: System::default(),
         storage: storage(),
+        stopping: Stopping::default(),
+        paired: None,
     }
 }
 

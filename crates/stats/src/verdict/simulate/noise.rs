@@ -65,20 +65,20 @@ impl Noise {
 }
 
 /// Normal values of a seed, by Box and Muller (1958).
-pub(super) struct Normal {
-    pub(super) rng: SplitMix64,
+pub(crate) struct Normal {
+    pub(crate) rng: SplitMix64,
     spare: Option<f64>,
 }
 
 impl Normal {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self {
             rng: SplitMix64::new(seed),
             spare: None,
         }
     }
 
-    pub(super) fn next(&mut self) -> f64 {
+    pub(crate) fn next(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {
             return spare;
         }

@@ -1,6 +1,6 @@
-//! The jobs of a sweep: those of a qualification, or of a job file.
+//! The jobs of rounds: those of a qualification, or of a job file.
 
-use super::args::SweepArgs;
+use super::args::RoundArgs;
 use crate::exit::Failure;
 use crate::fio::machine::Machine;
 use crate::fio::{of_fio, warn};
@@ -32,6 +32,7 @@ const DEFAULT: [&str; 6] = [
 ];
 
 /// Jobs, and the file that they share.
+#[derive(Clone, Debug)]
 pub struct Jobs {
     /// The jobs.
     pub all: Vec<Job>,
@@ -41,7 +42,7 @@ pub struct Jobs {
 
 /// Those of the job file, or of `--only`, or the usual ones.
 pub fn choose(
-    args: &SweepArgs,
+    args: &RoundArgs,
     from_file: Option<Vec<Job>>,
     inspection: &Inspection,
     place: &Place,
@@ -69,7 +70,7 @@ pub fn choose(
 /// Jobs that say their size work on the beginning of the test file, others on all
 /// of it.
 fn in_one_file(
-    args: &SweepArgs,
+    args: &RoundArgs,
     mut all: Vec<Job>,
     inspection: &Inspection,
     place: &Place,
@@ -135,7 +136,7 @@ fn alone(load: &Load, entry: &Entry) -> Result<Job, Failure> {
     let name = &entry.job.name;
     let [index] = entry.streams[..] else {
         return Err(Failure::usage(format!(
-            "job {name}: it has several copies; a sweep runs single ones: numjobs must be 1"
+            "job {name}: it has several copies; here single ones are run: numjobs must be 1"
         )));
     };
     let stream = &load.streams[index];
@@ -147,14 +148,14 @@ fn alone(load: &Load, entry: &Entry) -> Result<Job, Failure> {
         > 1
     {
         return Err(Failure::usage(format!(
-            "job {name}: it runs beside others; a sweep runs each job alone: put stonewall \
-             between them"
+            "job {name}: it runs beside others; here each job runs alone: put stonewall between \
+             them"
         )));
     }
     match *stream == plain(stream) {
         true => Ok(entry.job.clone()),
         false => Err(Failure::usage(format!(
-            "job {name}: it uses more than a sweep can vary: only rw, bs, ioengine, iodepth, \
+            "job {name}: it uses more than can be repeated in rounds: only rw, bs, ioengine, iodepth, \
              direct, sync, fsync, fdatasync, end_fsync, size, io_size, offset, runtime, \
              time_based, ramp_time, rate, rate_iops, rwmixread and zero_buffers"
         ))),

@@ -1,0 +1,96 @@
+//! Flags of whatever repeats jobs in rounds: `assay sweep` and
+//! `assay compare --paired-on`.
+
+use super::schedule::Trials;
+use crate::args::{QualifyArgs, StoreArgs, parse_size};
+use crate::watch::args::parse_time;
+use assay_model::condition::Restore;
+use assay_model::units::{Bytes, Nanos};
+use clap::Args;
+use std::path::PathBuf;
+
+/// Which jobs are repeated, how often, and what is done around each trial.
+#[derive(Args, Clone, Debug)]
+pub struct RoundArgs {
+    /// How often each job is measured under each condition, or on each side; one more
+    /// round before is thrown away. auto: until all comparisons have a verdict, which
+    /// is looked at after 6, 10 and 20 trials, by a level that allows for looking
+    /// again [default: 6, or as many as --budget has room for].
+    #[arg(long, value_name = "N|auto", alias = "rounds", value_parser = Trials::parse)]
+    pub trials: Option<Trials>,
+    /// Take no longer than this, for example 30m: fewer trials are made if need be.
+    /// Says beforehand how many there is room for and which difference they show.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub budget: Option<Nanos>,
+    /// Wait so long before each trial, for example 2s or 500ms.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub idle: Option<Nanos>,
+    /// Empty the page cache of the whole system before each trial.
+    #[arg(long)]
+    pub drop_caches: bool,
+    /// Discard the free blocks of the file system before each trial (fstrim).
+    #[arg(long)]
+    pub trim: bool,
+    /// Short trials, with a test file of 256 MiB.
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// Longer trials, with a test file larger than the memory where there is room.
+    #[arg(long)]
+    pub thorough: bool,
+    /// Size of the test file, for example 512M or 4G.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Run these jobs of assay qualify, separated by commas; a name may end in *
+    /// [default: read-buffered, seq-read-1m, seq-write-1m, rand-read-4k,
+    /// rand-write-4k, append-4k-fsync].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Repeat the order, offsets and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Overwrite the block device. All data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+}
+
+impl RoundArgs {
+    /// All that says what is run: nothing that does not begin a run takes any.
+    pub const NAMES: [&str; 10] = [
+        "trials",
+        "budget",
+        "idle",
+        "drop_caches",
+        "trim",
+        "quick",
+        "thorough",
+        "size",
+        "only",
+        "seed",
+    ];
+
+    /// What is done before each trial.
+    pub fn restore(&self) -> Restore {
+        Restore {
+            idle: self.idle.unwrap_or_default(),
+            drop_caches: self.drop_caches,
+            trim: self.trim,
+        }
+    }
+
+    /// What of it `assay qualify` knows too, with the jobs of these names.
+    pub fn suite(&self, path: PathBuf, only: Vec<String>) -> QualifyArgs {
+        QualifyArgs {
+            path,
+            quick: self.quick,
+            thorough: self.thorough,
+            // How often they are repeated is the schedule's business.
+            trials: 1,
+            size: self.size,
+            only,
+            seed: self.seed,
+            destroy_data: self.destroy_data,
+            json: false,
+            store: StoreArgs { store: None },
+        }
+    }
+}
