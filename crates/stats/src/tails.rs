@@ -3,6 +3,7 @@
 
 use crate::latency::{Distribution, pooled};
 use crate::percentile::Percentile;
+use crate::summary::Summary;
 use crate::verdict::within::quantiles::interval_ranks;
 use assay_model::latency::LatencyRecord;
 
@@ -67,9 +68,9 @@ fn of_trials(each: &[Distribution<'_>], percentile: Percentile) -> Option<OfTria
         let enough = percentile.estimable(trial.count());
         values.push(trial.percentile_ns(percentile).filter(|_| enough)?);
     }
-    let logs = values.iter().map(|ns| (*ns as f64).ln()).sum::<f64>();
+    let times: Vec<f64> = values.iter().map(|ns| *ns as f64).collect();
     Some(OfTrials {
-        geometric_mean_ns: (logs / values.len() as f64).exp(),
+        geometric_mean_ns: Summary::of(&times)?.geometric_mean?,
         worst_ns: values.into_iter().max()?,
     })
 }

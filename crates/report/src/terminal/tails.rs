@@ -27,8 +27,8 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
     Table {
         columns: [
             column("", false),
-            column("all trials", true),
-            column("mean of trials", true),
+            column("pooled", true),
+            column("trial mean", true),
             column("worst trial", true),
         ],
         rows,

@@ -243,7 +243,7 @@ mod tests {
         for noise in [
             Noise::Neighbours(0.6),
             Noise::Walk,
-            Noise::FirstOfTwo(2.0),
+            Noise::FirstOfTwo(4.0),
             Noise::Owed(1.0),
         ] {
             for design in [Design::Rounds(2), Design::Rounds(4)] {
@@ -252,7 +252,7 @@ mod tests {
                     truth: 0.0,
                     noise,
                     drift: 0.1,
-                    n: 6,
+                    n: 4,
                     design,
                     method: Way::Verdict,
                     margin: 0.05,

@@ -7,6 +7,7 @@ use crate::verdict::note::{Note, Side};
 use crate::verdict::ranking::{RankError, rank_figures};
 use crate::verdict::units::compare_units;
 use assay_model::figures::{Better, Figure, Sample};
+use assay_model::verdict::Verdict;
 use proptest::prelude::*;
 
 fn compare(a: &[Figure], b: &[Figure]) -> Comparison {
@@ -116,6 +117,33 @@ fn one_side_after_the_other_with_drift_is_not_judged() {
     );
     let drift = line.drift.unwrap().percent;
     assert!((-23.0..-20.0).contains(&drift), "{drift}");
+}
+
+/// The first trial of each round is 10 % better.
+#[test]
+fn alternating_trials_are_told_and_ask_for_more() {
+    let b_first = [true, false, false, true, true, false, false, true];
+    let side = |is_b: bool| {
+        let places = b_first.iter().enumerate().map(|(round, first)| {
+            let second = f64::from(u8::from(*first != is_b));
+            2.0 * round as f64 + second
+        });
+        let places: Vec<f64> = places.collect();
+        let value = |t: &f64| 100.0 + 10.0 * ((t + 1.0) % 2.0) + 0.5 * (1.7 * t).sin();
+        let values: Vec<f64> = places.iter().map(value).collect();
+        (values, places)
+    };
+    let ((a, at_a), (b, at_b)) = (side(false), side(true));
+    let known = line(&ordered(&a, &at_a), &ordered(&b, &at_b));
+    let unknown = line(&of_values(&a), &of_values(&b));
+    assert!(known.notes.contains(&Note::Alternating), "{known:?}");
+    assert!(!unknown.notes.contains(&Note::Alternating));
+    assert!(known.p_adjusted > unknown.p_adjusted);
+    let more = |line: &Line| match line.verdict {
+        Verdict::NoConclusion { trials_needed, .. } => trials_needed,
+        _ => None,
+    };
+    assert!(more(&known) > more(&unknown), "{known:?} {unknown:?}");
 }
 
 #[test]
