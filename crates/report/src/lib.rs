@@ -11,9 +11,11 @@ pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
+pub mod gate;
 pub mod html;
 pub mod identity;
 pub mod import;
+pub mod jobs;
 pub mod json;
 pub mod labels;
 pub mod ladder;
@@ -21,6 +23,8 @@ pub mod matrix;
 #[cfg(test)]
 mod samples;
 pub mod series;
+#[cfg(test)]
+mod sides;
 pub mod summary;
 pub mod sweep;
 pub mod terminal;
