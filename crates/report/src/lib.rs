@@ -19,6 +19,7 @@ pub mod jobs;
 pub mod json;
 pub mod labels;
 pub mod ladder;
+pub mod mail;
 pub mod matrix;
 #[cfg(test)]
 mod samples;
