@@ -1,6 +1,7 @@
 //! Flags of `assay compare`.
 
 use crate::args::StoreArgs;
+use crate::formats::OutputArgs;
 use clap::Args;
 
 const AFTER_HELP: &str = "\
@@ -10,6 +11,8 @@ that assay import understands. Behind an @ it may name one of its conditions:
   assay compare before.json after.json --margin 3
   assay compare governors.csv@interactive governors.csv@ondemand
   assay compare before-after.csv          its two conditions
+  assay compare 3f2a 9b1c -o patch.txt    72 columns for a mail (docs/mail.md)
+  assay compare 3f2a 9b1c --gate --format junit > assay.xml    (docs/gates.md)
   assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
 With three or more sources a side each is taken for a unit of the part, and the
 verdict holds for the part; otherwise for these alone.
@@ -30,6 +33,23 @@ pub struct CompareArgs {
     /// A unit of side B; may be given several times.
     #[arg(long, value_name = "SOURCE", requires = "a")]
     pub b: Vec<String>,
+    #[command(flatten)]
+    pub terms: Terms,
+    /// End with 3 when a metric that decides is slower (with --qualify: fails).
+    #[arg(long)]
+    pub gate: bool,
+    /// Print the comparison as JSON on standard output, as --format json does.
+    #[arg(long, conflicts_with_all = ["output", "format"])]
+    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+}
+
+/// What is asked of two sides.
+#[derive(Args, Debug)]
+pub struct Terms {
     /// Largest difference without a meaning, in percent.
     #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = parse_margin)]
     pub margin: f64,
@@ -39,14 +59,6 @@ pub struct CompareArgs {
     /// May B take the place of A? pass, fail or inconclusive for each metric.
     #[arg(long)]
     pub qualify: bool,
-    /// End with 3 when a metric that decides is slower (with --qualify: fails).
-    #[arg(long)]
-    pub gate: bool,
-    /// Print the comparison as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub store: StoreArgs,
 }
 
 /// Reads a margin such as `5`, `3%` or `2.5`; as a share.

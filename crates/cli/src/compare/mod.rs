@@ -3,19 +3,20 @@
 
 pub mod args;
 mod circumstances;
+mod written;
 
+use crate::args::StoreArgs;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::figures::Source;
+use crate::formats::{Format, OutputArgs};
 use crate::output::{print, style};
-use args::CompareArgs;
+use args::{CompareArgs, Terms};
 use assay_model::figures::Figure;
-use assay_model::verdict::Verdict;
 use assay_report::comparison::Compared;
-use assay_report::json;
+use assay_report::gate::{self, Status};
 use assay_report::terminal::{write_comparison, write_qualification};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
-use assay_stats::verdict::judge::Qualification;
-use assay_stats::verdict::line::{Line, Options};
+use assay_stats::verdict::line::Options;
 use assay_stats::verdict::units::compare_units;
 use std::process::ExitCode;
 
@@ -27,55 +28,83 @@ struct Side {
 
 /// Compares.
 pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
-    let (a, b) = sides(args)?;
-    let options = Options {
-        margin: args.margin,
-        budget: args.budget,
-        min_trials: fewest(&a, &b),
-        same_session: same_session(&a, &b),
-        ..Options::default()
+    let wanted = match args.json {
+        true => Some(Format::Json),
+        false => args.output.wanted()?,
     };
-    let comparison = compare(&a, &b, &options);
-    let compared = Compared {
-        a: &a.name,
-        b: &b.name,
-        options: &options,
-        comparison: &comparison,
-        warnings: circumstances::warnings(&a.units, &b.units),
-    };
-    if args.json {
-        let value = json::comparison(&compared);
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else if args.qualify {
-        print(|out| write_qualification(&compared, style(), out))?;
-    } else {
-        print(|out| write_comparison(&compared, style(), out))?;
+    let judged = Judged::of(sides(args)?, &args.terms);
+    let compared = judged.compared();
+    match wanted {
+        Some(format) => written::write(&compared, format, &args.output)?,
+        None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
+        None => print(|out| write_comparison(&compared, style(), out))?,
     }
-    let closed = comparison.lines.iter();
-    let closed = closed.filter(|line| line.primary && is_worse(line, args.qualify));
-    Ok(match args.gate && closed.count() > 0 {
+    let mut closed = judged.comparison.lines.iter().filter(|line| line.primary);
+    let closed = closed.any(|line| gate::status(line, compared.qualify) == Status::Fail);
+    Ok(match args.gate && closed {
         true => ExitCode::from(MISSED),
         false => DONE,
     })
 }
 
-/// Whether a line closes the gate.
-fn is_worse(line: &Line, qualify: bool) -> bool {
-    match qualify {
-        true => line.qualification == Qualification::Fail,
-        false => matches!(line.verdict, Verdict::Slower(_)),
+/// `assay report A B`: the same in a file.
+pub fn report(
+    [a, b]: [&String; 2],
+    store: &StoreArgs,
+    terms: &Terms,
+    (format, output): (Format, &OutputArgs),
+) -> Result<ExitCode, Failure> {
+    let judged = Judged::of(two_sources([a, b], store)?, terms);
+    written::write(&judged.compared(), format, output)?;
+    Ok(DONE)
+}
+
+/// Two sides and what came of them.
+struct Judged {
+    a: Side,
+    b: Side,
+    options: Options,
+    comparison: Comparison,
+    qualify: bool,
+}
+
+impl Judged {
+    fn of((a, b): (Side, Side), terms: &Terms) -> Self {
+        let options = Options {
+            margin: terms.margin,
+            budget: terms.budget,
+            min_trials: fewest(&a, &b),
+            same_session: same_session(&a, &b),
+            ..Options::default()
+        };
+        Self {
+            comparison: compare(&a, &b, &options),
+            qualify: terms.qualify,
+            a,
+            b,
+            options,
+        }
+    }
+
+    fn compared(&self) -> Compared<'_> {
+        Compared {
+            a: &self.a.name,
+            b: &self.b.name,
+            options: &self.options,
+            comparison: &self.comparison,
+            warnings: circumstances::warnings(&self.a.units, &self.b.units),
+            qualify: self.qualify,
+            a_sources: self.a.units.iter().map(Source::shown).collect(),
+            b_sources: self.b.units.iter().map(Source::shown).collect(),
+        }
     }
 }
 
 fn sides(args: &CompareArgs) -> Result<(Side, Side), Failure> {
     let find = |word: &String| Source::find(word, &args.store);
-    let one = |source: Source| Side {
-        name: source.name.clone(),
-        units: vec![source],
-    };
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),
-        [a, b] => Ok((one(find(a)?.single()?), one(find(b)?.single()?))),
+        [a, b] => two_sources([a, b], &args.store),
         _ => {
             let side = |words: &[String]| {
                 let units = words.iter().map(|word| find(word)?.single());
@@ -87,6 +116,18 @@ fn sides(args: &CompareArgs) -> Result<(Side, Side), Failure> {
             Ok((side(&args.a)?, side(&args.b)?))
         }
     }
+}
+
+fn two_sources(words: [&String; 2], store: &StoreArgs) -> Result<(Side, Side), Failure> {
+    let side = |word: &String| -> Result<Side, Failure> {
+        let source = Source::find(word, store)?.single()?;
+        Ok(Side {
+            name: source.name.clone(),
+            units: vec![source],
+        })
+    };
+    let [a, b] = words;
+    Ok((side(a)?, side(b)?))
 }
 
 /// The two conditions of one source, such as before and after.
@@ -104,8 +145,7 @@ fn two_conditions(source: &Source) -> Result<(Side, Side), Failure> {
         units: vec![Source {
             name: format!("{}@{condition}", source.name),
             figures: source.under(condition),
-            notes: source.notes.clone(),
-            run: source.run.clone(),
+            ..source.clone()
         }],
     };
     Ok((side(a), side(b)))

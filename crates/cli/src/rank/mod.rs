@@ -5,11 +5,12 @@ use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::Source;
 use crate::output::{print, say, style};
+use assay_model::run::Run;
 use assay_report::comparison::Ranked;
 use assay_report::json;
 use assay_report::terminal::write_ranking;
 use assay_stats::verdict::line::Options;
-use assay_stats::verdict::ranking::rank_figures;
+use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -47,20 +48,9 @@ pub struct RankArgs {
 pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let mut source = Source::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);
-    let options = Options {
-        margin: args.margin,
-        min_trials: source.fewest_trials(),
-        same_session: source.run.is_some(),
-        ..Options::default()
-    };
-    let ranking = rank_figures(&source.figures, args.baseline.as_deref(), &options)
+    let judged = Judged::of(&source, args.baseline.clone(), args.margin)
         .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
-    let ranked = Ranked {
-        source: &source.name,
-        baseline: args.baseline.as_deref(),
-        options: &options,
-        ranking: &ranking,
-    };
+    let ranked = judged.ranked();
     if args.json {
         let value = json::ranking(&ranked);
         print(|out| writeln!(out, "{value:#}"))?;
@@ -71,4 +61,47 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         say(&format!("assay: {}: {note}", source.name));
     }
     Ok(DONE)
+}
+
+/// Conditions and what came of them.
+pub struct Judged {
+    name: String,
+    baseline: Option<String>,
+    options: Options,
+    ranking: Ranking,
+}
+
+impl Judged {
+    fn of(source: &Source, baseline: Option<String>, margin: f64) -> Result<Self, RankError> {
+        let options = Options {
+            margin,
+            min_trials: source.fewest_trials(),
+            same_session: source.run.is_some(),
+            ..Options::default()
+        };
+        Ok(Self {
+            ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
+            name: source.name.clone(),
+            baseline,
+            options,
+        })
+    }
+
+    /// The conditions of a run by the metrics that decide; `None` when it has fewer
+    /// than two.
+    pub fn of_run(run: &Run, margin: f64) -> Option<Self> {
+        let mut source = Source::of_run(run.clone());
+        source.figures.retain(|figure| figure.primary);
+        Self::of(&source, None, margin).ok()
+    }
+
+    /// As reports take it.
+    pub fn ranked(&self) -> Ranked<'_> {
+        Ranked {
+            source: &self.name,
+            baseline: self.baseline.as_deref(),
+            options: &self.options,
+            ranking: &self.ranking,
+        }
+    }
 }
