@@ -25,7 +25,7 @@ pub enum Format {
     Markdown,
     /// For CI servers (.xml).
     Junit,
-    /// Test Anything Protocol 14 (.tap).
+    /// Test Anything Protocol (.tap).
     Tap,
     /// Signals for LAVA (.lava).
     Lava,

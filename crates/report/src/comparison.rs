@@ -1,19 +1,20 @@
 //! A comparison with its names, as every output shows it.
 
-use crate::format::{percent_points, quantity};
+mod words;
+
+pub use words::{common_notes, ends, in_short, pairs, percent, value};
+
+use crate::format::percent_points;
 use crate::jobs::Jobs;
-use crate::text::{clean, count, enumerate};
+use crate::summary::Summary;
+use crate::text::clean;
+use crate::warnings::{self, Warning};
 use assay_model::figures::Figure;
-use assay_model::metric::Unit;
 use assay_model::run::Run;
-use assay_model::units::three_digits;
-use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::{Line, Options};
-use assay_stats::verdict::note::Note;
 use assay_stats::verdict::power;
-use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranking};
-use std::collections::BTreeMap;
+use assay_stats::verdict::ranking::Ranking;
 
 /// A comparison and what it is of.
 #[derive(Debug)]
@@ -80,12 +81,20 @@ impl<'a> Compared<'a> {
         }
     }
 
-    /// Everything that concerns all of it, a sentence each, safe to show.
+    /// Everything that concerns all of it, a sentence each, safe to show: what was said
+    /// of the comparison, and what puts figures of a side in doubt.
     #[must_use]
     pub fn all_warnings(&self) -> Vec<String> {
         let notes = self.comparison.notes.iter().map(ToString::to_string);
         let warnings = notes.chain(self.warnings.iter().cloned());
-        warnings.map(|warning| clean(&warning)).collect()
+        let mut warnings: Vec<String> = warnings.map(|warning| clean(&warning)).collect();
+        let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
+        let (both, of_a): (Vec<_>, Vec<_>) = a.into_iter().partition(|doubt| b.contains(doubt));
+        let of_b = b.into_iter().filter(|doubt| !both.contains(doubt));
+        warnings.extend(of_a.into_iter().map(|doubt| format!("A: {doubt}")));
+        warnings.extend(of_b.map(|doubt| format!("B: {doubt}")));
+        warnings.extend(both.iter().map(|doubt| format!("both: {doubt}")));
+        warnings
     }
 
     /// The word for a line: its verdict, or its qualification where that was asked.
@@ -129,98 +138,22 @@ impl<'a> Compared<'a> {
     }
 }
 
-/// A change as `-3.9 %`.
-#[must_use]
-pub fn percent(change: Change) -> String {
-    format!("{:+.1} %", change.percent)
-}
-
-/// Its interval as `-11.7 .. +4.6 %`.
-#[must_use]
-pub fn ends(change: Change) -> Option<String> {
-    let (low, high) = change.interval?;
-    Some(format!("{low:+.1} .. {high:+.1} %"))
-}
-
-/// A value in a unit as a source writes it; assay's own units in words that
-/// people read.
-#[must_use]
-pub fn value(unit: &str, value: f64) -> String {
-    let own = [
-        Unit::BytesPerSec,
-        Unit::Iops,
-        Unit::Tps,
-        Unit::Bytes,
-        Unit::Nanos,
-    ];
-    match own.into_iter().find(|own| own.symbol() == unit) {
-        Some(own) => quantity(own, value),
-        None => format!("{} {unit}", three_digits(value))
-            .trim_end()
-            .to_owned(),
+/// What puts figures of a side in doubt, each once. How far trials vary, and how many
+/// there are, is in the verdicts already.
+fn doubts(sources: &[Source<'_>]) -> Vec<String> {
+    /// Jobs that a warning names.
+    const NAMES: usize = 4;
+    let mut doubts: Vec<String> = Vec::new();
+    for run in sources.iter().filter_map(|source| source.run) {
+        for warning in warnings::collect(&Summary::of(run)) {
+            let judged = matches!(warning, Warning::Spread { .. } | Warning::FewTrials { .. });
+            let doubt = warning.message(NAMES);
+            if !judged && !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
     }
-}
-
-/// The conclusion in a sentence or two.
-#[must_use]
-pub fn in_short(comparison: &Comparison) -> String {
-    let primary: Vec<&Line> = comparison
-        .lines
-        .iter()
-        .filter(|line| line.primary)
-        .collect();
-    if primary.is_empty() {
-        return "No metric that decides is there on both sides.".to_owned();
-    }
-    let with = |wanted: fn(&Verdict) -> bool| {
-        let found = primary.iter().filter(|line| wanted(&line.verdict));
-        found.map(|line| line.metric.as_str()).collect::<Vec<_>>()
-    };
-    let words = [
-        ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
-        ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
-        ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
-    ];
-    let mut said: Vec<String> = words
-        .iter()
-        .filter(|(_, metrics)| !metrics.is_empty())
-        .map(|(word, metrics)| format!("B is {word} in {}", enumerate(metrics)))
-        .collect();
-    let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
-    if open > 0 {
-        let of = count(primary.len() as u64, "metric");
-        said.push(match said.is_empty() {
-            true => format!("No conclusion on {} of {of} that decide", open),
-            false => format!("no conclusion on {open} of {of}"),
-        });
-    }
-    if open > 0 && primary.iter().any(|line| is_single(line)) {
-        said.push(
-            "single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)"
-                .to_owned(),
-        );
-    }
-    format!("{}.", said.join("; "))
-}
-
-/// Whether a side has one trial only.
-fn is_single(line: &Line) -> bool {
-    let sides = [&line.a, &line.b].into_iter().flatten();
-    let mut sides = sides.map(|side| side.n);
-    sides.any(|n| n == 1)
-}
-
-/// What would be said of every metric, to be said once.
-#[must_use]
-pub fn common_notes(comparison: &Comparison) -> Vec<String> {
-    let mut lines = comparison.lines.iter();
-    let Some(first) = lines.next().filter(|_| comparison.lines.len() > 1) else {
-        return Vec::new();
-    };
-    let others: Vec<&Line> = lines.collect();
-    let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
-    let shared = first.notes.iter().filter(shared);
-    shared.map(ToString::to_string).collect()
+    doubts
 }
 
 /// A ranking and what it is of.
@@ -234,39 +167,6 @@ pub struct Ranked<'a> {
     pub options: &'a Options,
     /// What came of it.
     pub ranking: &'a Ranking,
-}
-
-/// Each word with the pairs that it was said of, safe to show; against a `baseline` the
-/// others are named alone.
-#[must_use]
-pub fn pairs(metric: &MetricRanking, baseline: bool) -> Vec<String> {
-    let mut words: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for pair in &metric.pairs {
-        // Of all pairs most say nothing.
-        if baseline || !matches!(pair.verdict, Verdict::NoConclusion { .. }) {
-            let said = words.entry(pair.verdict.word()).or_default();
-            said.push(clean(&pair_words(pair, baseline)));
-        }
-    }
-    let words = words.into_iter();
-    words
-        .map(|(word, pairs)| format!("{word}: {}", pairs.join("; ")))
-        .collect()
-}
-
-fn pair_words(pair: &Pair, baseline: bool) -> String {
-    let name = match &pair.verdict {
-        _ if baseline => pair.b.clone(),
-        Verdict::Equivalent(_) => format!("{} and {}", pair.b, pair.a),
-        _ => format!("{} than {}", pair.b, pair.a),
-    };
-    let Some(Change { percent, interval }) = pair.change else {
-        return name;
-    };
-    match interval {
-        Some((low, high)) => format!("{name} ({percent:+.1} %, {low:+.1} .. {high:+.1})"),
-        None => format!("{name} ({percent:+.1} %)"),
-    }
 }
 
 /// What so many trials of that spread show.

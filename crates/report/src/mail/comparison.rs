@@ -85,12 +85,14 @@ fn counted<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
     counts.collect::<Vec<_>>().join(", ")
 }
 
-/// The id of a run says more than `last`.
+/// The id of a run says more than `last`, the name of a file is enough without its
+/// folders.
 fn known_by(name: &str, sources: &[Source<'_>]) -> String {
-    match sources {
+    let known = match sources {
         [one] => one.known_by(),
         _ => clean(name),
-    }
+    };
+    known.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// The verdicts in a sentence or two.
@@ -187,10 +189,5 @@ fn outliers(notes: &[Note]) -> Option<String> {
         _ => None,
     });
     let trials: Vec<String> = trials.collect();
-    (!trials.is_empty()).then(|| {
-        format!(
-            "trials {} are far off the others, but kept",
-            enumerate(&trials)
-        )
-    })
+    (!trials.is_empty()).then(|| format!("kept, though far off the others: {}", enumerate(&trials)))
 }

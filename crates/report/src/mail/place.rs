@@ -6,7 +6,7 @@ use crate::format::utc;
 use crate::identity;
 use crate::jobs::Jobs;
 use crate::summary::Summary;
-use crate::text::clean;
+use crate::text::{clean, count};
 use assay_model::run::Run;
 use std::io;
 
@@ -160,23 +160,18 @@ fn write_commands(of_a: &[Run], of_b: &[Run], sheet: &mut impl Sheet) -> io::Res
 /// What others tell of their results.
 fn elsewhere(name: &str, side: &[Source<'_>], sheet: &mut impl Sheet) -> io::Result<()> {
     for source in side.iter().filter(|source| source.run.is_none()) {
-        sheet.heading(&format!("{name}: {}, made elsewhere", clean(source.name)))?;
-        let told: Vec<String> = source
-            .circumstances
-            .iter()
-            .map(|line| clean(line))
-            .collect();
-        match told.len().checked_sub(CIRCUMSTANCES) {
-            _ if told.is_empty() => {
-                sheet.list(&["tool, kernel and device are not told".to_owned()])?;
-            }
-            None | Some(0) => sheet.list(&told)?,
-            Some(more) => {
-                let more = format!("and {more} lines more");
-                let told: Vec<String> = told.into_iter().take(CIRCUMSTANCES).collect();
-                sheet.list(&[told, vec![more]].concat())?;
-            }
+        sheet.heading(&format!("{name} was made elsewhere"))?;
+        let told = source.circumstances.iter().map(|line| clean(line));
+        let mut told: Vec<String> = std::iter::once(clean(source.name)).chain(told).collect();
+        let more = told.len().saturating_sub(CIRCUMSTANCES);
+        told.truncate(CIRCUMSTANCES);
+        if told.len() == 1 {
+            told.push("tool, kernel and device are not told".to_owned());
         }
+        if more > 0 {
+            told.push(format!("and {} more", count(more as u64, "line")));
+        }
+        sheet.list(&told)?;
     }
     Ok(())
 }
