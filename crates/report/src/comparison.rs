@@ -71,6 +71,15 @@ impl<'a> Compared<'a> {
         Jobs::of(sources.filter_map(|source| source.run))
     }
 
+    /// What A and B are known by: the ids of runs, the names of others. Safe to show.
+    #[must_use]
+    pub fn known_by(&self) -> [String; 2] {
+        [&self.a_sources, &self.b_sources].map(|sources| {
+            let names = sources.iter().map(Source::known_by);
+            names.collect::<Vec<_>>().join(", ")
+        })
+    }
+
     /// What was asked, and what the answer is held to.
     #[must_use]
     pub fn question(&self) -> String {

@@ -1,7 +1,7 @@
 //! The cases of a comparison: each metric that decides.
 
 use super::{Case, Kernel, Measurement, Status, Suite};
-use crate::comparison::{Compared, Source};
+use crate::comparison::Compared;
 use crate::identity;
 use crate::text::clean;
 use assay_model::verdict::Verdict;
@@ -39,14 +39,11 @@ impl Suite {
             let why = "no metric that decides is there on either side";
             cases.push(skipped("comparison", why));
         }
+        let [a, b] = compared.known_by();
         let newer = compared.b_sources.iter().find_map(|source| source.run);
         Self {
-            name: clean(&format!("assay compare {} {}", compared.a, compared.b)),
-            id: format!(
-                "{}-{}",
-                known_by(&compared.a_sources),
-                known_by(&compared.b_sources)
-            ),
+            name: format!("assay compare {a} {b}"),
+            id: format!("{a}-{b}").replace(", ", "-"),
             cases,
             facts: facts(compared),
             warnings: compared.all_warnings(),
@@ -55,12 +52,6 @@ impl Suite {
             took_s: newer.and_then(super::run::took_s),
         }
     }
-}
-
-/// The ids of runs, the names of others.
-fn known_by(sources: &[Source<'_>]) -> String {
-    let names = sources.iter().map(Source::known_by);
-    names.collect::<Vec<_>>().join("-")
 }
 
 fn judged_case(line: &Line, compared: &Compared<'_>) -> Case {
@@ -125,9 +116,10 @@ fn known(detail: Value) -> Map<String, Value> {
 }
 
 fn facts(compared: &Compared<'_>) -> Vec<identity::Fact> {
+    let [a, b] = compared.known_by();
     let mut facts = vec![
-        ("A", clean(compared.a)),
-        ("B", clean(compared.b)),
+        ("A", a),
+        ("B", b),
         ("question", compared.question()),
         ("holds for", compared.comparison.scope.clone()),
     ];

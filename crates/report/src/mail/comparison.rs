@@ -1,7 +1,7 @@
 //! Before and after: the table that maintainers ask for, and how to get it again.
 
 use super::{Sheet, place};
-use crate::comparison::{Compared, Source, common_notes, ends, in_short, percent, value};
+use crate::comparison::{Compared, common_notes, ends, in_short, percent, value};
 use crate::jobs;
 use crate::labels::Labels;
 use crate::terminal::table::{Column, Row, Table};
@@ -16,8 +16,10 @@ const METHOD: &str = "Each trial gives one value per metric; centres are geometr
                       all metrics together.";
 
 pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Result<()> {
-    let a = known_by(compared.a, &compared.a_sources);
-    let b = known_by(compared.b, &compared.b_sources);
+    // The name of a file is enough without its folders.
+    let [a, b] = compared
+        .known_by()
+        .map(|name| name.rsplit('/').next().unwrap_or_default().to_owned());
     sheet.title(&format!("B: {b}, compared with A: {a}"))?;
     sheet.paragraph(&clean(&conclusion(compared)))?;
     let common = common_notes(compared.comparison);
@@ -83,16 +85,6 @@ fn counted<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
         (count > 0).then(|| format!("{count} {kind}"))
     });
     counts.collect::<Vec<_>>().join(", ")
-}
-
-/// The id of a run says more than `last`, the name of a file is enough without its
-/// folders.
-fn known_by(name: &str, sources: &[Source<'_>]) -> String {
-    let known = match sources {
-        [one] => one.known_by(),
-        _ => clean(name),
-    };
-    known.rsplit('/').next().unwrap_or_default().to_owned()
 }
 
 /// The verdicts in a sentence or two.

@@ -91,11 +91,6 @@ pub(super) fn write_both(
     b: &[Source<'_>],
     sheet: &mut impl Sheet,
 ) -> io::Result<()> {
-    let runs = |side: &[Source<'_>]| -> Vec<Run> {
-        side.iter()
-            .filter_map(|source| source.run.cloned())
-            .collect()
-    };
     let (of_a, of_b) = (runs(a), runs(b));
     let mut facts = Vec::new();
     for (name, of) in FACTS {
@@ -115,14 +110,17 @@ pub(super) fn write_both(
     for (name, side) in [("A", a), ("B", b)] {
         elsewhere(name, side, sheet)?;
     }
-    let all: Vec<&Run> = of_a.iter().chain(&of_b).collect();
-    jobs(&all, sheet)
+    jobs(&[of_a, of_b].concat(), sheet)
+}
+
+fn runs<'a>(side: &[Source<'a>]) -> Vec<&'a Run> {
+    side.iter().filter_map(|source| source.run).collect()
 }
 
 /// What runs of a side say, each once.
-fn said(runs: &[Run], of: fn(&Run) -> Option<String>) -> Option<String> {
+fn said(runs: &[&Run], of: fn(&Run) -> Option<String>) -> Option<String> {
     let mut said: Vec<String> = Vec::new();
-    for words in runs.iter().filter_map(of) {
+    for words in runs.iter().filter_map(|run| of(run)) {
         if !said.contains(&words) {
             said.push(words);
         }
@@ -131,7 +129,7 @@ fn said(runs: &[Run], of: fn(&Run) -> Option<String>) -> Option<String> {
 }
 
 /// The commands of runs, each once.
-fn commands(runs: &[Run]) -> Vec<String> {
+fn commands(runs: &[&Run]) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     let mut seen: Vec<&[String]> = Vec::new();
     for run in runs {
@@ -144,7 +142,7 @@ fn commands(runs: &[Run]) -> Vec<String> {
     lines
 }
 
-fn write_commands(of_a: &[Run], of_b: &[Run], sheet: &mut impl Sheet) -> io::Result<()> {
+fn write_commands(of_a: &[&Run], of_b: &[&Run], sheet: &mut impl Sheet) -> io::Result<()> {
     let (a, b) = (commands(of_a), commands(of_b));
     let told = match a == b {
         true => vec![("Command of both", a)],

@@ -93,10 +93,8 @@ fn runs<'a>(sources: &[&Source<'a>]) -> Vec<&'a Run> {
 fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), XlsxError> {
     sheet.set_name(look::SUMMARY)?;
     look::on_paper(sheet);
-    let head = clean(&format!(
-        "B: {}, compared with A: {}",
-        compared.b, compared.a
-    ));
+    let [a, b] = compared.known_by();
+    let head = format!("B: {b}, compared with A: {a}");
     sheet.write_string_with_format(0, 0, head, &look::title())?;
     let conclusion = clean(&in_short(compared.comparison));
     sheet.write_string_with_format(1, 0, conclusion, &look::name())?;

@@ -21,7 +21,6 @@ mod trials;
 
 use crate::comparison::{Compared, Ranked};
 use crate::matrix::{Matrix, matrices};
-use crate::text::clean;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::ffi::OsStr;
@@ -67,7 +66,8 @@ pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::R
 /// When it does not fit a workbook, or `out` cannot be written.
 pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
     let newest = compared.b_sources.iter().find_map(|source| source.run);
-    let title = format!("{} compared with {}", clean(compared.b), clean(compared.a));
+    let [a, b] = compared.known_by();
+    let title = format!("{b} compared with {a}");
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {
