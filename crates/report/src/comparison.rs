@@ -131,7 +131,7 @@ impl<'a> Compared<'a> {
         clean(&reason)
     }
 
-    /// What a metric measured on both sides, safe to show; `None` where nobody
+    /// What a metric measured on both sides, safe to show; `None` where neither
     /// recorded it.
     #[must_use]
     pub fn measured(&self, metric: &str) -> Option<String> {
@@ -140,9 +140,10 @@ impl<'a> Compared<'a> {
             let figure = figures.find(|figure| figure.metric == metric)?;
             figure.measured.as_deref().map(clean)
         };
+        let recorded = |what: Option<String>| what.unwrap_or_else(|| "not recorded".to_owned());
         match (of(&self.a_sources), of(&self.b_sources)) {
-            (Some(a), Some(b)) if a != b => Some(format!("A {a}, B {b}")),
-            (a, b) => b.or(a),
+            (a, b) if a == b => a,
+            (a, b) => Some(format!("A {}, B {}", recorded(a), recorded(b))),
         }
     }
 }

@@ -237,3 +237,15 @@ fn hostile_names_stay_text() {
         elements(&written(&suite, junit::write));
     }
 }
+
+#[test]
+fn what_one_side_did_not_record_is_not_taken_from_the_other() {
+    let mut sides = Sides::new();
+    let figure = sides
+        .b_figures
+        .iter_mut()
+        .find(|figure| figure.metric == "seq-read-1m: read_bw");
+    figure.unwrap().measured = None;
+    let measured = sides.compared().measured("seq-read-1m: read_bw");
+    assert_eq!(measured.as_deref(), Some("A device, B not recorded"));
+}

@@ -161,7 +161,7 @@ fn write_line(
         let n = side
             .as_ref()
             .and_then(|side: &line::Summary| u32::try_from(side.n).ok());
-        sheet.write_number(row, column, n.unwrap_or_default())?;
+        sheet.write_number_with_format(row, column, n.unwrap_or_default(), &look::count())?;
     }
     sheet.write_string(row, 11, compared.measured(&line.metric).unwrap_or_default())?;
     if let Some(p) = line.p_adjusted.filter(|p| p.is_finite()) {

@@ -125,11 +125,8 @@ fn write_row(
     sheet.write_string(row, 0, clean(&figure.metric))?;
     sheet.write_string(row, 1, clean(&line.series))?;
     let summary = Summary::of(&figure.sample);
-    sheet.write_number(
-        row,
-        2,
-        f64::from(u32::try_from(summary.n).unwrap_or(u32::MAX)),
-    )?;
+    let n = u32::try_from(summary.n).unwrap_or(u32::MAX);
+    sheet.write_number_with_format(row, 2, n, &look::count())?;
     sheet.write_string(row, 6, clean(&figure.unit))?;
     sheet.write_string(
         row,

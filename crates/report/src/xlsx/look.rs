@@ -127,25 +127,31 @@ pub fn name() -> Format {
 /// Of a figure: the cell has it in the unit of the source, and shows the one that people
 /// read.
 pub fn quantity(unit: &str) -> Format {
-    // Each comma at its end divides what is shown by a thousand.
+    // Each comma after the digits divides what is shown by a thousand; `_c` leaves room
+    // before the next cell.
     let code = match unit {
-        "B/s" => "#,##0.00,,\" MB/s\"",
-        "ns" => "#,##0.00,\" µs\"",
-        "IOPS" => "#,##0\" IOPS\"",
-        "TPS" => "#,##0.0\" TPS\"",
-        _ => "#,##0.00",
+        "B/s" => "#,##0.00,,\" MB/s\"_c",
+        "ns" => "#,##0.00,\" µs\"_c",
+        "IOPS" => "#,##0\" IOPS\"_c",
+        "TPS" => "#,##0.0\" TPS\"_c",
+        _ => "#,##0.00_c",
     };
     Format::new().set_num_format(code)
 }
 
 /// Of a change in percent.
 pub fn percent() -> Format {
-    Format::new().set_num_format("+0.0\" %\";-0.0\" %\";0.0\" %\"")
+    Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")
+}
+
+/// Of a number of trials.
+pub fn count() -> Format {
+    Format::new().set_num_format("0_c")
 }
 
 /// Of a p value.
 pub fn probability() -> Format {
-    Format::new().set_num_format("0.0000")
+    Format::new().set_num_format("0.0000_c")
 }
 
 /// Of a verdict: the colour repeats the word.
