@@ -12,7 +12,7 @@ use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -210,9 +210,15 @@ One run or import is reported as it is, two are compared (as assay compare does)
 What cannot be written in a format is said. docs/mail.md, docs/xlsx.md and
 docs/gates.md describe them.";
 
+/// A report goes into a file, or to standard output in a format.
+fn written() -> ArgGroup {
+    let group = ArgGroup::new("written").args(["output", "format"]);
+    group.required(true).multiple(true)
+}
+
 /// `assay report`.
 #[derive(Args, Debug)]
-#[command(after_help = REPORT_HELP)]
+#[command(after_help = REPORT_HELP, group(written()))]
 pub struct ReportArgs {
     /// `last`, or the first letters of the id of a run or an import; two are
     /// compared.

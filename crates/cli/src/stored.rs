@@ -99,21 +99,14 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
 
 /// `assay report`.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let Some(format) = args.output.wanted()? else {
-        return Err(Failure::usage(
-            "say what to write: a file with --output, or a --format (assay report --help has them)",
-        ));
+    let (Some(format), Some(first)) = (args.output.wanted()?, args.runs.first()) else {
+        return Err(Failure::usage("missing: RUN, and --output or --format"));
     };
-    let run = match args.runs.as_slice() {
-        [a, b] => return compare::report([a, b], &args.store, &args.terms, (format, &args.output)),
-        [run, ..] => run,
-        [] => {
-            return Err(Failure::usage(
-                "missing: RUN (assay report --help shows all)",
-            ));
-        }
-    };
-    match load(&args.store, run)? {
+    if let [a, b] = args.runs.as_slice() {
+        let to = (format, &args.output);
+        return compare::report([a, b], &args.store, &args.terms, to);
+    }
+    match load(&args.store, first)? {
         Stored::Run(run) => {
             let write = writer_for(format)?;
             args.output.write(format, |out| write(*run, args, out))?;

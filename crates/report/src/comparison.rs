@@ -51,15 +51,17 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// A run by its id, with the condition where one was named; others by their name.
-    /// Safe to show.
+    /// A run by its id, a file by its name without its folders; with the condition where
+    /// one was named. Safe to show.
     #[must_use]
     pub fn known_by(&self) -> String {
-        clean(&match (self.run, self.name.rsplit_once('@')) {
-            (Some(run), Some((_, condition))) => format!("{}@{condition}", run.header.id),
-            (Some(run), None) => run.header.id.clone(),
-            (None, _) => self.name.to_owned(),
-        })
+        let (name, condition) = match self.name.rsplit_once('@') {
+            Some((name, condition)) => (name, format!("@{condition}")),
+            None => (self.name, String::new()),
+        };
+        let file = name.rsplit('/').next().unwrap_or_default();
+        let name = self.run.map_or(file, |run| &run.header.id);
+        clean(&format!("{name}{condition}"))
     }
 }
 

@@ -249,3 +249,14 @@ fn what_one_side_did_not_record_is_not_taken_from_the_other() {
     let measured = sides.compared().measured("seq-read-1m: read_bw");
     assert_eq!(measured.as_deref(), Some("A device, B not recorded"));
 }
+
+#[test]
+fn sides_are_known_by_runs_and_by_names_of_files() {
+    let sides = Sides::new();
+    let mut compared = sides.compared();
+    compared.a_sources[0].name = "last@file:/sys/x=1";
+    compared.b_sources[0].run = None;
+    compared.b_sources[0].name = "/data/old/table.csv@after";
+    let known = ["k3v9d2ma@file:/sys/x=1", "table.csv@after"];
+    assert_eq!(compared.known_by(), known);
+}

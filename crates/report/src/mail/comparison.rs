@@ -16,10 +16,7 @@ const METHOD: &str = "Each trial gives one value per metric; centres are geometr
                       all metrics together.";
 
 pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Result<()> {
-    // The name of a file is enough without its folders.
-    let [a, b] = compared
-        .known_by()
-        .map(|name| name.rsplit('/').next().unwrap_or_default().to_owned());
+    let [a, b] = compared.known_by();
     sheet.title(&format!("B: {b}, compared with A: {a}"))?;
     sheet.paragraph(&clean(&conclusion(compared)))?;
     let common = common_notes(compared.comparison);

@@ -16,7 +16,7 @@ const CIRCUMSTANCES: usize = 12;
 type Fact = (&'static str, fn(&Run) -> Option<String>);
 
 /// What is the same for a whole run.
-const FACTS: [Fact; 8] = [
+const FACTS: [Fact; 9] = [
     ("tool", |run| {
         Some(format!("assay {}", clean(&run.header.assay_version)))
     }),
@@ -46,6 +46,7 @@ const FACTS: [Fact; 8] = [
         let facts = facts.map(|(name, value)| format!("; {name} {value}"));
         Some(identity::name(storage) + &facts.collect::<String>())
     }),
+    ("scheduler", schedulers),
     ("path", |run| path(run, "path")),
     ("file system", |run| {
         let words = ["file system", "mount options"];
@@ -59,6 +60,20 @@ const FACTS: [Fact; 8] = [
         Some(run.header.plan.file_size.to_string())
     }),
 ];
+
+/// Of the device's queue, as they were in force.
+fn schedulers(run: &Run) -> Option<String> {
+    let mut names: Vec<String> = Vec::new();
+    let evidence = run
+        .trials
+        .iter()
+        .filter_map(|trial| trial.evidence.as_ref());
+    for queue in evidence.filter_map(|evidence| evidence.queues.first()) {
+        let name = queue.scheduler.as_deref().map(clean);
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    (!names.is_empty()).then(|| names.join(", "))
+}
 
 fn system(run: &Run, wanted: &str) -> Option<String> {
     fact(identity::system_facts(run), wanted)

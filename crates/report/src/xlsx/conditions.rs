@@ -122,12 +122,13 @@ fn rows<'a>(told: &[Vec<(&'a str, Fact)>]) -> Vec<(&'a str, &'static str)> {
 
 fn facts(source: &Source<'_>) -> Vec<(&'static str, Fact)> {
     let Some(run) = source.run else {
-        let told: Vec<String> = source
-            .circumstances
-            .iter()
-            .map(|line| clean(line))
-            .collect();
-        return vec![("Elsewhere", ("told", told.join("; ")))];
+        let told = source.circumstances.iter().map(|line| clean(line));
+        let told = told.collect::<Vec<_>>().join("; ");
+        let source = clean(source.name);
+        return vec![
+            ("Elsewhere", ("source", source)),
+            ("Elsewhere", ("told", told)),
+        ];
     };
     let storage = &run.header.storage;
     let device = identity::device(storage).map_or_else(Vec::new, identity::device_facts);
