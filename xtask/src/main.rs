@@ -11,6 +11,7 @@ mod calibrate;
 mod fio_tests;
 mod limits;
 mod prerequisites;
+mod python;
 mod run;
 mod test;
 

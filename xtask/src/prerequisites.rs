@@ -8,7 +8,8 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 29] = [
+const PROGRAMS: [(&str, &str); 33] = [
+    ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -35,12 +36,15 @@ const PROGRAMS: [(&str, &str); 29] = [
     ("mount", "mount"),
     ("nbdfuse", "libnbd-bin"),
     ("prlimit", "util-linux"),
+    ("prove", "perl"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
+    ("soffice", "libreoffice-calc-nogui"),
     ("swapoff", "mount"),
     ("swapon", "mount"),
     ("umount", "mount"),
     ("unshare", "util-linux"),
+    ("xmllint", "libxml2-utils"),
 ];
 
 /// Packages that Debian has only in its component non-free, which a machine may

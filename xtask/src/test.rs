@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that can be tested here, in one command.
 
 use crate::prerequisites;
+use crate::python;
 use crate::run::{cargo, replace_by};
 use anyhow::Result;
 
@@ -9,6 +10,7 @@ use anyhow::Result;
 /// packages, names of tests, and after `--` options of the test programs.
 pub fn run(rest: &[&str]) -> Result<()> {
     prerequisites::provide();
+    python::provide();
     let mut command = cargo();
     command.arg("test");
     if !names_a_package(rest) {

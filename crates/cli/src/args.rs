@@ -2,8 +2,9 @@
 
 use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
-use crate::compare::args::CompareArgs;
+use crate::compare::args::{CompareArgs, Terms};
 use crate::disks::DisksArgs;
+use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
 use crate::power::PowerArgs;
@@ -11,7 +12,7 @@ use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
-use clap::{Args, Parser, Subcommand};
+use clap::{ArgGroup, Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -95,8 +96,8 @@ pub enum Command {
     List(ListArgs),
     /// Shows a stored run or import.
     Show(ShowArgs),
-    /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name; an
-    /// import as JSON or CSV.
+    /// Writes a stored run, or two compared, as a page, a workbook, text for mails and
+    /// tickets, JSON, CSV, JUnit, TAP, signals for LAVA or KCIDB's JSON.
     Report(ReportArgs),
 }
 
@@ -200,14 +201,33 @@ pub struct ShowArgs {
     pub store: StoreArgs,
 }
 
+const REPORT_HELP: &str = "\
+One run or import is reported as it is, two are compared (as assay compare does):
+  assay report last -o disk.html
+  assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
+  assay report last --format lava            on standard output
+
+What cannot be written in a format is said. docs/mail.md, docs/xlsx.md and
+docs/gates.md describe them.";
+
+/// A report goes into a file, or to standard output in a format.
+fn written() -> ArgGroup {
+    let group = ArgGroup::new("written").args(["output", "format"]);
+    group.required(true).multiple(true)
+}
+
 /// `assay report`.
 #[derive(Args, Debug)]
+#[command(after_help = REPORT_HELP, group(written()))]
 pub struct ReportArgs {
-    /// `last`, or the first letters of the id of a run or an import.
-    pub run: String,
-    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    /// `last`, or the first letters of the id of a run or an import; two are
+    /// compared.
+    #[arg(value_name = "RUN", num_args = 1..=2, required = true)]
+    pub runs: Vec<String>,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub terms: Terms,
     #[command(flatten)]
     pub store: StoreArgs,
 }

@@ -4,8 +4,9 @@
 use crate::args::StoreArgs;
 use crate::exit::Failure;
 use crate::stored::{Stored, load_from, store_path};
-use assay_model::figures::Figure;
+use assay_model::figures::{Figure, Results};
 use assay_model::run::Run;
+use assay_report::comparison;
 use assay_report::text::enumerate;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
@@ -34,7 +35,7 @@ pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option
 }
 
 /// Figures and where they come from.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Source {
     /// In the user's words, with the condition where one was named.
     pub name: String,
@@ -42,6 +43,8 @@ pub struct Source {
     pub figures: Vec<Figure>,
     /// What of the source could not be understood, a sentence each.
     pub notes: Vec<String>,
+    /// What others' results tell of the tool, the kernel, the command: a line each.
+    pub circumstances: Vec<String>,
     /// The run they are of; `None` for results that were made elsewhere.
     pub run: Option<Box<Run>>,
 }
@@ -69,12 +72,32 @@ impl Source {
 
     fn of_file(name: &str) -> Result<Self, Failure> {
         let results = crate::import::read_file(Path::new(name), None)?.results;
-        Ok(Self {
-            name: name.to_owned(),
+        Ok(Self::of_results(name.to_owned(), results))
+    }
+
+    /// All figures of a run.
+    pub fn of_run(run: Run) -> Self {
+        Self {
+            name: run.header.id.clone(),
+            figures: of_trials(&run.header, &run.trials),
+            notes: Vec::new(),
+            circumstances: Vec::new(),
+            run: Some(Box::new(run)),
+        }
+    }
+
+    fn of_results(name: String, results: Results) -> Self {
+        let mut circumstances = results.circumstances;
+        if !results.tool.is_empty() {
+            circumstances.insert(0, format!("tool: {}", results.tool));
+        }
+        Self {
+            name,
             figures: results.figures,
             notes: results.notes,
+            circumstances,
             run: None,
-        })
+        }
     }
 
     fn of_store(name: &str, args: &StoreArgs) -> Result<Self, Failure> {
@@ -85,23 +108,18 @@ impl Source {
             ))
         })?;
         Ok(match load_from(&store, name)? {
-            Stored::Import(import) => Self {
-                name: import.id,
-                figures: import.results.figures,
-                notes: import.results.notes,
-                run: None,
-            },
-            Stored::Run(run) => Self::of_run(run),
+            Stored::Import(import) => Self::of_results(import.id, import.results),
+            Stored::Run(run) => Self::of_run(*run),
         })
     }
 
-    /// A run of assay's own, called by its id.
-    pub fn of_run(run: Box<Run>) -> Self {
-        Self {
-            name: run.header.id.clone(),
-            figures: of_trials(&run.header, &run.trials),
-            notes: Vec::new(),
-            run: Some(run),
+    /// As reports take it.
+    pub fn shown(&self) -> comparison::Source<'_> {
+        comparison::Source {
+            name: &self.name,
+            figures: &self.figures,
+            run: self.run.as_deref(),
+            circumstances: &self.circumstances,
         }
     }
 

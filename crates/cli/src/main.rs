@@ -10,6 +10,7 @@ mod disks;
 mod exit;
 mod figures;
 mod fio;
+mod formats;
 mod host;
 mod import;
 mod interrupt;

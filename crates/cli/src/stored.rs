@@ -2,11 +2,14 @@
 
 use crate::args::{ListArgs, ReportArgs, ShowArgs, StoreArgs};
 use crate::exit::{DONE, Failure};
+use crate::formats::Format;
 use crate::output::{print, say, style};
-use crate::owner;
+use crate::{compare, owner, rank};
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
+use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::import::{write_csv, write_json};
+use assay_report::mail::{self, Form};
 use assay_report::sweep::by_condition;
 use assay_report::terminal::{ListRow, write_import, write_list, write_summary};
 use assay_report::{csv, html, json, xlsx};
@@ -96,45 +99,68 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
 
 /// `assay report`.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let write = writer_for(&args.output)?;
-    match load(&args.store, &args.run)? {
-        Stored::Run(run) => write_file(&args.output, |out| write(*run, out))?,
+    let (Some(format), Some(first)) = (args.output.wanted()?, args.runs.first()) else {
+        return Err(Failure::usage("missing: RUN, and --output or --format"));
+    };
+    if let [a, b] = args.runs.as_slice() {
+        let to = (format, &args.output);
+        return compare::report([a, b], &args.store, &args.terms, to);
+    }
+    match load(&args.store, first)? {
+        Stored::Run(run) => {
+            let write = writer_for(format)?;
+            args.output.write(format, |out| write(*run, args, out))?;
+        }
         Stored::Import(import) => {
-            let write = import_writer_for(&args.output)?;
-            write_file(&args.output, |out| write(&import, out))?;
+            let write = import_writer_for(format)?;
+            args.output.write(format, |out| write(&import, out))?;
         }
     }
-    say(&format!("wrote {}", args.output.display()));
     Ok(DONE)
 }
 
 type ImportWriter = fn(&Import, &mut dyn Write) -> io::Result<()>;
 
 /// Figures without trials and evidence make no page and no workbook.
-fn import_writer_for(path: &Path) -> Result<ImportWriter, Failure> {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("json") => Ok(write_json),
-        Some("csv") => Ok(write_csv),
-        _ => Err(Failure::usage(format!(
-            "{}: results that were made elsewhere have no evidence to report: the name must end \
-             in .json or .csv",
-            path.display()
-        ))),
+fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
+    match format {
+        Format::Json => Ok(write_json),
+        Format::Csv => Ok(write_csv),
+        _ => {
+            let what = "an import, which has no evidence to report,";
+            Err(format.refused(what, &[Format::Json, Format::Csv]))
+        }
     }
 }
 
-type Writer = fn(Run, &mut dyn Write) -> io::Result<()>;
+type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
-fn writer_for(path: &Path) -> Result<Writer, Failure> {
-    match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => Ok(|run, out| html::write(&by_condition(run), out)),
-        Some("json") => Ok(|run, out| json::write(&run, out)),
-        Some("csv") => Ok(|run, out| csv::write(&run, out)),
-        Some("xlsx") => Ok(|run, out| xlsx::write(&by_condition(run), out)),
-        _ => Err(Failure::usage(format!(
-            "{}: the name must end in .html, .json, .csv or .xlsx",
-            path.display()
-        ))),
+fn writer_for(format: Format) -> Result<Writer, Failure> {
+    Ok(match format {
+        Format::Html => |run, _, out| html::write(&by_condition(run), out),
+        Format::Json => |run, _, out| json::write(&run, out),
+        Format::Csv => |run, _, out| csv::write(&run, out),
+        Format::Xlsx => |run, args, out| match rank::Judged::of_run(&run, args.terms.margin) {
+            Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
+            None => xlsx::write(&run, out),
+        },
+        Format::Text => |run, args, out| write_mail(&run, args, Form::Text, out),
+        Format::Markdown => |run, args, out| write_mail(&run, args, Form::Markdown, out),
+        Format::Junit => |run, _, out| junit::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Tap => |run, _, out| tap::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Lava => |run, _, out| lava::write(&Suite::of_run(&by_condition(run)), out),
+        Format::Kcidb => |run, args, out| {
+            let suite = Suite::of_run(&by_condition(run));
+            kcidb::write(&suite, &args.output.submission(), out)
+        },
+    })
+}
+
+/// A sweep with what came of its conditions.
+fn write_mail(run: &Run, args: &ReportArgs, form: Form, out: &mut dyn Write) -> io::Result<()> {
+    match rank::Judged::of_run(run, args.terms.margin) {
+        Some(judged) => mail::write_sweep(run, &judged.ranked(), form, out),
+        None => mail::write_run(run, form, out),
     }
 }
 

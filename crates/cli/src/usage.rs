@@ -112,7 +112,10 @@ mod tests {
                 &["import", "f", "--format", "x"],
                 "'x' is no value of --format <FORMAT>: it takes fio-json, fio-text",
             ),
-            (&["report", "last"], "missing: --output <FILE>"),
+            (
+                &["report", "last"],
+                "missing: <--output <FILE>|--format <FORMAT>>",
+            ),
         ] {
             let line = complaint(words);
             assert!(line.contains(expected), "{words:?}: {line}");

@@ -1,10 +1,18 @@
 //! A comparison with its names, as every output shows it.
 
-use crate::format::quantity;
-use assay_model::metric::Unit;
-use assay_model::units::three_digits;
+mod words;
+
+pub use words::{common_notes, ends, in_short, pairs, percent, value};
+
+use crate::format::percent_points;
+use crate::jobs::Jobs;
+use crate::summary::Summary;
+use crate::text::clean;
+use crate::warnings::{self, Warning};
+use assay_model::figures::Figure;
+use assay_model::run::Run;
 use assay_stats::verdict::compare::Comparison;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::line::{Line, Options};
 use assay_stats::verdict::power;
 use assay_stats::verdict::ranking::Ranking;
 
@@ -21,25 +29,143 @@ pub struct Compared<'a> {
     pub comparison: &'a Comparison,
     /// What else differs between the sides, a sentence each.
     pub warnings: Vec<String>,
+    /// Whether it was asked if B may take the place of A.
+    pub qualify: bool,
+    /// Where the figures of A come from: one for each unit.
+    pub a_sources: Vec<Source<'a>>,
+    /// The same of B.
+    pub b_sources: Vec<Source<'a>>,
 }
 
-/// A value in a unit as a source writes it; assay's own units in words that
-/// people read.
-#[must_use]
-pub fn value(unit: &str, value: f64) -> String {
-    let own = [
-        Unit::BytesPerSec,
-        Unit::Iops,
-        Unit::Tps,
-        Unit::Bytes,
-        Unit::Nanos,
-    ];
-    match own.into_iter().find(|own| own.symbol() == unit) {
-        Some(own) => quantity(own, value),
-        None => format!("{} {unit}", three_digits(value))
-            .trim_end()
-            .to_owned(),
+/// Where figures come from.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// In the user's words.
+    pub name: &'a str,
+    /// Its figures, of one condition.
+    pub figures: &'a [Figure],
+    /// The run they are of; `None` for results that were made elsewhere.
+    pub run: Option<&'a Run>,
+    /// What others' results tell of tool, kernel, command line: a line each.
+    pub circumstances: &'a [String],
+}
+
+impl Source<'_> {
+    /// A run by its id, a file by its name without its folders; with the condition where
+    /// one was named. Safe to show.
+    #[must_use]
+    pub fn known_by(&self) -> String {
+        let (name, condition) = match self.name.rsplit_once('@') {
+            Some((name, condition)) => (name, format!("@{condition}")),
+            None => (self.name, String::new()),
+        };
+        let file = name.rsplit('/').next().unwrap_or_default();
+        let name = self.run.map_or(file, |run| &run.header.id);
+        clean(&format!("{name}{condition}"))
     }
+}
+
+impl<'a> Compared<'a> {
+    /// The jobs of both sides.
+    #[must_use]
+    pub fn jobs(&self) -> Jobs<'a> {
+        let sources = self.a_sources.iter().chain(&self.b_sources);
+        Jobs::of(sources.filter_map(|source| source.run))
+    }
+
+    /// What A and B are known by: the ids of runs, the names of others. Safe to show.
+    #[must_use]
+    pub fn known_by(&self) -> [String; 2] {
+        [&self.a_sources, &self.b_sources].map(|sources| {
+            let names = sources.iter().map(Source::known_by);
+            names.collect::<Vec<_>>().join(", ")
+        })
+    }
+
+    /// What was asked, and what the answer is held to.
+    #[must_use]
+    pub fn question(&self) -> String {
+        let margin = percent_points(self.options.margin);
+        match self.qualify {
+            true => format!("may B take the place of A, at most {margin} % slower?"),
+            false => format!("is B faster, slower or equivalent, within {margin} %?"),
+        }
+    }
+
+    /// Everything that concerns all of it, a sentence each, safe to show: what was said
+    /// of the comparison, and what puts figures of a side in doubt.
+    #[must_use]
+    pub fn all_warnings(&self) -> Vec<String> {
+        let notes = self.comparison.notes.iter().map(ToString::to_string);
+        let warnings = notes.chain(self.warnings.iter().cloned());
+        let mut warnings: Vec<String> = warnings.map(|warning| clean(&warning)).collect();
+        let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
+        let (both, of_a): (Vec<_>, Vec<_>) = a.into_iter().partition(|doubt| b.contains(doubt));
+        let of_b = b.into_iter().filter(|doubt| !both.contains(doubt));
+        warnings.extend(of_a.into_iter().map(|doubt| format!("A: {doubt}")));
+        warnings.extend(of_b.map(|doubt| format!("B: {doubt}")));
+        warnings.extend(both.iter().map(|doubt| format!("both: {doubt}")));
+        warnings
+    }
+
+    /// The word for a line: its verdict, or its qualification where that was asked.
+    #[must_use]
+    pub const fn word(&self, line: &Line) -> &'static str {
+        match self.qualify {
+            true => line.qualification.word(),
+            false => line.verdict.word(),
+        }
+    }
+
+    /// The word for a line with what it rests on, safe to show.
+    #[must_use]
+    pub fn reason(&self, line: &Line) -> String {
+        let mut reason = self.word(line).to_owned();
+        if let Some(change) = line.change {
+            reason.push_str(&format!(", {}", percent(change)));
+            if let Some(ends) = ends(change) {
+                reason.push_str(&format!(" (95 % interval {ends})"));
+            }
+        }
+        for note in &line.notes {
+            reason.push_str(&format!("; {note}"));
+        }
+        clean(&reason)
+    }
+
+    /// What a metric measured on both sides, safe to show; `None` where neither
+    /// recorded it.
+    #[must_use]
+    pub fn measured(&self, metric: &str) -> Option<String> {
+        let of = |sources: &[Source<'_>]| {
+            let mut figures = sources.iter().flat_map(|source| source.figures);
+            let figure = figures.find(|figure| figure.metric == metric)?;
+            figure.measured.as_deref().map(clean)
+        };
+        let recorded = |what: Option<String>| what.unwrap_or_else(|| "not recorded".to_owned());
+        match (of(&self.a_sources), of(&self.b_sources)) {
+            (a, b) if a == b => a,
+            (a, b) => Some(format!("A {}, B {}", recorded(a), recorded(b))),
+        }
+    }
+}
+
+/// What puts figures of a side in doubt, each once. How far trials vary, and how many
+/// there are, is in the verdicts already.
+fn doubts(sources: &[Source<'_>]) -> Vec<String> {
+    /// Jobs that a warning names.
+    const NAMES: usize = 4;
+    let mut doubts: Vec<String> = Vec::new();
+    for run in sources.iter().filter_map(|source| source.run) {
+        for warning in warnings::collect(&Summary::of(run)) {
+            let judged = matches!(warning, Warning::Spread { .. } | Warning::FewTrials { .. });
+            let doubt = warning.message(NAMES);
+            if !judged && !doubts.contains(&doubt) {
+                doubts.push(doubt);
+            }
+        }
+    }
+    doubts
 }
 
 /// A ranking and what it is of.

@@ -29,7 +29,7 @@ use std::path::Path;
 use tails::TailPart;
 use trial::TrialPart;
 
-pub use comparison::{comparison, power, ranking};
+pub use comparison::{comparison, line, power, ranking};
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;

@@ -11,15 +11,20 @@ pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
+pub mod gate;
 pub mod html;
 pub mod identity;
 pub mod import;
+pub mod jobs;
 pub mod json;
 pub mod labels;
 pub mod ladder;
+pub mod mail;
 pub mod matrix;
 #[cfg(test)]
 mod samples;
+#[cfg(test)]
+mod sides;
 pub mod stopping;
 pub mod summary;
 pub mod sweep;

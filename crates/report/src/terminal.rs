@@ -12,10 +12,10 @@ mod ladder;
 mod list;
 mod mark;
 mod ranked;
-mod results;
+pub(crate) mod results;
 mod style;
 mod sweep;
-mod table;
+pub(crate) mod table;
 mod tails;
 mod warned;
 
@@ -74,14 +74,14 @@ pub fn write_summary(
 }
 
 /// Where lines go.
-struct Page<'a> {
-    style: Style,
-    out: &'a mut dyn Write,
+pub(crate) struct Page<'a> {
+    pub(crate) style: Style,
+    pub(crate) out: &'a mut dyn Write,
 }
 
 /// What stands before a paragraph.
 #[derive(Clone, Copy)]
-struct Mark<'a> {
+pub(crate) struct Mark<'a> {
     text: &'a str,
     tone: Option<Tone>,
 }
@@ -93,15 +93,15 @@ impl<'a> From<&'a str> for Mark<'a> {
 }
 
 impl Page<'_> {
-    fn line(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.trim_end())
     }
 
-    fn blank(&mut self) -> io::Result<()> {
+    pub(crate) fn blank(&mut self) -> io::Result<()> {
         self.line("")
     }
 
-    fn title(&mut self, text: &str) -> io::Result<()> {
+    pub(crate) fn title(&mut self, text: &str) -> io::Result<()> {
         self.blank()?;
         let text = self.style.paint(Tone::Strong, text);
         self.line(&text)
@@ -120,7 +120,12 @@ impl Page<'_> {
 
     /// Wrapped text: `first` before the first line, as many spaces before the
     /// others.
-    fn paragraph(&mut self, first: Mark<'_>, text: &str, tone: Option<Tone>) -> io::Result<()> {
+    pub(crate) fn paragraph(
+        &mut self,
+        first: Mark<'_>,
+        text: &str,
+        tone: Option<Tone>,
+    ) -> io::Result<()> {
         let indent = first.text.chars().count();
         let lines = wrap(text, self.style.columns().saturating_sub(indent));
         let paint = |text: &str, tone: Option<Tone>| match tone {

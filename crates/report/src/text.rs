@@ -19,6 +19,18 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+/// The text with every longer word cut, so that [`wrap`] leaves no line that is wider.
+#[must_use]
+pub fn break_long(text: &str, width: usize) -> String {
+    let cut = text.split(' ').map(|word| {
+        let characters: Vec<char> = word.chars().collect();
+        let parts = characters.chunks(width.max(1));
+        let parts: Vec<String> = parts.map(|part| part.iter().collect()).collect();
+        parts.join(" ")
+    });
+    cut.collect::<Vec<_>>().join(" ")
+}
+
 /// `a`, `a and b`, `a, b and c`.
 #[must_use]
 pub fn enumerate<T: AsRef<str>>(items: &[T]) -> String {
@@ -51,6 +63,7 @@ mod tests {
         let lines = wrap("one two three four five", 9);
         assert_eq!(lines, ["one two", "three", "four five"]);
         assert_eq!(wrap("unbreakable", 4), ["unbreakable"]);
+        assert_eq!(break_long("an unbreakable one", 4), "an unbr eaka ble one");
     }
 
     #[test]

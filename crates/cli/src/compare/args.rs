@@ -1,6 +1,7 @@
 //! Flags of `assay compare`.
 
 use crate::args::StoreArgs;
+use crate::formats::OutputArgs;
 use crate::rounds::args::RoundArgs;
 use clap::Args;
 use std::path::PathBuf;
@@ -12,6 +13,8 @@ that assay import understands. Behind an @ it may name one of its conditions:
   assay compare before.json after.json --margin 3
   assay compare governors.csv@interactive governors.csv@ondemand
   assay compare before-after.csv          its two conditions
+  assay compare 3f2a 9b1c -o patch.txt    72 columns for a mail (docs/mail.md)
+  assay compare 3f2a 9b1c --gate --format junit > assay.xml    (docs/gates.md)
   assay compare --a b1 --a b2 --a b3 --b c1 --b c2 --b c3
   assay compare --paired-on /mnt/old /mnt/new --trials auto --budget 30m
   assay compare --paired-on /dev/sdb /dev/sdc --destroy-data --only 'rand-*'
@@ -42,6 +45,25 @@ pub struct CompareArgs {
     /// With --paired-on: jobs from a job file of fio instead of those of assay qualify.
     #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
     pub jobs: Option<PathBuf>,
+    #[command(flatten)]
+    pub terms: Terms,
+    /// End with 3 when a metric that decides is slower (with --qualify: fails).
+    #[arg(long)]
+    pub gate: bool,
+    /// Print the comparison as JSON on standard output, as --format json does.
+    #[arg(long, conflicts_with_all = ["output", "format"])]
+    pub json: bool,
+    #[command(flatten)]
+    pub output: OutputArgs,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub rounds: RoundArgs,
+}
+
+/// What is asked of two sides.
+#[derive(Args, Debug)]
+pub struct Terms {
     /// Largest difference without a meaning, in percent [default: 5, or that of the
     /// runs].
     #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
@@ -53,16 +75,6 @@ pub struct CompareArgs {
     /// May B take the place of A? pass, fail or inconclusive for each metric.
     #[arg(long)]
     pub qualify: bool,
-    /// End with 3 when a metric that decides is slower (with --qualify: fails).
-    #[arg(long)]
-    pub gate: bool,
-    /// Print the comparison as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
-    #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten, next_help_heading = "With --paired-on")]
-    pub rounds: RoundArgs,
 }
 
 /// Reads a margin such as `5`, `3%` or `2.5`; as a share.

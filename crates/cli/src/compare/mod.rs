@@ -4,19 +4,20 @@
 pub mod args;
 mod circumstances;
 mod paired;
+mod written;
 
+use crate::args::StoreArgs;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::figures::{Source, held_to};
+use crate::formats::{Format, OutputArgs};
 use crate::output::{print, style};
-use args::CompareArgs;
+use args::{CompareArgs, Terms};
 use assay_model::figures::Figure;
-use assay_model::verdict::Verdict;
 use assay_report::comparison::Compared;
-use assay_report::json;
+use assay_report::gate::{self, Status};
 use assay_report::terminal::{write_comparison, write_qualification};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
-use assay_stats::verdict::judge::Qualification;
-use assay_stats::verdict::line::{Line, Options};
+use assay_stats::verdict::line::Options;
 use assay_stats::verdict::units::compare_units;
 use assay_target::Target;
 use std::process::ExitCode;
@@ -42,47 +43,79 @@ pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     if let [a, b] = args.paired_on.as_slice() {
         return paired::run(args, [a, b], target);
     }
-    let (a, b) = sides(args)?;
-    present(args, &a, &b)
+    present(args, sides(args)?)
 }
 
 /// Judges two sides and shows what came of it; the exit code of the gate.
-fn present(args: &CompareArgs, a: &NamedSide, b: &NamedSide) -> Result<ExitCode, Failure> {
-    let held = held_to(a.units.iter().chain(&b.units), args.margin);
-    let options = Options {
-        budget: args.max_trials.unwrap_or(held.budget),
-        same_session: same_session(a, b),
-        ..held
+fn present(args: &CompareArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+    let wanted = match args.json {
+        true => Some(Format::Json),
+        false => args.output.wanted()?,
     };
-    let comparison = compare(a, b, &options);
-    let compared = Compared {
-        a: &a.name,
-        b: &b.name,
-        options: &options,
-        comparison: &comparison,
-        warnings: circumstances::warnings(&a.units, &b.units),
-    };
-    if args.json {
-        let value = json::comparison(&compared);
-        print(|out| writeln!(out, "{value:#}"))?;
-    } else if args.qualify {
-        print(|out| write_qualification(&compared, style(), out))?;
-    } else {
-        print(|out| write_comparison(&compared, style(), out))?;
+    let judged = Judged::of(sides, &args.terms);
+    let compared = judged.compared();
+    match wanted {
+        Some(format) => written::write(&compared, format, &args.output)?,
+        None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
+        None => print(|out| write_comparison(&compared, style(), out))?,
     }
-    let closed = comparison.lines.iter();
-    let closed = closed.filter(|line| line.primary && is_worse(line, args.qualify));
-    Ok(match args.gate && closed.count() > 0 {
+    let mut closed = judged.comparison.lines.iter().filter(|line| line.primary);
+    let closed = closed.any(|line| gate::status(line, compared.qualify) == Status::Fail);
+    Ok(match args.gate && closed {
         true => ExitCode::from(MISSED),
         false => DONE,
     })
 }
 
-/// Whether a line closes the gate.
-fn is_worse(line: &Line, qualify: bool) -> bool {
-    match qualify {
-        true => line.qualification == Qualification::Fail,
-        false => matches!(line.verdict, Verdict::Slower(_)),
+/// `assay report A B`: the same in a file.
+pub fn report(
+    [a, b]: [&String; 2],
+    store: &StoreArgs,
+    terms: &Terms,
+    (format, output): (Format, &OutputArgs),
+) -> Result<ExitCode, Failure> {
+    let judged = Judged::of(two_sources([a, b], store)?, terms);
+    written::write(&judged.compared(), format, output)?;
+    Ok(DONE)
+}
+
+/// Two sides and what came of them.
+struct Judged {
+    a: NamedSide,
+    b: NamedSide,
+    options: Options,
+    comparison: Comparison,
+    qualify: bool,
+}
+
+impl Judged {
+    fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Self {
+        let held = held_to(a.units.iter().chain(&b.units), terms.margin);
+        let options = Options {
+            budget: terms.max_trials.unwrap_or(held.budget),
+            same_session: same_session(&a, &b),
+            ..held
+        };
+        Self {
+            comparison: compare(&a, &b, &options),
+            qualify: terms.qualify,
+            a,
+            b,
+            options,
+        }
+    }
+
+    fn compared(&self) -> Compared<'_> {
+        Compared {
+            a: &self.a.name,
+            b: &self.b.name,
+            options: &self.options,
+            comparison: &self.comparison,
+            warnings: circumstances::warnings(&self.a.units, &self.b.units),
+            qualify: self.qualify,
+            a_sources: self.a.units.iter().map(Source::shown).collect(),
+            b_sources: self.b.units.iter().map(Source::shown).collect(),
+        }
     }
 }
 
@@ -90,10 +123,7 @@ fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
     let find = |word: &String| Source::find(word, &args.store);
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),
-        [a, b] => Ok((
-            NamedSide::of(find(a)?.single()?),
-            NamedSide::of(find(b)?.single()?),
-        )),
+        [a, b] => two_sources([a, b], &args.store),
         _ => {
             let side = |words: &[String]| {
                 let units = words.iter().map(|word| find(word)?.single());
@@ -105,6 +135,12 @@ fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
             Ok((side(&args.a)?, side(&args.b)?))
         }
     }
+}
+
+fn two_sources(words: [&String; 2], store: &StoreArgs) -> Result<(NamedSide, NamedSide), Failure> {
+    let side = |word| Ok::<_, Failure>(NamedSide::of(Source::find(word, store)?.single()?));
+    let [a, b] = words;
+    Ok((side(a)?, side(b)?))
 }
 
 /// The two conditions of one source, such as before and after.
@@ -122,8 +158,7 @@ fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
         units: vec![Source {
             name: format!("{}@{condition}", source.name),
             figures: source.under(condition),
-            notes: source.notes.clone(),
-            run: source.run.clone(),
+            ..source.clone()
         }],
     };
     Ok((side(a), side(b)))

@@ -5,12 +5,13 @@ use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::{Source, held_to};
 use crate::output::{print, say, style};
+use assay_model::run::Run;
 use assay_report::comparison::Ranked;
 use assay_report::json;
 use assay_report::stopping::looked_at;
 use assay_report::terminal::write_ranking;
 use assay_stats::verdict::line::Options;
-use assay_stats::verdict::ranking::rank_figures;
+use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use clap::Args;
 use std::process::ExitCode;
 
@@ -49,24 +50,9 @@ pub struct RankArgs {
 pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     let mut source = Source::find(&args.source, &args.store)?;
     source.figures.retain(|figure| figure.primary || args.all);
-    let options = Options {
-        same_session: source.run.is_some(),
-        ..held_to([&source], args.margin)
-    };
-    let ranking = rank_figures(&source.figures, args.baseline.as_deref(), &options)
+    let judged = Judged::of(&source, args.baseline.clone(), args.margin)
         .map_err(|error| Failure::usage(format!("{}: {error}", source.name)))?;
-    let ranked = Ranked {
-        source: &source.name,
-        baseline: args.baseline.as_deref(),
-        options: &options,
-        ranking: &ranking,
-        warnings: source
-            .run
-            .as_deref()
-            .and_then(looked_at)
-            .into_iter()
-            .collect(),
-    };
+    let ranked = judged.ranked();
     if args.json {
         let value = json::ranking(&ranked);
         print(|out| writeln!(out, "{value:#}"))?;
@@ -77,4 +63,52 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         say(&format!("assay: {}: {note}", source.name));
     }
     Ok(DONE)
+}
+
+/// Conditions and what came of them.
+pub struct Judged {
+    name: String,
+    baseline: Option<String>,
+    options: Options,
+    ranking: Ranking,
+    warnings: Vec<String>,
+}
+
+impl Judged {
+    fn of(
+        source: &Source,
+        baseline: Option<String>,
+        margin: Option<f64>,
+    ) -> Result<Self, RankError> {
+        let options = Options {
+            same_session: source.run.is_some(),
+            ..held_to([source], margin)
+        };
+        Ok(Self {
+            ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
+            name: source.name.clone(),
+            warnings: source.run.as_deref().and_then(looked_at).into_iter().collect(),
+            baseline,
+            options,
+        })
+    }
+
+    /// The conditions of a run by the metrics that decide; `None` when it has fewer
+    /// than two.
+    pub fn of_run(run: &Run, margin: Option<f64>) -> Option<Self> {
+        let mut source = Source::of_run(run.clone());
+        source.figures.retain(|figure| figure.primary);
+        Self::of(&source, None, margin).ok()
+    }
+
+    /// As reports take it.
+    pub fn ranked(&self) -> Ranked<'_> {
+        Ranked {
+            source: &self.name,
+            baseline: self.baseline.as_deref(),
+            options: &self.options,
+            ranking: &self.ranking,
+            warnings: self.warnings.clone(),
+        }
+    }
 }

@@ -187,7 +187,7 @@ print(sum(1 for row in book['Trials'].values if row[11] == 'write_bw' and row[13
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(
         lines.first(),
-        Some(&"['Summary', 'Evidence', 'Trials']"),
+        Some(&"['Summary', 'Ways to write', 'Ways to read', 'Evidence', 'Trials']"),
         "{failed}"
     );
     assert!(lines[1].contains(ended.run_id().unwrap()), "{said}");

@@ -118,6 +118,13 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
     }
 }
 
+/// What is said of one metric, as one JSON object.
+#[must_use]
+pub fn line(line: &Line, compared: &Compared<'_>) -> Value {
+    let part = LinePart::of(line, compared.a, compared.b);
+    serde_json::to_value(part).unwrap_or(Value::Null)
+}
+
 /// The comparison as one JSON object.
 #[must_use]
 pub fn comparison(compared: &Compared<'_>) -> Value {

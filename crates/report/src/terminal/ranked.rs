@@ -3,13 +3,11 @@
 use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
-use crate::comparison::{Power, Ranked, value};
+use crate::comparison::{Power, Ranked, pairs, value};
 use crate::format::{percent, percent_points};
 use crate::labels::Labels;
 use crate::text::{clean, enumerate};
-use assay_model::verdict::{Change, Verdict};
-use assay_stats::verdict::ranking::{self, MetricRanking, Pair};
-use std::collections::BTreeMap;
+use assay_stats::verdict::ranking::{self, MetricRanking};
 use std::io::{self, Write};
 
 /// Writes a ranking for a person: the conclusion first, then a table a metric.
@@ -35,7 +33,9 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
     }
     for metric in &ranking.metrics {
         table(metric, &mut page)?;
-        pairs(metric, ranked.baseline.is_some(), &mut page)?;
+        for pairs in pairs(metric, ranked.baseline.is_some()) {
+            page.paragraph("  ".into(), &pairs, None)?;
+        }
     }
     page.blank()?;
     let note = "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better.";
@@ -89,37 +89,6 @@ fn condition(ranked: &ranking::Ranked, unit: &str) -> Row {
         ],
         labels: Labels::default(),
         sentence: None,
-    }
-}
-
-/// Each word with the pairs it was said of.
-fn pairs(metric: &MetricRanking, baseline: bool, page: &mut Page<'_>) -> io::Result<()> {
-    let mut words: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for pair in &metric.pairs {
-        // Of all pairs most say nothing.
-        if baseline || !matches!(pair.verdict, Verdict::NoConclusion { .. }) {
-            let said = words.entry(pair.verdict.word()).or_default();
-            said.push(clean(&pair_words(pair, baseline)));
-        }
-    }
-    for (word, pairs) in words {
-        page.paragraph("  ".into(), &format!("{word}: {}", pairs.join("; ")), None)?;
-    }
-    Ok(())
-}
-
-fn pair_words(pair: &Pair, baseline: bool) -> String {
-    let name = match &pair.verdict {
-        _ if baseline => pair.b.clone(),
-        Verdict::Equivalent(_) => format!("{} and {}", pair.b, pair.a),
-        _ => format!("{} than {}", pair.b, pair.a),
-    };
-    let Some(Change { percent, interval }) = pair.change else {
-        return name;
-    };
-    match interval {
-        Some((low, high)) => format!("{name} ({percent:+.1} %, {low:+.1} .. {high:+.1})"),
-        None => format!("{name} ({percent:+.1} %)"),
     }
 }
 

@@ -79,7 +79,7 @@ pub(super) fn spread(figure: &Figure) -> String {
 }
 
 /// Why a job has no figure.
-pub(super) fn no_figure(job: &JobSummary<'_>) -> String {
+pub(crate) fn no_figure(job: &JobSummary<'_>) -> String {
     if job.trials.is_empty() {
         return "not run".to_owned();
     }

@@ -14,7 +14,7 @@ pub struct Style {
 
 /// Meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tone {
+pub(crate) enum Tone {
     /// A heading.
     Strong,
     /// Beside the point.

@@ -16,30 +16,30 @@ const MEASURED: &str = "measured";
 
 /// One column before the labels.
 #[derive(Clone, Copy)]
-pub(super) struct Column {
-    pub(super) head: &'static str,
+pub(crate) struct Column {
+    pub(crate) head: &'static str,
     /// Numbers stand right.
-    pub(super) right: bool,
+    pub(crate) right: bool,
 }
 
 /// One row.
-pub(super) struct Row {
+pub(crate) struct Row {
     /// One per column; a row without a figure has fewer, the last of which is
     /// as wide as it is.
-    pub(super) cells: Vec<String>,
-    pub(super) labels: Labels,
+    pub(crate) cells: Vec<String>,
+    pub(crate) labels: Labels,
     /// What the row means.
-    pub(super) sentence: Option<String>,
+    pub(crate) sentence: Option<String>,
 }
 
 /// All of them.
-pub(super) struct Table<const N: usize> {
-    pub(super) columns: [Column; N],
-    pub(super) rows: Vec<Row>,
+pub(crate) struct Table<const N: usize> {
+    pub(crate) columns: [Column; N],
+    pub(crate) rows: Vec<Row>,
 }
 
 impl<const N: usize> Table<N> {
-    pub(super) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
+    pub(crate) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
         let widths = self.widths();
         let width = INDENT + widths.iter().sum::<usize>() + GAP * (N - 1);
         let in_columns = width <= page.style.columns();
@@ -60,6 +60,14 @@ impl<const N: usize> Table<N> {
         Ok(())
     }
 
+    /// Columns that a row takes beside its first cell.
+    pub(crate) fn width_without_names(&self) -> usize {
+        let [_, others @ ..] = &self.widths()[..] else {
+            return INDENT;
+        };
+        INDENT + others.iter().sum::<usize>() + GAP * others.len()
+    }
+
     fn widths(&self) -> [usize; N] {
         let mut widths = self.columns.map(|column| column.head.chars().count());
         for row in self.rows.iter().filter(|row| row.cells.len() == N) {
@@ -67,8 +75,9 @@ impl<const N: usize> Table<N> {
                 *width = (*width).max(cell.chars().count());
             }
         }
-        // A row without a figure needs room for its name only.
-        for row in self.rows.iter().filter(|row| row.cells.len() < N) {
+        // A row without a figure needs room for its name only, a heading none.
+        let unfinished = |row: &&Row| (2..N).contains(&row.cells.len());
+        for row in self.rows.iter().filter(unfinished) {
             let name = row.cells.first().map_or(0, |name| name.chars().count());
             widths[0] = widths[0].max(name);
         }

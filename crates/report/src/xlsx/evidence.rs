@@ -10,7 +10,7 @@ use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
-const COLUMNS: [(&str, u16); 15] = [
+const COLUMNS: [(&str, u16); 16] = [
     ("Job", 26),
     ("What it did", 50),
     ("File, KiB", 10),
@@ -26,19 +26,17 @@ const COLUMNS: [(&str, u16); 15] = [
     ("Volatile cache", 14),
     ("Dirty bytes at stop", 18),
     ("Because", 100),
+    ("Condition", 30),
 ];
 
-/// Writes the sheet.
+/// Writes the sheet under a name.
 ///
 /// # Errors
 /// When the run does not fit a sheet.
-pub fn write(sheet: &mut Worksheet, summary: &Summary<'_>) -> Result<(), XlsxError> {
-    sheet.set_name(look::EVIDENCE)?;
+pub fn write(sheet: &mut Worksheet, name: &str, summary: &Summary<'_>) -> Result<(), XlsxError> {
+    sheet.set_name(name)?;
     look::on_paper(sheet);
-    for (column, (title, width)) in (0..).zip(COLUMNS) {
-        sheet.set_column_width(column, width)?;
-        sheet.write_string_with_format(0, column, title, &look::head())?;
-    }
+    look::heads(sheet, 0, &COLUMNS)?;
     sheet.set_freeze_panes(1, 1)?;
     sheet.set_repeat_rows(0, 0)?;
     let mut jobs: Vec<&JobSummary<'_>> = summary.jobs.iter().collect();
@@ -93,6 +91,9 @@ fn write_name(sheet: &mut Worksheet, row: u32, trial: &JudgedTrial<'_>) -> Resul
     }
     sheet.write_number(row, 4, record.trial)?;
     sheet.write_string(row, 5, record.outcome.word())?;
+    if let Some(condition) = &record.condition {
+        sheet.write_string(row, 15, clean(condition))?;
+    }
     Ok(())
 }
 

@@ -1,7 +1,9 @@
 //! Fonts, shades and names that the sheets share.
 
 use crate::text::clean;
-use rust_xlsxwriter::{Color, Format, FormatBorder, FormatPattern, Worksheet};
+use rust_xlsxwriter::{
+    Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet, XlsxError,
+};
 
 /// Longest name that a sheet may have.
 const LONGEST_NAME: usize = 31;
@@ -13,6 +15,10 @@ pub const SUMMARY: &str = "Summary";
 pub const EVIDENCE: &str = "Evidence";
 /// Every metric of every trial.
 pub const TRIALS: &str = "Trials";
+/// What was varied, or what differs between two sides.
+pub const CONDITIONS: &str = "Conditions";
+/// Sweeps of two settings.
+pub const SURFACES: &str = "Surfaces";
 
 /// How figures that measured the same are marked. The mark stands in the cell
 /// too: a shade alone is not seen by everyone, and not printed everywhere.
@@ -118,6 +124,64 @@ pub fn name() -> Format {
     Format::new().set_bold()
 }
 
+/// Of a figure: the cell has it in the unit of the source, and shows the one that people
+/// read.
+pub fn quantity(unit: &str) -> Format {
+    // Each comma after the digits divides what is shown by a thousand; `_c` leaves room
+    // before the next cell.
+    let code = match unit {
+        "B/s" => "#,##0.00,,\" MB/s\"_c",
+        "ns" => "#,##0.00,\" µs\"_c",
+        "IOPS" => "#,##0\" IOPS\"_c",
+        "TPS" => "#,##0.0\" TPS\"_c",
+        _ => "#,##0.00_c",
+    };
+    Format::new().set_num_format(code)
+}
+
+/// Of a change in percent.
+pub fn percent() -> Format {
+    Format::new().set_num_format("+0.0\" %\"_c;-0.0\" %\"_c;0.0\" %\"_c")
+}
+
+/// Of a number of trials.
+pub fn count() -> Format {
+    Format::new().set_num_format("0_c")
+}
+
+/// Of a p value.
+pub fn probability() -> Format {
+    Format::new().set_num_format("0.0000_c")
+}
+
+/// Of a verdict: the colour repeats the word.
+pub fn verdict(word: &str) -> Format {
+    let format = Format::new().set_bold();
+    match word {
+        "faster" => format.set_background_color(Color::RGB(0xC6_E0_B4)),
+        "slower" => format.set_background_color(Color::RGB(0xF4_B1_83)),
+        "equivalent" => format.set_background_color(Color::RGB(0xDD_EB_F7)),
+        _ => format,
+    }
+}
+
+/// Of a line of text that goes on below.
+pub fn wrapped() -> Format {
+    Format::new().set_text_wrap().set_align(FormatAlign::Top)
+}
+
+/// Writes heads with the widths of their columns, from column 0 on.
+///
+/// # Errors
+/// When they do not fit the sheet.
+pub fn heads(sheet: &mut Worksheet, row: u32, heads: &[(&str, u16)]) -> Result<(), XlsxError> {
+    for (column, (title, width)) in (0..).zip(heads) {
+        sheet.set_column_width(column, *width)?;
+        sheet.write_string_with_format(row, column, *title, &head())?;
+    }
+    Ok(())
+}
+
 /// How every sheet is printed: as wide as a page.
 pub fn on_paper(sheet: &mut Worksheet) {
     const A4: u8 = 9;
@@ -148,7 +212,7 @@ pub fn sheet_names<'a>(titles: impl Iterator<Item = &'a str>) -> Vec<String> {
             format!("{}{number}", short.trim_end())
         };
         let taken = |name: &str| {
-            let fixed = [SUMMARY, EVIDENCE, TRIALS, "History"].into_iter();
+            let fixed = [SUMMARY, EVIDENCE, TRIALS, CONDITIONS, SURFACES, "History"].into_iter();
             let mut all = fixed.chain(names.iter().map(String::as_str));
             all.any(|other| other.eq_ignore_ascii_case(name))
         };

@@ -1,17 +1,15 @@
 //! The sheet of a matrix: the figures, what each measured, and a surface.
 
 use super::look::{self, SHADES, Shade};
-use super::surface::{self, Axes, Place};
+use super::surface::{self, Axes, Grid, Place};
 use crate::cache_edge;
 use crate::matrix::{Cell, Matrix};
 use crate::text::clean;
 use assay_model::work::iozone::RateUnit;
-use rust_xlsxwriter::{Chart, Format, Worksheet, XlsxError};
+use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 const FILE_SIZE: &str = "File size, KiB";
 const RECORD_SIZE: &str = "Record size, KiB";
-/// The chart's size in pixels.
-const CHART: (u32, u32) = (900, 520);
 
 /// Writes the sheet; what comes back is its chart, if it has one.
 ///
@@ -101,7 +99,6 @@ fn write_grid(
     Ok(row + 1)
 }
 
-/// A line chart stands in for the surface until the file is put together.
 fn write_surface(
     sheet: &mut Worksheet,
     matrix: &Matrix,
@@ -109,23 +106,6 @@ fn write_surface(
     head_row: u32,
     below: u32,
 ) -> Result<Option<String>, XlsxError> {
-    if matrix.rows.len() < 2 || matrix.columns.len() < 2 {
-        let why = "No surface: it needs two file sizes and two record sizes, or more.";
-        sheet.write_string(below, 0, why)?;
-        return Ok(None);
-    }
-    let mut stand_in = Chart::new_line();
-    stand_in
-        .add_series()
-        .set_values((name, head_row + 1, 1, head_row + 1, 1));
-    stand_in
-        .set_width(CHART.0)
-        .set_height(CHART.1)
-        .set_alt_text(format!(
-            "{}: a surface over file size and record size, of the figures above",
-            clean(&matrix.title)
-        ));
-    sheet.insert_chart(below, 0, &stand_in)?;
     let place = Place {
         sheet: name,
         head_row,
@@ -136,7 +116,12 @@ fn write_surface(
         rows: FILE_SIZE,
         values: matrix.unit.name(),
     };
-    Ok(Some(surface::chart(matrix, place, axes)))
+    let chart = surface::insert(sheet, &Grid::from(matrix), place, axes, below)?;
+    if chart.is_none() {
+        let why = "No surface: it needs two file sizes and two record sizes, or more.";
+        sheet.write_string(below, 0, why)?;
+    }
+    Ok(chart)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "cells are numbers of that kind")]

@@ -1,26 +1,32 @@
-//! A run as a workbook: a sheet that says what was run where, a sheet with a
-//! surface for each matrix, the evidence of every trial, and every metric.
+//! A run, a sweep or a comparison as a workbook: a sheet that says what was found, a
+//! sheet for each group of metrics, a sheet with a surface for each matrix, conditions,
+//! the evidence of every trial, and every metric.
 //!
-//! Each sheet is a module. Figures are numbers and text is text; no cell holds
-//! a formula, whatever a name on a device looks like.
+//! Each sheet is a module. Figures are numbers and text is text: only [`figures`] has
+//! formulas, and they are assay's own, whatever a name on a device looks like.
 
+mod comparison;
+mod conditions;
+mod crossing;
 mod evidence;
+mod figures;
 mod look;
 mod matrix;
-mod package;
+mod run;
 mod summary;
 mod surface;
 #[cfg(test)]
 mod tests;
 mod trials;
 
+use crate::comparison::{Compared, Ranked};
 use crate::matrix::{Matrix, matrices};
-use crate::summary::Summary;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::ffi::OsStr;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use surface::package;
 
 /// Who made a workbook, in its properties.
 const AUTHOR: &str = "assay";
@@ -39,8 +45,35 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
 /// # Errors
 /// As [`write()`].
 pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io::Result<()> {
-    let bytes = workbook(run, matrices)?;
-    out.write_all(&bytes)
+    save(properties(run), out, |workbook| {
+        run::fill(workbook, run, matrices)
+    })
+}
+
+/// Writes the workbook of a run under several conditions with what came of them.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::Result<()> {
+    save(properties(run), out, |workbook| {
+        run::fill_swept(workbook, run, ranked)
+    })
+}
+
+/// Writes the workbook of a comparison.
+///
+/// # Errors
+/// When it does not fit a workbook, or `out` cannot be written.
+pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let newest = compared.b_sources.iter().find_map(|source| source.run);
+    let [a, b] = compared.known_by();
+    let title = format!("{b} compared with {a}");
+    let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
+    let properties = properties.map(|properties| properties.set_title(title));
+    save(properties, out, |workbook| {
+        comparison::fill(workbook, compared)?;
+        Ok(Vec::new())
+    })
 }
 
 /// The name of the workbook that someone asked for under the name of an old
@@ -85,38 +118,23 @@ pub fn is_untouched(workbook: impl Read + Seek) -> bool {
         && value("dcterms:created") == value("dcterms:modified")
 }
 
-fn workbook(run: &Run, matrices: &[Matrix]) -> io::Result<Vec<u8>> {
-    let summary = Summary::of(run);
+/// Fills a workbook and writes it with the charts that came of it.
+fn save(
+    properties: Result<DocProperties, XlsxError>,
+    out: &mut dyn Write,
+    fill: impl FnOnce(&mut Workbook) -> Result<Vec<String>, XlsxError>,
+) -> io::Result<()> {
     let mut workbook = Workbook::new();
-    workbook.set_properties(&properties(&summary).map_err(io::Error::other)?);
-    let charts = fill(&mut workbook, &summary, matrices).map_err(io::Error::other)?;
+    workbook.set_properties(&properties.map_err(io::Error::other)?);
+    let charts = fill(&mut workbook).map_err(io::Error::other)?;
     let bytes = workbook.save_to_buffer().map_err(io::Error::other)?;
-    package::with_charts(bytes, &charts)
-}
-
-/// Makes all sheets; what comes back are the charts in their order.
-fn fill(
-    workbook: &mut Workbook,
-    summary: &Summary<'_>,
-    matrices: &[Matrix],
-) -> Result<Vec<String>, XlsxError> {
-    summary::write(workbook.add_worksheet(), summary, !matrices.is_empty())?;
-    let names = look::sheet_names(matrices.iter().map(|matrix| matrix.title.as_str()));
-    let mut charts = Vec::new();
-    for (matrix, name) in matrices.iter().zip(&names) {
-        let sheet = workbook.add_worksheet();
-        sheet.set_name(name)?;
-        charts.extend(matrix::write(sheet, matrix, name)?);
-    }
-    evidence::write(workbook.add_worksheet(), summary)?;
-    trials::write(workbook.add_worksheet(), summary)?;
-    Ok(charts)
+    out.write_all(&package::with_charts(bytes, &charts)?)
 }
 
 /// The workbook is as old as its run, so that writing it again gives the same
 /// bytes.
-fn properties(summary: &Summary<'_>) -> Result<DocProperties, XlsxError> {
-    let header = &summary.run.header;
+fn properties(run: &Run) -> Result<DocProperties, XlsxError> {
+    let header = &run.header;
     let seconds = i64::try_from(header.started_unix_ms / 1000).unwrap_or(i64::MAX);
     Ok(DocProperties::new()
         .set_title(crate::identity::name(&header.storage))

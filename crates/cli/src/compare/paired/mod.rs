@@ -72,7 +72,7 @@ fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
     ));
     let measured = |run: &Run| run.trials.iter().any(TrialRecord::counts);
     let gate = match measured(&a.run) && measured(&b.run) {
-        true => present(args, &side(&a.run), &side(&b.run))?,
+        true => present(args, (side(&a.run), side(&b.run)))?,
         false => DONE,
     };
     let [of_a, of_b] = [a, b].map(Done::conclude);
@@ -85,7 +85,7 @@ fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
 }
 
 fn side(run: &Run) -> NamedSide {
-    let source = Source::of_run(Box::new(run.clone()));
+    let source = Source::of_run(run.clone());
     let path = run.header.plan.place.path().display();
     NamedSide {
         name: format!("{path} (run {})", run.header.id),

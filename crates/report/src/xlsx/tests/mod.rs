@@ -1,5 +1,7 @@
 //! What is in the files.
 
+mod verdicts;
+
 use super::*;
 use crate::{fixture, samples};
 use assay_testkit::needs;
@@ -255,8 +257,23 @@ fn one_row_of_figures_makes_no_surface() {
 fn every_trial_has_its_evidence_and_its_metrics() {
     let run = fixture::run();
     let parts = parts(&run);
-    assert_eq!(sheets(&parts), ["Summary", "Evidence", "Trials"]);
-    let evidence = parts["xl/worksheets/sheet2.xml"].matches("<row ").count();
+    let names = sheets(&parts);
+    let groups = [
+        "Ways to write",
+        "Sequential",
+        "Random read",
+        "Mixed",
+        "Small durable writes",
+    ];
+    assert_eq!(names[0], "Summary");
+    assert_eq!(names[1..=groups.len()], groups);
+    assert_eq!(names[groups.len() + 1..], ["Evidence", "Trials"]);
+    let rows = |sheet: &str| {
+        let number = names.iter().position(|name| *name == sheet).unwrap() + 1;
+        let part = &parts[&format!("xl/worksheets/sheet{number}.xml")];
+        part.matches("<row ").count()
+    };
+    let evidence = rows("Evidence");
     // Three trials of eight jobs, one of which reads and writes, and a head.
     assert_eq!(evidence, 3 * 8 + 3 + 1);
     assert!(
@@ -268,8 +285,7 @@ fn every_trial_has_its_evidence_and_its_metrics() {
         .trials
         .iter()
         .map(|t| assay_stats::derive::metrics(t).len().max(1));
-    let rows = parts["xl/worksheets/sheet3.xml"].matches("<row ").count();
-    assert_eq!(rows, metrics.sum::<usize>() + 1);
+    assert_eq!(rows("Trials"), metrics.sum::<usize>() + 1);
 }
 
 #[test]
@@ -285,6 +301,24 @@ fn no_text_becomes_a_formula_or_breaks_a_part() {
     for (name, part) in &parts {
         assert!(!part.contains("<f>"), "{name} has a formula");
         assert!(!part.contains('\u{1b}'), "{name} has an escape");
+    }
+}
+
+#[test]
+fn formulas_are_assays_own() {
+    let mut run = fixture::run();
+    for trial in &mut run.trials {
+        trial.job.name.insert_str(0, "=HYPERLINK(\"x\")");
+    }
+    let parts = parts(&run);
+    let formulas = parts.values().flat_map(|part| part.split("<f>").skip(1));
+    let functions: Vec<&str> = formulas.map(|f| f.split('(').next().unwrap()).collect();
+    assert!(functions.len() > 20, "{functions:?}");
+    for function in functions {
+        assert!(
+            ["AVERAGE", "STDEV", "GEOMEAN"].contains(&function),
+            "{function}"
+        );
     }
 }
 

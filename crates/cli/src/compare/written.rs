@@ -1,0 +1,48 @@
+//! A comparison in a format of choice.
+
+use crate::exit::Failure;
+use crate::formats::{Format, OutputArgs};
+use assay_report::comparison::Compared;
+use assay_report::gate::{Suite, junit, kcidb, lava, tap};
+use assay_report::mail::{self, Form};
+use assay_report::{json, xlsx};
+use std::io::{self, Write};
+
+/// What a comparison can be written as.
+const POSSIBLE: [Format; 8] = [
+    Format::Json,
+    Format::Xlsx,
+    Format::Text,
+    Format::Markdown,
+    Format::Junit,
+    Format::Tap,
+    Format::Lava,
+    Format::Kcidb,
+];
+
+type Writer = fn(&Compared<'_>, &OutputArgs, &mut dyn Write) -> io::Result<()>;
+
+/// Writes it.
+pub fn write(compared: &Compared<'_>, format: Format, output: &OutputArgs) -> Result<(), Failure> {
+    let write = writer_for(format)?;
+    output.write(format, |out| write(compared, output, out))
+}
+
+fn writer_for(format: Format) -> Result<Writer, Failure> {
+    Ok(match format {
+        Format::Json => |compared, _, out| writeln!(out, "{:#}", json::comparison(compared)),
+        Format::Xlsx => |compared, _, out| xlsx::write_comparison(compared, out),
+        Format::Text => |compared, _, out| mail::write_comparison(compared, Form::Text, out),
+        Format::Markdown => {
+            |compared, _, out| mail::write_comparison(compared, Form::Markdown, out)
+        }
+        Format::Junit => |compared, _, out| junit::write(&Suite::of_comparison(compared), out),
+        Format::Tap => |compared, _, out| tap::write(&Suite::of_comparison(compared), out),
+        Format::Lava => |compared, _, out| lava::write(&Suite::of_comparison(compared), out),
+        Format::Kcidb => |compared, output, out| {
+            let suite = Suite::of_comparison(compared);
+            kcidb::write(&suite, &output.submission(), out)
+        },
+        Format::Html | Format::Csv => return Err(format.refused("a comparison", &POSSIBLE)),
+    })
+}

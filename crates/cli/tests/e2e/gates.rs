@@ -1,0 +1,190 @@
+//! JUnit, TAP, LAVA and KCIDB: documents that others take, and statuses that never say
+//! more than the verdict.
+
+use crate::assay::{Bed, text};
+use assay_testkit::needs;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Slower in `rand_read`, equivalent in `seq_read`, open in `rand_write`.
+const TABLE: &str = "\
+condition,metric,unit,n,mean,stdev
+before,seq_read,MB/s,6,100.0,0.5
+before,rand_read,IOPS,6,1850,11
+before,rand_write,IOPS,6,390,90
+after,seq_read,MB/s,6,100.2,0.5
+after,rand_read,IOPS,6,1120,20
+after,rand_write,IOPS,6,400,90
+";
+
+fn table(bed: &Bed) -> PathBuf {
+    let path = bed.join("before-after.csv");
+    fs::write(&path, TABLE).expect("a file");
+    path
+}
+
+/// The comparison in a file of that ending.
+fn written(bed: &Bed, ending: &str, words: &[&str]) -> PathBuf {
+    let (table, out) = (table(bed), bed.join(&format!("out{ending}")));
+    let compare = ["compare", text(&table), "-o", text(&out)];
+    bed.run(&[&compare, words].concat()).assert_code(0);
+    out
+}
+
+#[test]
+fn junit_is_well_formed_and_has_each_status() {
+    needs!("xmllint");
+    let bed = Bed::new();
+    let xml = written(&bed, ".xml", &[]);
+    let asked = |path: &str| {
+        let mut xmllint = Command::new("xmllint");
+        let ended = xmllint
+            .args(["--xpath", path, text(&xml)])
+            .output()
+            .expect("xmllint");
+        assert!(
+            ended.status.success(),
+            "{}",
+            String::from_utf8_lossy(&ended.stderr)
+        );
+        String::from_utf8(ended.stdout)
+            .expect("text")
+            .trim()
+            .to_owned()
+    };
+    assert_eq!(asked("string(//testsuite/@tests)"), "3");
+    assert_eq!(
+        asked("string(//testcase[failure]/@classname)"),
+        "assay.rand_read"
+    );
+    assert_eq!(
+        asked("string(//testcase[skipped]/@classname)"),
+        "assay.rand_write"
+    );
+    assert!(asked("string(//failure/@message)").starts_with("slower, -39.5 %"));
+    let why = asked("string(//skipped/@message)");
+    assert!(
+        why.starts_with("no conclusion") && why.contains("not decidable"),
+        "{why}"
+    );
+}
+
+#[test]
+fn prove_reads_tap() {
+    needs!("prove");
+    let bed = Bed::new();
+    let prove = |tap: &Path| {
+        let mut prove = Command::new("prove");
+        let ended = prove
+            .args(["--verbose", "--exec", "cat", text(tap)])
+            .output()
+            .expect("prove");
+        let said = String::from_utf8_lossy(&ended.stdout).into_owned();
+        assert!(!said.contains("Parse errors"), "{said}");
+        (ended.status.success(), said)
+    };
+    let (passed, said) = prove(&written(&bed, ".tap", &[]));
+    assert!(!passed && said.contains("Failed test:  2"), "{said}");
+    assert!(said.contains("# SKIP no conclusion"), "{said}");
+    let lenient = ["--qualify", "--margin", "90"];
+    let (passed, said) = prove(&written(&bed, ".tap", &lenient));
+    assert!(passed, "nearly half may be lost: {said}");
+}
+
+#[test]
+fn a_run_gives_signals_to_lava() {
+    let bed = Bed::new();
+    bed.short_run(&bed.folder());
+    let ended = bed.run(&["report", "last", "--format", "lava"]);
+    ended.assert_code(0);
+    let signals = ended
+        .out
+        .lines()
+        .filter(|line| line.starts_with("<LAVA_SIGNAL_TESTCASE "));
+    let signals: Vec<&str> = signals.collect();
+    let [signal] = signals.as_slice() else {
+        panic!("{}", ended.out);
+    };
+    let begin = "<LAVA_SIGNAL_TESTCASE TEST_CASE_ID=read-cached.read_bw";
+    assert!(signal.starts_with(begin), "{signal}");
+    assert!(
+        signal.contains(" RESULT=pass UNITS=B/s MEASUREMENT="),
+        "{signal}"
+    );
+}
+
+/// The schema is KCIDB's own.
+#[test]
+fn kcidb_takes_comparisons_and_runs() {
+    let program = Path::new(env!("CARGO_BIN_EXE_assay"));
+    let packages = program
+        .ancestors()
+        .nth(2)
+        .expect("a build folder")
+        .join("python");
+    if !packages.join("kcidb_io").exists() {
+        assay_testkit::skip("kcidb-io is not installed: cargo xtask test does that");
+        return;
+    }
+    let bed = Bed::new();
+    bed.short_run(&bed.folder());
+    let run = bed.join("run.kcidb.json");
+    let names = ["--kcidb-origin", "my_lab", "--kcidb-build", "my_lab:v6.12"];
+    bed.run(&[&["report", "last", "-o", text(&run)], &names[..]].concat())
+        .assert_code(0);
+    for document in [written(&bed, ".kcidb.json", &[]), run] {
+        let script = "
+import json, sys
+from kcidb_io import schema
+schema.LATEST.validate(json.load(open(sys.argv[1])))
+";
+        let mut python = Command::new("/usr/bin/python3");
+        python
+            .env("PYTHONPATH", &packages)
+            .args(["-c", script, text(&document)]);
+        let ended = python.output().expect("python");
+        let failed = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{}: {failed}", document.display());
+    }
+}
+
+#[test]
+fn kcidb_has_the_status_and_the_figure() {
+    let bed = Bed::new();
+    let out = written(&bed, ".kcidb.json", &[]);
+    let document: Value = serde_json::from_slice(&fs::read(out).expect("a file")).expect("JSON");
+    let tests = document["tests"].as_array().expect("tests").iter();
+    let found: Vec<(&str, &str, bool)> = tests
+        .map(|test| {
+            let word = |name: &str| test[name].as_str().expect("a word");
+            (word("path"), word("status"), test["number"].is_object())
+        })
+        .collect();
+    let expected = [
+        ("assay.seq_read", "PASS", true),
+        ("assay.rand_read", "FAIL", true),
+        ("assay.rand_write", "SKIP", false),
+    ];
+    assert_eq!(found, expected);
+    let line = bed.refused(&[
+        "compare",
+        "a",
+        "b",
+        "--format",
+        "kcidb",
+        "--kcidb-origin",
+        "My Lab",
+    ]);
+    assert!(line.contains("lower-case"), "{line}");
+}
+
+#[test]
+fn a_gate_writes_its_document_and_closes() {
+    let bed = Bed::new();
+    let table = table(&bed);
+    let ended = bed.run(&["compare", text(&table), "--gate", "--format", "junit"]);
+    ended.assert_code(3);
+    assert!(ended.out.starts_with("<?xml") && ended.out.ends_with("</testsuites>\n"));
+}

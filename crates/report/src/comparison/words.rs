@@ -1,0 +1,139 @@
+//! What a comparison says, in words that every output uses.
+
+use crate::format::quantity;
+use crate::text::{clean, count, enumerate};
+use assay_model::metric::Unit;
+use assay_model::units::three_digits;
+use assay_model::verdict::{Change, Verdict};
+use assay_stats::verdict::compare::Comparison;
+use assay_stats::verdict::line::Line;
+use assay_stats::verdict::note::Note;
+use assay_stats::verdict::ranking::{MetricRanking, Pair};
+use std::collections::BTreeMap;
+
+/// A change as `-3.9 %`.
+#[must_use]
+pub fn percent(change: Change) -> String {
+    format!("{:+.1} %", change.percent)
+}
+
+/// Its interval as `-11.7 .. +4.6 %`.
+#[must_use]
+pub fn ends(change: Change) -> Option<String> {
+    let (low, high) = change.interval?;
+    Some(format!("{low:+.1} .. {high:+.1} %"))
+}
+
+/// A value in a unit as a source writes it; assay's own units in words that
+/// people read.
+#[must_use]
+pub fn value(unit: &str, value: f64) -> String {
+    let own = [
+        Unit::BytesPerSec,
+        Unit::Iops,
+        Unit::Tps,
+        Unit::Bytes,
+        Unit::Nanos,
+    ];
+    match own.into_iter().find(|own| own.symbol() == unit) {
+        Some(own) => quantity(own, value),
+        None => format!("{} {unit}", three_digits(value))
+            .trim_end()
+            .to_owned(),
+    }
+}
+
+/// The conclusion in a sentence or two.
+#[must_use]
+pub fn in_short(comparison: &Comparison) -> String {
+    let primary: Vec<&Line> = comparison
+        .lines
+        .iter()
+        .filter(|line| line.primary)
+        .collect();
+    if primary.is_empty() {
+        return "No metric that decides is there on both sides.".to_owned();
+    }
+    let with = |wanted: fn(&Verdict) -> bool| {
+        let found = primary.iter().filter(|line| wanted(&line.verdict));
+        found.map(|line| line.metric.as_str()).collect::<Vec<_>>()
+    };
+    let words = [
+        ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
+        ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
+        ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
+    ];
+    let mut said: Vec<String> = words
+        .iter()
+        .filter(|(_, metrics)| !metrics.is_empty())
+        .map(|(word, metrics)| format!("B is {word} in {}", enumerate(metrics)))
+        .collect();
+    let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
+    if open > 0 {
+        let of = count(primary.len() as u64, "metric");
+        said.push(match said.is_empty() {
+            true => format!("No conclusion on {} of {of} that decide", open),
+            false => format!("no conclusion on {open} of {of}"),
+        });
+    }
+    if open > 0 && primary.iter().any(|line| is_single(line)) {
+        said.push(
+            "single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)"
+                .to_owned(),
+        );
+    }
+    format!("{}.", said.join("; "))
+}
+
+/// Whether a side has one trial only.
+fn is_single(line: &Line) -> bool {
+    let sides = [&line.a, &line.b].into_iter().flatten();
+    let mut sides = sides.map(|side| side.n);
+    sides.any(|n| n == 1)
+}
+
+/// What would be said of every metric, to be said once.
+#[must_use]
+pub fn common_notes(comparison: &Comparison) -> Vec<String> {
+    let mut lines = comparison.lines.iter();
+    let Some(first) = lines.next().filter(|_| comparison.lines.len() > 1) else {
+        return Vec::new();
+    };
+    let others: Vec<&Line> = lines.collect();
+    let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
+    let shared = first.notes.iter().filter(shared);
+    shared.map(ToString::to_string).collect()
+}
+
+/// Each word with the pairs that it was said of, safe to show; against a `baseline` the
+/// others are named alone.
+#[must_use]
+pub fn pairs(metric: &MetricRanking, baseline: bool) -> Vec<String> {
+    let mut words: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for pair in &metric.pairs {
+        // Of all pairs most say nothing.
+        if baseline || !matches!(pair.verdict, Verdict::NoConclusion { .. }) {
+            let said = words.entry(pair.verdict.word()).or_default();
+            said.push(clean(&pair_words(pair, baseline)));
+        }
+    }
+    let words = words.into_iter();
+    words
+        .map(|(word, pairs)| format!("{word}: {}", pairs.join("; ")))
+        .collect()
+}
+
+fn pair_words(pair: &Pair, baseline: bool) -> String {
+    let name = match &pair.verdict {
+        _ if baseline => pair.b.clone(),
+        Verdict::Equivalent(_) => format!("{} and {}", pair.b, pair.a),
+        _ => format!("{} than {}", pair.b, pair.a),
+    };
+    let Some(Change { percent, interval }) = pair.change else {
+        return name;
+    };
+    match interval {
+        Some((low, high)) => format!("{name} ({percent:+.1} %, {low:+.1} .. {high:+.1})"),
+        None => format!("{name} ({percent:+.1} %)"),
+    }
+}

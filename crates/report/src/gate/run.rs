@@ -1,0 +1,161 @@
+//! The cases of a run: what was measured, and what could not be. A run alone says
+//! nothing of good or bad.
+
+use super::{Case, Kernel, Measurement, Status, Suite};
+use crate::format::quantity;
+use crate::identity::{self, Fact};
+use crate::summary::{Figure, JobSummary, Summary};
+use crate::text::{clean, count};
+use crate::warnings;
+use assay_model::run::Run;
+use assay_model::trial::Outcome;
+use serde_json::{Map, json};
+
+/// Jobs that a warning names.
+const NAMES: usize = 4;
+
+impl Suite {
+    /// The cases of a run: one for each figure that stands for a job, and one for
+    /// each job with trials that did not come to their end.
+    #[must_use]
+    pub fn of_run(run: &Run) -> Self {
+        let summary = Summary::of(run);
+        let mut cases: Vec<Case> = summary.jobs.iter().flat_map(cases).collect();
+        if cases.is_empty() {
+            cases.push(without_figure("run", "no job was run"));
+        }
+        let warnings = warnings::collect(&summary);
+        let warnings = warnings.iter().map(|warning| warning.message(NAMES));
+        let mut facts = place_facts(run);
+        facts.extend(identity::run_facts(&summary));
+        Self {
+            name: format!("assay {}", clean(&run.header.id)),
+            id: clean(&run.header.id),
+            cases,
+            facts,
+            warnings: warnings.collect(),
+            kernel: Some(Kernel::of(run)),
+            started_unix_ms: Some(run.header.started_unix_ms),
+            took_s: took_s(run),
+        }
+    }
+}
+
+impl Kernel {
+    pub(super) fn of(run: &Run) -> Self {
+        Self {
+            release: clean(&run.header.system.kernel),
+            machine: clean(&run.header.system.machine),
+        }
+    }
+}
+
+/// From start to end in seconds.
+pub(super) fn took_s(run: &Run) -> Option<f64> {
+    #[expect(clippy::cast_precision_loss, reason = "a time of seconds")]
+    identity::took(run).map(|took| took.0 as f64 / 1e9)
+}
+
+/// The machine and the device, as far as a figure is read with them.
+pub(super) fn place_facts(run: &Run) -> Vec<Fact> {
+    let system = identity::system_facts(run).into_iter();
+    let system = system.filter(|(name, _)| ["host", "board", "kernel"].contains(name));
+    let storage = &run.header.storage;
+    let path = identity::path_facts(storage).into_iter();
+    let path = path.filter(|(name, _)| ["path", "file system", "mount options"].contains(name));
+    let device = ("device", identity::name(storage));
+    system.chain([device]).chain(path).collect()
+}
+
+fn cases(job: &JobSummary<'_>) -> Vec<Case> {
+    let figures = job.headlines();
+    let mut cases: Vec<Case> = figures.iter().map(|figure| measured(job, figure)).collect();
+    let failed = job
+        .trials
+        .iter()
+        .filter_map(|trial| match &trial.record.outcome {
+            Outcome::Failed { error } => Some(error.as_str()),
+            _ => None,
+        });
+    let failed: Vec<&str> = failed.collect();
+    if let Some(first) = failed.first() {
+        let failed = count(failed.len() as u64, "trial");
+        let why = format!("{failed} of {} failed: {first}", job.trials.len());
+        cases.push(without_figure(&job.job.name, &why));
+    } else if cases.is_empty() {
+        cases.push(unmeasured(job));
+    }
+    cases
+}
+
+fn measured(job: &JobSummary<'_>, figure: &Figure) -> Case {
+    let median = figure.stats.median;
+    let labels = figure.labels.to_string();
+    Case {
+        job: clean(&job.job.name),
+        metric: clean(&figure.name),
+        status: Status::Done,
+        word: "measured",
+        reason: format!(
+            "{}, median of {}; measured: {labels}",
+            quantity(figure.unit, median),
+            count(figure.stats.n as u64, "trial"),
+        ),
+        measurement: Some(Measurement {
+            value: median,
+            unit: figure.unit.symbol().to_owned(),
+        }),
+        detail: detail(figure, &labels),
+        measured: Some(labels),
+    }
+}
+
+fn detail(figure: &Figure, labels: &str) -> Map<String, serde_json::Value> {
+    let stats = &figure.stats;
+    let values: Vec<f64> = figure.values.iter().map(|(_, value)| *value).collect();
+    [
+        ("median", json!(stats.median)),
+        ("min", json!(stats.min)),
+        ("max", json!(stats.max)),
+        ("unit", json!(figure.unit.symbol())),
+        ("values", json!(values)),
+        ("label", json!(labels)),
+    ]
+    .map(|(name, value)| (name.to_owned(), value))
+    .into_iter()
+    .collect()
+}
+
+/// A job that was skipped, stopped or never begun.
+fn unmeasured(job: &JobSummary<'_>) -> Case {
+    let skipped = job
+        .trials
+        .iter()
+        .find_map(|trial| match &trial.record.outcome {
+            Outcome::Skipped { reasons } => Some(reasons.join("; ")),
+            _ => None,
+        });
+    match skipped {
+        Some(why) => Case {
+            status: Status::Skip,
+            word: "skipped",
+            reason: clean(&format!("skipped: {why}")),
+            ..without_figure(&job.job.name, "")
+        },
+        None if job.trials.is_empty() => without_figure(&job.job.name, "not run"),
+        None => without_figure(&job.job.name, "no trial came to an end with a figure"),
+    }
+}
+
+fn without_figure(job: &str, why: &str) -> Case {
+    Case {
+        job: clean(job),
+        metric: String::new(),
+        status: Status::Error,
+        word: "error",
+        reason: clean(why),
+        measurement: None,
+        measured: None,
+        detail: Map::new(),
+    }
+}

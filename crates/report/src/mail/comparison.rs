@@ -1,0 +1,182 @@
+//! Before and after: the table that maintainers ask for, and how to get it again.
+
+use super::{Sheet, place};
+use crate::comparison::{Compared, common_notes, ends, in_short, percent, value};
+use crate::jobs;
+use crate::labels::Labels;
+use crate::terminal::table::{Column, Row, Table};
+use crate::text::{clean, count, enumerate};
+use assay_model::verdict::Verdict;
+use assay_stats::verdict::line::{Line, Summary};
+use assay_stats::verdict::note::Note;
+use std::io;
+
+const METHOD: &str = "Each trial gives one value per metric; centres are geometric means, a \
+                      positive change is better. Intervals are unadjusted, verdicts hold for \
+                      all metrics together.";
+
+pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Result<()> {
+    let [a, b] = compared.known_by();
+    sheet.title(&format!("B: {b}, compared with A: {a}"))?;
+    sheet.paragraph(&clean(&conclusion(compared)))?;
+    let common = common_notes(compared.comparison);
+    let (primary, exploratory): (Vec<&Line>, Vec<&Line>) = compared
+        .comparison
+        .lines
+        .iter()
+        .partition(|line| line.primary);
+    if !primary.is_empty() {
+        sheet.heading("Metrics that decide")?;
+        let mut table = table(compared, &primary, &common);
+        if let Some(composite) = &compared.comparison.composite {
+            table.rows.push(heading("All together"));
+            table.rows.push(row(compared, composite, &primary, &common));
+        }
+        sheet.table(table)?;
+    }
+    explored(compared, &exploratory, &common, sheet)?;
+    let all_metrics = common
+        .iter()
+        .map(|note| clean(&format!("all metrics: {note}")));
+    let warnings: Vec<String> = all_metrics.chain(compared.all_warnings()).collect();
+    if !warnings.is_empty() {
+        sheet.heading("To be read with it")?;
+        sheet.list(&warnings)?;
+    }
+    place::write_both(&compared.a_sources, &compared.b_sources, sheet)?;
+    sheet.heading("Method")?;
+    let scope = &compared.comparison.scope;
+    sheet.paragraph(&format!(
+        "Asked: {} It holds for {scope}. {METHOD}",
+        compared.question()
+    ))
+}
+
+/// Of exploratory metrics only those that differ: there are many.
+fn explored(
+    compared: &Compared<'_>,
+    lines: &[&Line],
+    common: &[String],
+    sheet: &mut impl Sheet,
+) -> io::Result<()> {
+    let differs = |line: &&&Line| matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+    let told: Vec<&Line> = lines.iter().filter(differs).copied().collect();
+    if lines.is_empty() {
+        return Ok(());
+    }
+    sheet.heading("Exploratory")?;
+    if !told.is_empty() {
+        sheet.table(table(compared, &told, common))?;
+    }
+    let words = lines.iter().map(|line| line.verdict.word());
+    let counts = counted(words, &["faster", "slower", "equivalent", "no conclusion"]);
+    let of = count(lines.len() as u64, "exploratory metric");
+    sheet.list(&[format!("of {of}: {counts}")])
+}
+
+/// How often each word is there: `2 faster, 5 equivalent`.
+fn counted<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
+    let words: Vec<&str> = words.collect();
+    let counts = kinds.iter().filter_map(|kind| {
+        let count = words.iter().filter(|word| *word == kind).count();
+        (count > 0).then(|| format!("{count} {kind}"))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// The verdicts in a sentence or two.
+fn conclusion(compared: &Compared<'_>) -> String {
+    let lines = compared.comparison.lines.iter().filter(|line| line.primary);
+    let words: Vec<&str> = lines.map(|line| line.qualification.word()).collect();
+    if !compared.qualify || words.is_empty() {
+        return in_short(compared.comparison);
+    }
+    let of = count(words.len() as u64, "metric");
+    let counts = counted(words.into_iter(), &["pass", "fail", "inconclusive"]);
+    format!("May B take the place of A? Of {of}: {counts}.")
+}
+
+fn table(compared: &Compared<'_>, lines: &[&Line], common: &[String]) -> Table<5> {
+    let column = |head, right| Column { head, right };
+    let groups = compared
+        .jobs()
+        .grouped(lines.iter().copied(), |line| &line.metric);
+    let several = groups.len() > 1;
+    let rows = groups.into_iter().flat_map(|(title, group)| {
+        let heading = several.then(|| heading(title));
+        let rows = group
+            .into_iter()
+            .map(|line| row(compared, line, lines, common));
+        heading.into_iter().chain(rows.collect::<Vec<_>>())
+    });
+    Table {
+        columns: [
+            column("metric", false),
+            column("A", true),
+            column("B", true),
+            column("change", true),
+            column("verdict", false),
+        ],
+        rows: rows.collect(),
+    }
+}
+
+/// A row that names those below it.
+pub(super) fn heading(title: &str) -> Row {
+    Row {
+        cells: vec![title.to_owned()],
+        labels: Labels::default(),
+        sentence: None,
+    }
+}
+
+fn row(compared: &Compared<'_>, line: &Line, lines: &[&Line], common: &[String]) -> Row {
+    let figure = |side: &Option<Summary>| {
+        let side = side.as_ref().filter(|_| !line.unit.is_empty());
+        side.map_or_else(|| "-".to_owned(), |side| value(&line.unit, side.centre))
+    };
+    let others = lines.iter().map(|line| line.metric.as_str());
+    let alone = line.primary && jobs::is_alone(&line.metric, others);
+    Row {
+        cells: vec![
+            jobs::spoken(&line.metric, alone),
+            figure(&line.a),
+            figure(&line.b),
+            line.change.map_or_else(|| "-".to_owned(), percent),
+            compared.word(line).to_owned(),
+        ],
+        labels: Labels::default(),
+        sentence: Some(clean(&behind(compared, line, common))),
+    }
+}
+
+/// What the verdict rests on.
+fn behind(compared: &Compared<'_>, line: &Line, common: &[String]) -> String {
+    let mut words = Vec::new();
+    if let Some(ends) = line.change.and_then(ends) {
+        words.push(format!("95 % interval {ends}"));
+    }
+    let n = |side: &Option<Summary>| side.as_ref().map_or(0, |side| side.n);
+    words.push(format!("n {} and {}", n(&line.a), n(&line.b)));
+    if let Some(measured) = compared.measured(&line.metric) {
+        words.push(format!("measured {measured}"));
+    }
+    words.extend(outliers(&line.notes));
+    let notes = line
+        .notes
+        .iter()
+        .filter(|note| !matches!(note, Note::Outlier(..)));
+    let notes = notes.map(ToString::to_string);
+    words.extend(notes.filter(|note| !common.contains(note)));
+    words.join("; ")
+}
+
+/// Trials that are far off the others, in one clause.
+fn outliers(notes: &[Note]) -> Option<String> {
+    let trials = notes.iter().filter_map(|note| match note {
+        Note::Outlier(side, trial) => Some(format!("{side}{trial}")),
+        _ => None,
+    });
+    let trials: Vec<String> = trials.collect();
+    (!trials.is_empty()).then(|| format!("kept, though far off the others: {}", enumerate(&trials)))
+}

@@ -1,0 +1,101 @@
+//! One run: what it found, whether to believe it, and how to get it again.
+
+use super::comparison::heading;
+use super::{Sheet, place};
+use crate::describe;
+use crate::digest::Digest;
+use crate::format::{quantity, spread};
+use crate::identity;
+use crate::summary::{Figure, Group, JobSummary, Summary};
+use crate::terminal::results::no_figure;
+use crate::terminal::table::{Column, Row, Table};
+use crate::text::clean;
+use crate::warnings::{self, Warning};
+use assay_model::run::Run;
+use std::io;
+
+/// Jobs named in one warning.
+const NAMES: usize = 4;
+
+pub(super) fn write(run: &Run, sheet: &mut impl Sheet) -> io::Result<()> {
+    let summary = Summary::of(run);
+    sheet.title(&identity::name(&run.header.storage))?;
+    let warnings = warnings::collect(&summary);
+    let digest = Digest::of(&summary, &warnings);
+    sheet.heading("In short")?;
+    let lines = digest
+        .lines
+        .into_iter()
+        .map(|line| (line.subject, line.text));
+    let belief = ("Believe it?".to_owned(), digest.because);
+    sheet.facts(&lines.chain([belief]).collect::<Vec<_>>())?;
+    sheet.heading("Results")?;
+    sheet.table(results(&summary))?;
+    write_warnings(&warnings, sheet)?;
+    place::write(run, sheet)
+}
+
+fn results(summary: &Summary<'_>) -> Table<4> {
+    let column = |head, right| Column { head, right };
+    let groups = Group::ALL.into_iter().flat_map(|group| {
+        let jobs: Vec<Row> = summary.group(group).flat_map(rows).collect();
+        let heading = (!jobs.is_empty()).then(|| heading(group.title()));
+        heading.into_iter().chain(jobs)
+    });
+    Table {
+        columns: [
+            column("job", false),
+            column("median", true),
+            column("low .. high", true),
+            column("n", true),
+        ],
+        rows: groups.collect(),
+    }
+}
+
+fn rows(job: &JobSummary<'_>) -> Vec<Row> {
+    let name = clean(&job.job.name);
+    let figures = job.headlines();
+    if figures.is_empty() {
+        return vec![Row {
+            cells: vec![name, no_figure(job)],
+            ..heading("")
+        }];
+    }
+    let several = figures.len() > 1;
+    let rows = figures.into_iter().map(|figure| {
+        let name = match several {
+            true => format!("{name}: {}", describe::metric(&figure.name)),
+            false => name.clone(),
+        };
+        row(job, figure, name)
+    });
+    rows.collect()
+}
+
+fn row(job: &JobSummary<'_>, figure: Figure, name: String) -> Row {
+    let p99 = describe::p99_of(job, &figure);
+    let stats = &figure.stats;
+    Row {
+        cells: vec![
+            name,
+            quantity(figure.unit, stats.median),
+            spread(figure.unit, stats.median, stats.min, stats.max),
+            stats.n.to_string(),
+        ],
+        sentence: p99.map(|p99| format!("p99 {}", quantity(p99.unit, p99.stats.median))),
+        labels: figure.labels,
+    }
+}
+
+pub(super) fn write_warnings(warnings: &[Warning], sheet: &mut impl Sheet) -> io::Result<()> {
+    if warnings.is_empty() {
+        return Ok(());
+    }
+    sheet.heading("Warnings")?;
+    let points = warnings.iter().map(|warning| {
+        let (message, remedy) = (warning.message(NAMES), warning.remedy());
+        format!("{message} -> {remedy}")
+    });
+    sheet.list(&points.collect::<Vec<_>>())
+}

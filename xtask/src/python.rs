@@ -1,0 +1,34 @@
+//! Python packages that tests check documents with: put into a folder of their own under
+//! the build folder, so that nothing of the system changes.
+
+use crate::run::{build_folder, run};
+use anyhow::Result;
+use std::process::Command;
+
+/// The packages, at the versions that the tests were written with.
+const PACKAGES: [&str; 1] = ["kcidb-io==141"];
+
+/// Installs them where they are missing. What cannot be had is no error: the tests that
+/// need it skip with the reason.
+pub fn provide() {
+    if let Err(error) = install() {
+        eprintln!("xtask: {error:#}\nxtask: tests that need Python packages are skipped");
+    }
+}
+
+fn install() -> Result<()> {
+    let folder = build_folder()?.join("python");
+    if folder.join("kcidb_io").exists() {
+        return Ok(());
+    }
+    let mut pip = Command::new("/usr/bin/python3");
+    pip.args([
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ]);
+    pip.arg("--target").arg(folder).args(PACKAGES);
+    run(&mut pip)
+}
