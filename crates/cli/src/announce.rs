@@ -3,6 +3,7 @@
 
 use crate::output::{say, talk_columns};
 use crate::room::Written;
+use crate::works::Request;
 use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan};
 use assay_model::units::Nanos;
@@ -12,8 +13,36 @@ use std::path::Path;
 
 /// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
 pub fn announce(plan: &Plan, inspection: &Inspection, duration: Nanos, store: &Path) {
+    tell(facts(plan, inspection, duration, store));
+}
+
+/// The same of a work that is repeated under conditions. How long it takes shows only
+/// when it has been carried out once.
+pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, store: &Path) {
+    let Some(sweep) = &request.sweep else { return };
+    let path = request.place.path().display();
+    let writes = match request.place {
+        Place::Device { .. } => format!("OVER THE DATA ON {path}: what `{words}` writes"),
+        _ => format!("what `{words}` writes"),
+    };
+    let takes = format!(
+        "{} repetitions of `{words}` under {}, how long shows after the first; seed {}",
+        request.count(),
+        count(sweep.conditions.len() as u64, "condition"),
+        request.seed
+    );
+    tell(vec![
+        ("Storage", clean(&device(&request.place, inspection))),
+        ("Writes", clean(&writes)),
+        ("Sets", clean(&sets(&sweep.conditions))),
+        ("Takes", clean(&takes)),
+        ("Keeps", clean(&keeps("step", &sweep.run_id, store))),
+    ]);
+}
+
+fn tell(facts: Vec<(&str, String)>) {
     let columns = talk_columns().unwrap_or(usize::MAX);
-    for (subject, text) in facts(plan, inspection, duration, store) {
+    for (subject, text) in facts {
         let mut start = format!("{subject:<MARGIN$}");
         for line in wrap(&text, columns.saturating_sub(MARGIN)) {
             say(&format!("{start}{line}"));
@@ -32,9 +61,6 @@ fn facts(
     store: &Path,
 ) -> Vec<(&'static str, String)> {
     let path = plan.place.path().display();
-    let mount = inspection.storage.mount.as_ref();
-    let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
-    let device = format!("{path}: {}{fs}", inspection.storage.words());
     let writes = match &plan.place {
         Place::Directory { .. } => format!(
             "{}, to files in {path}/.assay-{} that are removed at the end",
@@ -42,6 +68,10 @@ fn facts(
             plan.run_id
         ),
         Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
+        Place::Device { .. } if plan.makes_file_systems() => format!(
+            "OVER ALL DATA ON {path}: file systems, and in them {}",
+            Written::by(plan)
+        ),
         Place::Device { .. } => format!(
             "OVER THE DATA ON {path}: its first {}, {}",
             plan.file_size,
@@ -59,17 +89,29 @@ fn facts(
         plan.jobs.len(),
         plan.seed,
     );
-    let stores = format!(
-        "each trial as it ends, as run {} in {}",
-        plan.run_id,
-        store.display()
-    );
+    let stores = keeps("trial", &plan.run_id, store);
+    let device = device(&plan.place, inspection);
     let mut facts = vec![("Storage", clean(&device)), ("Writes", clean(&writes))];
     if !plan.conditions.is_empty() {
         facts.push(("Sets", clean(&sets(&plan.conditions))));
     }
     facts.extend([("Takes", takes), ("Keeps", clean(&stores))]);
     facts
+}
+
+/// What is there.
+fn device(place: &Place, inspection: &Inspection) -> String {
+    let path = place.path().display();
+    let mount = inspection.storage.mount.as_ref();
+    let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
+    format!("{path}: {}{fs}", inspection.storage.words())
+}
+
+fn keeps(what: &str, run_id: &str, store: &Path) -> String {
+    format!(
+        "each {what} as it ends, as run {run_id} in {}",
+        store.display()
+    )
 }
 
 /// Each subject with its values.

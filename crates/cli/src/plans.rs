@@ -145,6 +145,7 @@ impl<'a> Execution<'a> {
                 | FromAgent::Swept { .. }
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
+                | FromAgent::Rehearsed { .. }
                 | FromAgent::LoadProgress(_)
                 | FromAgent::LoadStream(_)
                 | FromAgent::LoadReport(_)

@@ -113,7 +113,7 @@ impl Progress {
         self.voice.say(&format!(
             "[{:>digits$}/{trials}] {}: {}",
             record.position + 1,
-            name_of(&record.job, record.trial, record.condition.as_deref()),
+            name_of(&record.job.name, record.trial, record.condition.as_deref()),
             in_brief(record)
         ));
     }
@@ -151,17 +151,17 @@ impl Pace {
 fn name(plan: &Plan, slot: &Slot) -> String {
     let condition = plan.condition_of(slot).map(|found| found.name.as_str());
     let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
-    job.map_or_else(String::new, |job| name_of(job, slot.trial, condition))
+    job.map_or_else(String::new, |job| name_of(&job.name, slot.trial, condition))
 }
 
 /// `rand-read-4k #2`, with the condition where there is one.
-fn name_of(job: &Job, trial: u32, condition: Option<&str>) -> String {
+pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
     let number = match trial {
         0 => "conditioning".to_owned(),
         trial => format!("#{trial}"),
     };
     let under = condition.map_or_else(String::new, |name| format!(" under {name}"));
-    clean(&format!("{} {number}{under}", job.name))
+    clean(&format!("{job} {number}{under}"))
 }
 
 /// `4:07 left`, `1:02:03 left`: whole seconds, for it is a guess.

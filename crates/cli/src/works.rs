@@ -1,6 +1,10 @@
 //! A work on the host's side: asking for it as often as wanted, storing its
 //! steps, and listening until it has ended.
 
+mod repetitions;
+
+pub use repetitions::Sweep;
+
 use crate::args::StoreArgs;
 use crate::exit::Failure;
 use crate::host::Host;
@@ -9,20 +13,19 @@ use crate::leftovers;
 use crate::loads::in_words;
 use crate::output::say;
 use crate::owner;
-use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::runs::{self, Ending, header, of_store, unix_ms};
 use crate::store_guard::keep_apart;
 use crate::stored::store_path;
-use assay_model::condition::Restore;
 use assay_model::job::Job;
-use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::plan::Place;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
-use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Inspection, LoadNote, RunEnd, ToAgent};
-use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{Under, Work, WorkOrder, WorkProgress, WorkReport};
 use assay_store::Store;
 use assay_target::Target;
+use repetitions::{Repetition, plan, steps_so_far};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -44,6 +47,8 @@ pub struct Request {
     pub stopping: &'static str,
     /// It is not carried out if it cannot be stored.
     pub must_be_stored: bool,
+    /// Under which conditions; `None`: as the machine is.
+    pub sweep: Option<Sweep>,
 }
 
 /// Whoever follows a work.
@@ -170,29 +175,6 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
     Ok(store)
 }
 
-/// The steps of a work follow each other in every repetition: their order is
-/// the work's to decide, and is not shuffled.
-fn plan(request: &Request) -> Plan {
-    let steps = &request.steps;
-    let round = |trial| (0..steps.len()).map(move |job| Slot::plain(job, trial));
-    Plan {
-        run_id: run_id(),
-        seed: request.seed,
-        place: request.place.clone(),
-        file_size: steps.iter().map(|job| job.size).max().unwrap_or(Bytes(0)),
-        jobs: steps
-            .iter()
-            .map(|job| PlannedJob {
-                job: job.clone(),
-                trials: request.trials,
-            })
-            .collect(),
-        conditions: Vec::new(),
-        restore: Restore::default(),
-        order: (1..=request.trials).flat_map(round).collect(),
-    }
-}
-
 /// Signals that end the work, or ask how it stands.
 fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
     let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
@@ -237,14 +219,20 @@ impl Runner<'_> {
         interrupt: &Interrupt,
     ) -> Result<Ending, Failure> {
         let mut seeds = SplitMix64::new(request.seed);
-        for trial in 1..=request.trials {
+        for Repetition { trial, condition } in request.repetitions() {
+            let under = condition.map(|condition| Under {
+                steps: steps_so_far(request, &self.trials),
+                ..condition
+            });
+            let seed = seeds.next_u64();
             host.run_work(WorkOrder {
                 run_id: self.header.id.clone(),
-                seed: seeds.next_u64(),
+                seed,
                 trial,
                 first_position: u32::try_from(self.trials.len()).unwrap_or(u32::MAX),
                 destroy_data: request.destroy_data,
                 work: request.work.clone(),
+                under,
             })?;
             let (end, report) = self.follow(host)?;
             self.listener.repeated(trial, report.as_ref())?;
@@ -277,6 +265,7 @@ impl Runner<'_> {
                 | FromAgent::Swept { .. }
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
+                | FromAgent::Rehearsed { .. }
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }
@@ -342,6 +331,7 @@ mod tests {
     use assay_model::storage::{Backing, Storage};
     use assay_model::system::System;
     use assay_model::trial::Outcome;
+    use assay_model::units::Bytes;
     use assay_model::wire::PathKind;
 
     struct Mute;
@@ -388,6 +378,7 @@ mod tests {
             place,
             stopping: "",
             must_be_stored: true,
+            sweep: None,
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
         let header = header(plan(&request), inspection());

@@ -1,9 +1,12 @@
 //! `assay sweep PATH --vary …`: jobs under every combination of conditions.
 
 pub mod args;
+mod command;
 mod conditions;
 mod jobs;
+mod repeated;
 mod resume;
+mod talk;
 
 use crate::announce::announce;
 use crate::exit::Failure;
@@ -11,23 +14,20 @@ use crate::host::Host;
 use crate::plans::{self, Execution};
 use crate::runs::{self, header, random, run_id};
 use crate::stored::store_path;
-use crate::{leftovers, owner, place};
+use crate::{estimate, leftovers, owner, place};
 use args::SweepArgs;
 use assay_model::condition::{Condition, Restore};
 use assay_model::plan::{Place, Plan, PlannedJob, rounds};
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
-use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::wire::PathKind;
 use assay_store::Store;
 use assay_target::Target;
-use jobs::Jobs;
+use command::Command;
+use jobs::{Jobs, Source};
+use repeated::Bed;
 use std::path::Path;
 use std::process::ExitCode;
-
-/// Setting a condition, opening, evicting, flushing and looking around a trial.
-const AROUND_A_TRIAL: Nanos = Nanos::millis(300);
-/// Speed of storage for the estimate of how long writing takes.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
 /// Sweeps a path on a target, or goes on with an earlier sweep.
 pub fn run(args: &SweepArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -41,23 +41,52 @@ pub fn run(args: &SweepArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
 fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(path)?;
     let varied = conditions::parse(args)?;
-    let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
+    let source = source(args, path)?;
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
+    let bench = conditions::bench(&varied, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
+    let source = match source {
+        Command::Jobs(source) => source,
+        Command::Work(tool) => {
+            let bed = Bed {
+                inspection,
+                bench,
+                place,
+                conditions,
+            };
+            return repeated::run(args, &tool, bed, host, target);
+        }
+    };
     // Only now: a sweep that is refused leaves no store behind.
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let jobs = jobs::choose(args, from_file, &inspection, &place)?;
+    let bench = conditions::bench(&varied, &inspection)?;
+    let jobs = match bench.kind {
+        PathKind::Directory { .. } => {
+            let path = bench.path.clone();
+            jobs::choose(args, source, &bench, &Place::Directory { path })?
+        }
+        _ => jobs::choose(args, source, &bench, &place)?,
+    };
     let plan = plan(args, jobs, conditions, place);
-    announce(&plan, &inspection, duration(&plan), store.path());
+    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
     let header = header(plan, inspection);
     store.begin_run(&header, &owner::this_process())?;
     execute(args, host, &header, store, Vec::new(), target)
+}
+
+/// What is run under the conditions.
+fn source(args: &SweepArgs, path: &Path) -> Result<Command, Failure> {
+    if !args.command.is_empty() {
+        return command::parse(&args.command, path);
+    }
+    let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
+    Ok(Command::Jobs(from_file.map_or(Source::Suite, Source::File)))
 }
 
 /// Runs what is missing of a plan, and shows all of it.
@@ -69,7 +98,7 @@ fn execute(
     done: Vec<TrialRecord>,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let expected = expected(&header.plan);
+    let expected = estimate::of_trials(&header.plan);
     let nothing_yet = done.is_empty();
     let mut execution = Execution::new(&mut host, header, &expected, &mut store);
     execution.resume(done);
@@ -103,35 +132,15 @@ fn plan(args: &SweepArgs, jobs: Jobs, conditions: Vec<Condition>, place: Place) 
             .map(|job| PlannedJob { job, trials })
             .collect(),
         conditions,
-        restore: Restore {
-            idle: args.idle.unwrap_or_default(),
-            drop_caches: args.drop_caches,
-            trim: args.trim,
-        },
+        restore: restore(args),
     }
 }
 
-/// What each trial may take, in the plan's order.
-fn expected(plan: &Plan) -> Vec<Nanos> {
-    let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
-    let around = AROUND_A_TRIAL.0 + plan.restore.idle.0;
-    jobs.map(|job| {
-        let bytes = job.max_written().unwrap_or(job.size);
-        Nanos(job.runtime.map_or_else(|| writing(bytes), |limit| limit.0) + around)
-    })
-    .collect()
-}
-
-/// What the whole sweep may take.
-fn duration(plan: &Plan) -> Nanos {
-    let trials: u64 = expected(plan).iter().map(|span| span.0).sum();
-    let prepare = match plan.place {
-        Place::File { .. } => 0,
-        _ => writing(plan.file_size),
-    };
-    Nanos(trials + prepare)
-}
-
-fn writing(bytes: Bytes) -> u64 {
-    bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000
+/// What is done before each trial.
+fn restore(args: &SweepArgs) -> Restore {
+    Restore {
+        idle: args.idle.unwrap_or_default(),
+        drop_caches: args.drop_caches,
+        trim: args.trim,
+    }
 }

@@ -1,12 +1,12 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::{execute, expected};
+use super::execute;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::say;
 use crate::stored::{run_id, store_path};
-use crate::{leftovers, owner, place, runs};
+use crate::{estimate, leftovers, owner, place, runs};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::Nanos;
@@ -50,7 +50,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
             done.header.system.kernel, inspection.system.kernel
         ));
     }
-    let left: u64 = expected(plan)
+    let left: u64 = estimate::of_trials(plan)
         .iter()
         .skip(done.trials.len())
         .map(|t| t.0)
