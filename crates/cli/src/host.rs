@@ -170,6 +170,11 @@ impl Host {
             .map_err(lost)
     }
 
+    /// Asks the agent to stop what it was asked for last.
+    pub fn cancel(&self) -> Result<(), Failure> {
+        self.requests.send(&ToAgent::Cancel).map_err(lost)
+    }
+
     /// The next thing the agent says.
     pub fn hear(&mut self) -> Result<FromAgent, Failure> {
         match receive(&mut self.session.reader).map_err(lost)? {

@@ -124,22 +124,42 @@ pub fn execute(
     let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();
-    let mut runner = Runner {
+    let runner = Runner {
         store,
         header,
         trials: Vec::new(),
         kept: 0,
+        finished: 0,
         listener,
     };
-    let ended = runner.repeat(host, request, &interrupt);
-    let ending = ended.unwrap_or_else(Ending::of_failure);
-    if ending.agent_lost && request.work.private_folder_in().is_some() {
-        for leftover in leftovers::clear_after_loss(target, &request.place) {
-            // What cannot be told is no reason to lose the run.
-            let _ = runner.listener.note(&leftovers::note(&leftover));
-        }
-    }
-    runner.close(ending)
+    runner.run(target, host, request, &interrupt)
+}
+
+/// Goes on with a sweep of a work, of which so many repetitions are `finished`; what
+/// they measured is in the run.
+///
+/// # Errors
+/// As [`execute`].
+pub fn go_on(
+    target: &mut dyn Target,
+    host: &mut Host,
+    (run, finished): (Run, usize),
+    request: &Request,
+    mut store: Store,
+    listener: &mut dyn Listener,
+) -> Result<Done, Failure> {
+    let interrupt = listen_to_signals(host, request)?;
+    let kept = run.trials.len();
+    store.reopen_run(&run.header.id, &owner::this_process(), kept)?;
+    let runner = Runner {
+        store: Some(store),
+        header: run.header,
+        kept,
+        trials: run.trials,
+        finished,
+        listener,
+    };
+    runner.run(target, host, request, &interrupt)
 }
 
 /// All that a work writes; a copy may write to this program's standard output.
@@ -208,10 +228,31 @@ struct Runner<'a> {
     trials: Vec<TrialRecord>,
     /// How many of `trials` are stored.
     kept: usize,
+    /// How many repetitions are not to be done again.
+    finished: usize,
     listener: &'a mut dyn Listener,
 }
 
 impl Runner<'_> {
+    /// All of it, to the end.
+    fn run(
+        mut self,
+        target: &mut dyn Target,
+        host: &mut Host,
+        request: &Request,
+        interrupt: &Interrupt,
+    ) -> Result<Done, Failure> {
+        let ended = self.repeat(host, request, interrupt);
+        let ending = ended.unwrap_or_else(Ending::of_failure);
+        if ending.agent_lost && request.work.private_folder_in().is_some() {
+            for leftover in leftovers::clear_after_loss(target, &request.place) {
+                // What cannot be told is no reason to lose the run.
+                let _ = self.listener.note(&leftovers::note(&leftover));
+            }
+        }
+        self.close(ending)
+    }
+
     fn repeat(
         &mut self,
         host: &mut Host,
@@ -219,12 +260,16 @@ impl Runner<'_> {
         interrupt: &Interrupt,
     ) -> Result<Ending, Failure> {
         let mut seeds = SplitMix64::new(request.seed);
-        for Repetition { trial, condition } in request.repetitions() {
+        for (index, repetition) in request.repetitions().into_iter().enumerate() {
+            let seed = seeds.next_u64();
+            if index < self.finished {
+                continue;
+            }
+            let Repetition { trial, condition } = repetition;
             let under = condition.map(|condition| Under {
                 steps: steps_so_far(request, &self.trials),
                 ..condition
             });
-            let seed = seeds.next_u64();
             host.run_work(WorkOrder {
                 run_id: self.header.id.clone(),
                 seed,
@@ -234,6 +279,10 @@ impl Runner<'_> {
                 work: request.work.clone(),
                 under,
             })?;
+            // A wish to stop that was heard before the order was not about it.
+            if interrupt.exit_code().is_some() {
+                host.cancel()?;
+            }
             let (end, report) = self.follow(host)?;
             self.listener.repeated(trial, report.as_ref())?;
             if end != RunEnd::Finished {
@@ -387,6 +436,7 @@ mod tests {
             header,
             trials: Vec::new(),
             kept: 0,
+            finished: 0,
             listener: &mut Mute,
         };
         let record = TrialRecord {

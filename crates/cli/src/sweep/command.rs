@@ -39,9 +39,9 @@ const OWN: [(&str, &str); 5] = [
 
 /// Reads the words; nothing is asked of the machine yet.
 pub fn parse(words: &[OsString], path: &Path) -> Result<Command, Failure> {
-    let (tool, words) = words
-        .split_first()
-        .unwrap_or((const { &OsString::new() }, &[]));
+    let Some((tool, words)) = words.split_first() else {
+        return Err(refusal(""));
+    };
     refuse_own(words)?;
     let tool = tool.to_string_lossy();
     Ok(match &*tool {
@@ -70,7 +70,9 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Command, Fail
     let front = ["assay".into(), tool.into(), path.as_os_str().to_owned()];
     let all = front.into_iter().chain(words.iter().cloned());
     let parsed = usage::parse(all).map_err(|failure| {
-        Failure::usage(format!("{tool}, in the place of the sweep: {failure}"))
+        Failure::usage(format!(
+            "{tool}, whose path is that of the sweep: {failure}"
+        ))
     })?;
     match parsed.map(|cli| cli.command) {
         Some(args::Command::Androbench(args)) => Ok(Command::Work(Tool::AndroBench(args))),

@@ -27,10 +27,14 @@ pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
     Ok(varied)
 }
 
-/// The storage as jobs find it: where a file system is made for them, a folder with
+/// Whether file systems are made.
+pub fn make_file_systems(varied: &[Vary]) -> bool {
+    varied.iter().any(|vary| vary.subject == Subject::Mkfs)
+}
+
+/// The storage as jobs find it: where file systems are made for them, a folder with
 /// most of the device's room.
-pub fn bench(varied: &[Vary], inspection: &Inspection) -> Result<Inspection, Failure> {
-    let made = varied.iter().any(|vary| vary.subject == Subject::Mkfs);
+pub fn bench(made: bool, inspection: &Inspection) -> Result<Inspection, Failure> {
     let PathKind::Device { size } = inspection.kind else {
         let shown = inspection.path.display();
         return match made {

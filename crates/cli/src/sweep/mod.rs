@@ -46,7 +46,8 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
-    let bench = conditions::bench(&varied, &inspection)?;
+    let made = conditions::make_file_systems(&varied);
+    let bench = conditions::bench(made, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
     let source = match source {
         Command::Jobs(source) => source,
@@ -57,7 +58,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
                 place,
                 conditions,
             };
-            return repeated::run(args, &tool, bed, host, target);
+            return repeated::run(args, &tool, &bed, host, target);
         }
     };
     // Only now: a sweep that is refused leaves no store behind.
@@ -65,7 +66,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let bench = conditions::bench(&varied, &inspection)?;
+    let bench = conditions::bench(made, &inspection)?;
     let jobs = match bench.kind {
         PathKind::Directory { .. } => {
             let path = bench.path.clone();

@@ -7,16 +7,20 @@ use super::talk::Talk;
 use crate::announce::announce_work;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::output::say;
 use crate::runs::{self, random, run_id};
-use crate::works::{self, Request, Sweep};
+use crate::works::{self, Done, Request, Sweep};
 use crate::{iozone, store_guard, stored};
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
+use assay_model::run::Run;
 use assay_model::storage::folder_of;
+use assay_model::trial::TrialRecord;
 use assay_model::units::Bytes;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
+use assay_store::Store;
 use assay_target::Target;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -42,42 +46,20 @@ pub struct Bed {
 pub fn run(
     args: &SweepArgs,
     tool: &Tool,
-    bed: Bed,
+    bed: &Bed,
     mut host: Host,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     let (work, _) = tool.work(&bed.bench)?;
-    check_place(&mut host, &work, &bed)?;
+    check_place(&mut host, &work, bed)?;
     let store_path = stored::store_path(&args.store)?;
     store_guard::keep_apart(&store_path, work.written())?;
-    let run_id = run_id();
-    let path = &bed.inspection.path;
-    let bench = Inspection {
-        path: host.rehearse(&run_id, path, &bed.conditions)?,
-        ..bed.bench.clone()
-    };
-    let (work, steps) = tool.work(&bench)?;
-    let request = Request {
-        work,
-        steps,
-        trials: args.rounds,
-        seed: args.seed.unwrap_or_else(random),
-        destroy_data: args.destroy_data,
-        place: bed.place.clone(),
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: Some(Sweep {
-            run_id,
-            path: path.clone(),
-            conditions: bed.conditions,
-            restore: restore(args),
-            job: Job::new(tool.name(), Rw::Write, Bytes(0), Bytes(0)),
-        }),
-    };
+    let (run_id, seed) = (run_id(), args.seed.unwrap_or_else(random));
+    let request = request(args, tool, bed, (run_id, seed), &mut host)?;
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
     announce_work(&words.join(" "), &request, &bed.inspection, &store_path);
-    let mut talk = Talk::new(request.count());
-    let inspection = bed.inspection;
+    let mut talk = Talk::new(0, request.count());
+    let inspection = bed.inspection.clone();
     let done = works::execute(
         target,
         &mut host,
@@ -87,11 +69,92 @@ pub fn run(
         &mut talk,
     );
     talk.close();
-    let done = done?;
+    present(args.json, done?)
+}
+
+/// The work in its place, under conditions each of which has been made once.
+fn request(
+    args: &SweepArgs,
+    tool: &Tool,
+    bed: &Bed,
+    (run_id, seed): (String, u64),
+    host: &mut Host,
+) -> Result<Request, Failure> {
+    let path = &bed.inspection.path;
+    let bench = Inspection {
+        path: host.rehearse(&run_id, path, &bed.conditions)?,
+        ..bed.bench.clone()
+    };
+    let (work, steps) = tool.work(&bench)?;
+    Ok(Request {
+        work,
+        steps,
+        trials: args.rounds,
+        seed,
+        destroy_data: args.destroy_data,
+        place: bed.place.clone(),
+        stopping: STOPPING,
+        must_be_stored: true,
+        sweep: Some(Sweep {
+            run_id,
+            path: path.clone(),
+            conditions: bed.conditions.clone(),
+            restore: restore(args),
+            job: Job::new(tool.name(), Rw::Write, Bytes(0), Bytes(0)),
+        }),
+    })
+}
+
+/// Shows what came of it; the exit code.
+pub fn present(as_json: bool, done: Done) -> Result<ExitCode, Failure> {
     if done.stored {
-        runs::present(&done.run, args.json)?;
+        runs::present(&done.run, as_json)?;
     }
     iozone::conclude(done)
+}
+
+/// Goes on with an interrupted run; `args` are those that it was begun with. The
+/// repetition that was under way is done again.
+pub fn go_on(
+    args: &SweepArgs,
+    tool: &Tool,
+    bed: &Bed,
+    (mut run, store): (Run, Store),
+    mut host: Host,
+    target: &mut dyn Target,
+) -> Result<Done, Failure> {
+    let plan = &run.header.plan;
+    let named = (run.header.id.clone(), plan.seed);
+    let request = request(args, tool, bed, named, &mut host)?;
+    let (finished, trials) = finished(&run.trials);
+    if !request.begins_with(&finished) {
+        return Err(Failure::failed(format!(
+            "run {} has gaps between its trials: it cannot be gone on with",
+            run.header.id
+        )));
+    }
+    run.trials.truncate(trials);
+    say(&format!(
+        "assay: goes on with run {}: {} of {} repetitions are missing",
+        run.header.id,
+        request.count() - finished.len(),
+        request.count()
+    ));
+    let mut talk = Talk::new(finished.len(), request.count());
+    let run = (run, finished.len());
+    let done = works::go_on(target, &mut host, run, &request, store, &mut talk);
+    talk.close();
+    done
+}
+
+/// Number and condition of each finished repetition, and how many trials they have;
+/// the last may have ended early, and does not count.
+fn finished(trials: &[TrialRecord]) -> (Vec<(u32, Option<String>)>, usize) {
+    let of = |trial: &TrialRecord| (trial.trial, trial.condition.clone());
+    let mut parts: Vec<&[TrialRecord]> = trials.chunk_by(|a, b| of(a) == of(b)).collect();
+    parts.pop();
+    let names = parts.iter().map(|part| of(&part[0])).collect();
+    (names, parts.iter().map(|part| part.len()).sum())
 }
 
 /// Refuses a work that writes elsewhere, or that does nothing on the storage whose

@@ -15,7 +15,9 @@ use std::time::Instant;
 pub struct Talk {
     voice: Voice,
     of: usize,
+    /// Repetitions that have ended, and how many had before.
     done: usize,
+    before: usize,
     began: Instant,
     /// Steps of the repetition under way, how many of them were completed, and the
     /// last one.
@@ -25,12 +27,13 @@ pub struct Talk {
 }
 
 impl Talk {
-    /// For so many repetitions.
-    pub fn new(of: usize) -> Self {
+    /// For so many repetitions, some of which are done already.
+    pub fn new(done: usize, of: usize) -> Self {
         Self {
             voice: Voice::new(),
             of,
-            done: 0,
+            done,
+            before: done,
             began: Instant::now(),
             steps: 0,
             completed: 0,
@@ -45,11 +48,12 @@ impl Talk {
 
     /// The time that is left, once a repetition has shown how long one takes.
     fn left(&self) -> String {
-        if self.done == 0 {
+        if self.done == self.before {
             return String::new();
         }
         let spent = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let (done, of) = (self.done as u64, self.of as u64);
+        let done = (self.done - self.before) as u64;
+        let of = (self.of - self.before) as u64;
         time_left(Forecast::rest(done, of, Nanos(spent)))
     }
 

@@ -61,6 +61,16 @@ impl Request {
         self.order().len()
     }
 
+    /// Whether these are its first repetitions, by number and condition.
+    pub fn begins_with(&self, done: &[(u32, Option<String>)]) -> bool {
+        let all = self.repetitions();
+        let planned = all.iter().map(|repetition| {
+            let name = |under: &Under| under.condition.name.clone();
+            (repetition.trial, repetition.condition.as_ref().map(name))
+        });
+        done.len() <= all.len() && planned.zip(done).all(|(planned, done)| planned == *done)
+    }
+
     /// Which repetition comes when; the jobs of its slots are not meant.
     fn order(&self) -> Vec<Slot> {
         match &self.sweep {

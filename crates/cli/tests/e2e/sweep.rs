@@ -11,20 +11,20 @@ use std::path::{Path, PathBuf};
 const SHORT: [&str; 5] = ["--quick", "--size", "1M", "--only", "read-cached"];
 
 /// A file that stands for a setting: no root is needed for it.
-struct Knob {
-    path: PathBuf,
-    vary: String,
+pub struct Knob {
+    pub path: PathBuf,
+    pub vary: String,
 }
 
 impl Knob {
-    fn new(bed: &Bed) -> Self {
+    pub fn new(bed: &Bed) -> Self {
         let path = bed.join("knob");
         fs::write(&path, "1\n").expect("a file");
         let vary = format!("file:{}=5,6", path.display());
         Self { path, vary }
     }
 
-    fn value(&self) -> String {
+    pub fn value(&self) -> String {
         value(&self.path)
     }
 }
@@ -50,18 +50,18 @@ fn under_way(bed: &Bed, folder: &Path, knob: &Knob) -> Running {
 }
 
 /// Kills host and agent, before the host can see that its agent is gone.
-fn kill_both(running: Running) -> Ended {
+pub fn kill_both(running: Running) -> Ended {
     running.signal(Signal::STOP);
     running.kill(true)
 }
 
-fn journals(bed: &Bed) -> usize {
+pub fn journals(bed: &Bed) -> usize {
     let entries = fs::read_dir(bed.join("journals"));
     entries.map_or(0, Iterator::count)
 }
 
 /// Each trial's condition is what was read back.
-fn assert_in_force(run: &Value) {
+pub fn assert_in_force(run: &Value) {
     for trial in run["trials"].as_array().expect("a list") {
         let condition = trial["condition"].as_str().expect("a word");
         let all = trial["in_force"].as_array().expect("a list");
@@ -365,6 +365,18 @@ fn a_condition_that_cannot_be_made_fails_its_trials_only() {
 }
 
 #[test]
+fn a_command_that_does_not_end_fails_its_trials() {
+    let bed = Bed::new();
+    let words = ["--vary", "cmd:x=good,bad", "--undo", "x=true"];
+    let apply = ["--apply", "x=test $1 = good || sleep 1000"];
+    let limit = ["--command-limit", "300ms", "--rounds", "1"];
+    let words = [&words[..], &apply, &limit].concat();
+    let ended = start(&bed, &bed.folder(), &words).end();
+    ended.assert_code(1);
+    ended.assert_says(&["under cmd:x=bad", "did not end within 300 ms"]);
+}
+
+#[test]
 fn a_job_file_is_swept_job_by_job() {
     let bed = Bed::new();
     let knob = Knob::new(&bed);
@@ -435,6 +447,12 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
     assert!(line.contains("--vary"), "{line}");
     let line = refused(&["--vary", &knob.vary, "--vary", &knob.vary]);
     assert!(line.contains("is there twice"), "{line}");
+    let unused = ["--vary", &knob.vary, "--apply", "x=true"];
+    let line = refused(&unused);
+    assert!(line.contains("--apply x=… sets nothing"), "{line}");
+    let twice = ["--vary", "cmd:x=1", "--undo", "x=a", "--undo", "x=b"];
+    let line = refused(&twice);
+    assert!(line.contains("--undo x=… is there twice"), "{line}");
     let line = bed.refused(&["sweep", "--resume", "last"]);
     assert!(line.contains("assay:"), "{line}");
     assert!(!bed.store().exists(), "a refused sweep leaves no store");
