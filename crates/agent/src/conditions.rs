@@ -13,10 +13,10 @@ mod restore;
 pub(crate) use abandoned::undo_abandoned;
 pub(crate) use journal::folder as journals;
 pub(crate) use offered::offers;
-pub(crate) use restore::before_trial;
+pub(crate) use restore::{before_trial, can_restore};
 
 use crate::permission::is_free;
-use assay_model::condition::{Condition, InForce, Knob, Setting, Subject};
+use assay_model::condition::{Condition, InForce, Knob, Restore, Setting, Subject};
 use assay_model::storage::Storage;
 use assay_probe::conditions::{self as kernel, companions, holds, read};
 use assay_probe::roots::Roots;
@@ -39,8 +39,10 @@ pub(crate) fn rehearse(
     run_id: &str,
     path: &Path,
     conditions: &[Condition],
+    restore: &Restore,
 ) -> Result<PathBuf, String> {
     let storage = stack::resolve(roots, path).map_err(|error| error.to_string())?;
+    can_restore(roots, &storage, restore)?;
     let mut conditions = Conditions::new(roots, &storage, run_id, conditions, journals())?;
     conditions.rehearse()?;
     Ok(conditions.mount_point().unwrap_or(path).to_owned())

@@ -1,7 +1,7 @@
 //! Carrying out a plan: what it may write, its test file, and its trials under
 //! their conditions.
 
-use crate::conditions::{self, Conditions, before_trial};
+use crate::conditions::{self, Conditions, before_trial, can_restore};
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
@@ -10,6 +10,7 @@ use crate::permission::{is_free, refuse};
 use crate::trial::{Bench, Ended, not_begun};
 use crate::workspace::Workspace;
 use assay_engine::{EngineError, Progress, layout};
+use assay_model::condition::Restore;
 use assay_model::job::FileState;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
 use assay_model::rng::SplitMix64;
@@ -22,6 +23,7 @@ use assay_probe::stack;
 use std::fs::OpenOptions;
 use std::ops::Range;
 use std::path::Path;
+use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Carries out a plan and tells the host all about it, its refusal included.
@@ -37,6 +39,7 @@ pub(crate) fn run(
         outbox,
         inbox,
         plan,
+        restore: plan.restore,
         stop,
     };
     let answer = match runner.run() {
@@ -53,6 +56,8 @@ struct Runner<'a> {
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     plan: &'a Plan,
+    /// What is done before the next trial.
+    restore: Restore,
     stop: &'a AtomicBool,
 }
 
@@ -65,6 +70,7 @@ impl<'a> Runner<'a> {
             ..
         } = self.plan;
         let storage = self.admit()?;
+        can_restore(self.roots, &storage, &self.plan.restore).map_err(refused)?;
         let journals = conditions::journals();
         let mut conditions =
             Conditions::new(self.roots, &storage, run_id, all, journals).map_err(refused)?;
@@ -183,10 +189,17 @@ impl<'a> Runner<'a> {
                 return Ok(RunEnd::Cancelled);
             }
             let planned = self.planned(slot)?;
+
             self.outbox.send(&FromAgent::TrialStarted { position })?;
             let mut tell = |progress: Progress| self.outbox.tell(&told(progress));
-            let prepared = conditions.enter(slot.condition).and_then(|in_force| {
-                before_trial(bench.roots, bench.storage, &self.plan.restore, bench.stop)?;
+            let prepared = conditions.enter(slot.condition).and_then(|mut in_force| {
+                let Bench {
+                    roots,
+                    storage,
+                    stop,
+                    ..
+                } = *bench;
+                in_force.extend(before_trial(roots, storage, &self.restore, stop)?);
                 Ok(in_force)
             });
             let Ended { mut record, fatal } = match &prepared {
@@ -197,6 +210,7 @@ impl<'a> Runner<'a> {
                 },
             };
             record.in_force = prepared.unwrap_or_default();
+            self.restore = self.restore.after(from_ref(&record));
             self.hand_over(slot, record)?;
             if let Some(fatal) = fatal {
                 return Ok(fatal.into());

@@ -12,7 +12,7 @@ use crate::plan;
 use crate::signals::EndingSignals;
 use crate::work;
 use crate::workspace::sweep;
-use assay_model::condition::{Condition, Subject};
+use assay_model::condition::Subject;
 use assay_model::wire::{FromAgent, Refusal, ToAgent, WIRE_VERSION};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
@@ -142,7 +142,11 @@ impl Session {
                 run_id,
                 path,
                 conditions,
-            } => self.rehearse(run_id, path, conditions),
+                restore,
+            } => match conditions::rehearse(&self.roots, run_id, path, conditions, restore) {
+                Ok(place) => FromAgent::Rehearsed { place },
+                Err(message) => FromAgent::Refused(refuse(message)),
+            },
             // A run is an event of its own; the others came too late for one.
             ToAgent::Run { .. }
             | ToAgent::RunLoad { .. }
@@ -160,13 +164,6 @@ impl Session {
             .and_then(|storage| conditions::offers(&self.roots, &storage, subjects));
         match offered {
             Ok(offered) => FromAgent::Offers { offered },
-            Err(message) => FromAgent::Refused(refuse(message)),
-        }
-    }
-
-    fn rehearse(&self, run_id: &str, path: &Path, all: &[Condition]) -> FromAgent {
-        match conditions::rehearse(&self.roots, run_id, path, all) {
-            Ok(place) => FromAgent::Rehearsed { place },
             Err(message) => FromAgent::Refused(refuse(message)),
         }
     }

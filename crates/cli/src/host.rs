@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::leftovers;
 use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
-use assay_model::condition::{Condition, Offered, Subject};
+use assay_model::condition::{Condition, Offered, Restore, Subject};
 use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::text::clean;
@@ -110,11 +110,13 @@ impl Host {
         run_id: &str,
         path: &Path,
         conditions: &[Condition],
+        restore: Restore,
     ) -> Result<PathBuf, Failure> {
         let rehearse = ToAgent::Rehearse {
             run_id: run_id.to_owned(),
             path: path.to_owned(),
             conditions: conditions.to_vec(),
+            restore,
         };
         match self.ask(&rehearse)? {
             FromAgent::Rehearsed { place } => Ok(place),

@@ -99,7 +99,10 @@ impl<'a> Execution<'a> {
 
     /// Trials of the plan that follow those which ended.
     fn run_part(&mut self, part: &Plan) -> Result<RunEnd, Failure> {
-        self.host.run(part)?;
+        self.host.run(&Plan {
+            restore: part.restore.after(&self.trials),
+            ..part.clone()
+        })?;
         let first = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
         self.follow(first)
     }

@@ -268,6 +268,7 @@ impl Runner<'_> {
             let Repetition { trial, condition } = repetition;
             let under = condition.map(|condition| Under {
                 steps: steps_so_far(request, &self.trials),
+                restore: condition.restore.after(&self.trials),
                 ..condition
             });
             host.run_work(WorkOrder {

@@ -8,12 +8,14 @@
 mod cpus;
 mod file_system;
 mod offer;
+mod restore;
 mod subject;
 mod vary;
 
 pub use cpus::parse_cpus;
 pub use file_system::FileSystem;
 pub use offer::{Offer, Offered};
+pub use restore::{Restore, TEMPERATURE, TemperatureWindow, celsius};
 pub use subject::Subject;
 pub use vary::{Commands, MAX_CONDITIONS, Values, Vary, VaryError, cross};
 
@@ -138,26 +140,6 @@ pub struct InForce {
     pub knob: String,
     /// What was read; `None` when it cannot be read back (a command).
     pub value: Option<String>,
-}
-
-/// What is done before each trial, so that it does not inherit the state that the
-/// one before it left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restore {
-    /// Nothing is done for so long.
-    pub idle: Nanos,
-    /// The page cache of the whole system is emptied (`vm.drop_caches`).
-    pub drop_caches: bool,
-    /// Free blocks of the file system are discarded (`fstrim`).
-    pub trim: bool,
-}
-
-impl Restore {
-    /// Whether nothing is to be done.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A setting that a run which was killed had left, and what became of it.

@@ -1,7 +1,7 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
-use crate::condition::{Condition, Offered, Subject, Undone};
+use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::job::Job;
 use crate::load::Load;
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -55,6 +55,8 @@ pub enum ToAgent {
         path: PathBuf,
         /// The conditions.
         conditions: Vec<Condition>,
+        /// What will be done before each trial: whether it can be is looked at.
+        restore: Restore,
     },
     /// Asks to run a plan.
     Run {

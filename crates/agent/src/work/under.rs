@@ -51,13 +51,18 @@ fn enter(
     conditions: &mut Conditions<'_>,
     storage: Storage,
 ) -> Result<Vec<InForce>, String> {
-    let in_force = conditions.enter(Some(0))?;
+    let mut in_force = conditions.enter(Some(0))?;
     let storage = match conditions.mount_point() {
         Some(point) => stack::resolve(workshop.roots, point).map_err(|error| error.to_string())?,
         None => storage,
     };
     let stop = &workshop.controls.stop;
-    before_trial(workshop.roots, &storage, &under.restore, stop)?;
+    in_force.extend(before_trial(
+        workshop.roots,
+        &storage,
+        &under.restore,
+        stop,
+    )?);
     Ok(in_force)
 }
 

@@ -72,6 +72,13 @@ pub struct SweepArgs {
     /// Discard the free blocks of the file system before each trial (fstrim).
     #[arg(long)]
     pub trim: bool,
+    /// Wait before each trial until the temperature is within so many kelvin of that
+    /// before the first one: of the device where it has a sensor, else of the board.
+    #[arg(long, value_name = "K", value_parser = parse_kelvin)]
+    pub temperature: Option<u32>,
+    /// How long it is waited for that; then the trial has failed.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5min")]
+    pub temperature_limit: Nanos,
     /// Short trials, with a test file of 256 MiB.
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
@@ -93,13 +100,28 @@ pub struct SweepArgs {
     #[arg(long)]
     pub destroy_data: bool,
     /// Go on with a sweep that was interrupted: the trials that are missing.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "seed", "idle", "drop_caches", "trim", "quick", "thorough", "size", "only", "rounds"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "file", "vary", "apply", "undo", "seed", "idle", "drop_caches", "trim", "temperature", "quick", "thorough", "size", "only", "rounds"])]
     pub resume: Option<String>,
     /// Print the run as JSON on standard output.
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+}
+
+/// Reads kelvin, as thousandths.
+fn parse_kelvin(text: &str) -> Result<u32, String> {
+    let kelvin = text.parse::<f64>().ok();
+    let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
+    let wrong = || format!("{text} is no number of kelvin from 0.1 to 100");
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "within the range above"
+    )]
+    kelvin
+        .map(|kelvin| (kelvin * 1e3).round() as u32)
+        .ok_or_else(wrong)
 }
 
 impl SweepArgs {

@@ -16,7 +16,7 @@ use crate::runs::{self, header, random, run_id};
 use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use args::SweepArgs;
-use assay_model::condition::{Condition, Restore};
+use assay_model::condition::{Condition, Restore, TemperatureWindow};
 use assay_model::plan::{Place, Plan, PlannedJob, rounds};
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
@@ -143,5 +143,10 @@ fn restore(args: &SweepArgs) -> Restore {
         idle: args.idle.unwrap_or_default(),
         drop_caches: args.drop_caches,
         trim: args.trim,
+        temperature: args.temperature.map(|width_mk| TemperatureWindow {
+            width_mk,
+            limit: args.temperature_limit,
+            around: None,
+        }),
     }
 }

@@ -82,7 +82,7 @@ fn request(
 ) -> Result<Request, Failure> {
     let path = &bed.inspection.path;
     let bench = Inspection {
-        path: host.rehearse(&run_id, path, &bed.conditions)?,
+        path: host.rehearse(&run_id, path, &bed.conditions, restore(args))?,
         ..bed.bench.clone()
     };
     let (work, steps) = tool.work(&bench)?;

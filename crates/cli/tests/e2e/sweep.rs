@@ -376,6 +376,39 @@ fn a_command_that_does_not_end_fails_its_trials() {
     ended.assert_says(&["under cmd:x=bad", "did not end within 300 ms"]);
 }
 
+/// Only a machine without sensors can be told so; the waiting has tests of its own.
+#[test]
+fn a_temperature_window_needs_a_sensor() {
+    let sensors = [
+        "/sys/class/thermal/thermal_zone0",
+        "/sys/class/hwmon/hwmon0",
+    ];
+    let bed = Bed::new();
+    let knob = Knob::new(&bed);
+    let folder = bed.folder();
+    let words = ["--vary", &knob.vary, "--rounds", "1", "--temperature", "3"];
+    let ended = start(&bed, &folder, &words).end();
+    if sensors.iter().any(|path| Path::new(path).exists()) {
+        // Whatever it is at: the first trial sets it.
+        assert_ne!(ended.code, Some(2), "{:#?}", ended.err);
+        return;
+    }
+    ended.assert_code(2);
+    ended.assert_says(&["no sensor tells a temperature", "--temperature"]);
+    let dd = ["--", "dd", "if=/dev/zero", "of=f", "count=1"];
+    let all = [&["sweep", text(&folder)][..], &words, &dd].concat();
+    assert!(bed.refused(&all).contains("no sensor"));
+    let line = bed.refused(
+        &[
+            &["sweep", text(&folder)][..],
+            &words[..4],
+            &["--temperature", "0"],
+        ]
+        .concat(),
+    );
+    assert!(line.contains("kelvin"), "{line}");
+}
+
 #[test]
 fn a_job_file_is_swept_job_by_job() {
     let bed = Bed::new();
