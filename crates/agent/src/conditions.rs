@@ -26,6 +26,7 @@ use offered::knobs_of;
 use put_back::put_back;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(test)]
 mod tests;
@@ -44,7 +45,8 @@ pub(crate) fn rehearse(
     let storage = stack::resolve(roots, path).map_err(|error| error.to_string())?;
     can_restore(roots, &storage, restore)?;
     let mut conditions = Conditions::new(roots, &storage, run_id, conditions, journals())?;
-    conditions.rehearse()?;
+    // Nobody can ask to stop: a host that goes ends the session after it.
+    conditions.rehearse(&AtomicBool::new(false))?;
     Ok(conditions.mount_point().unwrap_or(path).to_owned())
 }
 
@@ -121,18 +123,19 @@ impl<'a> Conditions<'a> {
     }
 
     /// Makes each condition once and undoes it, commands apart: a value that the
-    /// kernel rounds, or refuses only now, is known before anything is measured.
+    /// kernel rounds, or refuses only now, is known before anything is measured. A file
+    /// system may take its time: a stop is heard between two of them.
     ///
     /// # Errors
     /// The first one that cannot be made: one line.
-    pub(crate) fn rehearse(&mut self) -> Result<(), String> {
+    pub(crate) fn rehearse(&mut self, stop: &AtomicBool) -> Result<(), String> {
         let is_command = |setting: &&Setting| matches!(setting.subject, Subject::Command { .. });
         let mut made = Ok(());
         for condition in self.all {
             let settings = condition.settings.iter();
             let quiet: Vec<&Setting> = settings.filter(|s| !is_command(s)).collect();
             made = self.make(&quiet).and_then(|()| self.look(&quiet).map(drop));
-            if made.is_err() {
+            if made.is_err() || stop.load(Ordering::Relaxed) {
                 break;
             }
         }

@@ -74,9 +74,13 @@ impl<'a> Runner<'a> {
         let journals = conditions::journals();
         let mut conditions =
             Conditions::new(self.roots, &storage, run_id, all, journals).map_err(refused)?;
-        conditions.rehearse().map_err(refused)?;
+        conditions.rehearse(self.stop).map_err(refused)?;
         let mut done = (RunEnd::Finished, None);
         for stretch in self.plan.stretches() {
+            if self.stop.load(Ordering::Relaxed) {
+                done.0 = RunEnd::Cancelled;
+                break;
+            }
             done = self.run_stretch(stretch, &storage, &mut conditions)?;
             if done.0 != RunEnd::Finished {
                 break;

@@ -135,7 +135,11 @@ fn sets(conditions: &[Condition]) -> String {
         .iter()
         .map(|(subject, values)| format!("{subject} to {}", values.join(", ")));
     let words: Vec<String> = words.collect();
-    format!("{}; put back at the end", words.join("; "))
+    let undone = match conditions.iter().any(Condition::makes_file_system) {
+        true => "unmounted and put back",
+        false => "put back",
+    };
+    format!("{}; {undone} at the end", words.join("; "))
 }
 
 fn minutes(span: Nanos) -> String {

@@ -136,7 +136,7 @@ fn a_rehearsal_leaves_everything_as_it_was_and_runs_no_command() {
     bench.add_command();
     let roots = Roots::default();
     let mut conditions = bench.conditions(&roots);
-    conditions.rehearse().unwrap();
+    conditions.rehearse(&AtomicBool::new(false)).unwrap();
     assert_eq!(bench.value("a"), "1");
     assert!(bench.left().is_empty());
     assert!(!bench.folder.path().join("log").exists());

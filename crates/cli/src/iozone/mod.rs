@@ -6,7 +6,7 @@ mod listing;
 mod progress;
 
 use crate::args::StoreArgs;
-use crate::exit::{DATA_MISMATCH, DONE, Failure};
+use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::{print, say};
 use crate::runs::{present, random};
@@ -148,7 +148,7 @@ fn measure(
     )?;
     listing.end()?;
     show(command, &done)?;
-    conclude(done)
+    done.conclude()
 }
 
 /// What is behind the first file, or behind the folder that it will be in, where
@@ -277,18 +277,4 @@ fn label_of(matrices: &[Matrix], test: Test, row: Row) -> Option<String> {
         .iter()
         .position(|record| *record == row.record_kib)?;
     matrix.cells.get(at)?.get(column)?.as_ref()?.label.clone()
-}
-
-/// The exit code: data that differs has its own.
-pub fn conclude(done: Done) -> Result<ExitCode, Failure> {
-    let differs = done.run.trials.iter().any(
-        |trial| matches!(trial.detail.as_deref(), Some(StepDetail::Iozone(step)) if step.mismatch),
-    );
-    match done.conclude() {
-        Err(failure) if differs => {
-            say(&format!("assay: {}", clean(&failure.to_string())));
-            Ok(ExitCode::from(DATA_MISMATCH))
-        }
-        other => other,
-    }
 }

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::output::say;
 use crate::runs::{self, random, run_id};
 use crate::works::{self, Done, Request, Sweep};
-use crate::{iozone, store_guard, stored};
+use crate::{store_guard, stored};
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
@@ -110,7 +110,7 @@ pub fn present(as_json: bool, done: Done) -> Result<ExitCode, Failure> {
     if done.stored {
         runs::present(&done.run, as_json)?;
     }
-    iozone::conclude(done)
+    done.conclude()
 }
 
 /// Goes on with an interrupted run; `args` are those that it was begun with. The
@@ -160,6 +160,7 @@ fn finished(trials: &[TrialRecord]) -> (Vec<(u32, Option<String>)>, usize) {
 /// Refuses a work that writes elsewhere, or that does nothing on the storage whose
 /// settings are varied: its figures would say nothing of them.
 fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
+    refuse_own_streams(work, bed)?;
     let is_made = bed.conditions.iter().any(Condition::makes_file_system);
     let varied = &bed.inspection.storage;
     let mut is_there = false;
@@ -186,6 +187,27 @@ fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
         true => Ok(()),
         false => Err(Failure::usage(format!(
             "the command uses nothing on {}, whose settings are varied",
+            bed.inspection.path.display()
+        ))),
+    }
+}
+
+/// What is a standard stream here is one of the agent's own there.
+fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
+    let streams = [
+        "/dev/stdin",
+        "/dev/stdout",
+        "/dev/stderr",
+        "/dev/fd",
+        "/proc",
+    ];
+    let is_own = |path: &&PathBuf| streams.iter().any(|known| path.starts_with(known));
+    match touched(work).iter().find(is_own) {
+        None => Ok(()),
+        Some(path) => Err(Failure::usage(format!(
+            "{} is a stream of this process, which a swept command does not have: name a file on \
+             {}, whose settings are varied",
+            path.display(),
             bed.inspection.path.display()
         ))),
     }

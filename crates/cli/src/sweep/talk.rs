@@ -19,11 +19,8 @@ pub struct Talk {
     done: usize,
     before: usize,
     began: Instant,
-    /// Steps of the repetition under way, how many of them were completed, and the
-    /// last one.
-    steps: usize,
-    completed: usize,
-    last: Option<TrialRecord>,
+    /// Steps of the repetition under way.
+    steps: Vec<TrialRecord>,
 }
 
 impl Talk {
@@ -35,9 +32,7 @@ impl Talk {
             done,
             before: done,
             began: Instant::now(),
-            steps: 0,
-            completed: 0,
-            last: None,
+            steps: Vec::new(),
         }
     }
 
@@ -57,19 +52,35 @@ impl Talk {
         time_left(Forecast::rest(done, of, Nanos(spent)))
     }
 
-    /// A line for a repetition: its figure, when it is one step.
-    fn line(&self, last: &TrialRecord) -> String {
+    /// The lines of a repetition that has ended: its figure when it was one step, else
+    /// what failed, and a line for all of it.
+    fn lines(&self, steps: &[TrialRecord]) -> Vec<String> {
         let digits = self.of.to_string().len();
-        let what = match self.steps {
-            1 => in_brief(last),
-            steps => format!("{} of {steps} steps completed", self.completed),
+        let number = format!("[{:>digits$}/{}]", self.done, self.of);
+        let one = |step: &TrialRecord| {
+            let name = name_of(&step.job.name, step.trial, step.condition.as_deref());
+            format!("{name}: {}", in_brief(step))
         };
-        let name = match self.steps {
-            1 => name_of(&last.job.name, last.trial, last.condition.as_deref()),
-            _ => name_of("all", last.trial, last.condition.as_deref()),
-        };
-        format!("[{:>digits$}/{}] {name}: {what}", self.done, self.of)
+        match steps {
+            [] => Vec::new(),
+            [only] => vec![format!("{number} {}", one(only))],
+            [first, ..] => {
+                let failed = steps.iter().filter(|step| !is_completed(step));
+                let mut lines: Vec<String> = failed.map(one).collect();
+                let completed = steps.len() - lines.len();
+                let name = name_of("all steps", first.trial, first.condition.as_deref());
+                lines.push(format!(
+                    "{number} {name}: {completed} of {} completed",
+                    steps.len()
+                ));
+                lines
+            }
+        }
     }
+}
+
+fn is_completed(step: &TrialRecord) -> bool {
+    step.outcome == Outcome::Completed
 }
 
 impl Listener for Talk {
@@ -85,26 +96,19 @@ impl Listener for Talk {
     }
 
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
-        self.steps += 1;
-        if trial.outcome == Outcome::Completed {
-            self.completed += 1;
-        } else {
-            let name = name_of(&trial.job.name, trial.trial, trial.condition.as_deref());
-            self.voice.say(&format!("{name}: {}", in_brief(trial)));
-        }
-        self.last = Some(trial.clone());
+        self.steps.push(trial.clone());
         Ok(())
     }
 
     fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
         self.done += 1;
-        if let Some(last) = self.last.take()
-            && !self.voice.is_live()
-        {
-            self.voice.say(&self.line(&last));
+        let steps = std::mem::take(&mut self.steps);
+        // On a terminal the live line is enough, unless something went wrong.
+        if !self.voice.is_live() || !steps.iter().all(is_completed) {
+            for line in self.lines(&steps) {
+                self.voice.say(&line);
+            }
         }
-        self.steps = 0;
-        self.completed = 0;
         Ok(())
     }
 }

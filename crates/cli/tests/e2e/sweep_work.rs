@@ -179,7 +179,9 @@ fn what_a_killed_sweep_of_a_work_had_set_is_put_back() {
     let folder = bed.folder();
     // It waits under a condition, so that the kill finds one.
     let words = dd(&["--rounds", "500", "--idle", "60s"]);
-    let running = start(&bed, &folder, &knob, &words);
+    let mut running = start(&bed, &folder, &knob, &words);
+    // All conditions were made once before it says so.
+    running.await_words("Keeps");
     crate::assay::until("a condition is made", || {
         !["", "1"].contains(&&*knob.value())
     });
@@ -261,6 +263,10 @@ fn what_cannot_be_swept_is_refused() {
         (
             &["dd", "if=/dev/zero", "of=/dev/null", "count=1"],
             "uses nothing on",
+        ),
+        (
+            &["dd", "if=/dev/stdin", "of=f"],
+            "is a stream of this process",
         ),
         (&["mark", "--steady-state"], "questions of their own"),
         (&["mark", "/tmp"], "unknown argument '/tmp'"),
