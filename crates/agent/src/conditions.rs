@@ -6,33 +6,48 @@
 
 mod abandoned;
 mod journal;
+mod offered;
+mod put_back;
 mod restore;
 
 pub(crate) use abandoned::undo_abandoned;
 pub(crate) use journal::folder as journals;
-pub(crate) use restore::before_trial;
+pub(crate) use offered::offers;
+pub(crate) use restore::{before_trial, can_restore};
 
-use assay_model::condition::{Condition, InForce, Knob, Offered, Setting, Subject};
-use assay_model::plan::Plan;
+use crate::permission::is_free;
+use assay_model::condition::{Condition, InForce, Knob, Restore, Setting, Subject};
 use assay_model::storage::Storage;
-use assay_probe::conditions::{self as kernel, ConditionError, companions, holds, knobs, read};
+use assay_probe::conditions::{self as kernel, companions, holds, read};
 use assay_probe::roots::Roots;
+use assay_probe::stack;
 use journal::{Entry, Journal};
+use offered::knobs_of;
+use put_back::put_back;
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(test)]
 mod tests;
 
-/// What the kernel offers for subjects. Nothing is changed.
-pub(crate) fn offers(
+/// Makes each condition once and undoes it. Where the work is to be done under them.
+///
+/// # Errors
+/// The first one that cannot be made: one line.
+pub(crate) fn rehearse(
     roots: &Roots,
-    storage: &Storage,
-    subjects: &[Subject],
-) -> Result<Vec<Offered>, String> {
-    let offer = |subject| kernel::offers(roots, storage, subject);
-    let offered: Result<Vec<Offered>, ConditionError> = subjects.iter().map(offer).collect();
-    offered.map_err(|error| error.to_string())
+    run_id: &str,
+    path: &Path,
+    conditions: &[Condition],
+    restore: &Restore,
+) -> Result<PathBuf, String> {
+    let storage = stack::resolve(roots, path).map_err(|error| error.to_string())?;
+    can_restore(roots, &storage, restore)?;
+    let mut conditions = Conditions::new(roots, &storage, run_id, conditions, journals())?;
+    // Nobody can ask to stop: a host that goes ends the session after it.
+    conditions.rehearse(&AtomicBool::new(false))?;
+    Ok(conditions.mount_point().unwrap_or(path).to_owned())
 }
 
 /// The conditions of a plan, and which of them is in force.
@@ -82,31 +97,16 @@ impl<'a> Conditions<'a> {
     pub(crate) fn new(
         roots: &'a Roots,
         storage: &Storage,
-        plan: &'a Plan,
+        run_id: &'a str,
+        all: &'a [Condition],
         journals: PathBuf,
     ) -> Result<Self, String> {
-        let mut found = HashMap::new();
-        let mut offered = HashMap::new();
-        for Setting { subject, value } in plan.conditions.iter().flat_map(|c| &c.settings) {
-            let words = |error: ConditionError| error.to_string();
-            if !offered.contains_key(subject) {
-                let offer = kernel::offers(roots, storage, subject).map_err(words)?;
-                offered.insert(subject, offer.offer);
-                let knobs = knobs(roots, storage, subject).map_err(words)?;
-                found.insert(subject.clone(), knobs);
-            }
-            let offer = &offered[subject];
-            if !offer.takes(value) {
-                return Err(format!(
-                    "{subject}={value} is not offered here; the kernel offers {offer}"
-                ));
-            }
-        }
+        let knobs = knobs_of(roots, storage, all, &journals)?;
         Ok(Self {
             roots,
-            run_id: &plan.run_id,
-            all: &plan.conditions,
-            knobs: found,
+            run_id,
+            all,
+            knobs,
             turned: Vec::new(),
             journal: None,
             journals,
@@ -114,19 +114,28 @@ impl<'a> Conditions<'a> {
         })
     }
 
+    /// Where the file system is mounted that its conditions make.
+    pub(crate) fn mount_point(&self) -> Option<&Path> {
+        match self.knobs.get(&Subject::Mkfs)?.first() {
+            Some(Knob::FileSystem { point, .. }) => Some(point),
+            _ => None,
+        }
+    }
+
     /// Makes each condition once and undoes it, commands apart: a value that the
-    /// kernel rounds, or refuses only now, is known before anything is measured.
+    /// kernel rounds, or refuses only now, is known before anything is measured. A file
+    /// system may take its time: a stop is heard between two of them.
     ///
     /// # Errors
     /// The first one that cannot be made: one line.
-    pub(crate) fn rehearse(&mut self) -> Result<(), String> {
+    pub(crate) fn rehearse(&mut self, stop: &AtomicBool) -> Result<(), String> {
         let is_command = |setting: &&Setting| matches!(setting.subject, Subject::Command { .. });
         let mut made = Ok(());
         for condition in self.all {
             let settings = condition.settings.iter();
             let quiet: Vec<&Setting> = settings.filter(|s| !is_command(s)).collect();
-            made = self.make(&quiet);
-            if made.is_err() {
+            made = self.make(&quiet).and_then(|()| self.look(&quiet).map(drop));
+            if made.is_err() || stop.load(Ordering::Relaxed) {
                 break;
             }
         }
@@ -163,10 +172,12 @@ impl<'a> Conditions<'a> {
         for setting in settings {
             for knob in self.knobs_of(setting) {
                 let value = read(self.roots, knob).map_err(|error| error.to_string())?;
-                if value
-                    .as_ref()
-                    .is_some_and(|now| !holds(knob, &setting.value, now))
-                {
+                let holds = match &value {
+                    Some(now) => holds(knob, &setting.value, now),
+                    // Of a command nothing can be read; anything else is gone.
+                    None => matches!(knob, Knob::Command { .. }),
+                };
+                if !holds {
                     return Err(format!(
                         "{knob} is '{}' although it was set to '{}': another setting or another \
                          program has changed it",
@@ -190,16 +201,30 @@ impl<'a> Conditions<'a> {
 
     /// Journal first, then the settings in their order.
     fn make(&mut self, settings: &[&Setting]) -> Result<(), String> {
-        let mut wanted = Vec::new();
-        for setting in settings {
-            let knobs = self.knobs_of(setting).iter();
-            wanted.extend(knobs.map(|knob| (knob.clone(), setting.value.clone())));
-        }
+        let wanted = self.wanted(settings);
         self.note(&wanted)?;
         for (knob, value) in wanted {
             self.turn(&knob, &value)?;
         }
         Ok(())
+    }
+
+    /// Each knob with its value. A file system that is made gets the options of its
+    /// mount with it.
+    fn wanted(&self, settings: &[&Setting]) -> Vec<(Knob, String)> {
+        let makes = settings.iter().any(|s| s.subject == Subject::Mkfs);
+        let mount = settings.iter().find(|s| s.subject == Subject::Mount);
+        let mut wanted = Vec::new();
+        for setting in settings {
+            let value = match (&setting.subject, mount) {
+                (Subject::Mount, _) if makes => continue,
+                (Subject::Mkfs, Some(mount)) => format!("{} {}", setting.value, mount.value),
+                _ => setting.value.clone(),
+            };
+            let knobs = self.knobs_of(setting).iter();
+            wanted.extend(knobs.map(|knob| (knob.clone(), value.clone())));
+        }
+        wanted
     }
 
     /// Writes down what is about to change. What changes with a knob stands before
@@ -252,12 +277,20 @@ impl<'a> Conditions<'a> {
         };
         let turned = &mut self.turned[at];
         // Others hold one value; what these do adds up.
-        if let (Knob::Command { .. } | Knob::Mount { .. }, Some(last)) = (knob, &turned.last) {
+        let adds_up = matches!(
+            knob,
+            Knob::Command { .. } | Knob::Mount { .. } | Knob::FileSystem { .. }
+        );
+        if let (true, Some(last)) = (adds_up, &turned.last) {
             if turned.made && last == value {
                 return Ok(());
             }
             kernel::undo(roots, knob, turned.old.as_deref(), last)
                 .map_err(|error| error.to_string())?;
+        }
+        turned.made = false;
+        if let Knob::FileSystem { device, .. } = knob {
+            is_free(roots, device).map_err(|refusal| refusal.message)?;
         }
         turned.last = Some(value.to_owned());
         let made = kernel::set(roots, knob, value).map(drop);
@@ -285,44 +318,4 @@ impl Drop for Conditions<'_> {
     fn drop(&mut self) {
         let _ = self.leave();
     }
-}
-
-/// Puts knobs back from the last to the first, then looks whether all are: one may
-/// only be taken after another (`vm.dirty_bytes` takes no 0; `vm.dirty_ratio` sets
-/// it).
-fn put_back(roots: &Roots, turned: &[Turned]) -> Vec<String> {
-    let mut problems: HashMap<&Knob, String> = HashMap::new();
-    for turned in turned.iter().rev() {
-        if let Err(problem) = put_one_back(roots, turned) {
-            problems.insert(&turned.knob, problem);
-        }
-    }
-    let is_back = |turned: &Turned| match (&turned.knob, &turned.old, read(roots, &turned.knob)) {
-        (Knob::Command { .. }, _, _) => !problems.contains_key(&turned.knob),
-        (_, Some(old), Ok(Some(now))) => *old == now,
-        // Nothing to compare, or the device is gone, and its settings with it.
-        _ => true,
-    };
-    let missed = turned.iter().filter(|turned| !is_back(turned));
-    let words = missed.map(|turned| {
-        let old = turned.old.as_deref().unwrap_or("what it was");
-        let why = problems.get(&turned.knob).map_or("", String::as_str);
-        format!("{} could not be put back to '{old}': {why}", turned.knob)
-    });
-    words.collect()
-}
-
-fn put_one_back(roots: &Roots, turned: &Turned) -> Result<(), String> {
-    let Turned {
-        knob, old, last, ..
-    } = turned;
-    if let (Knob::Command { .. }, None) = (knob, last) {
-        return Ok(());
-    }
-    let now = read(roots, knob).map_err(|error| error.to_string())?;
-    if old.is_some() && now == *old {
-        return Ok(());
-    }
-    let last = last.as_deref().unwrap_or_default();
-    kernel::undo(roots, knob, old.as_deref(), last).map_err(|error| error.to_string())
 }

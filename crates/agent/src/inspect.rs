@@ -1,7 +1,7 @@
 //! What is behind a path, and what may be done there.
 
 use assay_model::job::EngineKind;
-use assay_model::storage::{Backing, Storage};
+use assay_model::storage::{Backing, Storage, folder_of};
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind, Refusal};
 use assay_probe::roots::Roots;
@@ -68,12 +68,8 @@ fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {
 
 /// The storage of a file, or of the folder it will be made in.
 pub(crate) fn storage_of(roots: &Roots, path: &Path) -> Storage {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
     let found = match stack::resolve(roots, path) {
-        Err(stack::ResolveError::NotFound(_)) => stack::resolve(roots, folder),
+        Err(stack::ResolveError::NotFound(_)) => stack::resolve(roots, folder_of(path)),
         found => found,
     };
     found.unwrap_or_else(|error| Storage {

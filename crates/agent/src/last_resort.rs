@@ -7,7 +7,7 @@
 
 use crate::commands::signal_all;
 use assay_model::load::Load;
-use assay_model::work::Work;
+use assay_model::work::{Work, WorkOrder};
 use rustix::process::Signal;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -64,8 +64,9 @@ impl LastResort {
 
     /// A work begins; `None` for one that has something to remove or restore,
     /// and is waited for as a plan is.
-    pub(crate) fn work_begins(&self, work: &Work) -> Option<UnderWay<'_>> {
-        match work {
+    pub(crate) fn work_begins(&self, order: &WorkOrder) -> Option<UnderWay<'_>> {
+        match &order.work {
+            _ if order.under.is_some() => None,
             Work::Copy(copy) if copy.removes() => None,
             Work::Copy(_) => Some(self.begins(false)),
             Work::Watch(_) => Some(self.begins(true)),
@@ -179,8 +180,16 @@ mod tests {
     fn a_copy_is_waited_for_when_it_has_something_to_remove() {
         let last_resort = LastResort::default();
         let ends_with_the_process = |copy: FileCopy| {
-            let work = Work::Copy(Box::new(copy));
-            last_resort.work_begins(&work).is_some()
+            let order = WorkOrder {
+                run_id: String::new(),
+                seed: 0,
+                trial: 1,
+                first_position: 0,
+                destroy_data: false,
+                work: Work::Copy(Box::new(copy)),
+                under: None,
+            };
+            last_resort.work_begins(&order).is_some()
         };
         let plain = FileCopy::default();
         assert!(ends_with_the_process(plain.clone()));

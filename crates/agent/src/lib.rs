@@ -16,6 +16,7 @@ mod last_resort;
 mod load;
 mod outbox;
 mod permission;
+mod plan;
 mod serve;
 mod signals;
 mod stops;

@@ -33,6 +33,30 @@ pub(crate) struct Ended {
     pub(crate) fatal: Option<Fatal>,
 }
 
+/// What there is of a trial that could not begin.
+pub(crate) fn not_begun(
+    job: &Job,
+    trial: u32,
+    position: u32,
+    seed: u64,
+    error: String,
+) -> TrialRecord {
+    TrialRecord {
+        job: job.clone(),
+        trial,
+        position,
+        started_unix_ms: unix_ms(),
+        seed,
+        outcome: Outcome::Failed { error },
+        measured: None,
+        evidence: None,
+        wave: None,
+        detail: None,
+        condition: None,
+        in_force: Vec::new(),
+    }
+}
+
 /// What became of an attempt to run the job.
 struct Attempt {
     result: Result<Measurement, EngineError>,
@@ -70,27 +94,6 @@ impl Bench<'_> {
                 in_force: Vec::new(),
             },
             fatal,
-        }
-    }
-
-    /// What there is of a trial that could not begin.
-    pub(crate) fn not_begun(&self, job: &Job, trial: u32, position: u32, error: String) -> Ended {
-        Ended {
-            record: TrialRecord {
-                job: job.clone(),
-                trial,
-                position,
-                started_unix_ms: unix_ms(),
-                seed: self.seed,
-                outcome: Outcome::Failed { error },
-                measured: None,
-                evidence: None,
-                wave: None,
-                detail: None,
-                condition: None,
-                in_force: Vec::new(),
-            },
-            fatal: None,
         }
     }
 

@@ -5,6 +5,7 @@ mod admission;
 mod claim;
 mod hold;
 mod steps;
+mod under;
 
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
@@ -16,6 +17,7 @@ use crate::watching::{self, Told};
 use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
+use assay_model::condition::InForce;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport};
@@ -37,51 +39,92 @@ pub(crate) fn run(
     order: &WorkOrder,
     controls: &Controls,
 ) -> Result<(), FrameError> {
-    let admitted =
-        admit(roots, order).and_then(|warnings| Ok((warnings, held(&order.work)?, folder(order)?)));
-    // Devices and files are held until all is over.
-    let (warnings, _held, folder) = match admitted {
-        Ok(admitted) => admitted,
-        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
+    let mut workshop = Workshop {
+        roots,
+        outbox,
+        inbox,
+        order,
+        controls,
     };
-    for text in warnings {
-        outbox.send(&note(text))?;
-    }
-    let mut steps = Steps::new(roots, outbox, inbox, order);
-    let mut context = Context {
-        seed: order.seed,
-        folder: folder.as_ref().map(Folder::path),
-        stop: &controls.stop,
-        report_now: &controls.report_now,
-        observer: &mut steps,
-    };
-    let came = match &order.work {
-        Work::Watch(watch) => look_on(roots, watch, &mut context),
-        work => assay_workloads::run(work, &mut context),
-    };
-    steps.close()?;
-    if let Some(leftover) = folder.and_then(Folder::clear) {
-        let problem = leftover.problem.unwrap_or_default();
-        let path = leftover.folder.display();
-        outbox.send(&note(format!("{path} could not be removed: {problem}")))?;
-    }
-    let stopped = controls.stop.load(Ordering::Relaxed);
-    let done = match came {
-        Ok(report) => FromAgent::WorkDone {
-            end: if stopped {
-                RunEnd::Cancelled
-            } else {
-                RunEnd::Finished
-            },
-            report: Some(Box::new(report)),
-        },
-        Err(WorkError::Refused(message)) => FromAgent::Refused(refuse(message)),
-        Err(error) => FromAgent::WorkDone {
-            end: end_of(&error, roots, order),
-            report: None,
-        },
+    let done = match &order.under {
+        Some(under) => under::run(&mut workshop, under)?,
+        None => workshop.carry_out(&[])?,
     };
     outbox.send(&done)
+}
+
+/// Where and for whom a work is carried out.
+struct Workshop<'a> {
+    roots: &'a Roots,
+    outbox: &'a Outbox,
+    inbox: &'a mut Inbox,
+    order: &'a WorkOrder,
+    controls: &'a Controls,
+}
+
+impl Workshop<'_> {
+    /// The work itself, under what is in force; the last word to the host.
+    fn carry_out(&mut self, in_force: &[InForce]) -> Result<FromAgent, FrameError> {
+        let Self {
+            roots,
+            order,
+            controls,
+            ..
+        } = *self;
+        let admitted = admit(roots, order)
+            .and_then(|warnings| Ok((warnings, held(&order.work)?, folder(order)?)));
+        // Devices and files are held until all is over.
+        let (warnings, _held, folder) = match admitted {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Ok(FromAgent::Refused(refusal)),
+        };
+        for text in warnings {
+            self.outbox.send(&note(text))?;
+        }
+        let mut steps = self.steps(in_force);
+        let mut context = Context {
+            seed: order.seed,
+            folder: folder.as_ref().map(Folder::path),
+            stop: &controls.stop,
+            report_now: &controls.report_now,
+            observer: &mut steps,
+        };
+        let came = match &order.work {
+            Work::Watch(watch) => look_on(roots, watch, &mut context),
+            work => assay_workloads::run(work, &mut context),
+        };
+        steps.close()?;
+        if let Some(leftover) = folder.and_then(Folder::clear) {
+            let problem = leftover.problem.unwrap_or_default();
+            let path = leftover.folder.display();
+            let text = format!("{path} could not be removed: {problem}");
+            self.outbox.send(&note(text))?;
+        }
+        Ok(self.last_word(came))
+    }
+
+    fn steps<'s>(&'s mut self, in_force: &'s [InForce]) -> Steps<'s> {
+        Steps::new(self.roots, self.outbox, self.inbox, self.order, in_force)
+    }
+
+    fn last_word(&self, came: Result<WorkReport, WorkError>) -> FromAgent {
+        let stopped = self.controls.stop.load(Ordering::Relaxed);
+        match came {
+            Ok(report) => FromAgent::WorkDone {
+                end: if stopped {
+                    RunEnd::Cancelled
+                } else {
+                    RunEnd::Finished
+                },
+                report: Some(Box::new(report)),
+            },
+            Err(WorkError::Refused(message)) => FromAgent::Refused(refuse(message)),
+            Err(error) => FromAgent::WorkDone {
+                end: end_of(&error, self.roots, self.order),
+                report: None,
+            },
+        }
+    }
 }
 
 /// What nobody else may use meanwhile.

@@ -10,7 +10,7 @@ mod sweep;
 
 pub(crate) use sweep::sweep;
 
-use assay_model::plan::{Place, Plan};
+use assay_model::plan::Place;
 use assay_model::wire::Leftover;
 use removal::{remove, take_away};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -58,10 +58,10 @@ pub(crate) struct Folder {
 }
 
 impl Workspace {
-    /// Prepares the place of a plan.
-    pub(crate) fn new(plan: &Plan) -> io::Result<Self> {
-        match &plan.place {
-            Place::Directory { path } => Folder::new(path, &plan.run_id).map(Self::Folder),
+    /// Prepares the place of a run.
+    pub(crate) fn new(place: &Place, run_id: &str) -> io::Result<Self> {
+        match place {
+            Place::Directory { path } => Folder::new(path, run_id).map(Self::Folder),
             Place::File { path } => Ok(Self::File(path.clone())),
             Place::Device { path } => {
                 let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;

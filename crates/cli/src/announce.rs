@@ -3,6 +3,7 @@
 
 use crate::output::{say, talk_columns};
 use crate::room::Written;
+use crate::works::Request;
 use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan};
 use assay_model::storage::Storage;
@@ -14,6 +15,30 @@ use std::path::Path;
 /// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
 pub fn announce(plan: &Plan, inspection: &Inspection, duration: Nanos, store: &Path) {
     tell(&facts(plan, inspection, duration, store));
+}
+
+/// The same of a work that is repeated under conditions. How long it takes shows only
+/// when it has been carried out once.
+pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, store: &Path) {
+    let Some(sweep) = &request.sweep else { return };
+    let path = request.place.path().display();
+    let writes = match request.place {
+        Place::Device { .. } => format!("OVER THE DATA ON {path}: what `{words}` writes"),
+        _ => format!("what `{words}` writes"),
+    };
+    let takes = format!(
+        "{} repetitions of `{words}` under {}, how long shows after the first; seed {}",
+        request.count(),
+        count(sweep.conditions.len() as u64, "condition"),
+        request.seed
+    );
+    tell(&[
+        ("Storage", storage(&request.place, &inspection.storage)),
+        ("Writes", clean(&writes)),
+        ("Sets", clean(&sets(&sweep.conditions))),
+        ("Takes", clean(&takes)),
+        ("Keeps", clean(&keeps("step", &sweep.run_id, store))),
+    ]);
 }
 
 /// Says what is to be known of each subject.
@@ -48,13 +73,9 @@ fn facts(
         plan.jobs.len(),
         plan.seed,
     );
-    let stores = format!(
-        "each trial as it ends, as run {} in {}",
-        plan.run_id,
-        store.display()
-    );
+    let stores = keeps("trial", &plan.run_id, store);
     let mut facts = vec![
-        ("Storage", storage(plan, &inspection.storage)),
+        ("Storage", storage(&plan.place, &inspection.storage)),
         ("Writes", writes(plan)),
     ];
     if !plan.conditions.is_empty() {
@@ -64,15 +85,15 @@ fn facts(
     facts
 }
 
-/// Where the trials of a plan run.
-pub fn storage(plan: &Plan, storage: &Storage) -> String {
-    let path = plan.place.path().display();
+/// Where it is measured.
+pub fn storage(place: &Place, storage: &Storage) -> String {
+    let path = place.path().display();
     let mount = storage.mount.as_ref();
     let fs = mount.map_or(String::new(), |mount| format!(", {}", mount.fs_type));
     clean(&format!("{path}: {}{fs}", storage.words()))
 }
 
-/// What they write.
+/// What the trials of a plan write.
 pub fn writes(plan: &Plan) -> String {
     let path = plan.place.path().display();
     clean(&match &plan.place {
@@ -82,12 +103,23 @@ pub fn writes(plan: &Plan) -> String {
             plan.run_id
         ),
         Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
+        Place::Device { .. } if plan.makes_file_systems() => format!(
+            "OVER ALL DATA ON {path}: file systems, and in them {}",
+            Written::by(plan)
+        ),
         Place::Device { .. } => format!(
             "OVER THE DATA ON {path}: its first {}, {}",
             plan.file_size,
             Written::by(plan)
         ),
     })
+}
+
+fn keeps(what: &str, run_id: &str, store: &Path) -> String {
+    format!(
+        "each {what} as it ends, as run {run_id} in {}",
+        store.display()
+    )
 }
 
 /// Each subject with its values.
@@ -111,7 +143,11 @@ fn sets(conditions: &[Condition]) -> String {
         .iter()
         .map(|(subject, values)| format!("{subject} to {}", values.join(", ")));
     let words: Vec<String> = words.collect();
-    format!("{}; put back at the end", words.join("; "))
+    let undone = match conditions.iter().any(Condition::makes_file_system) {
+        true => "unmounted and put back",
+        false => "put back",
+    };
+    format!("{}; {undone} at the end", words.join("; "))
 }
 
 /// In words, for it is a guess.

@@ -107,7 +107,11 @@ impl Source {
                 "{name} is no file, and there is no run to look for: {error}"
             ))
         })?;
-        Ok(match load_from(&store, name)? {
+        let loaded = load_from(&store, name).map_err(|failure| match failure.is_usage() {
+            true => Failure::usage(format!("{name} is no file, and {failure}")),
+            false => failure,
+        })?;
+        Ok(match loaded {
             Stored::Import(import) => Self::of_results(import.id, import.results),
             Stored::Run(run) => Self::of_run(*run),
         })

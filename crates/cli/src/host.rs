@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::leftovers;
 use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
-use assay_model::condition::{Offered, Subject};
+use assay_model::condition::{Condition, Offered, Restore, Subject};
 use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::text::clean;
@@ -13,7 +13,7 @@ use assay_model::work::WorkOrder;
 use assay_target::{Session, Target, TargetError};
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The word that makes this program an agent, whatever its name is: no command
@@ -103,6 +103,27 @@ impl Host {
         }
     }
 
+    /// Makes conditions once and undoes them. The folder or device to work on under
+    /// them.
+    pub fn rehearse(
+        &mut self,
+        run_id: &str,
+        path: &Path,
+        conditions: &[Condition],
+        restore: Restore,
+    ) -> Result<PathBuf, Failure> {
+        let rehearse = ToAgent::Rehearse {
+            run_id: run_id.to_owned(),
+            path: path.to_owned(),
+            conditions: conditions.to_vec(),
+            restore,
+        };
+        match self.ask(&rehearse)? {
+            FromAgent::Rehearsed { place } => Ok(place),
+            other => Err(unexpected(&other)),
+        }
+    }
+
     /// What is behind a path.
     pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
         let path = path.to_owned();
@@ -149,6 +170,11 @@ impl Host {
         self.requests
             .send(&ToAgent::Stored { position })
             .map_err(lost)
+    }
+
+    /// Asks the agent to stop what it was asked for last.
+    pub fn cancel(&self) -> Result<(), Failure> {
+        self.requests.send(&ToAgent::Cancel).map_err(lost)
     }
 
     /// The next thing the agent says.

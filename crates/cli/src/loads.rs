@@ -55,6 +55,7 @@ pub fn execute(
             | FromAgent::Swept { .. }
             | FromAgent::Undone { .. }
             | FromAgent::Offers { .. }
+            | FromAgent::Rehearsed { .. }
             | FromAgent::Preparing { .. }
             | FromAgent::TrialStarted { .. }
             | FromAgent::Progress { .. }

@@ -7,6 +7,7 @@ mod capacity;
 mod compare;
 mod dd;
 mod disks;
+mod estimate;
 mod exit;
 mod figures;
 mod fio;

@@ -86,7 +86,7 @@ impl<'a> Execution<'a> {
     /// begin the next one.
     pub fn go_on(&mut self) -> Result<(), Failure> {
         match self.unanswered.take() {
-            None => self.host.run(&rest(&self.header.plan, self.trials.len())),
+            None => self.host.run(&rest(&self.header.plan, &self.trials)),
             Some(position) => {
                 // An agent that cannot hear it has ended; what it said before is
                 // heard next, its end or that it ended unexpectedly.
@@ -175,6 +175,7 @@ impl<'a> Execution<'a> {
                 | FromAgent::Swept { .. }
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
+                | FromAgent::Rehearsed { .. }
                 | FromAgent::LoadProgress(_)
                 | FromAgent::LoadStream(_)
                 | FromAgent::LoadReport(_)
@@ -260,10 +261,12 @@ pub fn interruptible<T>(
     Ok((done, interrupt.exit_code()))
 }
 
-/// The trials of a plan from `first` on.
-fn rest(plan: &Plan, first: usize) -> Plan {
+/// The trials of a plan that follow those which are there.
+fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
+    let first = there.len();
     Plan {
         order: plan.order.get(first..).unwrap_or_default().to_vec(),
+        restore: plan.restore.after(there),
         // Offsets differ from those of the trials that are there.
         seed: plan.seed ^ ((first as u64) << 32),
         ..plan.clone()

@@ -174,16 +174,19 @@ impl Pace {
     }
 }
 
-/// `rand-read-4k #2`, with the condition where there is one.
 fn name(plan: &Plan, slot: &Slot) -> String {
-    let number = match slot.trial {
+    let condition = plan.condition_of(slot).map(|found| found.name.as_str());
+    let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
+    job.map_or_else(String::new, |job| name_of(&job.name, slot.trial, condition))
+}
+
+/// `rand-read-4k #2`, with the condition where there is one.
+pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
+    let number = match trial {
         0 => "conditioning".to_owned(),
         trial => format!("#{trial}"),
     };
-    let condition = plan.condition_of(slot);
-    let under = condition.map_or_else(String::new, |found| format!(" under {}", found.name));
-    let job = plan.jobs.get(slot.job).map(|planned| &planned.job);
-    let job = job.map_or("", |job| job.name.as_str());
+    let under = condition.map_or_else(String::new, |name| format!(" under {name}"));
     clean(&format!("{job} {number}{under}"))
 }
 

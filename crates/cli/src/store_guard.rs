@@ -1,6 +1,7 @@
 //! The file that keeps the runs is not what a run may write.
 
 use crate::exit::Failure;
+use assay_model::storage::folder_of;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -43,11 +44,10 @@ fn is_same(one: &Path, other: &Path) -> bool {
 
 /// The folder of a file that is not there, and its name.
 fn place(path: &Path) -> Option<(PathBuf, PathBuf)> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
-    Some((fs::canonicalize(folder).ok()?, path.file_name()?.into()))
+    Some((
+        fs::canonicalize(folder_of(path)).ok()?,
+        path.file_name()?.into(),
+    ))
 }
 
 #[cfg(test)]

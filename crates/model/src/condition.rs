@@ -6,12 +6,16 @@
 //! each group of processors.
 
 mod cpus;
+mod file_system;
 mod offer;
+mod restore;
 mod subject;
 mod vary;
 
 pub use cpus::parse_cpus;
+pub use file_system::FileSystem;
 pub use offer::{Offer, Offered};
+pub use restore::{Restore, TEMPERATURE, TemperatureWindow, celsius};
 pub use subject::Subject;
 pub use vary::{Commands, MAX_CONDITIONS, Values, Vary, VaryError, cross};
 
@@ -19,6 +23,14 @@ use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
+
+/// What a command of the user's may take, unless he says so.
+pub const COMMAND_LIMIT: Nanos = Nanos::secs(60);
+
+/// Of records that do not say it.
+const fn command_limit() -> Nanos {
+    COMMAND_LIMIT
+}
 
 /// Named settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +50,13 @@ impl Condition {
             name: names.join(","),
             settings,
         }
+    }
+
+    /// Whether it is a file system of its own on the device under test.
+    #[must_use]
+    pub fn makes_file_system(&self) -> bool {
+        let mut settings = self.settings.iter();
+        settings.any(|setting| setting.subject == Subject::Mkfs)
     }
 }
 
@@ -79,6 +98,16 @@ pub enum Knob {
         apply: String,
         /// The same, to undo it.
         undo: String,
+        /// What each may take before it is ended.
+        #[serde(default = "command_limit")]
+        limit: Nanos,
+    },
+    /// A file system on a device whose data may go. Undoing it unmounts it.
+    FileSystem {
+        /// The device.
+        device: PathBuf,
+        /// Where it is mounted: a folder of assay's own.
+        point: PathBuf,
     },
     /// The processors that the agent's threads may run on. It ends with the
     /// agent.
@@ -91,6 +120,12 @@ impl fmt::Display for Knob {
             Self::File { path } => write!(f, "{}", path.display()),
             Self::Mount { point } => write!(f, "the mount on {}", point.display()),
             Self::Command { name, .. } => write!(f, "cmd:{name}"),
+            Self::FileSystem { device, point } => write!(
+                f,
+                "the file system on {}, mounted on {}",
+                device.display(),
+                point.display()
+            ),
             Self::Affinity => f.write_str("the agent's processors"),
         }
     }
@@ -105,26 +140,6 @@ pub struct InForce {
     pub knob: String,
     /// What was read; `None` when it cannot be read back (a command).
     pub value: Option<String>,
-}
-
-/// What is done before each trial, so that it does not inherit the state that the
-/// one before it left.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Restore {
-    /// Nothing is done for so long.
-    pub idle: Nanos,
-    /// The page cache of the whole system is emptied (`vm.drop_caches`).
-    pub drop_caches: bool,
-    /// Free blocks of the file system are discarded (`fstrim`).
-    pub trim: bool,
-}
-
-impl Restore {
-    /// Whether nothing is to be done.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        *self == Self::default()
-    }
 }
 
 /// A setting that a run which was killed had left, and what became of it.

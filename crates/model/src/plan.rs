@@ -1,11 +1,12 @@
 //! A plan: jobs x conditions x repeats, in an order that beats drift.
 
-use crate::condition::{Condition, Restore};
+use crate::condition::{Condition, Restore, Setting, Subject};
 use crate::job::Job;
 use crate::rng::SplitMix64;
 use crate::units::Bytes;
 use crate::verdict::Side;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 /// What to run, where, how often and in which order.
@@ -36,6 +37,35 @@ impl Plan {
     #[must_use]
     pub fn condition_of(&self, slot: &Slot) -> Option<&Condition> {
         self.conditions.get(slot.condition?)
+    }
+
+    /// The parts of its order that share a test file: all of it, unless conditions
+    /// make file systems, each of which needs one of its own.
+    #[must_use]
+    pub fn stretches(&self) -> Vec<Range<usize>> {
+        let file_system = |slot: &Slot| -> Vec<&Setting> {
+            let condition = self.condition_of(slot);
+            let settings = condition.into_iter().flat_map(|found| &found.settings);
+            let made = settings.filter(|s| matches!(s.subject, Subject::Mkfs | Subject::Mount));
+            made.collect()
+        };
+        if !self.makes_file_systems() {
+            return std::iter::once(0..self.order.len()).collect();
+        }
+        let mut stretches = Vec::new();
+        let mut start = 0;
+        let same = |a: &Slot, b: &Slot| file_system(a) == file_system(b);
+        for part in self.order.chunk_by(same) {
+            stretches.push(start..start + part.len());
+            start += part.len();
+        }
+        stretches
+    }
+
+    /// Whether its conditions are file systems of their own on the device.
+    #[must_use]
+    pub fn makes_file_systems(&self) -> bool {
+        self.conditions.iter().any(Condition::makes_file_system)
     }
 }
 
@@ -236,6 +266,45 @@ mod tests {
         assert_eq!(orders.len(), 7, "each with an order of its own");
         assert_eq!(rounds(2, 5, 6, 7), order);
         assert_ne!(rounds(2, 5, 6, 8), order);
+    }
+
+    #[test]
+    fn trials_in_one_file_system_share_a_test_file() {
+        let condition = |words: &[(Subject, &str)]| {
+            let setting = |(subject, value): &(Subject, &str)| Setting {
+                subject: subject.clone(),
+                value: (*value).to_owned(),
+            };
+            Condition::of(words.iter().map(setting).collect())
+        };
+        let plan = |conditions: Vec<Condition>, order: &[usize]| {
+            let slot = |&condition: &usize| Slot {
+                condition: Some(condition),
+                ..Slot::plain(0, 1)
+            };
+            Plan {
+                run_id: String::new(),
+                seed: 1,
+                place: Place::Device { path: "d".into() },
+                file_size: Bytes(0),
+                jobs: Vec::new(),
+                conditions,
+                restore: Restore::default(),
+                order: order.iter().map(slot).collect(),
+            }
+        };
+        let made = vec![
+            condition(&[(Subject::Mkfs, "ext4"), (Subject::Scheduler, "none")]),
+            condition(&[(Subject::Mkfs, "ext4"), (Subject::Scheduler, "bfq")]),
+            condition(&[(Subject::Mkfs, "xfs"), (Subject::Scheduler, "none")]),
+        ];
+        let stretches = plan(made, &[0, 1, 2, 2, 1]).stretches();
+        assert_eq!(stretches, [0..2, 2..4, 4..5]);
+        let set = vec![
+            condition(&[(Subject::Scheduler, "none")]),
+            condition(&[(Subject::Scheduler, "bfq")]),
+        ];
+        assert_eq!(plan(set, &[0, 1, 0]).stretches().len(), 1);
     }
 
     #[test]

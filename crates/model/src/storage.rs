@@ -7,6 +7,22 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// The folder that holds a file: `.` for a bare name.
+///
+/// ```
+/// # use std::path::Path;
+/// use assay_model::storage::folder_of;
+/// assert_eq!(folder_of(Path::new("a/b")), Path::new("a"));
+/// assert_eq!(folder_of(Path::new("b")), Path::new("."));
+/// ```
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    }
+}
+
 /// Everything known about the storage behind a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {

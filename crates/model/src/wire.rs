@@ -1,7 +1,7 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
-use crate::condition::{Offered, Subject, Undone};
+use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::job::Job;
 use crate::load::Load;
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 4;
+pub const WIRE_VERSION: u32 = 5;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -44,6 +44,19 @@ pub enum ToAgent {
         path: PathBuf,
         /// The subjects.
         subjects: Vec<Subject>,
+    },
+    /// Asks to make each condition once and to undo it: what the kernel refuses
+    /// only then is known before a work is measured under them. A plan does so
+    /// by itself.
+    Rehearse {
+        /// The run.
+        run_id: String,
+        /// Whose storage they are of.
+        path: PathBuf,
+        /// The conditions.
+        conditions: Vec<Condition>,
+        /// What will be done before each trial: whether it can be is looked at.
+        restore: Restore,
     },
     /// Asks to run a plan.
     Run {
@@ -96,6 +109,13 @@ pub enum FromAgent {
     Offers {
         /// What each subject takes.
         offered: Vec<Offered>,
+    },
+    /// Answers [`ToAgent::Rehearse`]: each could be made.
+    Rehearsed {
+        /// The folder or device to work on under them: where a file system will
+        /// be mounted that is one of the settings, else the path that was asked
+        /// about.
+        place: PathBuf,
     },
     /// The test file is being written.
     Preparing {

@@ -4,6 +4,8 @@
 //! Paths go through `Roots` once, when a subject's knobs are looked for; a knob
 //! then names the file itself.
 
+mod command;
+mod file_system;
 mod knobs;
 mod offers;
 mod set;
@@ -32,6 +34,15 @@ pub enum ConditionError {
         path: PathBuf,
         /// The storage in words.
         words: String,
+    },
+    /// A file system can only be made on a device.
+    #[error(
+        "mkfs cannot be varied: {} is no block device: name an unused one whose data may go",
+        path.display()
+    )]
+    NotADevice {
+        /// The path.
+        path: PathBuf,
     },
     /// The device, or the machine, has no such attribute.
     #[error("{subject} cannot be varied: {place} has none; there is {there}")]
@@ -69,6 +80,14 @@ pub enum ConditionError {
         /// The reason.
         why: String,
     },
+    /// It stays as it is.
+    #[error("{knob} cannot be undone: {why}")]
+    NotUndone {
+        /// The knob.
+        knob: String,
+        /// The reason.
+        why: String,
+    },
     /// It was set, and reads back as something else.
     #[error("{knob} was set to '{asked}' and reads back as '{read}': use a value that it keeps")]
     Differs {
@@ -95,6 +114,11 @@ impl ConditionError {
     fn unreadable(knob: &Knob, error: io::Error) -> Self {
         let knob = knob.to_string();
         Self::Unreadable { knob, error }
+    }
+
+    fn not_undone(knob: &Knob, why: String) -> Self {
+        let knob = knob.to_string();
+        Self::NotUndone { knob, why }
     }
 
     fn refused(knob: &Knob, value: &str, why: String) -> Self {

@@ -20,6 +20,7 @@ pub mod safety;
 pub mod snapshot;
 pub mod stack;
 pub mod system;
+pub mod temperature;
 pub mod watch;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 mod words;
 
-pub use words::{common_notes, ends, in_short, pairs, percent, value};
+pub use words::{common_notes, drift, ends, in_short, pairs, percent, value};
 
 use crate::format::percent_points;
 use crate::jobs::Jobs;

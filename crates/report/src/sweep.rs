@@ -129,7 +129,10 @@ fn missing(job: &JobSummary<'_>) -> Option<String> {
 mod tests {
     use super::*;
     use crate::fixture;
+    use crate::terminal::{Style, write_summary};
     use assay_model::condition::{Condition, Setting, Subject};
+    use assay_model::evidence::CpuState;
+    use assay_model::run::RunStatus;
     use assay_model::trial::Outcome;
 
     /// The fixture's trials in turn under two conditions; the first of each is a
@@ -197,6 +200,37 @@ mod tests {
             assert_eq!(job(value).figure("read_bw").unwrap().stats.n, 2);
         }
         assert_eq!(summary.jobs.len(), 2 * Summary::of(&plain).jobs.len());
+    }
+
+    #[test]
+    fn a_sweep_is_shown_with_the_warnings_of_other_runs() {
+        let mut run = swept();
+        run.status = RunStatus::Interrupted;
+        for trial in &mut run.trials {
+            if let Some(evidence) = &mut trial.evidence {
+                evidence.before.cpus = vec![CpuState {
+                    cpu: 0,
+                    khz: None,
+                    governor: Some("schedutil".to_owned()),
+                }];
+            }
+        }
+        let shown = |run: &Run| {
+            let style = Style {
+                width: 100,
+                color: false,
+                ascii: true,
+            };
+            let mut shown = Vec::new();
+            write_summary(run, style, &[], &mut shown).unwrap();
+            String::from_utf8(shown).unwrap()
+        };
+        let text = shown(&run);
+        for words in ["Warnings", "the run was stopped", "schedutil"] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        run.header.plan.conditions[1].settings[0].subject = Subject::Governor;
+        assert!(!shown(&run).contains("schedutil"), "it was asked for");
     }
 
     #[test]

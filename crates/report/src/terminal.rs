@@ -31,7 +31,7 @@ use crate::identity;
 use crate::ladder::Ladder;
 use crate::stopping;
 use crate::summary::{Group, Summary};
-use crate::sweep::Sweep;
+use crate::sweep::{Sweep, by_condition};
 use crate::text::{clean, wrap};
 use crate::warnings;
 use assay_model::plan::Place;
@@ -55,6 +55,10 @@ pub fn write_summary(
     page.heading(&summary)?;
     if !run.header.plan.conditions.is_empty() {
         sweep::write(&Sweep::of(run), &mut page)?;
+        // Trials of one job differ between conditions: each is a job of its own.
+        let apart = by_condition(run.clone());
+        let warnings = warnings::collect(&Summary::of(&apart));
+        warned::write(&warnings, &mut page)?;
         return page.closing(closing);
     }
     for ladder in Ladder::ALL {

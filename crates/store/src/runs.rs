@@ -4,7 +4,7 @@ use crate::database::Database;
 use crate::error::StoreError;
 use crate::record;
 use assay_model::run::{Run, RunHeader, RunStatus};
-use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::trial::TrialRecord;
 use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
@@ -194,17 +194,23 @@ impl Store {
     }
 
     /// Makes a run that ended early one under way again, made by `owner` from now
-    /// on. The trial that was interrupted is forgotten: it will be made anew.
+    /// on. Its trials from position `first_missing` on are forgotten: they will be made
+    /// anew.
     ///
     /// # Errors
     /// When the file cannot be written or has no such run.
-    pub fn reopen_run(&mut self, run_id: &str, owner: &Owner) -> Result<(), StoreError> {
+    pub fn reopen_run(
+        &mut self,
+        run_id: &str,
+        owner: &Owner,
+        first_missing: usize,
+    ) -> Result<(), StoreError> {
         let changed = self.database.with(|connection| {
             // Unchecked: it cannot lie within another, none is open between calls.
             let transaction = connection.unchecked_transaction()?;
             transaction.execute(
-                "DELETE FROM trials WHERE run_id = ? AND outcome = ?",
-                params![run_id, Outcome::Interrupted.word()],
+                "DELETE FROM trials WHERE run_id = ? AND position >= ?",
+                params![run_id, i64::try_from(first_missing).unwrap_or(i64::MAX)],
             )?;
             let changed = transaction.execute(
                 "UPDATE runs SET status = ?, error = NULL, finished_unix_ms = NULL, \

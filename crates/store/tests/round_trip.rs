@@ -215,7 +215,7 @@ fn a_run_that_is_gone_on_with_loses_only_its_interrupted_trial() {
         pid: owner().pid + 1,
         ..owner()
     };
-    store.reopen_run("k3v9", &another).unwrap();
+    store.reopen_run("k3v9", &another, 2).unwrap();
 
     let run = store.load("k3v9").unwrap().run;
     assert_eq!(run.trials, [trial(0), skipped(1)]);
@@ -231,7 +231,7 @@ fn a_run_that_is_gone_on_with_loses_only_its_interrupted_trial() {
     );
     store.save_trial("k3v9", &trial(2)).unwrap();
     assert!(matches!(
-        store.reopen_run("other", &another),
+        store.reopen_run("other", &another, 0),
         Err(StoreError::NoSuchRun { .. })
     ));
 }

@@ -1,7 +1,8 @@
 //! Undoing what killed runs had set.
 
+use super::Turned;
 use super::journal::{Line, abandoned, boot_id};
-use super::{Turned, put_one_back};
+use super::put_back::put_one_back;
 use assay_model::condition::{Knob, Undone};
 use assay_probe::conditions::{holds, read};
 use assay_probe::roots::Roots;
@@ -115,8 +116,11 @@ enum State {
 
 fn state(roots: &Roots, left: &Left) -> State {
     let Turned { knob, old, .. } = &left.turned;
-    if matches!(knob, Knob::Command { .. }) {
-        return State::AsSet;
+    match knob {
+        Knob::Command { .. } => return State::AsSet,
+        // It may be there, mounted or not; whatever is mounted is assay's.
+        Knob::FileSystem { point, .. } if point.exists() => return State::AsSet,
+        _ => {}
     }
     let Ok(Some(now)) = read(roots, knob) else {
         return State::Gone;

@@ -1,9 +1,10 @@
 //! What is done before a trial, so that it does not inherit what the one before it
 //! left.
 
-use assay_model::condition::Restore;
+use assay_model::condition::{InForce, Restore, TEMPERATURE, TemperatureWindow, celsius};
 use assay_model::storage::Storage;
 use assay_probe::roots::Roots;
+use assay_probe::temperature::Thermometer;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -14,7 +15,26 @@ use std::time::{Duration, Instant};
 /// A stop is heard that soon.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
-/// Discards free blocks, empties the page cache, then waits.
+/// The temperature is read that often.
+const READ_AGAIN: Duration = Duration::from_millis(500);
+
+/// Whether all of it can be done here; nothing is done.
+///
+/// # Errors
+/// What cannot: one line.
+pub(crate) fn can_restore(
+    roots: &Roots,
+    storage: &Storage,
+    restore: &Restore,
+) -> Result<(), String> {
+    match restore.temperature {
+        Some(_) => thermometer(roots, storage).map(drop),
+        None => Ok(()),
+    }
+}
+
+/// Discards free blocks, empties the page cache, then waits, at last for the
+/// temperature. What was read of it.
 ///
 /// # Errors
 /// What could not be done: one line.
@@ -23,7 +43,7 @@ pub(crate) fn before_trial(
     storage: &Storage,
     restore: &Restore,
     stop: &AtomicBool,
-) -> Result<(), String> {
+) -> Result<Option<InForce>, String> {
     if restore.trim {
         let mount = storage.mount.as_ref();
         let mount = mount.ok_or("free blocks can be discarded only of a mounted file system")?;
@@ -32,11 +52,62 @@ pub(crate) fn before_trial(
     if restore.drop_caches {
         drop_caches(roots)?;
     }
-    let end = Instant::now() + Duration::from_nanos(restore.idle.0);
+    wait(Duration::from_nanos(restore.idle.0), stop);
+    let window = restore.temperature.as_ref();
+    window
+        .map(|window| await_temperature(roots, storage, window, stop))
+        .transpose()
+}
+
+fn wait(span: Duration, stop: &AtomicBool) {
+    let end = Instant::now() + span;
     while !stop.load(Ordering::Relaxed) && Instant::now() < end {
         sleep(LOOK_AGAIN.min(end.saturating_duration_since(Instant::now())));
     }
-    Ok(())
+}
+
+fn thermometer(roots: &Roots, storage: &Storage) -> Result<Thermometer, String> {
+    let found = Thermometer::of(roots, storage);
+    found.ok_or_else(|| {
+        "no sensor tells a temperature, neither of the device nor of the board: leave out \
+         --temperature"
+            .to_owned()
+    })
+}
+
+/// Waits until the temperature is within the window. A sensor may not answer for a
+/// while.
+fn await_temperature(
+    roots: &Roots,
+    storage: &Storage,
+    window: &TemperatureWindow,
+    stop: &AtomicBool,
+) -> Result<InForce, String> {
+    let thermometer = thermometer(roots, storage)?;
+    let began = Instant::now();
+    loop {
+        let read = thermometer.read();
+        let is_over = stop.load(Ordering::Relaxed);
+        if is_over || read.is_some_and(|now| window.holds(now)) {
+            return Ok(InForce {
+                subject: TEMPERATURE.to_owned(),
+                knob: thermometer.name,
+                value: read.map(celsius),
+            });
+        }
+        if began.elapsed() >= Duration::from_nanos(window.limit.0) {
+            let now = read.map_or_else(
+                || "does not answer".to_owned(),
+                |now| format!("has {} °C", celsius(now)),
+            );
+            return Err(format!(
+                "{} {now}, and did not come within {window} in {}: cool it, or give a wider \
+                 --temperature",
+                thermometer.name, window.limit
+            ));
+        }
+        wait(READ_AGAIN, stop);
+    }
 }
 
 fn trim(point: &Path) -> Result<(), String> {
@@ -63,4 +134,113 @@ fn drop_caches(roots: &Roots) -> Result<(), String> {
             path.display()
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::storage::Backing;
+    use assay_model::units::Nanos;
+    use std::path::PathBuf;
+
+    /// A machine of files with one thermal zone.
+    struct Board {
+        folder: tempfile::TempDir,
+        roots: Roots,
+    }
+
+    impl Board {
+        fn at(temperature: &str) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let roots = Roots::under(folder.path());
+            let board = Self { folder, roots };
+            fs::create_dir_all(board.zone()).unwrap();
+            board.becomes(temperature);
+            board
+        }
+
+        fn zone(&self) -> PathBuf {
+            let class = self.folder.path().join("sys/class/thermal");
+            class.join("thermal_zone0")
+        }
+
+        /// At once: a sensor is never half written.
+        fn becomes(&self, temperature: &str) {
+            let new = self.folder.path().join("new");
+            fs::write(&new, temperature).unwrap();
+            fs::rename(new, self.zone().join("temp")).unwrap();
+        }
+
+        fn before_trial(&self, restore: &Restore) -> Result<Option<InForce>, String> {
+            let stop = AtomicBool::new(false);
+            before_trial(&self.roots, &storage(), restore, &stop)
+        }
+    }
+
+    fn storage() -> Storage {
+        Storage {
+            path: "/".into(),
+            mount: None,
+            backing: Backing::Unknown { why: String::new() },
+            layers: Vec::new(),
+            total: None,
+            available: None,
+        }
+    }
+
+    fn within(width_mk: u32, around: Option<i64>, limit: Nanos) -> Restore {
+        Restore {
+            temperature: Some(TemperatureWindow {
+                width_mk,
+                limit,
+                around,
+            }),
+            ..Restore::default()
+        }
+    }
+
+    #[test]
+    fn a_trial_begins_when_it_is_as_warm_as_the_first_one() {
+        let board = Board::at("40000\n");
+        let read = |found: Result<Option<InForce>, String>| found.unwrap().unwrap().value;
+        let long = Nanos::secs(100);
+        let first = read(board.before_trial(&within(3000, None, long)));
+        assert_eq!(first.as_deref(), Some("40.000"));
+        board.becomes("43000\n");
+        let later = read(board.before_trial(&within(3000, Some(40_000), long)));
+        assert_eq!(later.as_deref(), Some("43.000"));
+        board.becomes("50000\n");
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| board.before_trial(&within(3000, Some(40_000), long)));
+            board.becomes("42000\n");
+            let cooled = read(waits.join().unwrap());
+            assert_eq!(cooled.as_deref(), Some("42.000"));
+        });
+    }
+
+    #[test]
+    fn what_stays_hot_is_told() {
+        let board = Board::at("50000\n");
+        let restore = within(3000, Some(40_000), Nanos(0));
+        let error = board.before_trial(&restore).unwrap_err();
+        for words in ["50.000 °C", "3 K around 40.000 °C", "--temperature"] {
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn without_a_sensor_there_is_no_window() {
+        let board = Board::at("40000\n");
+        let silent = Board::at("");
+        let restore = within(3000, None, Nanos(0));
+        let error = silent.before_trial(&restore).unwrap_err();
+        assert!(error.contains("does not answer"), "{error}");
+        fs::remove_dir_all(board.zone()).unwrap();
+        let error = can_restore(&board.roots, &storage(), &restore).unwrap_err();
+        assert!(error.contains("no sensor"), "{error}");
+        assert_eq!(
+            can_restore(&board.roots, &storage(), &Restore::default()),
+            Ok(())
+        );
+    }
 }

@@ -1,8 +1,8 @@
 //! Plain files stand for settings of the kernel.
 
 use super::*;
-use assay_model::condition::{Restore, cross};
-use assay_model::plan::Place;
+use assay_model::condition::{COMMAND_LIMIT, Restore, cross};
+use assay_model::plan::{Place, Plan};
 use assay_model::storage::Backing;
 use assay_model::units::Bytes;
 use std::fs;
@@ -45,6 +45,7 @@ impl Bench {
                     name: "c".to_owned(),
                     apply: words("apply"),
                     undo: words("undo"),
+                    limit: COMMAND_LIMIT,
                 },
                 value: value.to_owned(),
             });
@@ -56,7 +57,14 @@ impl Bench {
     }
 
     fn conditions<'a>(&'a self, roots: &'a Roots) -> Conditions<'a> {
-        Conditions::new(roots, &storage(), &self.plan, self.journals()).unwrap()
+        self.try_conditions(roots).unwrap()
+    }
+
+    fn try_conditions<'a>(&'a self, roots: &'a Roots) -> Result<Conditions<'a>, String> {
+        let Plan {
+            run_id, conditions, ..
+        } = &self.plan;
+        Conditions::new(roots, &storage(), run_id, conditions, self.journals())
     }
 
     fn value(&self, name: &str) -> String {
@@ -128,7 +136,7 @@ fn a_rehearsal_leaves_everything_as_it_was_and_runs_no_command() {
     bench.add_command();
     let roots = Roots::default();
     let mut conditions = bench.conditions(&roots);
-    conditions.rehearse().unwrap();
+    conditions.rehearse(&AtomicBool::new(false)).unwrap();
     assert_eq!(bench.value("a"), "1");
     assert!(bench.left().is_empty());
     assert!(!bench.folder.path().join("log").exists());
@@ -158,7 +166,7 @@ fn a_value_that_is_not_offered_is_refused_before_anything_changes() {
     let mut bench = Bench::new();
     bench.plan.conditions[1].settings[0].value = "much".to_owned();
     let roots = Roots::default();
-    let error = Conditions::new(&roots, &storage(), &bench.plan, bench.journals());
+    let error = bench.try_conditions(&roots);
     let error = error.err().unwrap();
     assert!(error.contains("offers a whole number"), "{error}");
     assert_eq!(bench.value("a"), "1");

@@ -5,7 +5,8 @@ use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
-use crate::trial::unix_ms;
+use crate::trial::{not_begun, unix_ms};
+use assay_model::condition::InForce;
 use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
@@ -38,6 +39,8 @@ pub(super) struct Steps<'a> {
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     order: &'a WorkOrder,
+    /// What was read back of the condition that it is carried out under.
+    in_force: &'a [InForce],
     /// Of the next step.
     position: u32,
     /// The storage looked up last, and of which paths it is.
@@ -72,12 +75,14 @@ impl<'a> Steps<'a> {
         outbox: &'a Outbox,
         inbox: &'a mut Inbox,
         order: &'a WorkOrder,
+        in_force: &'a [InForce],
     ) -> Self {
         Self {
             roots,
             outbox,
             inbox,
             order,
+            in_force,
             position: order.first_position,
             place: None,
             looked_up: BTreeMap::new(),
@@ -94,6 +99,23 @@ impl<'a> Steps<'a> {
     pub(super) fn close(mut self) -> Result<(), FrameError> {
         self.keep();
         self.unsent.map_or(Ok(()), Err)
+    }
+
+    /// Steps that could not begin count as failed.
+    pub(super) fn fail_all(&mut self, jobs: &[Job], error: &str) {
+        for job in jobs {
+            let WorkOrder { trial, seed, .. } = *self.order;
+            let error = error.to_owned();
+            self.hand_over(not_begun(job, trial, self.position, seed, error));
+        }
+    }
+
+    fn hand_over(&mut self, mut record: TrialRecord) {
+        let under = self.order.under.as_ref();
+        record.condition = under.map(|under| under.condition.name.clone());
+        self.position += 1;
+        self.unkept = true;
+        self.send(&FromAgent::StepDone(Box::new(record)));
     }
 
     fn send(&mut self, message: &FromAgent) {
@@ -272,11 +294,9 @@ impl Observer for Steps<'_> {
             wave: None,
             detail: came.detail.map(Box::new),
             condition: None,
-            in_force: Vec::new(),
+            in_force: self.in_force.to_vec(),
         };
-        self.position += 1;
-        self.unkept = true;
-        self.send(&FromAgent::StepDone(Box::new(record)));
+        self.hand_over(record);
     }
 
     fn keep(&mut self) {

@@ -23,16 +23,18 @@ use assay_model::wire::{Inspection, LoadNote};
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_model::work::{Work, WorkProgress};
 use assay_target::Target;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Measures a folder on a target.
 pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.folder)?;
-    let phases = phases(&args.wanted()).map_err(|problem| Failure::usage(problem.to_string()))?;
+    // A mistake is told before anything is started.
+    work(args, &args.folder)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.folder)?;
     let place = folder(&inspection)?;
-    let request = request(args, phases, place);
+    let request = request(args, place)?;
     announce(args, &request, &inspection);
     let of = request.steps.len() * args.trials as usize;
     let mut listener = Teller::new(of);
@@ -50,20 +52,27 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     done.conclude()
 }
 
-fn request(args: &AndroBenchArgs, phases: Vec<Phase>, place: Place) -> Request {
-    Request {
-        steps: phases.iter().flat_map(Phase::jobs).collect(),
-        work: Work::AndroBench(Box::new(AndroBench {
-            folder: place.path().to_owned(),
-            phases,
-        })),
+fn request(args: &AndroBenchArgs, place: Place) -> Result<Request, Failure> {
+    let (work, steps) = work(args, place.path())?;
+    Ok(Request {
+        steps,
+        work: Work::AndroBench(Box::new(work)),
         trials: args.trials,
         seed: args.seed.unwrap_or_else(random),
         destroy_data: false,
         place,
         stopping: "stopping; finished steps are kept",
         must_be_stored: true,
-    }
+        sweep: None,
+    })
+}
+
+/// What the words ask for, in this folder, and its steps.
+pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(AndroBench, Vec<Job>), Failure> {
+    let phases = phases(&args.wanted()).map_err(|problem| Failure::usage(problem.to_string()))?;
+    let steps = phases.iter().flat_map(Phase::jobs).collect();
+    let folder = folder.to_owned();
+    Ok((AndroBench { folder, phases }, steps))
 }
 
 /// The folder to make test files in.

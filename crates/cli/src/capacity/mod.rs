@@ -45,6 +45,7 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         place,
         stopping: STOPPING,
         must_be_stored: true,
+        sweep: None,
     };
     let done = works::execute(
         target,

@@ -23,6 +23,7 @@ use assay_target::Target;
 use signal_hook::consts::SIGPIPE;
 use signal_hook::low_level::emulate_default_handler;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use talk::Talk;
 
@@ -89,6 +90,7 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         place,
         stopping: "",
         must_be_stored: own.store.is_some(),
+        sweep: None,
     };
     let store = StoreArgs { store: own.store };
     let mut talk = Talk::new(status, own.ladder);
@@ -103,6 +105,30 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         runs::present(&done.run, true)?;
     }
     conclude(done)
+}
+
+/// The copy that a sweep repeats; relative names are in `base`.
+pub fn swept(words: &[OsString], base: &Path) -> Result<(FileCopy, Vec<Job>), Failure> {
+    let command = dd::parse(&in_utf8(words)?)
+        .map_err(|error| Failure::usage(format!("dd: {}", error.lines().join(" "))))?;
+    let Command::Copy(invocation) = command else {
+        return Err(Failure::usage(
+            "dd: nothing is copied, so there is nothing to sweep",
+        ));
+    };
+    let mut invocation = *invocation;
+    // It is repeated, and nobody reads what is copied to standard output.
+    invocation.own.trials = 2;
+    place::check(&invocation)?;
+    let mut copy = invocation.copy;
+    for name in [&mut copy.input, &mut copy.output].into_iter().flatten() {
+        *name = base.join(&*name);
+    }
+    if invocation.own.ladder {
+        copy = ladder::plan(&copy, false)?;
+    }
+    let steps = steps(&copy);
+    Ok((copy, steps))
 }
 
 /// The steps as far as they are known beforehand; what they are in full comes

@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use crate::host::Host;
 use assay_dialects::dd::Invocation;
 use assay_model::plan::Place;
-use assay_model::storage::{Backing, Storage};
+use assay_model::storage::{Backing, Storage, folder_of};
 use assay_model::wire::Inspection;
 use assay_model::work::copy::FileCopy;
 use rustix::fs::{FileType, fstat};
@@ -115,8 +115,5 @@ fn link(number: u32) -> Option<PathBuf> {
 fn folder(path: &Path) -> PathBuf {
     let real = fs::canonicalize(path);
     let path = real.as_deref().unwrap_or(path);
-    match path.parent() {
-        Some(folder) if folder != Path::new("") => folder.to_owned(),
-        _ => PathBuf::from("."),
-    }
+    folder_of(path).to_owned()
 }

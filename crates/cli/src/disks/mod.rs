@@ -34,8 +34,7 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let place = admit(args, &inspection)?;
-    let work = extent(args, &inspection)?;
-    let steps = steps(&work);
+    let (work, steps) = work(args, &inspection)?;
     let mut talk = StepTalk::new(Counted::Samples, steps.len());
     let request = Request {
         work: Work::Extent(Box::new(work)),
@@ -46,6 +45,7 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         place,
         stopping: STOPPING,
         must_be_stored: true,
+        sweep: None,
     };
     let done = works::execute(
         target,
@@ -57,6 +57,13 @@ pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
     );
     let done = talk.present(done, args.json)?;
     done.conclude()
+}
+
+/// What the words ask for of what was inspected, and its steps.
+pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Extent, Vec<Job>), Failure> {
+    let work = extent(args, inspection)?;
+    let steps = steps(&work);
+    Ok((work, steps))
 }
 
 /// The place to work on, or why not.

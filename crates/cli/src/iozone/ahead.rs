@@ -2,6 +2,7 @@
 //! measuring.
 
 use crate::exit::Failure;
+use assay_model::storage::folder_of;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use assay_model::work::iozone::{Iozone, Test};
@@ -55,10 +56,7 @@ fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
 }
 
 fn has_folder(path: &Path) -> Result<(), Failure> {
-    let folder = match path.parent() {
-        Some(folder) if folder != Path::new("") => folder,
-        _ => Path::new("."),
-    };
+    let folder = folder_of(path);
     if folder.is_dir() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use crate::plans;
 use crate::room::file_size;
 use crate::runs::{header, random, run_id};
 use crate::stored::store_path;
-use crate::{leftovers, owner, place};
+use crate::{estimate, leftovers, owner, place};
 use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
 use assay_model::condition::Restore;
@@ -19,7 +19,7 @@ use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
 use assay_model::run::Run;
 use assay_model::trial::{Outcome, TrialRecord};
-use assay_model::units::{Bytes, MIB, Nanos};
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, PathKind};
 use assay_report::json;
 use assay_report::terminal::{CheckedClass, write_class, write_marks, write_rounds};
@@ -28,11 +28,6 @@ use assay_stats::rounds::Window;
 use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
-
-/// Opening, flushing and looking around a trial.
-const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
-/// Speed of storage for the estimate of how long writing takes.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
 /// What is to be found out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -83,9 +78,8 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     let inspection = host.inspect(&args.path)?;
 
     let plan = plan(args, question, &inspection, place)?;
-    let expected = expected(&plan);
-    let duration = Nanos(expected.iter().map(|span| span.0).sum());
-    announce(&plan, &inspection, duration, store.path());
+    let expected = estimate::of_trials(&plan);
+    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
     let header = header(plan, inspection);
     store.begin_run(&header, &owner::this_process())?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
@@ -136,13 +130,7 @@ fn plan(
     place: Place,
 ) -> Result<Plan, Failure> {
     let seed = args.seed.unwrap_or_else(random);
-    let file = file_size(args.size, question.file(inspection), Bytes(0), inspection)?;
-    let seconds = args.seconds.unwrap_or(question.seconds());
-    let scale = Scale {
-        file,
-        trial: Nanos::secs(seconds),
-        engine: inspection.async_engines.first().copied(),
-    };
+    let scale = scale(args, question, inspection)?;
     let (jobs, trials) = match question {
         Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
         Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(3)),
@@ -171,12 +159,34 @@ fn plan(
         run_id: run_id(),
         seed,
         place,
-        file_size: file,
+        file_size: scale.file,
         jobs,
         conditions: Vec::new(),
         restore: Restore::default(),
         order,
     })
+}
+
+fn scale(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result<Scale, Failure> {
+    let seconds = args.seconds.unwrap_or(question.seconds());
+    Ok(Scale {
+        file: file_size(args.size, question.file(inspection), Bytes(0), inspection)?,
+        trial: Nanos::secs(seconds),
+        engine: inspection.async_engines.first().copied(),
+    })
+}
+
+/// The marks as jobs of a sweep, and the size of their file.
+pub fn swept(args: &MarkArgs, inspection: &Inspection) -> Result<(Vec<Job>, Bytes), Failure> {
+    let question = Question::of(args);
+    if question != Question::Marks {
+        return Err(Failure::usage(
+            "a class and a steady state are questions of their own, which assay mark answers: a \
+             sweep takes the marks only",
+        ));
+    }
+    let scale = scale(args, question, inspection)?;
+    Ok((mark::marks(&scale), scale.file))
 }
 
 /// One job after the other.
@@ -186,20 +196,6 @@ fn in_sequence(jobs: &[PlannedJob]) -> Vec<Slot> {
         .enumerate()
         .flat_map(|(job, planned)| (1..=planned.trials).map(move |trial| Slot::plain(job, trial)));
     slots.collect()
-}
-
-/// What each trial may take, in the plan's order.
-fn expected(plan: &Plan) -> Vec<Nanos> {
-    let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
-    jobs.map(|job| Nanos(limit(job).0 + AROUND_A_TRIAL.0))
-        .collect()
-}
-
-fn limit(job: &Job) -> Nanos {
-    job.runtime.unwrap_or_else(|| {
-        let bytes = job.max_written().unwrap_or(job.size);
-        Nanos(bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000)
-    })
 }
 
 /// Whether the rounds so far have become steady.

@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::plans;
 use crate::runs::{self, header, random, run_id};
 use crate::stored::store_path;
-use crate::{leftovers, owner, place};
+use crate::{estimate, leftovers, owner, place};
 use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
 use assay_model::wire::Inspection;
@@ -34,12 +34,11 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
 
     let scale = Scale::new(args, &inspection)?;
     let plan = plan(args, &inspection, place, &scale)?;
-    let duration = scale.duration(&plan);
-    announce(&plan, &inspection, duration, store.path());
+    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
 
     let header = header(plan, inspection);
     store.begin_run(&header, &owner::this_process())?;
-    let expected = scale.expected(&header.plan);
+    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
     let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
     let done = plans::close(header, &mut store, executed, target);

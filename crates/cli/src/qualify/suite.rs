@@ -6,16 +6,12 @@ use crate::room::file_size;
 use assay_model::job::{
     CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw,
 };
-use assay_model::plan::{Place, Plan, PlannedJob};
+use assay_model::plan::{Place, PlannedJob};
 use assay_model::units::{Bytes, MIB, Nanos};
 use assay_model::wire::Inspection;
 
 /// Depth of the jobs that keep several I/Os in flight.
 const DEEP: u32 = 32;
-/// Opening, evicting, flushing and looking around a trial.
-const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
-/// Speed of storage for the estimate of how long writing the file takes.
-const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
 /// How large and how long.
 #[derive(Clone, Debug)]
@@ -82,23 +78,6 @@ impl Scale {
             sustained_bytes: Bytes(file.0.max(Bytes::gib(8).0)),
             sustained_trials: trials,
         }
-    }
-
-    /// What each trial may take, in the plan's order.
-    pub fn expected(&self, plan: &Plan) -> Vec<Nanos> {
-        let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
-        jobs.map(|job| Nanos(job.runtime.map_or(0, |limit| limit.0) + AROUND_A_TRIAL.0))
-            .collect()
-    }
-
-    /// What the whole run may take.
-    pub fn duration(&self, plan: &Plan) -> Nanos {
-        let trials: u64 = self.expected(plan).iter().map(|span| span.0).sum();
-        let prepare = match plan.place {
-            Place::File { .. } => 0,
-            _ => self.file.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000,
-        };
-        Nanos(trials + prepare)
     }
 }
 

@@ -87,7 +87,12 @@ impl Judged {
         Ok(Self {
             ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
             name: source.name.clone(),
-            warnings: source.run.as_deref().and_then(looked_at).into_iter().collect(),
+            warnings: source
+                .run
+                .as_deref()
+                .and_then(looked_at)
+                .into_iter()
+                .collect(),
             baseline,
             options,
         })

@@ -1,10 +1,11 @@
 //! Flags of whatever repeats jobs in rounds: `assay sweep` and
 //! `assay compare --paired-on`.
 
-use super::schedule::Trials;
+use super::schedule::{Trials, USUAL};
 use crate::args::{QualifyArgs, StoreArgs, parse_size};
+use crate::exit::Failure;
 use crate::watch::args::parse_time;
-use assay_model::condition::Restore;
+use assay_model::condition::{Restore, TemperatureWindow};
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
 use std::path::PathBuf;
@@ -31,6 +32,13 @@ pub struct RoundArgs {
     /// Discard the free blocks of the file system before each trial (fstrim).
     #[arg(long)]
     pub trim: bool,
+    /// Wait before each trial until the temperature is within so many kelvin of that
+    /// before the first one: of the device where it has a sensor, else of the board.
+    #[arg(long, value_name = "K", value_parser = parse_kelvin)]
+    pub temperature: Option<u32>,
+    /// How long it is waited for that; then the trial has failed.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5min")]
+    pub temperature_limit: Nanos,
     /// Short trials, with a test file of 256 MiB.
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
@@ -55,12 +63,13 @@ pub struct RoundArgs {
 
 impl RoundArgs {
     /// All that says what is run: nothing that does not begin a run takes any.
-    pub const NAMES: [&str; 10] = [
+    pub const NAMES: [&str; 11] = [
         "trials",
         "budget",
         "idle",
         "drop_caches",
         "trim",
+        "temperature",
         "quick",
         "thorough",
         "size",
@@ -68,12 +77,35 @@ impl RoundArgs {
         "seed",
     ];
 
+    /// How many trials, where none can be left out.
+    ///
+    /// # Errors
+    /// When they are to end early.
+    pub fn number(&self) -> Result<u32, Failure> {
+        match self.trials {
+            Some(Trials::Auto) => Err(Failure::usage(
+                "--trials auto is for jobs; a command is repeated so many times: give a number",
+            )),
+            _ if self.budget.is_some() => Err(Failure::usage(
+                "--budget is for jobs: how long a command takes shows only when it has run; give \
+                 --trials",
+            )),
+            Some(Trials::Number(number)) => Ok(number),
+            None => Ok(USUAL),
+        }
+    }
+
     /// What is done before each trial.
     pub fn restore(&self) -> Restore {
         Restore {
             idle: self.idle.unwrap_or_default(),
             drop_caches: self.drop_caches,
             trim: self.trim,
+            temperature: self.temperature.map(|width_mk| TemperatureWindow {
+                width_mk,
+                limit: self.temperature_limit,
+                around: None,
+            }),
         }
     }
 
@@ -93,4 +125,19 @@ impl RoundArgs {
             store: StoreArgs { store: None },
         }
     }
+}
+
+/// Reads kelvin, as thousandths.
+fn parse_kelvin(text: &str) -> Result<u32, String> {
+    let kelvin = text.parse::<f64>().ok();
+    let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
+    let wrong = || format!("{text} is no number of kelvin from 0.1 to 100");
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "within the range above"
+    )]
+    kelvin
+        .map(|kelvin| (kelvin * 1e3).round() as u32)
+        .ok_or_else(wrong)
 }

@@ -4,6 +4,8 @@ use super::args::RoundArgs;
 use crate::exit::Failure;
 use crate::fio::machine::Machine;
 use crate::fio::{of_fio, warn};
+use crate::mark;
+use crate::mark::args::MarkArgs;
 use crate::output::say;
 use crate::qualify::suite::{self, Scale};
 use crate::room::file_size;
@@ -31,6 +33,17 @@ const DEFAULT: [&str; 6] = [
     "append-4k-fsync",
 ];
 
+/// Where the jobs come from.
+#[derive(Debug)]
+pub enum Source {
+    /// From those of a qualification.
+    Suite,
+    /// From a job file.
+    File(Vec<Job>),
+    /// From the disk marks.
+    Marks(Box<MarkArgs>),
+}
+
 /// Jobs, and the file that they share.
 #[derive(Clone, Debug)]
 pub struct Jobs {
@@ -40,17 +53,23 @@ pub struct Jobs {
     pub file: Bytes,
 }
 
-/// Those of the job file, or of `--only`, or the usual ones.
+/// Those of the source; of a qualification those of `--only`, or the usual ones.
 pub fn choose(
     args: &RoundArgs,
-    from_file: Option<Vec<Job>>,
+    source: &Source,
     inspection: &Inspection,
     place: &Place,
 ) -> Result<Jobs, Failure> {
-    if let Some(all) = from_file {
-        return in_one_file(args, all, inspection, place);
-    }
     let only_read = matches!(place, Place::File { .. });
+    match source {
+        Source::File(all) => return in_one_file(args, all.clone(), inspection, place),
+        Source::Marks(marks) => {
+            let (mut all, file) = mark::swept(marks, inspection)?;
+            all.retain(|job| !(only_read && job.rw.writes()));
+            return Ok(Jobs { all, file });
+        }
+        Source::Suite => {}
+    }
     let mut only = args.only.clone();
     if only.is_empty() {
         let usual = DEFAULT.iter().map(|name| (*name).to_owned());

@@ -10,7 +10,7 @@ use assay_stats::verdict::line::Options;
 use assay_stats::verdict::sequential::Plan as Sequential;
 
 /// Trials without any word of the user.
-const USUAL: u32 = 6;
+pub const USUAL: u32 = 6;
 /// Most of them that a budget of time is filled with.
 const FILLED: u32 = 100;
 /// Most of them for looks without any word of the user.

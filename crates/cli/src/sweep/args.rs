@@ -3,7 +3,10 @@
 use crate::args::{EXIT_CODES, StoreArgs};
 use crate::compare::args::parse_margin;
 use crate::rounds::args::RoundArgs;
+use crate::watch::args::parse_time;
+use assay_model::units::Nanos;
 use clap::Args;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -16,12 +19,16 @@ Examples:
       --apply 'turbo=set-turbo \"$1\"' --undo 'turbo=set-turbo on'
   assay sweep /data --vary scheduler=all --trials auto
   assay sweep /data --vary scheduler=none,bfq --budget 30m
+  assay sweep /data --vary read_ahead_kb=64,512 -- iozone -i0 -i1 -s 64m -r 4k
+  assay sweep /data --vary scheduler=all -- dd if=/dev/zero of=f bs=1M count=64 conv=fdatasync
+  assay sweep /dev/sdb1 --destroy-data --vary mkfs=ext4:-b+1024,ext4:-b+4096,xfs
   assay sweep --resume last
 
 What can be varied: scheduler, a file of the device's queue folder (read_ahead_kb,
 nr_requests, ...), governor, cpufreq_min, cpufreq_max, vm.NAME, mount (options of the
-file system's mount, several put together with +), affinity (0, 0+2, 0-3),
-file:/PATH, and cmd:NAME with a pair of commands. 'all': all that the kernel offers.
+file system's mount, several put together with +), mkfs (KIND or KIND:OPTION+OPTION,
+made on an unused block device), affinity (0, 0+2, 0-3), file:/PATH, and cmd:NAME with
+a pair of commands. 'all': all that the kernel offers.
 ";
 
 /// `assay sweep`.
@@ -36,6 +43,10 @@ pub struct SweepArgs {
     /// alone, in the test file.
     #[arg(value_name = "JOB-FILE", conflicts_with_all = ["quick", "thorough", "only"])]
     pub file: Option<PathBuf>,
+    /// A command of dd, iozone, androbench, disks or mark instead, as behind assay.
+    /// File names without a / in front are in PATH.
+    #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
+    pub command: Vec<OsString>,
     /// What is set, and to what: SUBJECT=VALUE,VALUE or SUBJECT=all. Several make
     /// every combination.
     #[arg(
@@ -50,6 +61,9 @@ pub struct SweepArgs {
     /// The command that undoes it; it gets the value too.
     #[arg(long, value_name = "NAME=COMMAND")]
     pub undo: Vec<String>,
+    /// A command of --apply or --undo that takes longer is ended, and has failed.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "60s")]
+    pub command_limit: Nanos,
     #[command(flatten)]
     pub rounds: RoundArgs,
     /// Most trials for --trials auto (12 or more) and --budget [default: 20 and 100].

@@ -3,7 +3,9 @@
 use super::args::SweepArgs;
 use crate::exit::Failure;
 use crate::host::Host;
-use assay_model::condition::{Commands, Condition, Vary, VaryError, cross};
+use assay_model::condition::{Commands, Condition, Subject, Vary, VaryError, cross};
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
 use std::path::Path;
 
 #[expect(
@@ -16,10 +18,38 @@ fn of_vary(error: VaryError) -> Failure {
 
 /// What is varied; nothing is asked of the kernel yet.
 pub fn parse(args: &SweepArgs) -> Result<Vec<Vary>, Failure> {
-    let commands = Commands::parse(&args.apply, &args.undo).map_err(of_vary)?;
+    let commands = Commands::parse(&args.apply, &args.undo, args.command_limit);
+    let commands = commands.map_err(of_vary)?;
     let varied = args.vary.iter().map(|text| Vary::parse(text, &commands));
     let varied: Result<Vec<Vary>, VaryError> = varied.collect();
-    varied.map_err(of_vary)
+    let varied = varied.map_err(of_vary)?;
+    commands.all_used_by(&varied).map_err(of_vary)?;
+    Ok(varied)
+}
+
+/// Whether file systems are made.
+pub fn make_file_systems(varied: &[Vary]) -> bool {
+    varied.iter().any(|vary| vary.subject == Subject::Mkfs)
+}
+
+/// The storage as jobs find it: where file systems are made for them, a folder with
+/// most of the device's room.
+pub fn bench(made: bool, inspection: &Inspection) -> Result<Inspection, Failure> {
+    let PathKind::Device { size } = inspection.kind else {
+        let shown = inspection.path.display();
+        return match made {
+            true => Err(Failure::usage(format!(
+                "--vary mkfs makes file systems on an unused block device: {shown} is none"
+            ))),
+            false => Ok(inspection.clone()),
+        };
+    };
+    let mut bench = inspection.clone();
+    if made {
+        bench.kind = PathKind::Directory { writable: true };
+        bench.storage.available = Some(Bytes(size.0 / 10 * 8));
+    }
+    Ok(bench)
 }
 
 /// Every combination of what the kernel offers.

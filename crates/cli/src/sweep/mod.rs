@@ -1,28 +1,33 @@
 //! `assay sweep PATH --vary …`: jobs under every combination of conditions.
 
 pub mod args;
+mod command;
 mod conditions;
+mod repeated;
 mod resume;
+mod talk;
 
 use crate::announce::{announce, tell};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::plans::{self, Executed};
 use crate::progress::Voice;
-use crate::rounds::jobs::{self, Jobs};
+use crate::rounds::jobs::{self, Jobs, Source};
 use crate::rounds::outlook::Spread;
+use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
 use crate::rounds::stopper::{Found, Stopper};
-use crate::rounds::{duration, expected, of_jobs, plan, preparation};
 use crate::runs::{self, header, random};
 use crate::stored::store_path;
-use crate::{leftovers, owner, place};
+use crate::{estimate, leftovers, owner, place};
 use args::SweepArgs;
+use assay_model::condition::Condition;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
+use assay_model::wire::PathKind;
 use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power::spreads;
@@ -30,6 +35,8 @@ use assay_stats::verdict::ranking::rank_figures;
 use assay_stats::verdict::sequential::Standing;
 use assay_store::Store;
 use assay_target::Target;
+use command::Command;
+use repeated::Bed;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -45,22 +52,43 @@ pub fn run(args: &SweepArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
 fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(path)?;
     let varied = conditions::parse(args)?;
-    let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
+    let source = source(args, path)?;
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.rounds.destroy_data)?;
+    let made = conditions::make_file_systems(&varied);
+    let bench = conditions::bench(made, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
+    let source = match source {
+        Command::Jobs(source) => source,
+        Command::Work(tool) => {
+            let bed = Bed {
+                inspection,
+                bench,
+                place,
+                conditions,
+            };
+            return repeated::run(args, &tool, &bed, host, target);
+        }
+    };
     // Only now: a sweep that is refused leaves no store behind.
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 
-    let jobs = jobs::choose(&args.rounds, from_file, &inspection, &place)?;
-    let schedule = schedule(args, &jobs, conditions.len(), &place)?;
+    let bench = conditions::bench(made, &inspection)?;
+    let jobs = match bench.kind {
+        PathKind::Directory { .. } => {
+            let path = bench.path.clone();
+            jobs::choose(&args.rounds, &source, &bench, &Place::Directory { path })?
+        }
+        _ => jobs::choose(&args.rounds, &source, &bench, &place)?,
+    };
+    let schedule = schedule(args, &jobs, &conditions, &place)?;
     let seed = args.rounds.seed.unwrap_or_else(random);
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
-    announce(&plan, &inspection, duration(&plan), store.path());
+    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
     let mut header = header(plan, inspection);
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
@@ -68,29 +96,43 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     execute(args, host, &header, store, Vec::new(), target)
 }
 
+/// What is run under the conditions.
+fn source(args: &SweepArgs, path: &Path) -> Result<Command, Failure> {
+    if !args.command.is_empty() {
+        return command::parse(&args.command, path);
+    }
+    let from_file = args.file.as_deref().map(jobs::from_file).transpose()?;
+    Ok(Command::Jobs(from_file.map_or(Source::Suite, Source::File)))
+}
+
 /// How many rounds are planned.
 fn schedule(
     args: &SweepArgs,
     jobs: &Jobs,
-    conditions: usize,
+    conditions: &[Condition],
     place: &Place,
 ) -> Result<Schedule, Failure> {
-    if args.rounds.trials == Some(Trials::Auto) && conditions < 2 {
+    if args.rounds.trials == Some(Trials::Auto) && conditions.len() < 2 {
         return Err(Failure::usage(
             "--trials auto goes on until the conditions are compared, and there is only one: \
              give a number",
         ));
     }
-    let once = of_jobs(jobs, &args.rounds.restore());
-    let round = Nanos(once.0.saturating_mul(conditions as u64));
     let wish = Wish {
         trials: args.rounds.trials,
         max_trials: args.max_trials,
         budget: args.rounds.budget,
         margin: args.margin.unwrap_or(Options::default().margin),
     };
+    let made = conditions.iter().any(Condition::makes_file_system);
+    let file = estimate::of_file(place, jobs.file, made);
+    // In file systems that are made for a condition its test file is written anew.
+    let again = if made { file } else { Nanos(0) };
+    let once = estimate::of_jobs(&jobs.all, true, &args.rounds.restore());
+    let count = conditions.len() as u64;
+    let round = Nanos((once.0 + again.0).saturating_mul(count));
     let cost = Cost {
-        before: Nanos(preparation(place, jobs.file).0 + round.0),
+        before: Nanos(file.0 + round.0),
         round,
         step: 1,
     };
@@ -128,7 +170,7 @@ fn execute(
     done: Vec<TrialRecord>,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let expected = expected(&header.plan);
+    let expected = estimate::of_trials(&header.plan);
     let nothing_yet = done.is_empty();
     let enough = enough(header, &done);
     let executed = plans::execute(&mut host, header, &expected, &mut store, done, enough);

@@ -1,18 +1,22 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::execute;
+use super::command::{self, Command, Tool};
+use super::repeated::{self, Bed};
+use super::{conditions, execute};
+use crate::args::{self, Cli};
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::say;
-use crate::rounds::expected;
 use crate::stored::{run_id, store_path};
-use crate::{leftovers, owner, place, runs};
+use crate::{estimate, leftovers, owner, place, runs, usage};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::Nanos;
+use assay_model::wire::Inspection;
 use assay_store::Store;
 use assay_target::Target;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -26,6 +30,9 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     if runs.any(|run| run.id == id && run.status == RunStatus::Running) {
         return Err(Failure::usage(format!("run {id} is still under way")));
     }
+    if let Some((began, tool)) = of_command(&run)? {
+        return resume_work(args, &began, &tool, (run, store), host, target);
+    }
     let done = finished(run)?;
     let plan = &done.header.plan;
     let missing = plan.order.len().saturating_sub(done.trials.len());
@@ -34,6 +41,73 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
         runs::present(&done, args.json)?;
         return Ok(DONE);
     }
+    inspect(args, &done, &mut host)?;
+    let left: u64 = estimate::of_trials(plan)
+        .iter()
+        .skip(done.trials.len())
+        .map(|t| t.0)
+        .sum();
+    say(&format!(
+        "assay: goes on with run {id}: {missing} of {} trials are missing, about {}",
+        plan.order.len(),
+        Nanos(left)
+    ));
+    store.reopen_run(&id, &owner::this_process(), done.trials.len())?;
+    execute(args, host, &done.header, store, done.trials, target)
+}
+
+/// The same for a work: the repetitions that are missing.
+fn resume_work(
+    args: &SweepArgs,
+    began: &SweepArgs,
+    tool: &Tool,
+    (run, store): (Run, Store),
+    mut host: Host,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    if run.status == RunStatus::Finished {
+        say(&format!(
+            "assay: nothing is missing of run {}",
+            run.header.id
+        ));
+        runs::present(&run, args.json)?;
+        return Ok(DONE);
+    }
+    let inspection = inspect(args, &run, &mut host)?;
+    let plan = &run.header.plan;
+    let bed = Bed {
+        bench: conditions::bench(plan.makes_file_systems(), &inspection)?,
+        inspection,
+        place: plan.place.clone(),
+        conditions: plan.conditions.clone(),
+    };
+    let done = repeated::go_on(began, tool, &bed, (run, store), host, target)?;
+    repeated::present(args.json, done)
+}
+
+/// The words that a sweep of a work was begun with, and the work; `None` when it is
+/// none.
+fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
+    let words = &run.header.command;
+    if !words.iter().any(|word| word == "--") {
+        return Ok(None);
+    }
+    let began = match usage::parse(words.iter().map(OsString::from))? {
+        Some(Cli {
+            command: args::Command::Sweep(began),
+        }) => began,
+        _ => return Ok(None),
+    };
+    let path = run.header.plan.place.path();
+    Ok(match command::parse(&began.command, path)? {
+        Command::Work(tool) => Some((*began, tool)),
+        Command::Jobs(_) => None,
+    })
+}
+
+/// Looks at the storage again: it must be the same.
+fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
+    let (id, plan) = (&done.header.id, &done.header.plan);
     let inspection = host.inspect(plan.place.path())?;
     place::admit(&inspection, args.rounds.destroy_data)?;
     if done.header.storage.words() != inspection.storage.words() {
@@ -51,18 +125,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
             done.header.system.kernel, inspection.system.kernel
         ));
     }
-    let left: u64 = expected(plan)
-        .iter()
-        .skip(done.trials.len())
-        .map(|t| t.0)
-        .sum();
-    say(&format!(
-        "assay: goes on with run {id}: {missing} of {} trials are missing, about {}",
-        plan.order.len(),
-        Nanos(left)
-    ));
-    store.reopen_run(&id, &owner::this_process())?;
-    execute(args, host, &done.header, store, done.trials, target)
+    Ok(inspection)
 }
 
 fn load(store: &Store, id: &str) -> Result<Run, Failure> {

@@ -56,6 +56,7 @@ fn order(watch: Watch) -> WorkOrder {
         first_position: 0,
         destroy_data: false,
         work: Work::Watch(Box::new(watch)),
+        under: None,
     }
 }
 
@@ -95,6 +96,7 @@ impl Seen {
                 | FromAgent::Swept { .. }
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
+                | FromAgent::Rehearsed { .. }
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }

@@ -52,10 +52,14 @@ impl Bed {
         self.scratch.join(name)
     }
 
-    /// `assay WORDS`, with the store of this bed.
+    /// `assay WORDS`, with the store of this bed. Behind `--` are the words of
+    /// another command.
     pub fn command(&self, words: &[&str]) -> Command {
+        let own = words.iter().position(|word| *word == "--");
+        let (own, others) = words.split_at(own.unwrap_or(words.len()));
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
-        command.args(words).arg("--store").arg(self.store());
+        command.args(own).arg("--store").arg(self.store());
+        command.args(others);
         command.env(JOURNALS, self.join("journals"));
         command
     }

@@ -37,6 +37,20 @@ fn words<'a>(found: &'a Value, metric: &str) -> Vec<(&'a str, &'a str, &'a str)>
 }
 
 #[test]
+fn a_mistyped_name_is_told_to_be_neither_file_nor_run() {
+    let bed = Bed::new();
+    let table = file(&bed.folder(), "governors.csv", GOVERNORS);
+    bed.run(&["import", text(&table)]).assert_code(0);
+    let line = bed.refused(&["rank", "governers.csv"]);
+    for words in [
+        "governers.csv is no file, and no run or import",
+        "assay list",
+    ] {
+        assert!(line.contains(words), "{line}");
+    }
+}
+
+#[test]
 fn a_published_table_is_ranked_as_its_figures_allow() {
     let bed = Bed::new();
     let table = file(&bed.folder(), "governors.csv", GOVERNORS);

@@ -33,6 +33,8 @@ mod run_file;
 mod seeds;
 mod stop;
 mod sweep;
+mod sweep_mkfs;
+mod sweep_work;
 mod untouched;
 mod user;
 mod watch;

@@ -13,20 +13,20 @@ use std::path::{Path, PathBuf};
 const SHORT: [&str; 5] = ["--quick", "--size", "1M", "--only", "read-cached"];
 
 /// A file that stands for a setting: no root is needed for it.
-struct Knob {
-    path: PathBuf,
-    vary: String,
+pub struct Knob {
+    pub path: PathBuf,
+    pub vary: String,
 }
 
 impl Knob {
-    fn new(bed: &Bed) -> Self {
+    pub fn new(bed: &Bed) -> Self {
         let path = bed.join("knob");
         fs::write(&path, "1\n").expect("a file");
         let vary = format!("file:{}=5,6", path.display());
         Self { path, vary }
     }
 
-    fn value(&self) -> String {
+    pub fn value(&self) -> String {
         value(&self.path)
     }
 }
@@ -52,18 +52,18 @@ fn under_way(bed: &Bed, folder: &Path, knob: &Knob) -> Running {
 }
 
 /// Kills host and agent, before the host can see that its agent is gone.
-fn kill_both(running: Running) -> Ended {
+pub fn kill_both(running: Running) -> Ended {
     running.signal(Signal::STOP);
     running.kill(true)
 }
 
-fn journals(bed: &Bed) -> usize {
+pub fn journals(bed: &Bed) -> usize {
     let entries = fs::read_dir(bed.join("journals"));
     entries.map_or(0, Iterator::count)
 }
 
 /// Each trial's condition is what was read back.
-fn assert_in_force(run: &Value) {
+pub fn assert_in_force(run: &Value) {
     for trial in run["trials"].as_array().expect("a list") {
         let condition = trial["condition"].as_str().expect("a word");
         let all = trial["in_force"].as_array().expect("a list");
@@ -367,6 +367,51 @@ fn a_condition_that_cannot_be_made_fails_its_trials_only() {
 }
 
 #[test]
+fn a_command_that_does_not_end_fails_its_trials() {
+    let bed = Bed::new();
+    let words = ["--vary", "cmd:x=good,bad", "--undo", "x=true"];
+    let apply = ["--apply", "x=test $1 = good || sleep 1000"];
+    let limit = ["--command-limit", "300ms", "--rounds", "1"];
+    let words = [&words[..], &apply, &limit].concat();
+    let ended = start(&bed, &bed.folder(), &words).end();
+    ended.assert_code(1);
+    ended.assert_says(&["under cmd:x=bad", "did not end within 300 ms"]);
+}
+
+/// Only a machine without sensors can be told so; the waiting has tests of its own.
+#[test]
+fn a_temperature_window_needs_a_sensor() {
+    let sensors = [
+        "/sys/class/thermal/thermal_zone0",
+        "/sys/class/hwmon/hwmon0",
+    ];
+    let bed = Bed::new();
+    let knob = Knob::new(&bed);
+    let folder = bed.folder();
+    let words = ["--vary", &knob.vary, "--rounds", "1", "--temperature", "3"];
+    let ended = start(&bed, &folder, &words).end();
+    if sensors.iter().any(|path| Path::new(path).exists()) {
+        // Whatever it is at: the first trial sets it.
+        assert_ne!(ended.code, Some(2), "{:#?}", ended.err);
+        return;
+    }
+    ended.assert_code(2);
+    ended.assert_says(&["no sensor tells a temperature", "--temperature"]);
+    let dd = ["--", "dd", "if=/dev/zero", "of=f", "count=1"];
+    let all = [&["sweep", text(&folder)][..], &words, &dd].concat();
+    assert!(bed.refused(&all).contains("no sensor"));
+    let line = bed.refused(
+        &[
+            &["sweep", text(&folder)][..],
+            &words[..4],
+            &["--temperature", "0"],
+        ]
+        .concat(),
+    );
+    assert!(line.contains("kelvin"), "{line}");
+}
+
+#[test]
 fn a_job_file_is_swept_job_by_job() {
     let bed = Bed::new();
     let knob = Knob::new(&bed);
@@ -437,6 +482,12 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
     assert!(line.contains("--vary"), "{line}");
     let line = refused(&["--vary", &knob.vary, "--vary", &knob.vary]);
     assert!(line.contains("is there twice"), "{line}");
+    let unused = ["--vary", &knob.vary, "--apply", "x=true"];
+    let line = refused(&unused);
+    assert!(line.contains("--apply x=… sets nothing"), "{line}");
+    let twice = ["--vary", "cmd:x=1", "--undo", "x=a", "--undo", "x=b"];
+    let line = refused(&twice);
+    assert!(line.contains("--undo x=… is there twice"), "{line}");
     let line = bed.refused(&["sweep", "--resume", "last"]);
     assert!(line.contains("assay:"), "{line}");
     assert!(!bed.store().exists(), "a refused sweep leaves no store");

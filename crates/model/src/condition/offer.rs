@@ -1,6 +1,6 @@
 //! What the kernel offers for a setting.
 
-use super::{Subject, parse_cpus};
+use super::{FileSystem, Subject, parse_cpus};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -31,6 +31,11 @@ pub enum Offer {
         /// What it shows now.
         shown: Vec<String>,
     },
+    /// File systems, as [`FileSystem`] reads them.
+    FileSystems {
+        /// Kinds that can be made here.
+        kinds: Vec<String>,
+    },
     /// Any text: whether it is taken shows only when it is set.
     Text,
 }
@@ -53,6 +58,8 @@ impl Offer {
                     |key: String| shown.iter().any(|option| option.starts_with(&key));
                 !option.is_empty() && key.is_none_or(can_be_put_back)
             }),
+            Self::FileSystems { kinds } => FileSystem::parse(value)
+                .is_some_and(|asked| asked.mount.is_empty() && kinds.contains(&asked.kind)),
             Self::Text => true,
         }
     }
@@ -63,7 +70,9 @@ impl Offer {
         match self {
             Self::Choice { values } => Some(values.clone()),
             Self::Cpus { allowed } => Some(allowed.iter().map(ToString::to_string).collect()),
-            Self::Number { .. } | Self::Options { .. } | Self::Text => None,
+            Self::Number { .. } | Self::Options { .. } | Self::FileSystems { .. } | Self::Text => {
+                None
+            }
         }
     }
 
@@ -103,6 +112,11 @@ impl fmt::Display for Offer {
                 "options without a value, and those with a value that the mount shows, for only \
                  these can be put back ({})",
                 shown.join(",")
+            ),
+            Self::FileSystems { kinds } => write!(
+                f,
+                "KIND or KIND:OPTION+OPTION, as ext4:-b+1024, with one of {}",
+                kinds.join(", ")
             ),
             Self::Text => f.write_str("any text"),
         }
@@ -150,6 +164,10 @@ mod tests {
         };
         assert!(options.takes("noatime+commit=5") && !options.takes("stripe=8"));
         assert!(!options.takes("noatime+"));
+        let made = Offer::FileSystems {
+            kinds: vec!["ext4".to_owned()],
+        };
+        assert!(made.takes("ext4:-b+1024") && !made.takes("xfs") && !made.takes("ext4 noatime"));
     }
 
     #[test]

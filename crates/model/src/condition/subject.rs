@@ -1,6 +1,8 @@
 //! What can be set.
 
+use super::command_limit;
 use super::vary::{Commands, VaryError};
+use crate::units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
@@ -40,7 +42,13 @@ pub enum Subject {
         apply: String,
         /// The same, to undo it.
         undo: String,
+        /// What each may take before it is ended.
+        #[serde(default = "command_limit")]
+        limit: Nanos,
     },
+    /// A file system that is made on the device under test, with options of
+    /// `mkfs` ([`super::FileSystem`]).
+    Mkfs,
     /// Options of the mount that holds the test file, several put together with
     /// `+`.
     Mount,
@@ -60,6 +68,7 @@ impl Subject {
             "cpufreq_min" => Some(Self::CpufreqMin),
             "cpufreq_max" => Some(Self::CpufreqMax),
             "mount" => Some(Self::Mount),
+            "mkfs" => Some(Self::Mkfs),
             "affinity" => Some(Self::Affinity),
             _ => None,
         };
@@ -95,7 +104,7 @@ impl Subject {
     #[must_use]
     pub const fn rank(&self) -> u8 {
         match self {
-            Self::Mount => 0,
+            Self::Mkfs | Self::Mount => 0,
             Self::Scheduler | Self::Governor => 1,
             _ => 2,
         }
@@ -114,6 +123,7 @@ impl fmt::Display for Subject {
             Self::Sysctl { name } => f.write_str(name),
             Self::File { path } => write!(f, "file:{}", path.display()),
             Self::Command { name, .. } => write!(f, "cmd:{name}"),
+            Self::Mkfs => f.write_str("mkfs"),
             Self::Mount => f.write_str("mount"),
             Self::Affinity => f.write_str("affinity"),
         }

@@ -1,6 +1,7 @@
 //! `--vary SUBJECT=VALUES`, and the conditions that come of several.
 
 use super::{Condition, Offer, Setting, Subject};
+use crate::units::Nanos;
 use thiserror::Error;
 
 /// More than anybody waits for; most likely a mistake.
@@ -44,7 +45,7 @@ pub enum VaryError {
     /// No name of anything.
     #[error(
         "'{0}' is nothing that can be varied: use scheduler, governor, cpufreq_min, cpufreq_max, \
-         mount, affinity, vm.NAME, the name of a file in the device's queue folder \
+         mount, mkfs, affinity, vm.NAME, the name of a file in the device's queue folder \
          (read_ahead_kb), file:/PATH or cmd:NAME"
     )]
     Subject(String),
@@ -61,6 +62,22 @@ pub enum VaryError {
         flag: &'static str,
         /// Its words.
         text: String,
+    },
+    /// Two commands of one name.
+    #[error("{flag} {name}=… is there twice: give one command")]
+    CommandTwice {
+        /// The flag.
+        flag: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// A command that no `--vary` uses.
+    #[error("{flag} {name}=… sets nothing: add --vary cmd:{name}=VALUES, or leave it out")]
+    CommandUnused {
+        /// The flag.
+        flag: &'static str,
+        /// The name.
+        name: String,
     },
     /// One subject in two flags.
     #[error("--vary {0} is there twice: put all its values into one, divided by commas")]
@@ -93,18 +110,43 @@ pub enum VaryError {
 pub struct Commands {
     apply: Vec<(String, String)>,
     undo: Vec<(String, String)>,
+    /// What each may take before it is ended.
+    limit: Nanos,
 }
 
+const APPLY: &str = "--apply";
+const UNDO: &str = "--undo";
+
 impl Commands {
-    /// From the words of both flags.
+    /// From the words of both flags; each may take as long as `limit`.
     ///
     /// # Errors
-    /// When one has no name or no command.
-    pub fn parse(apply: &[String], undo: &[String]) -> Result<Self, VaryError> {
+    /// When one has no name or no command, or a name is there twice.
+    pub fn parse(apply: &[String], undo: &[String], limit: Nanos) -> Result<Self, VaryError> {
         Ok(Self {
-            apply: named("--apply", apply)?,
-            undo: named("--undo", undo)?,
+            apply: named(APPLY, apply)?,
+            undo: named(UNDO, undo)?,
+            limit,
         })
+    }
+
+    /// Whether each sets something that is varied.
+    ///
+    /// # Errors
+    /// The first one that does not, most likely a mistyped name.
+    pub fn all_used_by(&self, varied: &[Vary]) -> Result<(), VaryError> {
+        let is_used = |name: &String| {
+            varied.iter().any(|vary| {
+                matches!(&vary.subject, Subject::Command { name: known, .. } if known == name)
+            })
+        };
+        for (flag, commands) in [(APPLY, &self.apply), (UNDO, &self.undo)] {
+            if let Some((name, _)) = commands.iter().find(|(name, _)| !is_used(name)) {
+                let name = name.clone();
+                return Err(VaryError::CommandUnused { flag, name });
+            }
+        }
+        Ok(())
     }
 
     pub(super) fn subject(&self, name: &str) -> Result<Subject, VaryError> {
@@ -117,6 +159,7 @@ impl Commands {
                 name: name.to_owned(),
                 apply,
                 undo,
+                limit: self.limit,
             }),
             _ => Err(VaryError::Command(name.to_owned())),
         }
@@ -133,7 +176,15 @@ fn named(flag: &'static str, words: &[String]) -> Result<Vec<(String, String)>, 
         })?;
         Ok((name.to_owned(), command.to_owned()))
     };
-    words.iter().map(parse).collect()
+    let mut named: Vec<(String, String)> = Vec::new();
+    for text in words {
+        let (name, command) = parse(text)?;
+        if named.iter().any(|(known, _)| *known == name) {
+            return Err(VaryError::CommandTwice { flag, name });
+        }
+        named.push((name, command));
+    }
+    Ok(named)
 }
 
 impl Vary {
@@ -257,6 +308,7 @@ mod tests {
         let commands = Commands::parse(
             &["turbo=set \"$1\"".to_owned()],
             &["turbo=set on".to_owned()],
+            Nanos::secs(1),
         );
         Vary::parse(text, &commands.unwrap())
     }
@@ -283,7 +335,13 @@ mod tests {
         assert_eq!(subject("file:/sys/x=a,b"), file);
         let command = subject("cmd:turbo=on,off");
         assert!(matches!(command, Subject::Command { undo, .. } if undo == "set on"));
-        for text in ["scheduler=x", "cpufreq_max=1", "mount=noatime", "file:/a=b"] {
+        for text in [
+            "scheduler=x",
+            "cpufreq_max=1",
+            "mount=noatime",
+            "mkfs=ext4",
+            "file:/a=b",
+        ] {
             let (word, _) = text.split_once('=').unwrap();
             assert_eq!(subject(text).to_string(), word);
         }
@@ -307,8 +365,25 @@ mod tests {
             let error = parse(text).unwrap_err().to_string();
             assert!(error.contains(says), "{text}: {error}");
         }
-        let error = Commands::parse(&["=x".to_owned()], &[]).unwrap_err();
+        let commands = |apply: &[&str]| {
+            let apply: Vec<String> = apply.iter().map(|&text| text.to_owned()).collect();
+            Commands::parse(&apply, &[], Nanos::secs(1))
+        };
+        let error = commands(&["=x"]).unwrap_err();
         assert!(error.to_string().contains("--apply =x"), "{error}");
+        let error = commands(&["a=x", "a=y"]).unwrap_err().to_string();
+        assert!(error.contains("--apply a=… is there twice"), "{error}");
+    }
+
+    #[test]
+    fn a_command_that_sets_nothing_is_a_mistake() {
+        let words = ["turbo=x".to_owned()];
+        let commands = Commands::parse(&words, &words, Nanos::secs(1)).unwrap();
+        let used = Vary::parse("cmd:turbo=on", &commands).unwrap();
+        assert_eq!(commands.all_used_by(&[used]), Ok(()));
+        let other = Vary::parse("scheduler=all", &commands).unwrap();
+        let error = commands.all_used_by(&[other]).unwrap_err().to_string();
+        assert!(error.contains("--vary cmd:turbo=VALUES"), "{error}");
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub mod extent;
 pub mod iozone;
 pub mod watch;
 
+use crate::condition::{Condition, Restore};
+use crate::job::Job;
 use androbench::{AndroBench, DatabaseStep};
 use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
@@ -29,7 +31,7 @@ pub struct WorkOrder {
     pub run_id: String,
     /// Decides orders and contents.
     pub seed: u64,
-    /// Which repetition it is, from 1.
+    /// Which repetition it is, from 1; 0 for one that makes no figure.
     pub trial: u32,
     /// [`crate::trial::TrialRecord::position`] of its first step.
     pub first_position: u32,
@@ -37,6 +39,21 @@ pub struct WorkOrder {
     pub destroy_data: bool,
     /// What to do.
     pub work: Work,
+    /// The condition that it is carried out under; `None`: as the machine is.
+    pub under: Option<Under>,
+}
+
+/// A condition that is made for one repetition of a work, and undone after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Under {
+    /// Whose storage the settings are of.
+    pub path: PathBuf,
+    /// The settings.
+    pub condition: Condition,
+    /// What is done before the work begins.
+    pub restore: Restore,
+    /// The steps that count as failed when the condition cannot be made.
+    pub steps: Vec<Job>,
 }
 
 /// What to do.

@@ -1,6 +1,6 @@
 //! Where a subject is set.
 
-use super::ConditionError;
+use super::{ConditionError, file_system};
 use crate::attr;
 use crate::device::Device;
 use crate::roots::Roots;
@@ -36,11 +36,18 @@ pub fn knobs(
             let below = path.strip_prefix("/").unwrap_or(path);
             one_file(subject, roots.root.join(below))
         }
-        Subject::Command { name, apply, undo } => Ok(vec![Knob::Command {
+        Subject::Command {
+            name,
+            apply,
+            undo,
+            limit,
+        } => Ok(vec![Knob::Command {
             name: name.clone(),
             apply: apply.clone(),
             undo: undo.clone(),
+            limit: *limit,
         }]),
+        Subject::Mkfs => Ok(vec![file_system::knob(storage)?]),
         Subject::Mount => match &storage.mount {
             Some(mount) => Ok(vec![Knob::Mount {
                 point: mount.point.clone(),

@@ -1,6 +1,6 @@
 //! What the kernel offers.
 
-use super::{ConditionError, knobs, read};
+use super::{ConditionError, file_system, knobs, read};
 use crate::attr;
 use crate::roots::Roots;
 use assay_model::condition::{Knob, Offer, Offered, Subject};
@@ -44,10 +44,12 @@ pub fn offers(
 fn may_be_set(knob: &Knob) -> Result<(), ConditionError> {
     let opened = match knob {
         Knob::File { path } => OpenOptions::new().write(true).open(path).map(drop),
-        Knob::Mount { .. } if !rustix::process::geteuid().is_root() => {
+        Knob::Mount { .. } | Knob::FileSystem { .. } if !rustix::process::geteuid().is_root() => {
             Err(std::io::ErrorKind::PermissionDenied.into())
         }
-        Knob::Mount { .. } | Knob::Command { .. } | Knob::Affinity => Ok(()),
+        Knob::Mount { .. } | Knob::FileSystem { .. } | Knob::Command { .. } | Knob::Affinity => {
+            Ok(())
+        }
     };
     opened.map_err(|error| ConditionError::NotWritable {
         knob: knob.to_string(),
@@ -69,6 +71,9 @@ fn offer_of(knob: &Knob, subject: &Subject, current: Option<&str>) -> Offer {
                 .split(',')
                 .map(str::to_owned)
                 .collect(),
+        },
+        Knob::FileSystem { .. } => Offer::FileSystems {
+            kinds: file_system::kinds(),
         },
         Knob::Command { .. } => Offer::Text,
     }

@@ -1,16 +1,19 @@
 //! Reading, making and undoing a setting.
 
-use super::ConditionError;
+use super::command::run;
+use super::{ConditionError, file_system};
 use crate::mounts;
 use crate::roots::Roots;
-use assay_model::condition::{Knob, parse_cpus};
+use assay_model::condition::{COMMAND_LIMIT, FileSystem, Knob, parse_cpus};
+use assay_model::units::Nanos;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
-/// What is in force; `None` when that cannot be told, of a command.
+/// What is in force; `None` when that cannot be told, of a command, or when
+/// nothing is there, of a file system.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -22,6 +25,10 @@ pub fn read(roots: &Roots, knob: &Knob) -> Result<Option<String>, ConditionError
         }),
         Knob::Mount { point } => mount_options(roots, point),
         Knob::Affinity => affinity(),
+        Knob::FileSystem { point, .. } => {
+            let mounted = file_system::mounted(roots, point);
+            return mounted.map_err(|error| ConditionError::unreadable(knob, error));
+        }
         Knob::Command { .. } => return Ok(None),
     };
     value
@@ -43,7 +50,8 @@ pub fn set(roots: &Roots, knob: &Knob, value: &str) -> Result<Option<String>, Co
     let done = match knob {
         Knob::File { path } => write(path, value).map_err(|error| error.to_string()),
         Knob::Mount { point } => remount(point, &value.replace('+', ",")),
-        Knob::Command { apply, .. } => run_command(apply, value),
+        Knob::Command { apply, limit, .. } => run_command(apply, value, *limit),
+        Knob::FileSystem { device, point } => file_system::make(device, point, value),
         Knob::Affinity => set_affinity(value).map_err(|error| error.to_string()),
     };
     done.map_err(|why| ConditionError::refused(knob, value, why))?;
@@ -71,6 +79,7 @@ pub fn holds(knob: &Knob, asked: &str, read: &str) -> bool {
                 .all(|option| is_in_force(option, &shown))
         }
         Knob::Affinity => parse_cpus(asked) == parse_cpus(read),
+        Knob::FileSystem { .. } => FileSystem::parse(asked).is_some_and(|asked| asked.kind == read),
         Knob::File { .. } | Knob::Command { .. } => {
             let number = |text: &str| text.parse::<i128>().ok();
             asked.split_whitespace().eq(read.split_whitespace())
@@ -114,8 +123,13 @@ pub fn undo(
     old: Option<&str>,
     last: &str,
 ) -> Result<(), ConditionError> {
-    if let Knob::Command { undo, .. } = knob {
-        return run_command(undo, last).map_err(|why| ConditionError::refused(knob, last, why));
+    let undone = match knob {
+        Knob::Command { undo, limit, .. } => Some(run_command(undo, last, *limit)),
+        Knob::FileSystem { point, .. } => Some(file_system::unmount(roots, point)),
+        Knob::File { .. } | Knob::Mount { .. } | Knob::Affinity => None,
+    };
+    if let Some(undone) = undone {
+        return undone.map_err(|why| ConditionError::not_undone(knob, why));
     }
     let Some(old) = old else {
         return Ok(());
@@ -164,29 +178,12 @@ fn remount(point: &Path, options: &str) -> Result<(), String> {
     let options = format!("remount,{revoked}{options}");
     let mut command = Command::new("mount");
     command.arg("-o").arg(options).arg("--").arg(point);
-    run(&mut command)
+    run(&mut command, COMMAND_LIMIT)
 }
 
-fn run_command(words: &str, value: &str) -> Result<(), String> {
-    run(Command::new("sh").arg("-c").arg(words).arg("sh").arg(value))
-}
-
-/// Standard output may be somebody else's language: nothing is put there.
-fn run(command: &mut Command) -> Result<(), String> {
-    let output = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .output()
-        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim();
-    Err(match said.lines().next() {
-        Some(line) => format!("{} ({line})", output.status),
-        None => output.status.to_string(),
-    })
+fn run_command(words: &str, value: &str, limit: Nanos) -> Result<(), String> {
+    let mut command = Command::new("sh");
+    run(command.arg("-c").arg(words).arg("sh").arg(value), limit)
 }
 
 fn affinity() -> io::Result<String> {

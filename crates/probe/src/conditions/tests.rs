@@ -3,10 +3,13 @@
 use super::*;
 use crate::fixture::Machine;
 use crate::roots::Roots;
-use assay_model::condition::{Offer, Subject};
+use assay_model::condition::{COMMAND_LIMIT, Offer, Subject};
 use assay_model::storage::{Backing, DeviceIdentity, Layer, LayerRole, Mount, Storage};
+use assay_model::units::Nanos;
 use std::fs;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// A disk with a partition, and two groups of processors.
 fn machine() -> Machine {
@@ -210,6 +213,7 @@ fn commands_get_the_value_and_are_undone_by_the_other() {
         name: "x".to_owned(),
         apply: format!("echo on stdout; echo \"set $1\" > {shown}"),
         undo: format!("echo \"was $1\" > {shown}"),
+        limit: COMMAND_LIMIT,
     };
     let roots = Roots::default();
     assert_eq!(set(&roots, &knob, "a b").unwrap(), None);
@@ -220,12 +224,61 @@ fn commands_get_the_value_and_are_undone_by_the_other() {
         name: "x".to_owned(),
         apply: "echo no such luck >&2; exit 3".to_owned(),
         undo: String::new(),
+        limit: COMMAND_LIMIT,
     };
     let error = set(&roots, &broken, "1").unwrap_err().to_string();
     assert!(
         error.contains("no such luck") && error.contains('3'),
         "{error}"
     );
+}
+
+/// One that waits for ever, beside a child that holds its streams.
+#[test]
+fn a_command_that_does_not_end_is_ended_with_all_it_has_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("pid");
+    let knob = Knob::Command {
+        name: "x".to_owned(),
+        apply: format!(
+            "echo waiting >&2; sleep 1000 & echo $! > {}; wait",
+            file.display()
+        ),
+        undo: String::new(),
+        limit: Nanos::millis(300),
+    };
+    let began = Instant::now();
+    let error = set(&Roots::default(), &knob, "1").unwrap_err().to_string();
+    assert!(error.contains("did not end within 300 ms"), "{error}");
+    assert!(error.contains("(waiting)"), "{error}");
+    let stat = format!("/proc/{}/stat", value(&file));
+    // A signal is followed soon, not at once.
+    let lives = || fs::read_to_string(&stat).is_ok_and(|state| !state.contains(" Z "));
+    while lives() {
+        assert!(
+            began.elapsed() < Duration::from_secs(100),
+            "it was not ended"
+        );
+        sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn a_command_may_leave_something_behind() {
+    let knob = Knob::Command {
+        name: "x".to_owned(),
+        apply: "sleep 2 &".to_owned(),
+        undo: String::new(),
+        limit: COMMAND_LIMIT,
+    };
+    assert_eq!(set(&Roots::default(), &knob, "1").unwrap(), None);
+}
+
+#[test]
+fn a_file_system_is_made_only_on_a_device() {
+    let machine = machine();
+    let error = offers(&machine.roots, &storage(), &Subject::Mkfs).unwrap_err();
+    assert!(error.to_string().contains("no block device"), "{error}");
 }
 
 #[test]

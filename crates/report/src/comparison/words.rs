@@ -43,6 +43,32 @@ pub fn value(unit: &str, value: f64) -> String {
     }
 }
 
+/// How metrics that decide moved during the session; `None` where the order is not
+/// known.
+#[must_use]
+pub fn drift(comparison: &Comparison) -> Option<String> {
+    let primary = comparison.lines.iter().filter(|line| line.primary);
+    let known: Vec<(&str, Change)> = primary
+        .filter_map(|line| Some((line.metric.as_str(), line.drift?)))
+        .collect();
+    let shows = |change: &Change| change.interval.is_some_and(|(low, high)| low * high > 0.0);
+    let told = known.iter().filter(|(_, change)| shows(change));
+    let told: Vec<String> = told
+        .map(|(metric, change)| {
+            let (name, ends) = (percent(*change), ends(*change).unwrap_or_default());
+            format!("{metric} {name} ({ends})")
+        })
+        .collect();
+    match (known.is_empty(), told.as_slice()) {
+        (true, _) => None,
+        (false, []) => Some("no drift over the session shows".to_owned()),
+        (false, told) => Some(format!(
+            "drift over the session, taken out: {}",
+            told.join("; ")
+        )),
+    }
+}
+
 /// The conclusion in a sentence or two.
 #[must_use]
 pub fn in_short(comparison: &Comparison) -> String {

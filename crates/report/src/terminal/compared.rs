@@ -4,7 +4,7 @@
 use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
-use crate::comparison::{Compared, common_notes, ends, in_short, percent, value};
+use crate::comparison::{Compared, common_notes, drift, ends, in_short, percent, value};
 use crate::format::percent_points;
 use crate::labels::Labels;
 use crate::text::clean;

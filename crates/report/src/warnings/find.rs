@@ -10,7 +10,7 @@ use assay_model::label::Measured;
 use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
-use assay_model::units::Nanos;
+use assay_model::units::{Bytes, Nanos};
 use assay_stats::course::Course;
 
 /// A coefficient of variation above this is a warning.
@@ -157,7 +157,8 @@ fn page_cache(summary: &Summary<'_>) -> Vec<Warning> {
         Warning::PageCache {
             direction,
             jobs,
-            fits_in: (file < memory).then_some((file, memory)),
+            // Of a work nobody knows the size of its files beforehand.
+            fits_in: (Bytes(0) < file && file < memory).then_some((file, memory)),
         }
     });
     let mut found = Vec::from(found);

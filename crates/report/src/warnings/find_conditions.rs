@@ -4,6 +4,7 @@
 use super::Warning;
 use crate::summary::{JudgedTrial, Summary};
 use crate::text::clean;
+use assay_model::condition::Subject;
 use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
 use assay_model::label::ForeignIo;
 use assay_model::units::{Bytes, MIB};
@@ -99,6 +100,12 @@ fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
 }
 
 fn governor(summary: &Summary<'_>) -> Option<Warning> {
+    let conditions = summary.run.header.plan.conditions.iter();
+    let mut settings = conditions.flat_map(|condition| &condition.settings);
+    if settings.any(|setting| setting.subject == Subject::Governor) {
+        // It is what was asked for.
+        return None;
+    }
     let mut governors = Vec::new();
     for (_, evidence) in evidence(summary) {
         for cpu in &evidence.before.cpus {

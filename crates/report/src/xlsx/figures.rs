@@ -4,10 +4,10 @@
 //! too, for programs that do not calculate.
 
 use super::look;
-use crate::import::Summary;
+use crate::import::moments;
 use crate::text::clean;
 use assay_model::figures::{Figure, Sample};
-use assay_stats::summary::Summary as Statistics;
+use assay_stats::summary::{Moments, Summary};
 use rust_xlsxwriter::utility::column_number_to_name;
 use rust_xlsxwriter::{Formula, Worksheet, XlsxError};
 
@@ -124,8 +124,8 @@ fn write_row(
     let figure = line.figure;
     sheet.write_string(row, 0, clean(&figure.metric))?;
     sheet.write_string(row, 1, clean(&line.series))?;
-    let summary = Summary::of(&figure.sample);
-    let n = u32::try_from(summary.n).unwrap_or(u32::MAX);
+    let moments = moments(&figure.sample);
+    let n = u32::try_from(moments.n).unwrap_or(u32::MAX);
     sheet.write_number_with_format(row, 2, n, &look::count())?;
     sheet.write_string(row, 6, clean(&figure.unit))?;
     sheet.write_string(
@@ -151,7 +151,7 @@ fn write_row(
         Sample::Values { values, .. } => {
             write_trials(sheet, row, first_trial(heads), figure, values)
         }
-        Sample::Moments { .. } => write_moments(sheet, row, &figure.unit, summary),
+        Sample::Moments { .. } => write_moments(sheet, row, &figure.unit, moments),
     }
 }
 
@@ -175,11 +175,11 @@ fn write_trials(
         column_number_to_name(last),
         row = row + 1
     );
-    let summary = Summary::of(&figure.sample);
-    let geometric = Statistics::of(values).and_then(|statistics| statistics.geometric_mean);
+    let moments = moments(&figure.sample);
+    let geometric = Summary::of(values).and_then(|statistics| statistics.geometric_mean);
     let formulas = [
-        (3, "AVERAGE", Some(summary.mean)),
-        (4, "STDEV", summary.stdev),
+        (3, "AVERAGE", Some(moments.mean)),
+        (4, "STDEV", moments.stdev),
         (5, "GEOMEAN", geometric),
     ];
     for (column, function, value) in formulas {
@@ -197,10 +197,10 @@ fn write_moments(
     sheet: &mut Worksheet,
     row: u32,
     unit: &str,
-    summary: Summary,
+    moments: Moments,
 ) -> Result<(), XlsxError> {
     let format = look::quantity(unit);
-    for (column, value) in [(3, Some(summary.mean)), (4, summary.stdev)] {
+    for (column, value) in [(3, Some(moments.mean)), (4, moments.stdev)] {
         if let Some(value) = value {
             sheet.write_number_with_format(row, column, value, &format)?;
         }

@@ -76,7 +76,7 @@ pub fn fill_swept(
 fn of_jobs(summary: &Summary<'_>) -> Vec<Figure> {
     let cells = summary.jobs.iter().filter(|job| job.is_cell());
     let cells: Vec<String> = cells.map(|job| format!("{}: ", job.job.name)).collect();
-    let mut figures = of_trials(&summary.run.trials);
+    let mut figures = of_trials(&summary.run.header, &summary.run.trials);
     figures.retain(|figure| !cells.iter().any(|cell| figure.metric.starts_with(cell)));
     figures
 }

@@ -45,6 +45,7 @@ pub(crate) fn compare_at(
 ) -> Comparison {
     let mut tables = Tables::default();
     let (pairs, mut notes) = pairs(a, b);
+    notes.extend(measured_unknown(&pairs));
     let mut candidates = Vec::new();
     for (a, b) in pairs {
         candidates.push(candidate(a, b, level, options, &mut tables));
@@ -69,6 +70,17 @@ pub(crate) fn compare_at(
         composite,
         notes,
     }
+}
+
+/// Two unknowns are not the same thing.
+fn measured_unknown(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
+    let is_unknown = |figure: &Figure| {
+        let label = figure.measured.as_deref().unwrap_or_default();
+        label.split(" or ").any(|word| word == "unknown")
+    };
+    let unknown = pairs.iter().filter(|(a, b)| is_unknown(a) && is_unknown(b));
+    let metrics: Vec<String> = unknown.map(|(a, _)| a.metric.clone()).collect();
+    (!metrics.is_empty()).then_some(Note::MeasuredUnknown(metrics))
 }
 
 /// Figures that belong together: by metric, or by condition and metric where a

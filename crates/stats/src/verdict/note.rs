@@ -25,6 +25,8 @@ pub enum Note {
     Directions,
     /// What was measured differs, or is known of one side only.
     Measured(Option<String>, Option<String>),
+    /// What these metrics measured is unknown on both sides.
+    MeasuredUnknown(Vec<String>),
     /// No error of the difference.
     NoEstimate(NoEstimate),
     /// Too few trials for a verdict: those of the smaller side, and what it
@@ -87,6 +89,11 @@ impl Display for Note {
                 "A measured {}, B measured {}: not the same thing, so it is not judged",
                 measured(a.as_deref()),
                 measured(b.as_deref())
+            ),
+            Self::MeasuredUnknown(metrics) => write!(
+                f,
+                "what was measured is unknown on both sides ({}): one may be the page cache's and the other the device's; a difference says nothing of the device",
+                metrics.join(", ")
             ),
             Self::NoEstimate(why) => write!(f, "{why}"),
             Self::TooFew(n, floor) => {

@@ -6,12 +6,12 @@ mod setup;
 use super::args::CompareArgs;
 use super::{NamedSide, present};
 use crate::announce::tell;
+use crate::estimate;
 use crate::exit::{DONE, Failure};
 use crate::figures::Source;
 use crate::output::say;
 use crate::plans::{self, Done, Executed, Recorder};
 use crate::progress::{Progress, Step, Voice, steps};
-use crate::rounds::expected;
 use crate::rounds::outlook::Spread;
 use crate::rounds::stopper::{Found, Stopper};
 use crate::runs::Ending;
@@ -116,7 +116,7 @@ fn measure(setup: &mut Setup) -> Result<[Executed; 2], Failure> {
 fn in_turn(headers: &[RunHeader; 2]) -> Vec<Step> {
     let mut all: Vec<(u32, Step)> = Vec::new();
     for (header, side) in headers.iter().zip(Side::BOTH) {
-        let own = steps(&header.plan, &expected(&header.plan));
+        let own = steps(&header.plan, &estimate::of_trials(&header.plan));
         for (position, step) in (0..).zip(own) {
             let step = Step {
                 name: format!("{side}: {}", step.name),

@@ -3,13 +3,14 @@
 
 use super::super::args::CompareArgs;
 use crate::announce;
+use crate::estimate;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::rounds::args::RoundArgs;
-use crate::rounds::jobs::{self, Jobs};
+use crate::rounds::jobs::{self, Jobs, Source};
 use crate::rounds::outlook::{Spread, deciding};
+use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
-use crate::rounds::{duration, of_jobs, plan, preparation};
 use crate::runs::{header, random};
 use crate::{leftovers, place};
 use assay_model::job::Job;
@@ -52,6 +53,7 @@ impl Setup {
     ) -> Result<Self, Failure> {
         has_whole_blocks(args.rounds.trials)?;
         let from_file = args.jobs.as_deref().map(jobs::from_file).transpose()?;
+        let source = from_file.map_or(Source::Suite, Source::File);
         let mut a = Admitted::new(paths[0], &args.rounds, target)?;
         let mut b = Admitted::new(paths[1], &args.rounds, target)?;
         are_two(&a, &b)?;
@@ -61,7 +63,7 @@ impl Setup {
             leftovers::clear(&mut side.host, &mut store, &side.place)?;
             side.inspection = side.host.inspect(side.place.path())?;
         }
-        let jobs = common_jobs(&args.rounds, from_file.as_ref(), [&a, &b])?;
+        let jobs = common_jobs(&args.rounds, &source, [&a, &b])?;
         let schedule = schedule(args, &jobs, [&a.place, &b.place])?;
 
         // The same I/Os in the same order on both sides.
@@ -91,10 +93,10 @@ impl Setup {
         let [a, b] = &self.headers;
         let mut facts = Vec::new();
         for (side, header) in ["Side A", "Side B"].into_iter().zip([a, b]) {
-            facts.push((side, announce::storage(&header.plan, &header.storage)));
+            facts.push((side, announce::storage(&header.plan.place, &header.storage)));
             facts.push(("Writes", announce::writes(&header.plan)));
         }
-        let both = Nanos(duration(&a.plan).0 + duration(&b.plan).0);
+        let both = Nanos(estimate::of_plan(&a.plan).0 + estimate::of_plan(&b.plan).0);
         let takes = format!(
             "about {}, longer on slow storage: {} trials of {} jobs on each side, in turn, seed {}",
             announce::minutes(both),
@@ -186,14 +188,9 @@ fn are_two(a: &Admitted, b: &Admitted) -> Result<(), Failure> {
 }
 
 /// Jobs that both sides can run, on test files of one size.
-fn common_jobs(
-    args: &RoundArgs,
-    from_file: Option<&Vec<Job>>,
-    sides: [&Admitted; 2],
-) -> Result<Jobs, Failure> {
+fn common_jobs(args: &RoundArgs, source: &Source, sides: [&Admitted; 2]) -> Result<Jobs, Failure> {
     let choose = |args: &RoundArgs| -> Result<[Jobs; 2], Failure> {
-        let of =
-            |side: &Admitted| jobs::choose(args, from_file.cloned(), &side.inspection, &side.place);
+        let of = |side: &Admitted| jobs::choose(args, source, &side.inspection, &side.place);
         Ok([of(sides[0])?, of(sides[1])?])
     };
     let [a, b] = choose(args)?;
@@ -233,9 +230,9 @@ fn room_for_two([a, b]: [&Admitted; 2]) -> Bytes {
 }
 
 fn schedule(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Result<Schedule, Failure> {
-    let once = of_jobs(jobs, &args.rounds.restore());
+    let once = estimate::of_jobs(&jobs.all, false, &args.rounds.restore());
     let round = Nanos(once.0.saturating_mul(2));
-    let files = places.map(|place| preparation(place, jobs.file).0);
+    let files = places.map(|place| estimate::of_file(place, jobs.file, false).0);
     let wish = Wish {
         trials: args.rounds.trials,
         max_trials: args.terms.max_trials,

@@ -86,6 +86,27 @@ fn units_directions_and_labels_must_agree() {
 }
 
 #[test]
+fn two_unknowns_are_not_the_same_thing() {
+    let labelled = |word: &str| Figure {
+        measured: Some(word.to_owned()),
+        ..of_values(&[100.0, 101.0, 102.0, 100.5, 101.5, 99.5])
+    };
+    let notes = |word: &str| {
+        let compared = compare(&[labelled(word)], &[labelled(word)]);
+        let notes = compared.notes.iter().map(ToString::to_string);
+        notes.collect::<Vec<_>>().join("; ")
+    };
+    for word in ["unknown", "device or unknown"] {
+        let said = notes(word);
+        assert!(
+            said.contains("unknown on both sides (bw)"),
+            "{word}: {said}"
+        );
+    }
+    assert!(!notes("device").contains("unknown on both"));
+}
+
+#[test]
 fn what_is_missing_is_said() {
     let a = of_values(&[1.0, 2.0]);
     let b = figure("", "iops", "1/s", a.sample.clone());

@@ -1,0 +1,312 @@
+//! Carrying out a plan: what it may write, its test file, and its trials under
+//! their conditions.
+
+use crate::conditions::{self, Conditions, before_trial, can_restore};
+use crate::fatal::Fatal;
+use crate::frame::FrameError;
+use crate::inbox::Inbox;
+use crate::outbox::Outbox;
+use crate::permission::{is_free, refuse};
+use crate::trial::{Bench, Ended, not_begun};
+use crate::workspace::Workspace;
+use assay_engine::{EngineError, Progress, layout};
+use assay_model::condition::Restore;
+use assay_model::job::FileState;
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::rng::SplitMix64;
+use assay_model::storage::Storage;
+use assay_model::trial::TrialRecord;
+use assay_model::units::Bytes;
+use assay_model::wire::{FromAgent, Leftover, LoadNote, NoteWeight, Refusal, RunEnd};
+use assay_probe::roots::Roots;
+use assay_probe::stack;
+use std::fs::OpenOptions;
+use std::ops::Range;
+use std::path::Path;
+use std::slice::from_ref;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Carries out a plan and tells the host all about it, its refusal included.
+pub(crate) fn run(
+    roots: &Roots,
+    outbox: &Outbox,
+    inbox: &mut Inbox,
+    plan: &Plan,
+    stop: &AtomicBool,
+) -> Result<(), FrameError> {
+    let mut runner = Runner {
+        roots,
+        outbox,
+        inbox,
+        plan,
+        restore: plan.restore,
+        stop,
+    };
+    let answer = match runner.run() {
+        Ok((end, leftover)) => FromAgent::RunDone { end, leftover },
+        Err(Abort::Refused(refusal)) => FromAgent::Refused(refusal),
+        Err(Abort::Link(error)) => return Err(error),
+    };
+    outbox.send(&answer)
+}
+
+/// A plan under way.
+struct Runner<'a> {
+    roots: &'a Roots,
+    outbox: &'a Outbox,
+    inbox: &'a mut Inbox,
+    plan: &'a Plan,
+    /// What is done before the next trial.
+    restore: Restore,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> Runner<'a> {
+    /// How the run ended, and what of it could not be removed.
+    fn run(&mut self) -> Result<(RunEnd, Option<Leftover>), Abort> {
+        let Plan {
+            run_id,
+            conditions: all,
+            ..
+        } = self.plan;
+        let storage = self.admit()?;
+        can_restore(self.roots, &storage, &self.plan.restore).map_err(refused)?;
+        let journals = conditions::journals();
+        let mut conditions =
+            Conditions::new(self.roots, &storage, run_id, all, journals).map_err(refused)?;
+        conditions.rehearse(self.stop).map_err(refused)?;
+        let mut done = (RunEnd::Finished, None);
+        for stretch in self.plan.stretches() {
+            if self.stop.load(Ordering::Relaxed) {
+                done.0 = RunEnd::Cancelled;
+                break;
+            }
+            done = self.run_stretch(stretch, &storage, &mut conditions)?;
+            if done.0 != RunEnd::Finished {
+                break;
+            }
+        }
+        for problem in conditions.leave() {
+            self.warn(problem)?;
+        }
+        Ok(done)
+    }
+
+    /// Looks again at what the host has already looked at: things may have
+    /// changed, and it is this side that writes.
+    fn admit(&self) -> Result<Storage, Abort> {
+        let path = self.plan.place.path();
+        let storage =
+            stack::resolve(self.roots, path).map_err(|error| refused(error.to_string()))?;
+        if matches!(self.plan.place, Place::Device { .. }) {
+            is_free(self.roots, path).map_err(Abort::Refused)?;
+        }
+        let writes = self.plan.jobs.iter().any(|planned| planned.job.rw.writes());
+        if matches!(self.plan.place, Place::File { .. }) && writes {
+            let path = path.display();
+            return Err(refused(format!(
+                "{path} is not assay's and is never written"
+            )));
+        }
+        Ok(storage)
+    }
+
+    /// The trials of one test file: writes it, runs them, removes it.
+    fn run_stretch(
+        &mut self,
+        stretch: Range<usize>,
+        storage: &Storage,
+        conditions: &mut Conditions<'_>,
+    ) -> Result<(RunEnd, Option<Leftover>), Abort> {
+        let made = match self.make_file_system(stretch.start, conditions) {
+            Ok(made) => made,
+            Err(error) => return Ok((self.fail_all(stretch, &error)?, None)),
+        };
+        let (place, storage) = match &made {
+            Some((place, storage)) => (place, storage),
+            None => (&self.plan.place, storage),
+        };
+        let workspace = Workspace::new(place, &self.plan.run_id).map_err(|error| {
+            let place = place.path().display();
+            refused(format!("cannot make test files in {place}: {error}"))
+        })?;
+        let end = match self.prepare_data(storage, &workspace) {
+            Some(end) => end,
+            None => {
+                let bench = Bench {
+                    roots: self.roots,
+                    storage,
+                    workspace: &workspace,
+                    stop: self.stop,
+                    seed: self.plan.seed,
+                };
+                self.run_trials(stretch, &bench, conditions)?
+            }
+        };
+        Ok((end, workspace.clear()))
+    }
+
+    /// The file system that the trials from a position on run in, mounted; `None`
+    /// when the plan makes none.
+    fn make_file_system(
+        &self,
+        position: usize,
+        conditions: &mut Conditions<'_>,
+    ) -> Result<Option<(Place, Storage)>, String> {
+        let (Some(point), Some(slot)) = (conditions.mount_point(), self.plan.order.get(position))
+        else {
+            return Ok(None);
+        };
+        let path = point.to_owned();
+        conditions.enter(slot.condition)?;
+        let storage = stack::resolve(self.roots, &path).map_err(|error| error.to_string())?;
+        Ok(Some((Place::Directory { path }, storage)))
+    }
+
+    /// Writes the test file for real. A result ends the run.
+    fn prepare_data(&self, storage: &Storage, workspace: &Workspace) -> Option<RunEnd> {
+        let wanted = |planned: &PlannedJob| planned.job.file_state == FileState::Written;
+        if matches!(workspace, Workspace::File(_)) || !self.plan.jobs.iter().any(wanted) {
+            return None;
+        }
+        let total = self.plan.file_size;
+        let mut tell = |done: Bytes| self.outbox.tell(&FromAgent::Preparing { done, total });
+        match write_data(workspace, self.plan, self.stop, &mut tell) {
+            Ok(()) => None,
+            Err(EngineError::Stopped) => Some(RunEnd::Cancelled),
+            Err(error) => {
+                let (errno, error) = (error.errno(), error.to_string());
+                let fatal = Fatal::of(&error, errno, self.roots, storage);
+                Some(fatal.map_or(RunEnd::Failed { error }, RunEnd::from))
+            }
+        }
+    }
+
+    fn run_trials(
+        &mut self,
+        stretch: Range<usize>,
+        bench: &Bench<'_>,
+        conditions: &mut Conditions<'_>,
+    ) -> Result<RunEnd, Abort> {
+        for (position, slot) in self.slots(stretch) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(RunEnd::Cancelled);
+            }
+            let planned = self.planned(slot)?;
+
+            self.outbox.send(&FromAgent::TrialStarted { position })?;
+            let mut tell = |progress: Progress| self.outbox.tell(&told(progress));
+            let prepared = conditions.enter(slot.condition).and_then(|mut in_force| {
+                let Bench {
+                    roots,
+                    storage,
+                    stop,
+                    ..
+                } = *bench;
+                in_force.extend(before_trial(roots, storage, &self.restore, stop)?);
+                Ok(in_force)
+            });
+            let Ended { mut record, fatal } = match &prepared {
+                Ok(_) => bench.run(&planned.job, slot.trial, position, &mut tell),
+                Err(error) => Ended {
+                    record: self.not_begun(slot, position, error)?,
+                    fatal: None,
+                },
+            };
+            record.in_force = prepared.unwrap_or_default();
+            self.restore = self.restore.after(from_ref(&record));
+            self.hand_over(slot, record)?;
+            if let Some(fatal) = fatal {
+                return Ok(fatal.into());
+            }
+        }
+        Ok(RunEnd::Finished)
+    }
+
+    /// None of these trials can begin: their file system cannot be made.
+    fn fail_all(&mut self, stretch: Range<usize>, error: &str) -> Result<RunEnd, Abort> {
+        for (position, slot) in self.slots(stretch) {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(RunEnd::Cancelled);
+            }
+            self.outbox.send(&FromAgent::TrialStarted { position })?;
+            let record = self.not_begun(slot, position, error)?;
+            self.hand_over(slot, record)?;
+        }
+        Ok(RunEnd::Finished)
+    }
+
+    fn not_begun(&self, slot: &Slot, position: u32, error: &str) -> Result<TrialRecord, Abort> {
+        let job = &self.planned(slot)?.job;
+        let seed = self.plan.seed;
+        Ok(not_begun(job, slot.trial, position, seed, error.to_owned()))
+    }
+
+    /// Gives a trial to the host, and waits until it is stored.
+    fn hand_over(&mut self, slot: &Slot, mut record: TrialRecord) -> Result<(), FrameError> {
+        let condition = self.plan.condition_of(slot);
+        record.condition = condition.map(|found| found.name.clone());
+        let position = record.position;
+        self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
+        self.inbox.await_stored(position);
+        Ok(())
+    }
+
+    fn planned(&self, slot: &Slot) -> Result<&'a PlannedJob, Abort> {
+        let planned = self.plan.jobs.get(slot.job);
+        planned.ok_or_else(|| refused(format!("the plan has no job {}", slot.job)))
+    }
+
+    /// The slots of a stretch with their positions in the plan.
+    fn slots(&self, stretch: Range<usize>) -> impl Iterator<Item = (u32, &'a Slot)> + use<'a> {
+        let slots = (0..).zip(&self.plan.order);
+        slots.skip(stretch.start).take(stretch.len())
+    }
+
+    fn warn(&self, text: String) -> Result<(), FrameError> {
+        let weight = NoteWeight::Warning;
+        self.outbox
+            .send(&FromAgent::LoadNote(LoadNote { weight, text }))
+    }
+}
+
+fn told(progress: Progress) -> FromAgent {
+    FromAgent::Progress {
+        elapsed_ns: progress.elapsed_ns,
+        bytes: progress.bytes,
+        ios: progress.ios,
+    }
+}
+
+fn write_data(
+    workspace: &Workspace,
+    plan: &Plan,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(Bytes),
+) -> Result<(), EngineError> {
+    let path: &Path = &workspace.data();
+    let is_device = matches!(workspace, Workspace::Device { .. });
+    let file = OpenOptions::new()
+        .write(true)
+        .create_new(!is_device)
+        .open(path)
+        .map_err(|error| EngineError::file("create", path, error))?;
+    let seed = SplitMix64::new(plan.seed).next_u64();
+    layout::write(&file, path, plan.file_size, seed, stop, tell)
+}
+
+/// Why a plan ends before its time.
+enum Abort {
+    Refused(Refusal),
+    Link(FrameError),
+}
+
+impl From<FrameError> for Abort {
+    fn from(error: FrameError) -> Self {
+        Self::Link(error)
+    }
+}
+
+fn refused(message: String) -> Abort {
+    Abort::Refused(refuse(message))
+}

@@ -1,0 +1,57 @@
+//! How long a plan may take, before anything of it has run.
+
+use assay_model::condition::Restore;
+use assay_model::job::Job;
+use assay_model::plan::{Place, Plan};
+use assay_model::units::{Bytes, MIB, Nanos};
+
+/// Opening, evicting, flushing and looking around a trial.
+const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
+/// Making and reading back a condition.
+const CONDITION: Nanos = Nanos::millis(50);
+/// Making a file system, and mounting it.
+const FILE_SYSTEM: Nanos = Nanos::secs(1);
+/// Speed of storage, for how long writing takes.
+const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
+
+/// What each trial may take, in the plan's order.
+pub fn of_trials(plan: &Plan) -> Vec<Nanos> {
+    let set = !plan.conditions.is_empty();
+    let jobs = plan.order.iter().map(|slot| &plan.jobs[slot.job].job);
+    jobs.map(|job| of_trial(job, set, &plan.restore)).collect()
+}
+
+/// What all jobs together may take, once, under a condition that is `set` or as the
+/// machine is.
+pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
+    let trials = jobs.iter().map(|job| of_trial(job, set, restore).0);
+    Nanos(trials.sum())
+}
+
+/// What writing the test file may take, in a file system that is `made` for it or in
+/// one that is there.
+pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
+    let written = match place {
+        Place::File { .. } => 0,
+        Place::Directory { .. } | Place::Device { .. } => writing(size).0,
+    };
+    Nanos(written + if made { FILE_SYSTEM.0 } else { 0 })
+}
+
+/// What the whole plan may take, with writing its test file.
+pub fn of_plan(plan: &Plan) -> Nanos {
+    let trials: u64 = of_trials(plan).iter().map(|span| span.0).sum();
+    let file = of_file(&plan.place, plan.file_size, plan.makes_file_systems());
+    Nanos(trials + plan.stretches().len() as u64 * file.0)
+}
+
+fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
+    let bytes = || job.max_written().unwrap_or(job.size);
+    let runs = job.runtime.unwrap_or_else(|| writing(bytes()));
+    let setting = if set { CONDITION.0 } else { 0 };
+    Nanos(runs.0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)
+}
+
+fn writing(bytes: Bytes) -> Nanos {
+    Nanos(bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000)
+}

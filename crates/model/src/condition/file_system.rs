@@ -1,0 +1,94 @@
+//! File systems to be made: `ext4:-b+1024`.
+
+use std::fmt;
+
+/// What is made on a device, and how it is mounted.
+///
+/// ```
+/// use assay_model::condition::FileSystem;
+/// let made = FileSystem::parse("ext4:-b+1024").unwrap();
+/// assert_eq!((made.kind.as_str(), made.options.as_slice()), ("ext4", &["-b".into(), "1024".into()][..]));
+/// assert_eq!(FileSystem::parse("../sh"), None);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileSystem {
+    /// As in `mkfs.ext4` and `mount -t ext4`.
+    pub kind: String,
+    /// Options of `mkfs`, one word each.
+    pub options: Vec<String>,
+    /// Options of `mount`.
+    pub mount: Vec<String>,
+}
+
+impl FileSystem {
+    /// Reads `KIND` or `KIND:OPTION+OPTION`, because a comma divides values; behind
+    /// a space options of the mount, put together in the same way. `None` when it is
+    /// nothing of that shape.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (made, mount) = match text.split_once(' ') {
+            Some((made, mount)) => (made, words(mount)?),
+            None => (text, Vec::new()),
+        };
+        let (kind, options) = match made.split_once(':') {
+            Some((kind, options)) => (kind, words(options)?),
+            None => (made, Vec::new()),
+        };
+        let in_kind = |b: u8| b.is_ascii_alphanumeric() || b == b'_';
+        let is_kind = !kind.is_empty() && kind.bytes().all(in_kind);
+        is_kind.then(|| Self {
+            kind: kind.to_owned(),
+            options,
+            mount,
+        })
+    }
+}
+
+/// Words without spaces, none of them empty.
+fn words(text: &str) -> Option<Vec<String>> {
+    let words = text.split('+').map(|word| {
+        let is_word = !word.is_empty() && !word.contains(char::is_whitespace);
+        is_word.then(|| word.to_owned())
+    });
+    words.collect()
+}
+
+/// As [`FileSystem::parse`] reads it.
+impl fmt::Display for FileSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.kind)?;
+        if !self.options.is_empty() {
+            write!(f, ":{}", self.options.join("+"))?;
+        }
+        if !self.mount.is_empty() {
+            write!(f, " {}", self.mount.join("+"))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_made_and_mounted_is_read_as_it_is_shown() {
+        for text in [
+            "xfs",
+            "ext4:-b+1024",
+            "ext4:-O+^has_journal noatime+commit=5",
+        ] {
+            assert_eq!(FileSystem::parse(text).unwrap().to_string(), text);
+        }
+        for text in [
+            "",
+            "ext4:",
+            "ext4:-b++1024",
+            "a/b",
+            "ext4:-L+a b c",
+            "ext4 ",
+        ] {
+            assert_eq!(FileSystem::parse(text), None, "{text}");
+        }
+    }
+}

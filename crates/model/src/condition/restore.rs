@@ -1,0 +1,120 @@
+//! What is done before each trial, so that it does not inherit the state that the
+//! one before it left.
+
+use crate::trial::TrialRecord;
+use crate::units::Nanos;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Subject of the temperature in what was in force before a trial
+/// ([`super::InForce`]); its value is in degrees Celsius.
+pub const TEMPERATURE: &str = "temperature";
+
+/// What is done before each trial.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restore {
+    /// Nothing is done for so long.
+    pub idle: Nanos,
+    /// The page cache of the whole system is emptied (`vm.drop_caches`).
+    pub drop_caches: bool,
+    /// Free blocks of the file system are discarded (`fstrim`).
+    pub trim: bool,
+    /// How far the temperature may be from that before the first trial.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<TemperatureWindow>,
+}
+
+/// The temperatures that a trial may begin at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TemperatureWindow {
+    /// So far to each side, in thousandths of a kelvin.
+    pub width_mk: u32,
+    /// It is not waited longer for it.
+    pub limit: Nanos,
+    /// The temperature before the first trial, in thousandths of a degree Celsius;
+    /// `None` as long as there was none.
+    pub around: Option<i64>,
+}
+
+impl Restore {
+    /// Whether nothing is to be done.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The same after these trials, the first of which has set the temperature.
+    #[must_use]
+    pub fn after(mut self, trials: &[TrialRecord]) -> Self {
+        if let Some(window) = &mut self.temperature {
+            let known = trials.iter().flat_map(|trial| &trial.in_force);
+            let mut known = known.filter(|known| known.subject == TEMPERATURE);
+            let first = known.find_map(|known| parse_celsius(known.value.as_deref()?));
+            window.around = window.around.or(first);
+        }
+        self
+    }
+}
+
+impl TemperatureWindow {
+    /// Whether a trial may begin at a temperature (thousandths of a degree Celsius).
+    #[must_use]
+    pub fn holds(&self, millicelsius: i64) -> bool {
+        self.around
+            .is_none_or(|around| around.abs_diff(millicelsius) <= self.width_mk.into())
+    }
+}
+
+/// `3 K around 41.2 °C`.
+impl fmt::Display for TemperatureWindow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} K around ", f64::from(self.width_mk) / 1e3)?;
+        match self.around {
+            Some(around) => write!(f, "{} °C", celsius(around)),
+            None => f.write_str("that before the first trial"),
+        }
+    }
+}
+
+/// Thousandths of a degree as degrees, all digits.
+#[must_use]
+pub fn celsius(millicelsius: i64) -> String {
+    let sign = if millicelsius < 0 { "-" } else { "" };
+    let size = millicelsius.unsigned_abs();
+    format!("{sign}{}.{:03}", size / 1000, size % 1000)
+}
+
+fn parse_celsius(text: &str) -> Option<i64> {
+    let (whole, part) = text.split_once('.')?;
+    let thousandths: i64 = part.parse().ok().filter(|_| part.len() == 3)?;
+    let size = whole.trim_start_matches('-').parse::<i64>().ok()? * 1000 + thousandths;
+    Some(if whole.starts_with('-') { -size } else { size })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temperatures_are_read_as_they_are_written() {
+        for millicelsius in [0, 41_250, -5_001, -7, 99_999] {
+            assert_eq!(parse_celsius(&celsius(millicelsius)), Some(millicelsius));
+        }
+        assert_eq!(celsius(-7), "-0.007");
+        assert_eq!(parse_celsius("41"), None);
+    }
+
+    #[test]
+    fn a_window_is_around_the_first_temperature() {
+        let mut window = TemperatureWindow {
+            width_mk: 3000,
+            limit: Nanos::secs(1),
+            around: None,
+        };
+        assert!(window.holds(90_000), "the first one");
+        window.around = Some(40_000);
+        assert!(window.holds(43_000) && window.holds(37_000));
+        assert!(!window.holds(43_001) && !window.holds(36_999));
+        assert_eq!(window.to_string(), "3 K around 40.000 °C");
+    }
+}

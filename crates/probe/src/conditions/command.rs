@@ -1,0 +1,80 @@
+//! Running a program of somebody else's, which may fail, or never end.
+
+use assay_model::units::Nanos;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+/// Its end is noticed that soon.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+/// What it said last is there by then, unless something that it left behind still
+/// holds the stream.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Runs a command to its end; one that does not end within `limit` is killed, with
+/// all that it has started. Its standard output may be somebody else's language:
+/// nothing is put there.
+///
+/// # Errors
+/// When it cannot be started, fails, or has to be ended: how, and its first words.
+pub(super) fn run(command: &mut Command, limit: Nanos) -> Result<(), String> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(|error| format!("{}: {error}", command.get_program().display()))?;
+    let said = child.stderr.take().map(first_line);
+    let ended = wait(&mut child, Duration::from_nanos(limit.0));
+    let how = match ended.map_err(|error| error.to_string())? {
+        Some(status) if status.success() => return Ok(()),
+        Some(status) => status.to_string(),
+        None => format!("it did not end within {limit}, and was killed"),
+    };
+    let said = said.and_then(|said| said.recv_timeout(LAST_WORDS).ok());
+    Err(match said.as_deref().map(str::trim) {
+        Some(line) if !line.is_empty() => format!("{how} ({line})"),
+        _ => how,
+    })
+}
+
+/// How it ended; `None` when it had to be killed.
+fn wait(child: &mut Child, limit: Duration) -> std::io::Result<Option<ExitStatus>> {
+    let began = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if began.elapsed() >= limit {
+            let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+            if let Some(group) = group {
+                // It has ended meanwhile: all the better.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            child.wait()?;
+            return Ok(None);
+        }
+        sleep(LOOK_AGAIN);
+    }
+}
+
+/// The first line of a stream. It is read to its end, so that nobody is stopped by
+/// a full pipe.
+fn first_line(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, line) = channel();
+    spawn(move || {
+        let mut stream = BufReader::new(stream);
+        let mut first = Vec::new();
+        if stream.read_until(b'\n', &mut first).is_ok() {
+            // Nobody asks when all went well.
+            let _ = sender.send(String::from_utf8_lossy(&first).into_owned());
+        }
+        let _ = std::io::copy(&mut stream, &mut std::io::sink());
+    });
+    line
+}
