@@ -2,10 +2,11 @@
 
 use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
-use crate::compare::args::CompareArgs;
+use crate::compare::args::{CompareArgs, parse_margin};
 use crate::disks::DisksArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
@@ -96,8 +97,10 @@ pub enum Command {
     /// Shows a stored run or import.
     Show(ShowArgs),
     /// Writes a stored run to a file: HTML, JSON, CSV or a workbook by its name; an
-    /// import as JSON or CSV.
+    /// import as JSON or CSV; of two runs their comparison; of all a folder of pages.
     Report(ReportArgs),
+    /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
+    Plot(PlotArgs),
 }
 
 /// Where runs are kept.
@@ -200,14 +203,32 @@ pub struct ShowArgs {
     pub store: StoreArgs,
 }
 
+const REPORT_HELP: &str = "\
+  assay report last -o run.html             a page of the run
+  assay report 3f2a 9b1c -o patch.html      before and after, the verdict first
+  assay report sweep@bfq sweep@none -o x.html
+  assay report --all reports                a folder: a page a run, and a list
+
+Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given.";
+
 /// `assay report`.
 #[derive(Args, Debug)]
+#[command(after_help = REPORT_HELP)]
 pub struct ReportArgs {
-    /// `last`, or the first letters of the id of a run or an import.
-    pub run: String,
-    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx.
-    #[arg(short, long, value_name = "FILE")]
-    pub output: PathBuf,
+    /// `last`, or the first letters of the id of a run or an import. With two of them
+    /// (or files, as assay compare takes them) the second is compared with the first.
+    #[arg(value_name = "RUN", num_args = 1..=2, required_unless_present = "all")]
+    pub runs: Vec<String>,
+    /// Where to write; its ending decides the format: .html, .json, .csv or .xlsx; of a
+    /// comparison .html or .json.
+    #[arg(short, long, value_name = "FILE", required_unless_present = "all")]
+    pub output: Option<PathBuf>,
+    /// Write a page for each stored run into this folder, and index.html that lists them.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "margin"])]
+    pub all: Option<PathBuf>,
+    /// Of a comparison: largest difference without a meaning, in percent.
+    #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = parse_margin)]
+    pub margin: f64,
     #[command(flatten)]
     pub store: StoreArgs,
 }

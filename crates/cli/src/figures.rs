@@ -24,6 +24,8 @@ pub struct Source {
     pub notes: Vec<String>,
     /// The run they are of; `None` for results that were made elsewhere.
     pub run: Option<Box<Run>>,
+    /// The one condition that they are of, where one was chosen.
+    pub condition: Option<String>,
 }
 
 impl Source {
@@ -54,6 +56,7 @@ impl Source {
             figures: results.figures,
             notes: results.notes,
             run: None,
+            condition: None,
         })
     }
 
@@ -70,12 +73,14 @@ impl Source {
                 figures: import.results.figures,
                 notes: import.results.notes,
                 run: None,
+                condition: None,
             },
             Stored::Run(run) => Self {
                 name: run.header.id.clone(),
                 figures: of_trials(&run.trials),
                 notes: Vec::new(),
                 run: Some(run),
+                condition: None,
             },
         })
     }
@@ -105,6 +110,15 @@ impl Source {
         these.cloned().collect()
     }
 
+    /// The run with the trials that the figures are of.
+    pub fn run_of_figures(&self) -> Option<Run> {
+        let mut run = Run::clone(self.run.as_deref()?);
+        if let Some(condition) = &self.condition {
+            run.trials.retain(|trial| trial.condition.as_ref() == Some(condition));
+        }
+        Some(run)
+    }
+
     /// Leaves only one condition.
     fn keep(&mut self, condition: &str) -> Result<(), Failure> {
         let figures = self.under(condition);
@@ -116,6 +130,7 @@ impl Source {
             )));
         }
         self.figures = figures;
+        self.condition = Some(condition.to_owned());
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! `assay list`, `show` and `report`: what the store has.
 
-use crate::args::{ListArgs, ReportArgs, ShowArgs, StoreArgs};
+use crate::args::{ListArgs, ShowArgs, StoreArgs};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say, style};
 use crate::owner;
@@ -94,17 +94,17 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// `assay report`.
-pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let write = writer_for(&args.output)?;
-    match load(&args.store, &args.run)? {
-        Stored::Run(run) => write_file(&args.output, |out| write(*run, out))?,
+/// `assay report` of one run or import.
+pub fn report(args: &StoreArgs, name: &str, output: &Path) -> Result<ExitCode, Failure> {
+    let write = writer_for(output)?;
+    match load(args, name)? {
+        Stored::Run(run) => write_file(output, |out| write(*run, out))?,
         Stored::Import(import) => {
-            let write = import_writer_for(&args.output)?;
-            write_file(&args.output, |out| write(&import, out))?;
+            let write = import_writer_for(output)?;
+            write_file(output, |out| write(&import, out))?;
         }
     }
-    say(&format!("wrote {}", args.output.display()));
+    say(&format!("wrote {}", output.display()));
     Ok(DONE)
 }
 
@@ -127,7 +127,7 @@ type Writer = fn(Run, &mut dyn Write) -> io::Result<()>;
 
 fn writer_for(path: &Path) -> Result<Writer, Failure> {
     match path.extension().and_then(|ending| ending.to_str()) {
-        Some("html" | "htm") => Ok(|run, out| html::write(&by_condition(run), out)),
+        Some("html" | "htm") => Ok(|run, out| html::write(&run, out)),
         Some("json") => Ok(|run, out| json::write(&run, out)),
         Some("csv") => Ok(|run, out| csv::write(&run, out)),
         Some("xlsx") => Ok(|run, out| xlsx::write(&by_condition(run), out)),
@@ -156,7 +156,8 @@ pub enum Stored {
     Import(Box<Import>),
 }
 
-fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
+/// A run or an import by its name, from the store that the arguments name.
+pub fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
     load_from(&Store::open_existing(&store_path(args)?)?, name)
 }
 

@@ -1,10 +1,15 @@
 //! A comparison with its names, as every output shows it.
 
 use crate::format::quantity;
+use crate::text::{count, enumerate};
+use assay_model::figures::Figure;
 use assay_model::metric::Unit;
+use assay_model::run::Run;
 use assay_model::units::three_digits;
+use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::compare::Comparison;
-use assay_stats::verdict::line::Options;
+use assay_stats::verdict::line::{Line, Options};
+use assay_stats::verdict::note::Note;
 use assay_stats::verdict::power;
 use assay_stats::verdict::ranking::Ranking;
 
@@ -21,6 +26,17 @@ pub struct Compared<'a> {
     pub comparison: &'a Comparison,
     /// What else differs between the sides, a sentence each.
     pub warnings: Vec<String>,
+}
+
+/// What one side of a comparison is made of.
+#[derive(Debug)]
+pub struct Side<'a> {
+    /// In the user's words.
+    pub name: &'a str,
+    /// The figures of all its units.
+    pub figures: Vec<&'a Figure>,
+    /// The runs they are of, where they are of runs: only the trials that count.
+    pub runs: Vec<&'a Run>,
 }
 
 /// A value in a unit as a source writes it; assay's own units in words that
@@ -79,4 +95,79 @@ impl Power {
             rows: power::table(cv, 0.05, &Self::TRIALS),
         }
     }
+}
+
+/// What would be said of every metric, to be said once.
+#[must_use]
+pub fn common_notes(comparison: &Comparison) -> Vec<String> {
+    let mut lines = comparison.lines.iter();
+    let Some(first) = lines.next().filter(|_| comparison.lines.len() > 1) else {
+        return Vec::new();
+    };
+    let others: Vec<&Line> = lines.collect();
+    let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
+    let shared = first.notes.iter().filter(shared);
+    shared.map(ToString::to_string).collect()
+}
+
+/// `+4.2 %`.
+#[must_use]
+pub fn change_percent(change: Change) -> String {
+    format!("{:+.1} %", change.percent)
+}
+
+/// `+1.0 .. +7.5 %`; `None` without an interval.
+#[must_use]
+pub fn change_interval(change: Change) -> Option<String> {
+    let (low, high) = change.interval?;
+    Some(format!("{low:+.1} .. {high:+.1} %"))
+}
+
+/// The conclusion in a sentence or two.
+#[must_use]
+pub fn in_short(comparison: &Comparison) -> String {
+    let primary: Vec<&Line> = comparison
+        .lines
+        .iter()
+        .filter(|line| line.primary)
+        .collect();
+    if primary.is_empty() {
+        return "No metric that decides is there on both sides.".to_owned();
+    }
+    let with = |wanted: fn(&Verdict) -> bool| {
+        let found = primary.iter().filter(|line| wanted(&line.verdict));
+        found.map(|line| line.metric.as_str()).collect::<Vec<_>>()
+    };
+    let words = [
+        ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
+        ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
+        ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
+    ];
+    let mut said: Vec<String> = words
+        .iter()
+        .filter(|(_, metrics)| !metrics.is_empty())
+        .map(|(word, metrics)| format!("B is {word} in {}", enumerate(metrics)))
+        .collect();
+    let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
+    if open > 0 {
+        let of = count(primary.len() as u64, "metric");
+        said.push(match said.is_empty() {
+            true => format!("No conclusion on {} of {of} that decide", open),
+            false => format!("no conclusion on {open} of {of}"),
+        });
+    }
+    if open > 0 && primary.iter().any(|line| is_single(line)) {
+        said.push(
+            "single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)"
+                .to_owned(),
+        );
+    }
+    format!("{}.", said.join("; "))
+}
+
+/// Whether a side has one trial only.
+fn is_single(line: &Line) -> bool {
+    let sides = [&line.a, &line.b].into_iter().flatten();
+    let mut sides = sides.map(|side| side.n);
+    sides.any(|n| n == 1)
 }

@@ -296,3 +296,25 @@ pub fn with_matrix() -> Run {
         .to_vec();
     run
 }
+
+/// One write of a million intervals of 100 ms in which a single one is empty.
+#[must_use]
+pub fn endless() -> Run {
+    let mut run = with_sustained();
+    run.trials
+        .retain(|trial| trial.job.name == "sustained-write");
+    let measured = run.trials[0].measured.as_mut().unwrap();
+    let mut points = vec![
+        Interval {
+            write_bytes: 8 * MIB,
+            write_ios: 8,
+            ..Interval::default()
+        };
+        1_000_000
+    ];
+    points[654_321] = Interval::default();
+    measured.elapsed_ns = points.len() as u64 * 100_000_000;
+    measured.longest_gap = None;
+    measured.series.points = points;
+    run
+}

@@ -4,15 +4,13 @@
 use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
-use crate::comparison::{Compared, value};
+use crate::comparison::{Compared, change_interval, change_percent, common_notes, in_short, value};
 use crate::format::percent_points;
 use crate::labels::Labels;
-use crate::text::{clean, count, enumerate};
-use assay_model::verdict::{Change, Verdict};
+use crate::text::clean;
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::line::{Line, Summary};
-use assay_stats::verdict::note::Note;
 use std::io::{self, Write};
 
 /// Writes a comparison for a person.
@@ -69,7 +67,7 @@ pub fn write_qualification(
             Qualification::Fail => "FAIL",
             other => other.word(),
         };
-        let change = line.change.map_or_else(|| "-".to_owned(), percent);
+        let change = line.change.map_or_else(|| "-".to_owned(), change_percent);
         let text = format!("{}: {word} ({change})", clean(&line.metric));
         page.paragraph("  ".into(), &text, None)?;
         for note in &line.notes {
@@ -111,7 +109,7 @@ fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<
     let rows = lines.iter().map(|line| row(line, common));
     if lines
         .iter()
-        .any(|line| line.change.and_then(ends).is_some())
+        .any(|line| line.change.and_then(change_interval).is_some())
     {
         return Table {
             columns: [metric, a, b, change, interval, left("verdict")],
@@ -130,18 +128,6 @@ fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<
     .write(page)
 }
 
-/// What would be said of every metric, to be said once.
-fn common_notes(comparison: &Comparison) -> Vec<String> {
-    let mut lines = comparison.lines.iter();
-    let Some(first) = lines.next().filter(|_| comparison.lines.len() > 1) else {
-        return Vec::new();
-    };
-    let others: Vec<&Line> = lines.collect();
-    let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
-    let shared = first.notes.iter().filter(shared);
-    shared.map(ToString::to_string).collect()
-}
-
 fn row(line: &Line, common: &[String]) -> Row {
     let figure = |side: &Option<Summary>| {
         side.as_ref()
@@ -155,68 +141,13 @@ fn row(line: &Line, common: &[String]) -> Row {
             clean(&line.metric),
             figure(&line.a),
             figure(&line.b),
-            line.change.map_or_else(|| "-".to_owned(), percent),
-            line.change.and_then(ends).unwrap_or_else(|| "-".to_owned()),
+            line.change.map_or_else(|| "-".to_owned(), change_percent),
+            line.change
+                .and_then(change_interval)
+                .unwrap_or_else(|| "-".to_owned()),
             line.verdict.word().to_owned(),
         ],
         labels: Labels::default(),
         sentence: (!notes.is_empty()).then(|| clean(&notes.join("; "))),
     }
-}
-
-fn percent(change: Change) -> String {
-    format!("{:+.1} %", change.percent)
-}
-
-fn ends(change: Change) -> Option<String> {
-    let (low, high) = change.interval?;
-    Some(format!("{low:+.1} .. {high:+.1} %"))
-}
-
-/// The conclusion in a sentence or two.
-fn in_short(comparison: &Comparison) -> String {
-    let primary: Vec<&Line> = comparison
-        .lines
-        .iter()
-        .filter(|line| line.primary)
-        .collect();
-    if primary.is_empty() {
-        return "No metric that decides is there on both sides.".to_owned();
-    }
-    let with = |wanted: fn(&Verdict) -> bool| {
-        let found = primary.iter().filter(|line| wanted(&line.verdict));
-        found.map(|line| line.metric.as_str()).collect::<Vec<_>>()
-    };
-    let words = [
-        ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
-        ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
-        ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
-    ];
-    let mut said: Vec<String> = words
-        .iter()
-        .filter(|(_, metrics)| !metrics.is_empty())
-        .map(|(word, metrics)| format!("B is {word} in {}", enumerate(metrics)))
-        .collect();
-    let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
-    if open > 0 {
-        let of = count(primary.len() as u64, "metric");
-        said.push(match said.is_empty() {
-            true => format!("No conclusion on {} of {of} that decide", open),
-            false => format!("no conclusion on {open} of {of}"),
-        });
-    }
-    if open > 0 && primary.iter().any(|line| is_single(line)) {
-        said.push(
-            "single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)"
-                .to_owned(),
-        );
-    }
-    format!("{}.", said.join("; "))
-}
-
-/// Whether a side has one trial only.
-fn is_single(line: &Line) -> bool {
-    let sides = [&line.a, &line.b].into_iter().flatten();
-    let mut sides = sides.map(|side| side.n);
-    sides.any(|n| n == 1)
 }
