@@ -114,7 +114,8 @@ impl Source {
     pub fn run_of_figures(&self) -> Option<Run> {
         let mut run = Run::clone(self.run.as_deref()?);
         if let Some(condition) = &self.condition {
-            run.trials.retain(|trial| trial.condition.as_ref() == Some(condition));
+            run.trials
+                .retain(|trial| trial.condition.as_ref() == Some(condition));
         }
         Some(run)
     }

@@ -10,8 +10,8 @@ use crate::figures::Source;
 use crate::output::{print, style};
 use args::CompareArgs;
 use assay_model::figures::Figure;
-use assay_model::verdict::Verdict;
 use assay_model::run::Run;
+use assay_model::verdict::Verdict;
 use assay_report::comparison::{self, Compared};
 use assay_report::json;
 use assay_report::terminal::{write_comparison, write_qualification};
@@ -103,7 +103,10 @@ impl Judged {
 impl Side {
     /// The runs that its figures are of, with no other trials.
     pub fn runs(&self) -> Vec<Run> {
-        self.units.iter().filter_map(Source::run_of_figures).collect()
+        self.units
+            .iter()
+            .filter_map(Source::run_of_figures)
+            .collect()
     }
 
     /// As outputs show it.

@@ -57,16 +57,22 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
     let chart = match args.runs.as_slice() {
         [a, b] => {
             if args.metric.is_some() {
-                return Err(Failure::usage("--metric is for one run: two are drawn with --chart"));
+                return Err(Failure::usage(
+                    "--metric is for one run: two are drawn with --chart",
+                ));
             }
             of_two([a, b].map(String::as_str), args)?
         }
         _ => of_one(args)?,
     };
     match (chart, file) {
-        (Wanted::List(lines), None) => print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?,
+        (Wanted::List(lines), None) => {
+            print(|out| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?
+        }
         (Wanted::List(_), Some(_)) => {
-            return Err(Failure::usage("say which chart: --metric NAME or --chart NAME (without --output they are listed)"));
+            return Err(Failure::usage(
+                "say which chart: --metric NAME or --chart NAME (without --output they are listed)",
+            ));
         }
         (Wanted::Chart(chart), None) => print(|out| chart::terminal::write(&chart, style(), out))?,
         (Wanted::Chart(chart), Some((path, write))) => {
@@ -93,7 +99,10 @@ fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
     };
     match &args.metric {
         Some(metric) => of_metric(*run, metric),
-        None => pick(Gallery::of(&run).iter().cloned().collect(), args.chart.as_deref()),
+        None => pick(
+            Gallery::of(&run).iter().cloned().collect(),
+            args.chart.as_deref(),
+        ),
     }
 }
 
@@ -104,11 +113,18 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
         return Ok(Wanted::Chart(Box::new(chart)));
     }
     let trials = summary.jobs.iter().flat_map(|job| job.completed());
-    let known: BTreeSet<&str> = trials.flat_map(|trial| &trial.metrics).map(|metric| metric.name.as_str()).collect();
+    let known: BTreeSet<&str> = trials
+        .flat_map(|trial| &trial.metrics)
+        .map(|metric| metric.name.as_str())
+        .collect();
     let known: Vec<&str> = known.into_iter().collect();
     Err(Failure::usage(match known.is_empty() {
         true => "no trial of the run was completed: there is nothing to draw".to_owned(),
-        false => format!("no completed trial has the metric {}: there are {}", clean(metric), enumerate(&known)),
+        false => format!(
+            "no completed trial has the metric {}: there are {}",
+            clean(metric),
+            enumerate(&known)
+        ),
     }))
 }
 
@@ -116,15 +132,25 @@ fn of_two([a, b]: [&str; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
     let sources = [a.to_owned(), b.to_owned()];
     let judged = Judged::of(&Question::plain(&sources, &args.store))?;
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
-    let gallery = gallery::comparison::Gallery::of(&judged.compared(), &judged.a.shown(&of_a), &judged.b.shown(&of_b));
+    let gallery = gallery::comparison::Gallery::of(
+        &judged.compared(),
+        &judged.a.shown(&of_a),
+        &judged.b.shown(&of_b),
+    );
     pick(gallery.iter().cloned().collect(), args.chart.as_deref())
 }
 
 /// The chart of that name, or the list of all.
 fn pick(charts: Vec<Chart>, name: Option<&str>) -> Result<Wanted, Failure> {
     let Some(name) = name else {
-        let width = charts.iter().map(|chart| chart.name.len()).max().unwrap_or(0);
-        let lines = charts.iter().map(|chart| format!("{:width$}  {}", chart.name, clean(&chart.title)));
+        let width = charts
+            .iter()
+            .map(|chart| chart.name.len())
+            .max()
+            .unwrap_or(0);
+        let lines = charts
+            .iter()
+            .map(|chart| format!("{:width$}  {}", chart.name, clean(&chart.title)));
         return Ok(Wanted::List(lines.collect()));
     };
     let known: Vec<String> = charts.iter().map(|chart| chart.name.clone()).collect();
@@ -132,7 +158,11 @@ fn pick(charts: Vec<Chart>, name: Option<&str>) -> Result<Wanted, Failure> {
         Some(chart) => Ok(Wanted::Chart(Box::new(chart))),
         None => Err(Failure::usage(match known.is_empty() {
             true => "there is nothing to draw".to_owned(),
-            false => format!("there is no chart {}: there are {}", clean(name), enumerate(&known)),
+            false => format!(
+                "there is no chart {}: there are {}",
+                clean(name),
+                enumerate(&known)
+            ),
         })),
     }
 }

@@ -44,7 +44,12 @@ fn compared(args: &ReportArgs, output: &Path) -> Result<ExitCode, Failure> {
     let compared = judged.compared();
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
     write_file(output, |out| match is_page {
-        true => html::write_comparison(&compared, &judged.a.shown(&of_a), &judged.b.shown(&of_b), out),
+        true => html::write_comparison(
+            &compared,
+            &judged.a.shown(&of_a),
+            &judged.b.shown(&of_b),
+            out,
+        ),
         false => writeln!(out, "{:#}", json::comparison(&compared)),
     })?;
     say(&format!("wrote {}", output.display()));

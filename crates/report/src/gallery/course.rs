@@ -215,15 +215,13 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
             measure,
             scale,
         },
-        series: [Mark::Line, Mark::Dots]
-            .into_iter()
-            .map(|mark| Series {
-                name: String::new(),
-                tint: Tint::Ink,
-                mark,
-                points: vec![Point::at(0.0, before), Point::at(end_s, after)],
-            })
-            .collect(),
+        series: vec![Series {
+            name: String::new(),
+            tint: Tint::Ink,
+            // No line: what was between them is not known.
+            mark: Mark::Dots,
+            points: vec![Point::at(0.0, before), Point::at(end_s, after)],
+        }],
     };
     let heat = both(hottest).map(|ends| {
         panel(

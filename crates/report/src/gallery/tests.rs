@@ -44,7 +44,7 @@ fn a_single_stall_among_a_million_intervals_is_drawn() {
     let [course] = gallery.courses.as_slice() else {
         panic!("{} courses", gallery.courses.len());
     };
-    let drawn = svg::in_page(course).into_string();
+    let drawn = svg::in_page(course, svg::NARROW).into_string();
     assert_eq!(drawn.matches("class=\"stretch").count(), 1);
     assert!(drawn.len() < 20_000, "{} bytes", drawn.len());
     let Body::Plane(plane) = &course.body else {

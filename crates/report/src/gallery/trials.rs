@@ -12,11 +12,17 @@ use assay_stats::derive::direction_of;
 /// Values further apart than this stand on a logarithmic axis.
 const WIDE: f64 = 40.0;
 
-/// A chart for each metric that stands for a job.
+/// A chart for each metric that stands for a job; cells of a matrix are shown among
+/// their like.
 #[must_use]
 pub fn charts(summary: &Summary<'_>) -> Vec<Chart> {
     let mut names: Vec<String> = Vec::new();
-    for figure in summary.jobs.iter().flat_map(JobSummary::headlines) {
+    for figure in summary
+        .jobs
+        .iter()
+        .filter(|job| !job.is_cell())
+        .flat_map(JobSummary::headlines)
+    {
         if !names.contains(&figure.name) {
             names.push(figure.name);
         }
@@ -59,7 +65,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
     ];
     Some(Chart {
         name: format!("trials-{name}"),
-        title: format!("{} of each job", capital(&describe::metric(name))),
+        title: format!("{} of each job ({name})", capital(&describe::metric(name))),
         description: description(&figures),
         body: Body::Plane(Plane {
             x: Axis {

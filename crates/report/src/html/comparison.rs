@@ -5,17 +5,18 @@ use super::page::{Page, Section};
 use super::{figure, method, parts, storage};
 use crate::chart::Chart;
 use crate::comparison::{
-    Compared, Side, change_interval, change_percent, common_notes, in_short, value,
+    Compared, Side as Shown, change_interval, change_percent, common_notes, in_short, value,
 };
 use crate::digest::Digest;
 use crate::format::percent_points;
 use crate::gallery::comparison::Gallery;
 use crate::json;
 use crate::summary::Summary;
-use crate::text::{clean, count};
+use crate::text::{clean, count, enumerate};
 use crate::warnings;
 use assay_stats::verdict::line;
 use assay_stats::verdict::line::Line;
+use assay_stats::verdict::note::{Note, Side};
 use maud::{Markup, html};
 use std::io;
 
@@ -23,7 +24,7 @@ use std::io;
 ///
 /// # Errors
 /// When its data cannot be packed.
-pub fn page(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> io::Result<Page> {
+pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result<Page> {
     let gallery = Gallery::of(compared, a, b);
     let document = Document {
         name: "comparison.json",
@@ -78,13 +79,33 @@ fn verdict(compared: &Compared<'_>, gallery: &Gallery) -> Markup {
             "Margin " (percent_points(compared.options.margin)) " %: smaller differences have no meaning. Intervals are unadjusted, \
              verdicts hold for all metrics together. It holds for " (clean(&compared.comparison.scope)) "."
         }
-        @if let Some(chart) = &gallery.changes { div.charts.wide { (figure::of(chart)) } }
-        @let notes = compared.comparison.notes.iter().map(ToString::to_string);
-        @let notes: Vec<String> = notes.chain(compared.warnings.iter().cloned()).collect();
+        @if let Some(chart) = &gallery.changes { div.charts.wide { (figure::wide(chart)) } }
+        @let notes = notes(compared);
         @if !notes.is_empty() {
             ul.warnings { @for note in &notes { li.note { strong { "Note: " } (clean(note)) "." } } }
         }
     }
+}
+
+/// What concerns all of it; metrics that only one side has are named together.
+fn notes(compared: &Compared<'_>) -> Vec<String> {
+    let (mut only_a, mut only_b, mut notes) = (Vec::new(), Vec::new(), compared.warnings.clone());
+    for note in &compared.comparison.notes {
+        match note {
+            Note::Missing(Side::B, metric) => only_a.push(metric.as_str()),
+            Note::Missing(Side::A, metric) => only_b.push(metric.as_str()),
+            other => notes.push(other.to_string()),
+        }
+    }
+    for (side, metrics) in [("A", only_a), ("B", only_b)] {
+        if !metrics.is_empty() {
+            notes.push(format!(
+                "only {side} has these, so they are not compared: {}",
+                enumerate(&metrics)
+            ));
+        }
+    }
+    notes
 }
 
 fn metrics(compared: &Compared<'_>) -> Markup {
@@ -152,7 +173,7 @@ fn row(line: &Line, common: &[String]) -> Markup {
             td.n.main data-name="Change" { (line.change.map_or_else(|| "\u{2013}".to_owned(), change_percent)) }
             td.n data-name="95 % interval" { (line.change.and_then(change_interval).unwrap_or_else(|| "\u{2013}".to_owned())) }
             td data-name="Verdict" { (parts::verdict(&line.verdict)) }
-            td { (clean(&notes.join("; "))) }
+            td.words { (clean(&notes.join("; "))) }
         }
     }
 }
@@ -167,7 +188,7 @@ fn drawn(charts: &[Chart], words: &str) -> Option<Markup> {
 }
 
 /// Each run in short, and what it was measured on.
-fn sides(a: &Side<'_>, b: &Side<'_>) -> Option<Markup> {
+fn sides(a: &Shown<'_>, b: &Shown<'_>) -> Option<Markup> {
     let sides = [("A", a), ("B", b)];
     (!a.runs.is_empty() || !b.runs.is_empty()).then(|| {
         html! {

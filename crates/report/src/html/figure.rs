@@ -5,12 +5,31 @@ use crate::chart::{Body, Chart, Form, Grid, svg};
 use maud::{Markup, html};
 use serde_json::json;
 
+/// Longer words stand folded under a chart.
+const LONG: usize = 260;
+
 /// A figure with the chart's title and words under it.
 pub fn of(chart: &Chart) -> Markup {
+    drawn(chart, svg::NARROW)
+}
+
+/// The same for a chart that has the width of the page.
+pub fn wide(chart: &Chart) -> Markup {
+    drawn(chart, svg::WIDE)
+}
+
+fn drawn(chart: &Chart, width: f64) -> Markup {
     html! {
         figure data-chart=(chart.name) data-surface=[surface(chart)] {
-            (svg::in_page(chart))
-            figcaption { b { (chart.title) } ": " (chart.description) }
+            (svg::in_page(chart, width))
+            figcaption {
+                @if chart.description.len() > LONG {
+                    b { (chart.title) }
+                    details { summary { "In words" } (chart.description) }
+                } @else {
+                    b { (chart.title) } ": " (chart.description)
+                }
+            }
         }
     }
 }

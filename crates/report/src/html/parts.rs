@@ -32,7 +32,7 @@ pub fn labels(labels: &Labels) -> Markup {
     }
 }
 
-/// One of the four words, with what would settle it where it is none.
+/// One of the four words, with a sign before it: none is told by its colour alone.
 pub fn verdict(verdict: &Verdict) -> Markup {
     let class = match verdict {
         Verdict::Faster(_) => "faster",
@@ -40,16 +40,8 @@ pub fn verdict(verdict: &Verdict) -> Markup {
         Verdict::Equivalent(_) => "equivalent",
         Verdict::NoConclusion { .. } => "open",
     };
-    let more = match verdict {
-        Verdict::NoConclusion {
-            trials_needed: Some(n),
-            ..
-        } => Some(*n),
-        _ => None,
-    };
     html! {
         span class={ "verdict " (class) } { (verdict.word()) }
-        @if let Some(more) = more { " " span.soft { "(" (count(more.into(), "more trial")) " a side may settle it)" } }
     }
 }
 

@@ -33,7 +33,7 @@ pub fn markup(verdicts: &Verdicts, gallery: &Gallery) -> Markup {
             @for note in &metric.notes { p.note { (clean(&note.to_string())) } }
             div.charts.wide {
                 @let name = format!("change-{}", slug(&metric.metric));
-                @for chart in gallery.ranking.iter().filter(|chart| chart.name == name) { (figure::of(chart)) }
+                @for chart in gallery.ranking.iter().filter(|chart| chart.name == name) { (figure::wide(chart)) }
             }
             (table(metric, against.map_or(&[], |against| &against.pairs)))
         }

@@ -20,8 +20,8 @@ pub fn draw(grid: &Grid, width: f64) -> Drawing {
         text x="0" y="12" { (clean(&grid.rows.0)) " \u{2193}" }
         text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) " \u{2192}" }
         @for (px, name) in (0_u32..).zip(&grid.columns.1) {
-            text class="mid" x=(at(left + (f64::from(px) + 0.5) * tile)) y=(at(TOP - 6.0)) {
-                (shorten(name, chars(tile)))
+            text class="mid small" x=(at(left + (f64::from(px) + 0.5) * tile)) y=(at(TOP - 6.0)) {
+                (heading(name, tile))
             }
         }
         @for (row, (name, cells)) in (0_u32..).zip(grid.rows.1.iter().zip(&grid.cells)) {
@@ -65,6 +65,16 @@ fn draw_tile(grid: &Grid, cell: &GridCell, share: f64, (x, y): (f64, f64), width
             text class=(class) x=(middle) y=(at(y + 25.0)) { (shorten(&cell.label, chars(width))) }
         }
     }
+}
+
+/// The name of a column; of a size, where there is no room, only what tells it
+/// apart: `128K`.
+fn heading(name: &str, width: f64) -> String {
+    if text_width(name) <= width {
+        return name.to_owned();
+    }
+    let short = name.trim_end_matches("iB").replace(' ', "");
+    shorten(&short, chars(width))
 }
 
 /// A value with as many digits as a tile has room for.

@@ -18,16 +18,13 @@ const BAR: f64 = 6.0;
 /// Draws a series. `sideways`: the vertical axis has names, so that values run
 /// along the horizontal one.
 pub fn draw(series: &Series, area: Area, x: &Ruler<'_>, y: &Ruler<'_>, sideways: bool) -> Markup {
-    if series.points.is_empty() {
-        return html! {};
-    }
     let tint = series.tint.class();
     match series.mark {
         Mark::Line => line(series, &tint, x, y),
         Mark::Steps => steps(series, &tint, x, y),
         Mark::Dots => dots(series, &tint, x, y),
         Mark::Bars => bars(series, &tint, x, y, sideways),
-        Mark::Intervals => intervals(series, &tint, x, y, sideways),
+        Mark::Intervals => intervals(series, &tint, area, x, y, sideways),
         Mark::Spans => spans(series, &tint, area, x, y, sideways),
     }
 }
@@ -162,7 +159,14 @@ fn bars(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>, sideways: boo
     }
 }
 
-fn intervals(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>, sideways: bool) -> Markup {
+fn intervals(
+    series: &Series,
+    tint: &str,
+    area: Area,
+    x: &Ruler<'_>,
+    y: &Ruler<'_>,
+    sideways: bool,
+) -> Markup {
     let path = |point: &Point| {
         let (px, py) = (x.px(point.x), y.px(point.y));
         let Some((low, high)) = point.ends else {
@@ -199,8 +203,7 @@ fn intervals(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>, sideways
         @for point in &series.points {
             path class={ "interval " (tint) } d=(path(point)) { (told(point)) }
             @if let (Some(note), true) = (&point.note, sideways) {
-                @let right = point.ends.map_or(point.x, |ends| ends.1.max(point.x)).max(0.0);
-                text x=(at(x.px(right) + 6.0)) y=(at(y.px(point.y) + 4.0)) { (clean(note)) }
+                text x=(at(area.right + 8.0)) y=(at(y.px(point.y) + 4.0)) { (clean(note)) }
             }
         }
     }

@@ -16,8 +16,10 @@ pub const STYLE: &str = include_str!("style.css");
 /// The variables in light and in dark, a line each: `name light dark`.
 const COLOURS: &str = include_str!("colours.txt");
 
-/// Width of a chart in a page, in its own units.
-pub const IN_PAGE: f64 = 420.0;
+/// Width of a chart beside others in a page, in its own units.
+pub const NARROW: f64 = 420.0;
+/// Width of a chart that has a page's width for itself.
+pub const WIDE: f64 = 560.0;
 /// Width of a chart in a file of its own.
 pub const IN_FILE: f64 = 640.0;
 
@@ -29,10 +31,10 @@ struct Drawing {
 
 /// The chart as a part of a page, which has [`STYLE`] and [`variables`].
 #[must_use]
-pub fn in_page(chart: &Chart) -> Markup {
-    let drawing = draw(chart, IN_PAGE);
+pub fn in_page(chart: &Chart, width: f64) -> Markup {
+    let drawing = draw(chart, width);
     html! {
-        svg class="chart" viewBox={ "0 0 " (IN_PAGE) " " (at(drawing.height)) } role="img" aria-label=(label(chart)) {
+        svg class="chart" viewBox={ "0 0 " (width) " " (at(drawing.height)) } role="img" aria-label=(label(chart)) {
             (drawing.body)
         }
     }
@@ -132,7 +134,7 @@ pub(crate) fn at(px: f64) -> String {
 /// About how wide a text of 12 px is.
 #[expect(clippy::cast_precision_loss, reason = "the length of a word")]
 fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * 6.4
+    text.chars().count() as f64 * 7.0
 }
 
 #[cfg(test)]

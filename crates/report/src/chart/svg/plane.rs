@@ -2,7 +2,7 @@
 
 use super::{Drawing, at, legend, marks, text_width};
 use crate::chart::scale::Ruler;
-use crate::chart::{Axis, Panel, Plane, Scale};
+use crate::chart::{Axis, Mark, Panel, Plane, Scale};
 use crate::text::{clean, shorten};
 use maud::{Markup, html};
 
@@ -39,7 +39,7 @@ pub fn draw(plane: &Plane, width: f64) -> Drawing {
         .map(left_of)
         .fold(30.0, f64::max)
         .min(width * 0.45);
-    let right = width - RIGHT - last_name(&plane.x);
+    let right = width - RIGHT - last_name(&plane.x) - notes(plane).min(width * 0.3);
     let x = Ruler::new(&plane.x, plane.x_extremes(), left, right);
     let mut top = legend.height;
     let mut panels = Vec::new();
@@ -90,6 +90,21 @@ fn left_of(panel: &Panel) -> f64 {
         }
         _ => 66.0,
     }
+}
+
+/// Room for the words behind intervals.
+fn notes(plane: &Plane) -> f64 {
+    let in_rows = plane
+        .panels
+        .iter()
+        .filter(|panel| matches!(panel.y.scale, Scale::Names(_)));
+    let series = in_rows
+        .flat_map(|panel| &panel.series)
+        .filter(|series| series.mark == Mark::Intervals);
+    let notes = series
+        .flat_map(|series| &series.points)
+        .filter_map(|point| point.note.as_deref());
+    notes.map(text_width).fold(0.0, f64::max)
 }
 
 /// Half of the last name of a horizontal axis stands beyond it.

@@ -118,13 +118,13 @@ fn every_variable_has_a_colour() {
 #[test]
 fn the_edge_of_the_page_cache_is_drawn_and_named() {
     for form in [Form::Map, Form::Surface] {
-        let drawn = in_page(&grid(form)).into_string();
+        let drawn = in_page(&grid(form), NARROW).into_string();
         assert_eq!(drawn.matches("class=\"edge\"").count(), 1, "{form:?}");
         assert!(drawn.contains("the page cache ends"));
     }
-    let map = in_page(&grid(Form::Map)).into_string();
+    let map = in_page(&grid(Form::Map), NARROW).into_string();
     assert_eq!(map.matches("class=\"tile\"").count(), 4);
-    let surface = in_page(&grid(Form::Surface)).into_string();
+    let surface = in_page(&grid(Form::Surface), NARROW).into_string();
     assert_eq!(surface.matches("class=\"mesh\"").count(), 1);
 }
 
@@ -148,7 +148,7 @@ fn a_single_stall_of_many_intervals_is_wide_enough_to_be_seen() {
         ends: Some((0.0, 600.0)),
         ..Point::default()
     });
-    let drawn = plane::draw(&plane, IN_PAGE).body.into_string();
+    let drawn = plane::draw(&plane, NARROW).body.into_string();
     let widths = drawn.split("class=\"stretch").skip(1).map(|rect| {
         let width = rect.split_once("width=\"").unwrap().1;
         width.split('"').next().unwrap().parse::<f64>().unwrap()
