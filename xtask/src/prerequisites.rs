@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 29] = [
+const PROGRAMS: [(&str, &str); 31] = [
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -16,6 +16,7 @@ const PROGRAMS: [(&str, &str); 29] = [
     ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
+    ("chromium", "chromium"),
     ("dd", "coreutils"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
@@ -24,6 +25,7 @@ const PROGRAMS: [(&str, &str); 29] = [
     ("f3write", "f3"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("gnuplot", "gnuplot-nox"),
     ("iozone", "iozone3"),
     ("losetup", "mount"),
     ("mkfifo", "coreutils"),

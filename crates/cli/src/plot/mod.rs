@@ -156,15 +156,29 @@ fn pick(charts: Vec<Chart>, name: Option<&str>) -> Result<Wanted, Failure> {
     let known: Vec<String> = charts.iter().map(|chart| chart.name.clone()).collect();
     match charts.into_iter().find(|chart| chart.name == name) {
         Some(chart) => Ok(Wanted::Chart(Box::new(chart))),
-        None => Err(Failure::usage(match known.is_empty() {
-            true => "there is nothing to draw".to_owned(),
-            false => format!(
-                "there is no chart {}: there are {}",
-                clean(name),
-                enumerate(&known)
-            ),
-        })),
+        None => Err(Failure::usage(unknown(name, &known))),
     }
+}
+
+/// Nearest names that are told.
+const TOLD: usize = 3;
+
+fn unknown(name: &str, known: &[String]) -> String {
+    if known.is_empty() {
+        return "there is nothing to draw".to_owned();
+    }
+    let mut nearest: Vec<&String> = known.iter().collect();
+    nearest.sort_by(|a, b| {
+        let likeness = |known: &str| strsim::jaro_winkler(name, known);
+        likeness(b).total_cmp(&likeness(a))
+    });
+    nearest.truncate(TOLD);
+    format!(
+        "there is no chart {}; the nearest of {} are {} (without --chart all are listed)",
+        clean(name),
+        known.len(),
+        enumerate(&nearest)
+    )
 }
 
 type Writer = fn(&Chart, &mut dyn Write) -> io::Result<()>;

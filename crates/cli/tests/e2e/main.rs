@@ -4,6 +4,7 @@
 
 mod androbench;
 mod assay;
+mod browser;
 mod capacity;
 mod compare;
 mod dd;
@@ -23,8 +24,10 @@ mod ladder;
 mod machine;
 mod mark;
 mod outputs;
+mod plot;
 mod reads;
 mod refusals;
+mod reports;
 mod run_file;
 mod seeds;
 mod stop;

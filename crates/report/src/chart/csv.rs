@@ -110,3 +110,53 @@ fn write_grid(grid: &Grid, csv: &mut Out<'_>) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Gallery;
+    use crate::{fixture, samples};
+
+    fn written(chart: &Chart) -> String {
+        let mut out = Vec::new();
+        write(chart, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn every_trial_is_a_row_with_its_unit() {
+        let gallery = Gallery::of(&fixture::run());
+        let chart = gallery.trials.iter().find(|c| c.name == "trials-read_bw");
+        let csv = written(chart.unwrap());
+        let rows: Vec<&str> = csv
+            .lines()
+            .filter(|row| row.contains("seq-read-1m") && row.contains(",trial,"))
+            .collect();
+        assert_eq!(rows.len(), 3, "{csv}");
+        assert!(rows.iter().all(|row| row.contains(",B/s,")), "{csv}");
+    }
+
+    #[test]
+    fn a_name_is_no_formula() {
+        let mut run = fixture::run();
+        for trial in &mut run.trials {
+            trial.job.name = format!("=cmd|{}", trial.job.name);
+        }
+        run.header.plan.jobs.clear();
+        for chart in Gallery::of(&run).iter() {
+            let csv = written(chart);
+            assert!(!csv.contains(",=") && !csv.starts_with('='), "{csv}");
+        }
+    }
+
+    #[test]
+    fn cells_that_were_not_measured_are_no_rows() {
+        let gallery = Gallery::of(&samples::with_matrix());
+        let csv = written(&gallery.matrices[0]);
+        assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
+        assert!(
+            csv.contains("128 MiB,4 KiB,") && csv.contains(",page-cache"),
+            "{csv}"
+        );
+    }
+}

@@ -2,7 +2,7 @@
 //! from outside stands between single quotes, which gnuplot does not look into.
 
 use super::{Axis, Body, Chart, Grid, Mark, Panel, Plane, Point, Scale, Series};
-use crate::chart::scale::nines;
+use crate::chart::scale::{NINES, nines};
 use crate::text::clean;
 use std::io::{self, Write};
 
@@ -26,6 +26,12 @@ pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
 /// anything (`noenhanced` is set).
 fn quoted(text: &str) -> String {
     format!("'{}'", clean(text).replace('\'', "''"))
+}
+
+/// The same as the name of a mark on an axis, where a percent sign would begin a
+/// format.
+fn quoted_mark(text: &str) -> String {
+    quoted(text).replace('%', "%%")
 }
 
 fn write_plane(chart: &Chart, plane: &Plane, out: &mut dyn Write) -> io::Result<()> {
@@ -115,17 +121,12 @@ fn axis(name: &str, axis: &Axis, (low, high): (f64, f64), out: &mut dyn Write) -
     let tics = |marks: &[(f64, String)]| {
         let marks = marks
             .iter()
-            .map(|(at, name)| format!("{} {at}", quoted(name)));
+            .map(|(at, name)| format!("{} {at}", quoted_mark(name)));
         marks.collect::<Vec<_>>().join(", ")
     };
     writeln!(
         out,
-        "unset log{0}; set {0}tics auto; set {0}range [*:*]",
-        if name == "x" {
-            "scale x; set x"
-        } else {
-            "scale y; set y"
-        }
+        "unset logscale {name}; set {name}tics auto; set {name}range [*:*] noreverse"
     )?;
     match &axis.scale {
         Scale::Names(names) => {
@@ -143,8 +144,7 @@ fn axis(name: &str, axis: &Axis, (low, high): (f64, f64), out: &mut dyn Write) -
             )
         }
         Scale::Nines => {
-            let shares = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999]
-                .map(|share| (nines(share), format!("{} %", share * 100.0)));
+            let shares = NINES.map(|(share, name)| (nines(share), name.to_owned()));
             writeln!(
                 out,
                 "set {name}label {}; set {name}tics ({})",
@@ -183,6 +183,9 @@ fn with(mark: Mark, sideways: bool, series: &Series) -> String {
     }
 }
 
+/// cividis, as `svg::map` has it; gnuplot knows its name only since version 6.
+const PALETTE: &str = "0 '#00224e', 2 '#3b496c', 4 '#707173', 6 '#a59c74', 8 '#fee838'";
+
 fn write_grid(chart: &Chart, grid: &Grid, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "$cells << EOD")?;
     for (row, cells) in grid.cells.iter().enumerate() {
@@ -200,7 +203,7 @@ fn write_grid(chart: &Chart, grid: &Grid, out: &mut dyn Write) -> io::Result<()>
         let tics: Vec<String> = names
             .iter()
             .enumerate()
-            .map(|(at, name)| format!("{} {at}", quoted(name)))
+            .map(|(at, name)| format!("{} {at}", quoted_mark(name)))
             .collect();
         writeln!(
             out,
@@ -212,17 +215,61 @@ fn write_grid(chart: &Chart, grid: &Grid, out: &mut dyn Write) -> io::Result<()>
     let unit = grid.values.1.symbol();
     writeln!(
         out,
-        "set palette cividis\nset cblabel {}",
+        "set palette defined ({PALETTE})\nset cblabel {}",
         quoted(&format!("{} ({unit})", grid.values.0))
     )?;
-    if let Some((row, what)) = &grid.edge {
-        writeln!(out, "# {}: before row {row}", clean(what))?;
+    if let (Some((row, what)), super::Form::Map) = (&grid.edge, grid.form) {
+        writeln!(
+            out,
+            "# {}\nset arrow from graph 0, first {row}-0.5 to graph 1, first {row}-0.5 nohead front dashtype 2 linewidth 2",
+            clean(what)
+        )?;
     }
     match grid.form {
-        super::Form::Map => writeln!(out, "plot $cells using 1:2:3 with image notitle"),
+        super::Form::Map => writeln!(
+            out,
+            "set yrange [*:*] reverse\nplot $cells using 1:2:3 with image notitle"
+        ),
         super::Form::Surface => writeln!(
             out,
             "set hidden3d\nset ticslevel 0\nsplot $cells using 1:2:3 with pm3d notitle, $cells using 1:2:3 with lines linecolor 'black' notitle"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Gallery;
+    use crate::samples;
+
+    fn written(chart: &Chart) -> String {
+        let mut out = Vec::new();
+        write(chart, &mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn names_of_others_stay_within_their_quotes() {
+        assert_eq!(quoted("it's\n`rm`"), "'it''s\\n`rm`'");
+        assert_eq!(quoted_mark("99 %"), "'99 %%'");
+        for chart in Gallery::of(&samples::hostile()).iter() {
+            let script = written(chart);
+            assert!(!script.contains('\u{1b}'), "{script}");
+            // Apostrophes come in pairs: no text ends before its end.
+            let code = script.lines().filter(|line| !line.starts_with('#'));
+            let odd = code.filter(|line| line.matches('\'').count() % 2 == 1);
+            assert_eq!(odd.count(), 0, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_edge_of_the_page_cache_is_drawn() {
+        let gallery = Gallery::of(&samples::with_matrix());
+        let script = written(&gallery.matrices[0]);
+        assert!(
+            script.contains("set arrow from graph 0, first 1-0.5"),
+            "{script}"
+        );
     }
 }

@@ -35,3 +35,31 @@ pub fn write(chart: &Chart, out: &mut dyn Write) -> io::Result<()> {
     );
     out.write_all(&pixels.encode_png().map_err(io::Error::other)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery::Gallery;
+    use crate::samples;
+
+    #[test]
+    fn every_chart_is_a_picture_with_something_on_it() {
+        for run in [samples::with_sustained(), samples::with_matrix()] {
+            let gallery = Gallery::of(&run);
+            for charts in [&gallery.trials, &gallery.matrices, &gallery.courses] {
+                for chart in charts.iter().take(1) {
+                    let mut out = Vec::new();
+                    write(chart, &mut out).unwrap();
+                    let pixels = Pixmap::decode_png(&out).unwrap();
+                    let first = pixels.pixels()[0];
+                    let drawn = pixels
+                        .pixels()
+                        .iter()
+                        .filter(|pixel| **pixel != first)
+                        .count();
+                    assert!(drawn > 5_000, "{}: {drawn} pixels", chart.name);
+                }
+            }
+        }
+    }
+}

@@ -143,7 +143,7 @@ enum Kind {
 }
 
 /// Shares that are marked where every nine is as wide as the one before.
-const NINES: [(f64, &str); 7] = [
+pub const NINES: [(f64, &str); 7] = [
     (0.0, "0 %"),
     (0.5, "50 %"),
     (0.9, "90 %"),

@@ -115,10 +115,13 @@ pub fn percentiles(job: &JobSummary<'_>) -> Chart {
 /// How often each latency came, all completed trials together.
 #[must_use]
 pub fn distribution(job: &JobSummary<'_>) -> Chart {
-    let series = SUBJECTS.into_iter().filter_map(|subject| {
-        let pool = pooled(records(job, subject));
-        histogram(plural(subject), tint(subject), &pool)
-    });
+    let series = SUBJECTS
+        .into_iter()
+        .enumerate()
+        .filter_map(|(number, subject)| {
+            let pool = pooled(records(job, subject));
+            histogram(plural(subject), Tint::Nth(number), &pool)
+        });
     let name = clean(&job.job.name);
     Chart {
         name: format!("distribution-{}", slug(&job.job.name)),

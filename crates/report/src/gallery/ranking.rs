@@ -122,7 +122,7 @@ pub fn changes(names: Vec<String>, rows: Vec<(Option<Change>, String)>) -> Body 
     };
     Body::Plane(Plane {
         x: Axis {
-            label: "worse \u{2190} change \u{2192} better".to_owned(),
+            label: "change, better to the right".to_owned(),
             measure: Measure::Change,
             scale: Scale::Linear,
         },

@@ -155,7 +155,7 @@ function drawSurface(svg, keep, grid, view) {
     const x = u * Math.cos(turn) - v * Math.sin(turn);
     const y = u * Math.sin(turn) + v * Math.cos(turn);
     const drop = y * Math.sin(tilt) - (up - 0.5) * 0.55 * Math.cos(tilt);
-    return [width / 2 + scale * x, height * 0.56 + scale * drop, y];
+    return [width / 2 + scale * x, height * 0.5 + scale * drop, y];
   };
   const [rows, columns] = [grid.rows.length, grid.columns.length];
   const up = (r, c) => (grid.cells[r][c] === null ? null : (grid.cells[r][c] - low) / (high - low || 1));

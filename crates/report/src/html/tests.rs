@@ -189,3 +189,50 @@ fn section<'p>(page: &'p str, anchor: &str) -> &'p str {
     let rest = &page[start..];
     &rest[..rest.find("</section>").unwrap()]
 }
+
+#[test]
+fn a_run_that_did_not_end_says_so() {
+    let page = written(&samples::empty());
+    let summary = section(&page, "summary");
+    assert!(
+        summary.contains("Not finished: </strong>the run was stopped from outside"),
+        "{summary}"
+    );
+    assert!(!written(&fixture::run()).contains("Not finished"));
+}
+
+#[test]
+fn of_very_many_trials_the_page_stays_small_and_says_what_is_left_out() {
+    let page = written(&samples::crowd(800));
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    let evidence = section(&page, "evidence");
+    assert!(evidence.matches("<tr>").count() < 700);
+    assert!(evidence.contains("more trials with labels such as these"));
+}
+
+#[test]
+fn the_surface_has_the_data_that_the_script_draws() {
+    let page = written(&samples::with_matrix());
+    let data = page.split_once("data-surface=\"").unwrap().1;
+    let data = data.split('"').next().unwrap().replace("&quot;", "\"");
+    let value: serde_json::Value = serde_json::from_str(&data).unwrap();
+    assert_eq!(value["rows"].as_array().unwrap().len(), 3);
+    assert_eq!(
+        value["edge"], 1,
+        "the page cache ends before the second row"
+    );
+    assert!(value["cells"][2][2].is_null());
+}
+
+#[test]
+fn a_sweep_begins_with_what_its_conditions_did() {
+    let page = written(&samples::swept());
+    let verdict = page.find("<section id=\"verdict\"").unwrap();
+    assert_eq!(page.find("<section"), Some(verdict));
+    let section = section(&page, "verdict");
+    assert!(
+        section.contains("scheduler=none") && section.contains("class=\"verdict"),
+        "{section}"
+    );
+    assert!(section.contains("data-chart=\"change-seq-read-1m-read-bw\""));
+}

@@ -7,8 +7,6 @@ use maud::{Markup, html};
 
 const TILE_HEIGHT: f64 = 30.0;
 const TOP: f64 = 34.0;
-/// Narrower tiles have no room for a second line.
-const ROOM: f64 = 40.0;
 
 pub fn draw(grid: &Grid, width: f64) -> Drawing {
     let names = grid.rows.1.iter().map(|name| text_width(name));
@@ -17,8 +15,8 @@ pub fn draw(grid: &Grid, width: f64) -> Drawing {
     let (low, high) = grid.extremes().unwrap_or((0.0, 1.0));
     let bottom = TOP + TILE_HEIGHT * rows(grid);
     let body = html! {
-        text x="0" y="12" { (clean(&grid.rows.0)) " \u{2193}" }
-        text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) " \u{2192}" }
+        text x="0" y="12" { (clean(&grid.rows.0)) ", downwards" }
+        text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) ", across" }
         @for (px, name) in (0_u32..).zip(&grid.columns.1) {
             text class="mid small" x=(at(left + (f64::from(px) + 0.5) * tile)) y=(at(TOP - 6.0)) {
                 (heading(name, tile))
@@ -55,15 +53,25 @@ fn draw_tile(grid: &Grid, cell: &GridCell, share: f64, (x, y): (f64, f64), width
     };
     let value = short(cell.value);
     let middle = at(x + width / 2.0);
-    let two_lines = width >= ROOM && !cell.label.is_empty();
+    let label = short_label(&cell.label).filter(|label| label.len() <= chars(width));
     html! {
         rect class="tile" fill=(colour) x=(at(x)) y=(at(y)) width=(at(width)) height=(at(TILE_HEIGHT)) {
             title { (grid.values.1.write(cell.value)) ", " (clean(&cell.label)) }
         }
-        text class=(class) x=(middle) y=(at(y + if two_lines { 13.0 } else { 19.0 })) { (value) }
-        @if two_lines {
-            text class=(class) x=(middle) y=(at(y + 25.0)) { (shorten(&cell.label, chars(width))) }
+        text class=(class) x=(middle) y=(at(y + if label.is_some() { 13.0 } else { 19.0 })) { (value) }
+        @if let Some(label) = label {
+            text class=(class) x=(middle) y=(at(y + 25.0)) { (clean(label)) }
         }
+    }
+}
+
+/// A label in a word.
+fn short_label(label: &str) -> Option<&str> {
+    match label {
+        "" => None,
+        "page-cache" => Some("cache"),
+        "device-unflushed" => Some("unflushed"),
+        other => Some(other),
     }
 }
 

@@ -10,9 +10,9 @@ use maud::{Markup, html};
 /// Turned by so much about the upright axis, seen from so high, both in degrees.
 pub const TURN: f64 = 35.0;
 pub const TILT: f64 = 28.0;
-const HEIGHT: f64 = 0.72;
+const HEIGHT: f64 = 0.66;
 /// Of the height that is for names, above and below.
-const ROOM: f64 = 40.0;
+const ROOM: f64 = 44.0;
 
 /// Projects a place (each coordinate 0 to 1; the last upwards) to pixels; the third
 /// is how near it is.
@@ -28,7 +28,7 @@ impl View {
         Self {
             turn: TURN.to_radians().sin_cos(),
             tilt: TILT.to_radians().sin_cos(),
-            centre: (width / 2.0, height * 0.56),
+            centre: (width / 2.0, height * 0.5),
             scale: width * 0.56,
         }
     }

@@ -61,7 +61,11 @@ fn write_plane(plane: &Plane, style: Style, out: &mut dyn Write) -> io::Result<(
                 for (row, name) in names.iter().enumerate() {
                     let name = shorten(&clean(name), left - 1);
                     let drawn = rows::draw(panel, row, width, &x, &signs);
-                    writeln!(out, "{name:>0$} {drawn}", left - 1)?;
+                    writeln!(
+                        out,
+                        "{}",
+                        format!("{name:>0$} {drawn}", left - 1).trim_end()
+                    )?;
                 }
             }
             _ => write_curves(panel, LINES[number.min(1)], (left, width), &x, &signs, out)?,
@@ -137,12 +141,14 @@ struct Signs {
     style: Style,
     /// One series alone is drawn in dots of braille.
     dotted: bool,
-    names: Vec<String>,
+    /// Each name with the mark that it has.
+    names: Vec<(String, Mark)>,
+    in_rows: bool,
 }
 
 impl Signs {
     fn of(plane: &Plane, style: Style) -> Self {
-        let mut names: Vec<String> = Vec::new();
+        let mut names: Vec<(String, Mark)> = Vec::new();
         let lines = |series: &&Series| series.mark != Mark::Spans && !series.points.is_empty();
         for series in plane
             .panels
@@ -150,8 +156,8 @@ impl Signs {
             .flat_map(|panel| &panel.series)
             .filter(lines)
         {
-            if !names.contains(&series.name) {
-                names.push(series.name.clone());
+            if !names.iter().any(|(name, _)| *name == series.name) {
+                names.push((series.name.clone(), series.mark));
             }
         }
         let in_rows = plane
@@ -173,23 +179,38 @@ impl Signs {
             style,
             dotted: !style.ascii && curves <= 1 && !in_rows,
             names,
+            in_rows,
+        }
+    }
+
+    /// What bars and intervals in rows are made of.
+    const fn strokes(&self) -> (char, char) {
+        if self.style.ascii {
+            ('#', '-')
+        } else {
+            ('█', '─')
         }
     }
 
     fn sign(&self, series: &Series) -> char {
-        let number = self.names.iter().position(|name| *name == series.name);
+        let number = self.names.iter().position(|(name, _)| *name == series.name);
         SIGNS[number.unwrap_or(0) % SIGNS.len()]
     }
 
     /// What the characters stand for.
     fn write_legend(&self, out: &mut dyn Write) -> io::Result<()> {
-        let told: Vec<String> = self
-            .names
-            .iter()
-            .zip(SIGNS.iter().cycle())
-            .filter(|(name, _)| !name.is_empty())
-            .map(|(name, sign)| format!("{sign} {}", clean(name)))
-            .collect();
+        let (bar, dash) = self.strokes();
+        let names = self.names.iter().zip(SIGNS.iter().cycle());
+        let named = names.filter(|((name, _), _)| !name.is_empty());
+        let told = named.map(|((name, mark), sign)| {
+            let sample = match mark {
+                Mark::Intervals if self.in_rows => format!("{dash}|{dash}"),
+                Mark::Bars if self.in_rows => bar.to_string(),
+                _ => sign.to_string(),
+            };
+            format!("{sample} {}", clean(name))
+        });
+        let told: Vec<String> = told.collect();
         if self.dotted || told.len() < 2 {
             return Ok(());
         }

@@ -9,11 +9,7 @@ use crate::text::clean;
 pub fn draw(panel: &Panel, row: usize, width: usize, x: &Ruler<'_>, signs: &Signs) -> String {
     let mut line = vec![' '; width];
     let mut notes: Vec<String> = Vec::new();
-    let (bar, dash) = if signs.style.ascii {
-        ('#', '-')
-    } else {
-        ('█', '─')
-    };
+    let (bar, dash) = signs.strokes();
     for series in &panel.series {
         let sign = signs.sign(series);
         for point in series
