@@ -32,14 +32,14 @@ fn chromium(bed: &Bed, words: &[&str], page: &Path) -> Command {
 /// each.
 fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
     let copy = bed.join("probed.html");
-    let html = fs::read_to_string(page).unwrap();
+    let html = fs::read_to_string(page).expect("a page");
     let probe = format!(
         "<script>const said = []; const say = (text) => said.push(text);\n\
          const change = (element, kind, more) => element.dispatchEvent(Object.assign(new Event(kind, {{ bubbles: true, cancelable: true }}), more));\n\
          {script}\n\
          const lines = document.createElement('pre'); lines.id = 'said'; lines.textContent = said.join('\\n'); document.body.append(lines);</script></body>"
     );
-    fs::write(&copy, html.replace("</body>", &probe)).unwrap();
+    fs::write(&copy, html.replace("</body>", &probe)).expect("a copy of it");
     let ended = Running::start(&mut chromium(bed, &["--dump-dom"], &copy)).end();
     ended.assert_code(0);
     let logged = ended.err.concat();

@@ -23,7 +23,7 @@ fn plotted(bed: &Bed, name: &str, words: &[&str]) -> Vec<u8> {
     let ended = bed.run(&all);
     ended.assert_code(0);
     assert_eq!(ended.out, "", "a file is no data for standard output");
-    fs::read(&path).unwrap()
+    fs::read(&path).expect("a chart")
 }
 
 #[test]

@@ -12,7 +12,7 @@ fn two_runs() -> (Bed, [String; 2]) {
     let ids = [(); 2].map(|()| {
         let ended = bed.qualify(&folder, &words).end();
         ended.assert_code(0);
-        ended.run_id().unwrap().to_owned()
+        ended.run_id().expect("a run").to_owned()
     });
     (bed, ids)
 }
@@ -40,7 +40,7 @@ fn a_comparison_is_a_page_that_begins_with_the_verdict() {
         .assert_code(0);
     let json: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
     assert_eq!(json, bed.run(&["compare", &a, &b, "--json"]).json());
-    let line = &json["metrics"][0];
+    let line = &json["pairs"][0];
     assert!(page.contains(line["verdict"].as_str().unwrap()), "{line}");
 }
 

@@ -2,7 +2,7 @@
 //! and the latencies of both over each other.
 
 use super::latency::{SUBJECTS, overlaid, records};
-use super::ranking::{changes, in_words};
+use super::ranking::{Bar, changes, in_words};
 use crate::chart::{
     Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
 };
@@ -70,17 +70,17 @@ fn changes_of(lines: &[&Line]) -> Option<Chart> {
         ))
     });
     let words: Vec<String> = words.collect();
+    let bars = known.iter().map(|line| Bar {
+        name: clean(&line.metric),
+        change: line.change,
+        words: line.verdict.word().to_owned(),
+    });
+    let bars: Vec<Bar> = bars.collect();
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
         title: "By how much B is better".to_owned(),
         description: format!("positive is better: {}", words.join("; ")),
-        body: changes(
-            known.iter().map(|line| clean(&line.metric)).collect(),
-            known
-                .iter()
-                .map(|line| (line.change, line.verdict.word().to_owned()))
-                .collect(),
-        ),
+        body: changes(&bars),
     })
 }
 

@@ -13,6 +13,7 @@ use crate::chart::Chart;
 use crate::summary::Summary;
 use crate::sweep::{Verdicts, by_condition};
 use assay_model::run::Run;
+use std::collections::HashMap;
 
 /// The charts of a run, by the part of its report that they belong to.
 #[derive(Clone, Debug, Default)]
@@ -50,7 +51,7 @@ impl Gallery {
     pub fn of_parts(summary: &Summary<'_>, verdicts: Option<&Verdicts>) -> Self {
         let (told, courses_left_out) = course::told(summary);
         let timed = latency::timed(summary);
-        Self {
+        let mut gallery = Self {
             ranking: verdicts.map_or_else(Vec::new, ranking::charts),
             trials: trials::charts(summary),
             matrices: matrix::charts(summary.run),
@@ -60,6 +61,29 @@ impl Gallery {
             latencies: timed.iter().map(|job| latency::percentiles(job)).collect(),
             distributions: timed.iter().map(|job| latency::distribution(job)).collect(),
             session: session::chart(summary.run),
+        };
+        gallery.tell_names_apart();
+        gallery
+    }
+
+    /// Jobs whose names differ only by what a chart's name cannot have get numbers.
+    fn tell_names_apart(&mut self) {
+        let mut seen: HashMap<String, u32> = HashMap::new();
+        let lists = [
+            &mut self.ranking,
+            &mut self.trials,
+            &mut self.matrices,
+            &mut self.extents,
+            &mut self.courses,
+            &mut self.latencies,
+            &mut self.distributions,
+        ];
+        for chart in lists.into_iter().flatten() {
+            let count = seen.entry(chart.name.clone()).or_default();
+            *count += 1;
+            if *count > 1 {
+                chart.name.push_str(&format!(".{count}"));
+            }
         }
     }
 

@@ -50,6 +50,12 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
         }
     });
     let words: Vec<String> = words.collect();
+    let bars = rows.iter().map(|(ranked, change)| Bar {
+        name: clean(&ranked.condition),
+        change: change.or((ranked.condition == baseline).then_some(ZERO)),
+        words: ranked.letters.clone().unwrap_or_default(),
+    });
+    let bars: Vec<Bar> = bars.collect();
     Chart {
         name: format!("change-{}", slug(&metric.metric)),
         title: format!("{} against {}", clean(&metric.metric), clean(baseline)),
@@ -57,18 +63,7 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
             "positive is better: {}. Conditions without a common letter differ.",
             words.join("; ")
         ),
-        body: changes(
-            rows.iter()
-                .map(|(ranked, _)| clean(&ranked.condition))
-                .collect(),
-            rows.iter()
-                .map(|(ranked, change)| {
-                    let letters = ranked.letters.as_deref().unwrap_or_default();
-                    let change = change.or((ranked.condition == baseline).then_some(ZERO));
-                    (change, letters.to_owned())
-                })
-                .collect(),
-        ),
+        body: changes(&bars),
     }
 }
 
@@ -88,31 +83,43 @@ pub fn in_words(change: Change) -> String {
     }
 }
 
+/// One change that is drawn.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// Of what it is.
+    pub name: String,
+    /// By how much that is better; `None` leaves its row empty.
+    pub change: Option<Change>,
+    /// What stands behind it.
+    pub words: String,
+}
+
 /// Bars of changes, each with its interval and words behind it.
 #[must_use]
-pub fn changes(names: Vec<String>, rows: Vec<(Option<Change>, String)>) -> Body {
-    let known = || {
-        rows.iter()
-            .enumerate()
-            .filter_map(|(index, (change, words))| Some((index, (*change)?, words)))
-    };
+pub fn changes(bars: &[Bar]) -> Body {
     let clip = |percent: f64| percent.clamp(-WIDEST, WIDEST);
-    let bar = |(index, change, _): (usize, Change, &String)| Point {
+    let known = || {
+        (0..)
+            .zip(bars)
+            .filter_map(|(index, bar)| Some((index, bar.change?, bar)))
+    };
+    let names = bars.iter().map(|bar| bar.name.clone()).collect();
+    let value = |(index, change, _): (usize, Change, &Bar)| Point {
         x: clip(change.percent),
         y: row(index),
         ends: None,
         note: Some(in_words(change)),
     };
-    let interval = |(index, change, words): (usize, Change, &String)| Point {
+    let interval = |(index, change, bar): (usize, Change, &Bar)| Point {
         ends: change.interval.map(|(low, high)| (clip(low), clip(high))),
-        note: Some(words.clone()),
-        ..bar((index, change, words))
+        note: Some(bar.words.clone()),
+        ..value((index, change, bar))
     };
     let bars = Series {
         name: "change".to_owned(),
         tint: Tint::Nth(0),
         mark: Mark::Bars,
-        points: known().map(bar).collect(),
+        points: known().map(value).collect(),
     };
     let intervals = Series {
         name: "95 % interval".to_owned(),

@@ -67,3 +67,24 @@ fn runs_without_figures_have_no_charts() {
         assert_eq!(Gallery::of(&run).iter().count(), 0);
     }
 }
+
+#[test]
+fn jobs_whose_names_look_alike_have_charts_of_their_own() {
+    let mut run = fixture::run();
+    for trial in &mut run.trials {
+        let name = if trial.job.name == "seq-read-1m" {
+            "A job"
+        } else {
+            "a-job"
+        };
+        trial.job.name = name.to_owned();
+    }
+    run.header.plan.jobs.clear();
+    let gallery = Gallery::of(&run);
+    let names: Vec<&str> = gallery
+        .latencies
+        .iter()
+        .map(|chart| chart.name.as_str())
+        .collect();
+    assert_eq!(names, ["latency-a-job", "latency-a-job.2"]);
+}

@@ -30,10 +30,13 @@ pub struct Document<'a> {
     pub ways: Vec<Way<'a>>,
 }
 
+/// Writes a document as a whole.
+pub type WriteWhole<'a> = dyn Fn(&mut dyn Write) -> io::Result<()> + 'a;
+
 /// One way to write a document.
 pub struct Way<'a> {
     /// Writes it.
-    pub write: Box<dyn Fn(&mut dyn Write) -> io::Result<()> + 'a>,
+    pub write: Box<WriteWhole<'a>>,
     /// What it leaves out.
     pub note: Option<String>,
 }
