@@ -44,13 +44,12 @@ fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
     ended.assert_code(0);
     let logged = ended.err.concat();
     assert!(!logged.contains("CONSOLE"), "{logged}");
-    let lines = ended
+    let (_, said) = ended
         .out
-        .lines()
-        .filter_map(|line| line.split_once("SAID "));
-    lines
-        .map(|(_, said)| said.trim_end_matches("</pre>").to_owned())
-        .collect()
+        .rsplit_once("<pre id=\"said\">")
+        .expect("it ran to its end");
+    let (said, _) = said.split_once("</pre>").expect("its end");
+    said.lines().map(str::to_owned).collect()
 }
 
 fn report(bed: &Bed, words: &[&str]) -> PathBuf {

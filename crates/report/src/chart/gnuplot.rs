@@ -144,12 +144,16 @@ fn axis(name: &str, axis: &Axis, (low, high): (f64, f64), out: &mut dyn Write) -
             )
         }
         Scale::Nines => {
-            let shares = NINES.map(|(share, name)| (nines(share), name.to_owned()));
+            let end = nines(high).max(1.0);
+            let within = NINES.iter().filter(|(share, _)| nines(*share) <= end);
+            let marks: Vec<(f64, String)> = within
+                .map(|(share, name)| (nines(*share), (*name).to_owned()))
+                .collect();
             writeln!(
                 out,
-                "set {name}label {}; set {name}tics ({})",
+                "set {name}range [0:{end}]; set {name}label {}; set {name}tics ({})",
                 quoted(&axis.label),
-                tics(&shares)
+                tics(&marks)
             )
         }
         scale => {
