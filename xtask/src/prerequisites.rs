@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 33] = [
+const PROGRAMS: [(&str, &str); 35] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -17,6 +17,7 @@ const PROGRAMS: [(&str, &str); 33] = [
     ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
+    ("chromium", "chromium"),
     ("dd", "coreutils"),
     ("delpart", "util-linux"),
     ("e2fsck", "e2fsprogs"),
@@ -25,6 +26,7 @@ const PROGRAMS: [(&str, &str); 33] = [
     ("f3write", "f3"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
+    ("gnuplot", "gnuplot-nox"),
     ("iozone", "iozone3"),
     ("losetup", "mount"),
     ("mkfifo", "coreutils"),

@@ -7,6 +7,7 @@ use crate::disks::DisksArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
@@ -97,8 +98,11 @@ pub enum Command {
     /// Shows a stored run or import.
     Show(ShowArgs),
     /// Writes a stored run, or two compared, as a page, a workbook, text for mails and
-    /// tickets, JSON, CSV, JUnit, TAP, signals for LAVA or KCIDB's JSON.
+    /// tickets, JSON, CSV, JUnit, TAP, signals for LAVA or KCIDB's JSON; or a page of
+    /// every run.
     Report(ReportArgs),
+    /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
+    Plot(PlotArgs),
 }
 
 /// Where runs are kept.
@@ -205,14 +209,16 @@ const REPORT_HELP: &str = "\
 One run or import is reported as it is, two are compared (as assay compare does):
   assay report last -o disk.html
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
+  assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
+  assay report --all reports                 a folder: a page a run, and a list
 
-What cannot be written in a format is said. docs/mail.md, docs/xlsx.md and
-docs/gates.md describe them.";
+What cannot be written in a format is said. docs/reports.md, docs/mail.md,
+docs/xlsx.md and docs/gates.md describe them.";
 
-/// A report goes into a file, or to standard output in a format.
+/// A report goes into a file, to standard output in a format, or into a folder.
 fn written() -> ArgGroup {
-    let group = ArgGroup::new("written").args(["output", "format"]);
+    let group = ArgGroup::new("written").args(["output", "format", "all"]);
     group.required(true).multiple(true)
 }
 
@@ -220,12 +226,15 @@ fn written() -> ArgGroup {
 #[derive(Args, Debug)]
 #[command(after_help = REPORT_HELP, group(written()))]
 pub struct ReportArgs {
-    /// `last`, or the first letters of the id of a run or an import; two are
-    /// compared.
-    #[arg(value_name = "RUN", num_args = 1..=2, required = true)]
+    /// `last`, or the first letters of the id of a run or an import; with two of them
+    /// (or files, as assay compare takes them) the second is compared with the first.
+    #[arg(value_name = "RUN", num_args = 1..=2, required_unless_present = "all")]
     pub runs: Vec<String>,
     #[command(flatten)]
     pub output: OutputArgs,
+    /// Write a page for each stored run into this folder, and index.html that lists them.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "margin", "max_trials", "qualify"])]
+    pub all: Option<PathBuf>,
     #[command(flatten)]
     pub terms: Terms,
     #[command(flatten)]

@@ -47,6 +47,8 @@ pub struct Source {
     pub circumstances: Vec<String>,
     /// The run they are of; `None` for results that were made elsewhere.
     pub run: Option<Box<Run>>,
+    /// The one condition that they are of, where one was chosen.
+    pub condition: Option<String>,
 }
 
 impl Source {
@@ -83,6 +85,7 @@ impl Source {
             notes: Vec::new(),
             circumstances: Vec::new(),
             run: Some(Box::new(run)),
+            condition: None,
         }
     }
 
@@ -97,6 +100,7 @@ impl Source {
             notes: results.notes,
             circumstances,
             run: None,
+            condition: None,
         }
     }
 
@@ -152,6 +156,16 @@ impl Source {
         these.cloned().collect()
     }
 
+    /// The run with the trials that the figures are of.
+    pub fn run_of_figures(&self) -> Option<Run> {
+        let mut run = Run::clone(self.run.as_deref()?);
+        if let Some(condition) = &self.condition {
+            run.trials
+                .retain(|trial| trial.condition.as_ref() == Some(condition));
+        }
+        Some(run)
+    }
+
     /// Leaves only one condition.
     fn keep(&mut self, condition: &str) -> Result<(), Failure> {
         let figures = self.under(condition);
@@ -163,6 +177,7 @@ impl Source {
             )));
         }
         self.figures = figures;
+        self.condition = Some(condition.to_owned());
         Ok(())
     }
 

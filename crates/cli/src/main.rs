@@ -23,10 +23,12 @@ mod output;
 mod owner;
 mod place;
 mod plans;
+mod plot;
 mod power;
 mod progress;
 mod qualify;
 mod rank;
+mod report;
 mod room;
 mod rounds;
 mod run;
@@ -90,7 +92,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),
-        Command::Report(args) => stored::report(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Plot(args) => plot::run(&args),
     }
 }
 

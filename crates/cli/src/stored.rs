@@ -97,7 +97,7 @@ pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-/// `assay report`.
+/// `assay report` of one run or import, or of two that are compared.
 pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let (Some(format), Some(first)) = (args.output.wanted()?, args.runs.first()) else {
         return Err(Failure::usage("missing: RUN, and --output or --format"));
@@ -137,7 +137,7 @@ type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
 fn writer_for(format: Format) -> Result<Writer, Failure> {
     Ok(match format {
-        Format::Html => |run, _, out| html::write(&by_condition(run), out),
+        Format::Html => |run, _, out| html::write(&run, out),
         Format::Json => |run, _, out| json::write(&run, out),
         Format::Csv => |run, _, out| csv::write(&run, out),
         Format::Xlsx => |run, args, out| match rank::Judged::of_run(&run, args.terms.margin) {
@@ -182,7 +182,8 @@ pub enum Stored {
     Import(Box<Import>),
 }
 
-fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
+/// A run or an import by its name, from the store that the arguments name.
+pub fn load(args: &StoreArgs, name: &str) -> Result<Stored, Failure> {
     load_from(&Store::open_existing(&store_path(args)?)?, name)
 }
 

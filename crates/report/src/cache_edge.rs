@@ -61,6 +61,19 @@ pub fn sentence(matrix: &Matrix) -> String {
     }
 }
 
+/// The first row of a matrix of which not every figure is the page cache's, if all
+/// before it are; `None` where no such line can be drawn.
+#[must_use]
+pub fn edge(matrix: &Matrix) -> Option<usize> {
+    let rows = rows(matrix);
+    let cached = rows
+        .iter()
+        .take_while(|(_, row)| *row == Row::Cache)
+        .count();
+    let (first, _) = rows.get(cached).filter(|_| cached > 0)?;
+    matrix.rows.iter().position(|kib| kib == first)
+}
+
 /// The sentence of each matrix, once for those that have the same, with the
 /// names of their tests: `Writer, Re-writer: Files up to ...`.
 #[must_use]

@@ -37,6 +37,17 @@ pub struct Compared<'a> {
     pub b_sources: Vec<Source<'a>>,
 }
 
+/// What one side of a comparison is made of, for charts.
+#[derive(Debug)]
+pub struct Side<'a> {
+    /// In the user's words.
+    pub name: &'a str,
+    /// The figures of all its units.
+    pub figures: Vec<&'a Figure>,
+    /// The runs they are of, where they are of runs: only the trials that count.
+    pub runs: Vec<&'a Run>,
+}
+
 /// Where figures come from.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {

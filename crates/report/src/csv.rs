@@ -107,7 +107,7 @@ pub(crate) fn device_share(metric: &str, judgement: Option<&Judgement>) -> Optio
 
 /// A spreadsheet runs a cell that starts like a formula; an apostrophe makes
 /// it text (<https://owasp.org/www-community/attacks/CSV_Injection>).
-fn harmless(text: &str) -> Cow<'_, str> {
+pub(crate) fn harmless(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         Cow::Owned(format!("'{text}"))
     } else {

@@ -1,15 +1,21 @@
-//! One self-contained page: no script, no font, no request to anywhere.
+//! Self-contained pages: no request to anywhere. All that is said and drawn is there
+//! without scripts; the one script sorts and filters tables, turns surfaces and hands
+//! out data.
 //!
-//! Each section is a module that turns the summary into markup; `page` puts
-//! them in order. maud escapes all text; control characters are spelled out
-//! by [`crate::text::clean`] before.
+//! Each section is a module that turns its part into markup; `run`, `comparison` and
+//! `index` put them in order, `page` is the frame. maud escapes all text; control
+//! characters are spelled out by [`crate::text::clean`] before.
 
 mod capacity;
 mod charts;
+mod comparison;
 mod conditions;
 mod course;
+mod data;
 mod evidence;
 mod extent;
+mod figure;
+mod index;
 mod ladder;
 mod latency;
 mod matrices;
@@ -17,21 +23,47 @@ mod method;
 mod overview;
 mod page;
 mod parts;
+mod ranking;
 mod results;
+mod run;
 mod storage;
 mod unfinished;
 
-use crate::summary::Summary;
+use crate::comparison::{Compared, Side};
 use assay_model::run::Run;
 use std::io::{self, Write};
+
+pub use index::Entry;
 
 /// Writes the page of a run.
 ///
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let summary = Summary::of(run);
-    let page = page::markup(&summary);
+    let page = run::page(run)?.markup();
+    out.write_all(page.into_string().as_bytes())
+}
+
+/// Writes the page of a comparison.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_comparison(
+    compared: &Compared<'_>,
+    a: &Side<'_>,
+    b: &Side<'_>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = comparison::page(compared, a, b)?.markup();
+    out.write_all(page.into_string().as_bytes())
+}
+
+/// Writes the page that leads to the pages of many runs.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_index(entries: &[Entry], out: &mut dyn Write) -> io::Result<()> {
+    let page = index::page(entries).markup();
     out.write_all(page.into_string().as_bytes())
 }
 

@@ -3,6 +3,7 @@
 
 pub mod cache_edge;
 pub mod capacity;
+pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod describe;
@@ -11,6 +12,7 @@ pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
+pub mod gallery;
 pub mod gate;
 pub mod html;
 pub mod identity;

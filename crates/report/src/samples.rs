@@ -2,6 +2,7 @@
 //! with a sustained write.
 
 use crate::fixture;
+use assay_model::condition::{Condition, Setting, Subject};
 use assay_model::job::{CacheState, Job, Purpose, Rw};
 use assay_model::plan::PlannedJob;
 use assay_model::rng::SplitMix64;
@@ -320,5 +321,76 @@ pub fn with_matrix() -> Run {
     run.header.command = ["assay", "iozone", "-i0", "-Rab", "<out>.xlsx"]
         .map(str::to_owned)
         .to_vec();
+    run
+}
+
+/// One write of a million intervals of 100 ms in which a single one is empty.
+#[must_use]
+pub fn endless() -> Run {
+    let mut run = with_sustained();
+    run.trials
+        .retain(|trial| trial.job.name == "sustained-write");
+    let measured = run.trials[0].measured.as_mut().unwrap();
+    let mut points = vec![
+        Interval {
+            write_bytes: 8 * MIB,
+            write_ios: 8,
+            ..Interval::default()
+        };
+        1_000_000
+    ];
+    points[654_321] = Interval::default();
+    measured.elapsed_ns = points.len() as u64 * 100_000_000;
+    measured.longest_gap = None;
+    measured.series.points = points;
+    run
+}
+
+/// The fixture's trials over and over: so many of them.
+#[must_use]
+pub fn crowd(trials: u32) -> Run {
+    let mut run = fixture::run();
+    let like = run.trials.clone();
+    run.trials = (0..trials)
+        .zip(like.iter().cycle())
+        .map(|(position, trial)| TrialRecord {
+            position,
+            trial: position,
+            ..trial.clone()
+        })
+        .collect();
+    run
+}
+
+/// The fixture's trials under two conditions, five rounds of each.
+#[must_use]
+pub fn swept() -> Run {
+    let mut run = fixture::run();
+    let condition = |value: &str| {
+        Condition::of(vec![Setting {
+            subject: Subject::Scheduler,
+            value: value.to_owned(),
+        }])
+    };
+    run.header.plan.conditions = vec![condition("none"), condition("bfq")];
+    let like: Vec<TrialRecord> = run
+        .trials
+        .iter()
+        .filter(|trial| trial.trial == 1)
+        .cloned()
+        .collect();
+    run.trials.clear();
+    for round in 0..5 {
+        for condition in &run.header.plan.conditions {
+            for trial in &like {
+                run.trials.push(TrialRecord {
+                    trial: round,
+                    position: u32::try_from(run.trials.len()).unwrap(),
+                    condition: Some(condition.name.clone()),
+                    ..trial.clone()
+                });
+            }
+        }
+    }
     run
 }

@@ -7,6 +7,9 @@ use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::plan::PlannedJob;
 use assay_model::run::Run;
+use assay_stats::figures::of_trials;
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::ranking::{Ranking, rank_figures};
 
 /// A run under several conditions.
 #[derive(Debug)]
@@ -77,6 +80,39 @@ impl Arm<'_> {
         figure
             .map(|figure| figure.labels.clone())
             .unwrap_or_default()
+    }
+}
+
+/// What a sweep says of its conditions, by the metrics that decide.
+#[derive(Clone, Debug)]
+pub struct Verdicts {
+    /// What verdicts are held to.
+    pub options: Options,
+    /// All conditions against each other, as `assay rank` has them.
+    pub all: Ranking,
+    /// The first condition of the plan.
+    pub baseline: String,
+    /// Each other condition against it.
+    pub against: Ranking,
+}
+
+impl Verdicts {
+    /// `None` for a run without conditions, or too few of them that were measured.
+    #[must_use]
+    pub fn of(run: &Run) -> Option<Self> {
+        let baseline = run.header.plan.conditions.first()?.name.clone();
+        let mut figures = of_trials(&run.header, &run.trials);
+        figures.retain(|figure| figure.primary);
+        let options = Options {
+            same_session: true,
+            ..Options::of_run(&run.header.stopping)
+        };
+        Some(Self {
+            all: rank_figures(&figures, None, &options).ok()?,
+            against: rank_figures(&figures, Some(&baseline), &options).ok()?,
+            options,
+            baseline,
+        })
     }
 }
 

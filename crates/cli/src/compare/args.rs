@@ -62,7 +62,7 @@ pub struct CompareArgs {
 }
 
 /// What is asked of two sides.
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub struct Terms {
     /// Largest difference without a meaning, in percent [default: 5, or that of the
     /// runs].

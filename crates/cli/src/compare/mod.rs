@@ -13,7 +13,8 @@ use crate::formats::{Format, OutputArgs};
 use crate::output::{print, style};
 use args::{CompareArgs, Terms};
 use assay_model::figures::Figure;
-use assay_report::comparison::Compared;
+use assay_model::run::Run;
+use assay_report::comparison::{self, Compared};
 use assay_report::gate::{self, Status};
 use assay_report::terminal::{write_comparison, write_qualification};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
@@ -23,12 +24,27 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 /// One side: what it is called, and its units.
-struct NamedSide {
+pub struct NamedSide {
     name: String,
     units: Vec<Source>,
 }
 
 impl NamedSide {
+    /// The runs that its figures are of, with no other trials.
+    pub fn runs(&self) -> Vec<Run> {
+        let runs = self.units.iter().filter_map(Source::run_of_figures);
+        runs.collect()
+    }
+
+    /// As pages and charts take it.
+    pub fn shown<'a>(&'a self, runs: &'a [Run]) -> comparison::Side<'a> {
+        comparison::Side {
+            name: &self.name,
+            figures: self.units.iter().flat_map(|unit| &unit.figures).collect(),
+            runs: runs.iter().collect(),
+        }
+    }
+
     /// A single unit.
     fn of(source: Source) -> Self {
         Self {
@@ -55,7 +71,7 @@ fn present(args: &CompareArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode
     let judged = Judged::of(sides, &args.terms);
     let compared = judged.compared();
     match wanted {
-        Some(format) => written::write(&compared, format, &args.output)?,
+        Some(format) => written::write(&judged, format, &args.output)?,
         None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
         None => print(|out| write_comparison(&compared, style(), out))?,
     }
@@ -75,14 +91,16 @@ pub fn report(
     (format, output): (Format, &OutputArgs),
 ) -> Result<ExitCode, Failure> {
     let judged = Judged::of(two_sources([a, b], store)?, terms);
-    written::write(&judged.compared(), format, output)?;
+    written::write(&judged, format, output)?;
     Ok(DONE)
 }
 
 /// Two sides and what came of them.
-struct Judged {
-    a: NamedSide,
-    b: NamedSide,
+pub struct Judged {
+    /// What is compared with.
+    pub a: NamedSide,
+    /// What is judged.
+    pub b: NamedSide,
     options: Options,
     comparison: Comparison,
     qualify: bool,
@@ -105,7 +123,13 @@ impl Judged {
         }
     }
 
-    fn compared(&self) -> Compared<'_> {
+    /// Two sources, held to what they are held to where nobody says otherwise.
+    pub fn of_two(words: [&String; 2], store: &StoreArgs) -> Result<Self, Failure> {
+        Ok(Self::of(two_sources(words, store)?, &Terms::default()))
+    }
+
+    /// As outputs show it.
+    pub fn compared(&self) -> Compared<'_> {
         Compared {
             a: &self.a.name,
             b: &self.b.name,
@@ -158,6 +182,7 @@ fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
         units: vec![Source {
             name: format!("{}@{condition}", source.name),
             figures: source.under(condition),
+            condition: Some(condition.to_owned()),
             ..source.clone()
         }],
     };

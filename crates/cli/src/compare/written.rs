@@ -1,15 +1,17 @@
 //! A comparison in a format of choice.
 
+use super::Judged;
 use crate::exit::Failure;
 use crate::formats::{Format, OutputArgs};
 use assay_report::comparison::Compared;
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::mail::{self, Form};
-use assay_report::{json, xlsx};
+use assay_report::{html, json, xlsx};
 use std::io::{self, Write};
 
 /// What a comparison can be written as.
-const POSSIBLE: [Format; 8] = [
+const POSSIBLE: [Format; 9] = [
+    Format::Html,
     Format::Json,
     Format::Xlsx,
     Format::Text,
@@ -23,9 +25,15 @@ const POSSIBLE: [Format; 8] = [
 type Writer = fn(&Compared<'_>, &OutputArgs, &mut dyn Write) -> io::Result<()>;
 
 /// Writes it.
-pub fn write(compared: &Compared<'_>, format: Format, output: &OutputArgs) -> Result<(), Failure> {
+pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(), Failure> {
+    let compared = judged.compared();
+    if format == Format::Html {
+        let (a, b) = (judged.a.runs(), judged.b.runs());
+        let (a, b) = (judged.a.shown(&a), judged.b.shown(&b));
+        return output.write(format, |out| html::write_comparison(&compared, &a, &b, out));
+    }
     let write = writer_for(format)?;
-    output.write(format, |out| write(compared, output, out))
+    output.write(format, |out| write(&compared, output, out))
 }
 
 fn writer_for(format: Format) -> Result<Writer, Failure> {

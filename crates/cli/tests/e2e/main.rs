@@ -4,6 +4,7 @@
 
 mod androbench;
 mod assay;
+mod browser;
 mod capacity;
 mod compare;
 mod dd;
@@ -27,8 +28,10 @@ mod mails;
 mod mark;
 mod outputs;
 mod paired;
+mod plot;
 mod reads;
 mod refusals;
+mod reports;
 mod run_file;
 mod seeds;
 mod stop;

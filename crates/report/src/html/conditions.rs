@@ -1,7 +1,8 @@
 //! What was in force during the trials: one value where all agree, else all.
 
-use super::parts;
+use super::{figure, parts};
 use crate::format::celsius;
+use crate::gallery::Gallery;
 use crate::identity::Fact;
 use crate::summary::Summary;
 use crate::text::{clean, enumerate};
@@ -9,7 +10,7 @@ use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::units::Bytes;
 use maud::{Markup, html};
 
-pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
     let trials = summary.run.trials.iter();
     let evidence: Vec<&Evidence> = trials.filter_map(|t| t.evidence.as_ref()).collect();
     if evidence.is_empty() {
@@ -18,6 +19,9 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     Some(html! {
         p.soft { "As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence." }
         (parts::facts(&facts(&evidence)))
+        @if let Some(chart) = &gallery.session {
+            div.charts { (figure::of(chart)) }
+        }
     })
 }
 

@@ -3,12 +3,13 @@
 use super::parts;
 use crate::format::{celsius, percent};
 use crate::summary::{JobSummary, JudgedTrial, Summary};
-use crate::text::clean;
+use crate::text::{clean, count};
 use assay_model::evidence::{CpuState, Evidence, Snapshot};
 use assay_model::job::Direction;
-use assay_model::label::DirectionEvidence;
+use assay_model::label::{DirectionEvidence, Measured};
 use assay_model::units::Bytes;
 use maud::{Markup, html};
+use std::collections::BTreeMap;
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     let jobs: Vec<&JobSummary<'_>> = summary
@@ -22,13 +23,43 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
                 "What the kernel said just before and just after each trial, and the label that follows from it. \
                  A dash means that the kernel does not tell."
             }
-            @for job in jobs { (of_job(job)) }
+            @for job in &jobs { (of_job(job, room(jobs.len()))) }
         }
     })
 }
 
-fn of_job(job: &JobSummary<'_>) -> Markup {
+/// How many trials of each of so many jobs are listed: a page has to stay small
+/// enough to be opened.
+fn room(jobs: usize) -> usize {
+    /// Rows of a page.
+    const ROWS: usize = 600;
+    (ROWS / jobs.max(1)).clamp(2, 40)
+}
+
+/// The trials that are listed: first of all those whose labels are the rarest.
+fn listed<'j, 'a>(job: &'j JobSummary<'a>, most: usize) -> Vec<&'j JudgedTrial<'a>> {
+    let measured = job.trials.iter().filter(|trial| trial.measured().is_some());
+    let mut trials: Vec<&JudgedTrial<'a>> = measured.collect();
+    if trials.len() > most {
+        let words = |trial: &JudgedTrial<'_>| -> Vec<&'static str> {
+            trial.labels(None).iter().map(Measured::label).collect()
+        };
+        let mut counts: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+        for trial in &trials {
+            *counts.entry(words(trial)).or_default() += 1;
+        }
+        trials.sort_by_key(|trial| counts.get(&words(trial)).copied());
+        trials.truncate(most);
+        trials.sort_by_key(|trial| trial.record.position);
+    }
+    trials
+}
+
+fn of_job(job: &JobSummary<'_>, most: usize) -> Markup {
     let both = job.job.rw.reads() && job.job.rw.writes();
+    let listed = listed(job, most);
+    let measured = job.trials.iter().filter(|trial| trial.measured().is_some());
+    let left_out = measured.count() - listed.len();
     html! {
         details {
             summary {
@@ -39,6 +70,9 @@ fn of_job(job: &JobSummary<'_>) -> Markup {
                     (parts::labels(&labels)) " "
                 }
             }
+            @if left_out > 0 {
+                p { (count(left_out as u64, "more trial")) " with labels such as these: assay report -o run.csv, or assay show --json, has them all." }
+            }
             div.scroll tabindex="0" {
                 table {
                     thead {
@@ -48,9 +82,7 @@ fn of_job(job: &JobSummary<'_>) -> Markup {
                         }
                     }
                     tbody {
-                        @for trial in job.trials.iter().filter(|trial| trial.measured().is_some()) {
-                            (of_trial(trial))
-                        }
+                        @for trial in listed { (of_trial(trial)) }
                     }
                 }
             }

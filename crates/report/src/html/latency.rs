@@ -1,12 +1,13 @@
-//! Latency of each job: curves by percentile and a table.
+//! Latency of each job: curves by percentile, distributions and a table.
 
-use super::charts::percentiles::{self, Curve};
+use super::figure;
+use crate::chart::Chart;
 use crate::format::nanos;
+use crate::gallery::Gallery;
+use crate::gallery::latency::{SUBJECTS, plural, records, timed};
 use crate::summary::{JobSummary, Summary};
-use crate::text::clean;
+use crate::text::{clean, count};
 use assay_model::job::Direction;
-use assay_model::latency::LatencyRecord;
-use assay_model::trial::Measurement;
 use assay_model::units::Nanos;
 use assay_stats::latency::{Distribution, pooled};
 use assay_stats::percentile::Percentile;
@@ -21,67 +22,37 @@ const PERCENTILES: [Percentile; 5] = [
     Percentile::P99_99,
 ];
 
-/// What is timed: reads, writes, and (`None`) flush calls.
-const SUBJECTS: [Option<Direction>; 3] = [Some(Direction::Read), Some(Direction::Write), None];
+/// Jobs that are drawn; the table has them all.
+const DRAWN: usize = 40;
 
-pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
-    let jobs: Vec<&JobSummary<'_>> = summary
-        .jobs
-        .iter()
-        .filter(|job| !job.is_cell())
-        .filter(|job| {
-            SUBJECTS
-                .iter()
-                .any(|subject| !records(job, *subject).is_empty())
-        })
-        .collect();
+pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
+    let jobs = timed(summary);
     if jobs.is_empty() {
         return None;
     }
+    let left_out = jobs.len().saturating_sub(DRAWN) as u64;
     Some(html! {
         p.soft {
-            "Each line is a completed trial. It tells which share of the I/Os took at most how long; the dot is \
-             the slowest one. Both axes stretch: every nine (90 %, 99 %, 99.9 %) is as wide as the one before, \
-             and time is logarithmic. Reads are solid, writes dashed, flushes dotted."
+            "Each line is a completed trial (of many, all together). It tells which share of the I/Os took at most \
+             how long; the dot is the slowest one. Both axes stretch: every nine (90 %, 99 %, 99.9 %) is as wide as \
+             the one before, and time is logarithmic. Reads are solid, writes dashed, flushes dotted."
         }
-        div.charts { @for job in &jobs { (figure(job)) } }
+        @if left_out > 0 {
+            p { (count(left_out, "job")) " more are not drawn here: assay plot draws them." }
+        }
+        (charts(&gallery.latencies))
+        details {
+            summary { "Distributions: how often each latency came" }
+            (charts(&gallery.distributions))
+        }
         h3 { "Percentiles of all completed trials together" }
         p.soft { "A percentile stands here only if at least ten I/Os lie beyond it. Bins are at most 1/128 off; the slowest is exact." }
         (table(&jobs))
     })
 }
 
-fn figure(job: &JobSummary<'_>) -> Markup {
-    let name = clean(&job.job.name);
-    let curves: Vec<Curve> = SUBJECTS
-        .into_iter()
-        .flat_map(|subject| records(job, subject).into_iter().map(move |r| (subject, r)))
-        .filter_map(|(direction, record)| curve(direction, record))
-        .collect();
-    let words: Vec<String> = SUBJECTS
-        .into_iter()
-        .filter_map(|subject| in_words(job, subject))
-        .collect();
-    let words = words.join("; ");
-    html! {
-        figure {
-            (percentiles::draw(&curves, &format!("Latency by percentile of {name}: {words}")))
-            figcaption { b { (name) } ": " (words) }
-        }
-    }
-}
-
-fn in_words(job: &JobSummary<'_>, subject: Option<Direction>) -> Option<String> {
-    let pool = pooled(records(job, subject));
-    let latency = Distribution::of(&pool).ok()?;
-    let median = latency.percentile_ns(Percentile::P50)?;
-    let slowest = latency.max_ns()?;
-    Some(format!(
-        "{} half within {}, slowest {}",
-        plural(subject),
-        Nanos(median),
-        Nanos(slowest)
-    ))
+fn charts(charts: &[Chart]) -> Markup {
+    html! { div.charts { @for chart in charts.iter().take(DRAWN) { (figure::of(chart)) } } }
 }
 
 fn table(jobs: &[&JobSummary<'_>]) -> Markup {
@@ -142,47 +113,4 @@ fn shown(latency: &Distribution<'_>, percentile: Percentile) -> String {
         Some(ns) => Nanos(ns).to_string(),
         None => "\u{2013}".to_owned(),
     }
-}
-
-/// The latencies of one subject, of each completed trial that has any.
-fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a LatencyRecord> {
-    let of = |measured: &'a Measurement| match subject {
-        Some(Direction::Read) => &measured.read.latency,
-        Some(Direction::Write) => &measured.write.latency,
-        None => &measured.flush,
-    };
-    job.completed()
-        .filter_map(|trial| trial.measured())
-        .map(of)
-        .filter(|record| record.count > 0)
-        .collect()
-}
-
-/// `None` for a damaged record: the table says so.
-fn curve(direction: Option<Direction>, record: &LatencyRecord) -> Option<Curve> {
-    let latency = Distribution::of(record).ok()?;
-    let mut points = vec![(0.0, as_f64(latency.min_ns()?))];
-    // The slowest I/O cannot stand at 100 %, which is infinitely far on this
-    // axis: it stands as if one more, slower, were to come.
-    let furthest = 1.0 - 1.0 / (as_f64(latency.count()) + 1.0);
-    points.extend(
-        latency
-            .cumulative()
-            .iter()
-            .map(|point| (point.fraction.min(furthest), as_f64(point.value_ns))),
-    );
-    Some(Curve { direction, points })
-}
-
-fn plural(subject: Option<Direction>) -> &'static str {
-    match subject {
-        Some(Direction::Read) => "reads",
-        Some(Direction::Write) => "writes",
-        None => "flushes",
-    }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a position in a picture")]
-fn as_f64(n: u64) -> f64 {
-    n as f64
 }

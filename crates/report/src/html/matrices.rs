@@ -1,6 +1,9 @@
 //! Matrices of file and record sizes: each figure with what it measured.
 
+use super::figure;
 use crate::cache_edge;
+use crate::chart::Chart;
+use crate::gallery::Gallery;
 use crate::labels;
 use crate::matrix::{Cell, Matrix, matrices};
 use crate::summary::Summary;
@@ -9,7 +12,7 @@ use assay_model::units::Bytes;
 use assay_model::work::iozone::RateUnit;
 use maud::{Markup, html};
 
-pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
     let matrices = matrices(summary.run);
     if matrices.is_empty() {
         return None;
@@ -17,16 +20,19 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     Some(html! {
         p.soft {
             "Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
-             the shaded ones measured the page cache. An empty cell was not measured."
+             the shaded ones measured the page cache. An empty cell was not measured. A surface can be turned: drag it, or \
+             choose it with Tab and use the arrow keys; + and - zoom."
         }
-        @for matrix in &matrices { (one(matrix)) }
+        @for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) { (one(matrix, charts)) }
     })
 }
 
-fn one(matrix: &Matrix) -> Markup {
+/// The table, and the map and the surface that the gallery has of it.
+fn one(matrix: &Matrix, charts: &[Chart]) -> Markup {
     html! {
         h3 { (clean(&matrix.title)) ", " (matrix.unit.name()) }
         p { (cache_edge::sentence(matrix)) }
+        div.charts { @for chart in charts { (figure::of(chart)) } }
         div.scroll.narrow tabindex="0" {
             table.matrix {
                 thead {

@@ -27,16 +27,23 @@ fn written(plan: &Plan) -> String {
     )
 }
 
-pub fn markup(summary: &Summary<'_>) -> Markup {
-    let plan = &summary.run.header.plan;
+/// What each label means.
+pub fn labels() -> Markup {
     html! {
-        h3 { "Labels" }
         dl {
             @for (label, meaning) in MEANINGS {
                 dt { span class={ "label " (label) } { (label) } }
                 dd { (meaning) "." }
             }
         }
+    }
+}
+
+pub fn markup(summary: &Summary<'_>) -> Markup {
+    let plan = &summary.run.header.plan;
+    html! {
+        h3 { "Labels" }
+        (labels())
         p {
             "The device's share is the smaller of two witnesses: the block layer's counters of the device that \
              holds the file, and what the kernel accounts to the measuring process, less what is still dirty in \

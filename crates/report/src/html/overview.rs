@@ -4,7 +4,9 @@
 use crate::digest::{Belief, Digest};
 use crate::identity;
 use crate::summary::Summary;
+use crate::text::clean;
 use crate::warnings::{self, Warning};
+use assay_model::run::RunStatus;
 use maud::{Markup, html};
 
 /// Jobs named in one warning; each has its own row below.
@@ -15,6 +17,7 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
     let digest = Digest::of(summary, &warnings);
     let took = identity::took(summary.run).map_or(String::new(), |took| format!(", in {took}"));
     html! {
+        @if let Some(words) = unfinished(&summary.run.status) { p.unfinished { strong { "Not finished: " } (words) } }
         (in_short(&digest))
         p.soft { "Trials: " (identity::trials(summary)) (took) "." }
         @if !warnings.is_empty() {
@@ -23,6 +26,17 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
             }
         }
     }
+}
+
+/// What a reader must know of a run that did not come to its end.
+fn unfinished(status: &RunStatus) -> Option<String> {
+    let words = match status {
+        RunStatus::Finished => return None,
+        RunStatus::Running => "the run is under way, or was killed without a chance to say so. Here is what it has so far.".to_owned(),
+        RunStatus::Interrupted => "the run was stopped from outside. Here is what it had until then.".to_owned(),
+        RunStatus::Failed { error } => format!("the run was stopped by an error ({}). Here is what it had until then.", clean(error)),
+    };
+    Some(words)
 }
 
 fn in_short(digest: &Digest) -> Markup {

@@ -1,113 +1,91 @@
-//! The page as a whole: head, sections in reading order, foot.
+//! The frame of every page: head, sections in reading order, foot.
 
-use super::{
-    capacity, conditions, course, evidence, extent, ladder, latency, matrices, method, overview,
-    results, storage, unfinished,
-};
-use crate::format::utc;
-use crate::identity;
-use crate::ladder::Ladder;
-use crate::summary::Summary;
+use super::data::Archive;
+use crate::chart::svg;
 use crate::text::clean;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Nothing may be asked for, from anywhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'";
 
-/// One section: its anchor, its heading, what is in it. `None` when the run
-/// has nothing to show there.
-struct Section {
-    anchor: &'static str,
-    title: String,
-    body: Option<Markup>,
+/// A page.
+pub struct Page {
+    /// What it is about.
+    pub title: String,
+    /// A line under it.
+    pub subtitle: Markup,
+    /// Its parts.
+    pub sections: Vec<Section>,
+    /// What can be taken away.
+    pub data: Option<Archive>,
+    /// Version of assay that made what it shows.
+    pub version: String,
 }
 
-/// The whole document.
-pub fn markup(summary: &Summary<'_>) -> Markup {
-    let name = identity::name(&summary.run.header.storage);
-    let sections = sections(summary);
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "assay: " (name) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    h1 { (name) }
-                    p.soft { (subtitle(summary)) }
-                    nav aria-label="Sections" {
-                        @for section in &sections {
-                            a href={ "#" (section.anchor) } { (section.title) }
-                            " "
-                        }
-                    }
-                }
-                main {
-                    @for section in &sections {
-                        section id=(section.anchor) {
-                            h2 { (section.title) }
-                            @if let Some(body) = &section.body { (body) }
-                        }
-                    }
-                }
-                footer { p { "Made by assay " (clean(&summary.run.header.assay_version)) "." } }
-            }
+/// One section: its anchor, its heading, what is in it.
+pub struct Section {
+    /// Its anchor.
+    pub anchor: &'static str,
+    /// Its heading.
+    pub title: String,
+    /// What is in it; `None` when there is nothing to show.
+    pub body: Option<Markup>,
+}
+
+impl Section {
+    /// A section.
+    pub fn new(anchor: &'static str, title: impl Into<String>, body: Option<Markup>) -> Self {
+        Self {
+            anchor,
+            title: title.into(),
+            body,
         }
     }
 }
 
-fn sections(summary: &Summary<'_>) -> Vec<Section> {
-    let all = [
-        section("summary", "Summary", Some(overview::markup(summary))),
-        of_ladder("ladder", Ladder::Write, summary),
-        of_ladder("read-ladder", Ladder::Read, summary),
-        section(
-            "matrices",
-            "File and record sizes",
-            matrices::markup(summary),
-        ),
-        section("results", "Results", results::markup(summary)),
-        section("capacity", "Capacity", capacity::markup(summary)),
-        section("extent", "Samples over the extent", extent::markup(summary)),
-        section("course", "Rate over time", course::markup(summary)),
-        section("latency", "Latency", latency::markup(summary)),
-        section("evidence", "Evidence", evidence::markup(summary)),
-        section("conditions", "Conditions", conditions::markup(summary)),
-        section(
-            "storage",
-            "Storage, run, machine",
-            Some(storage::markup(summary)),
-        ),
-        section(
-            "unfinished",
-            "Trials without a result",
-            unfinished::markup(summary),
-        ),
-        section("method", "Method and limits", Some(method::markup(summary))),
-    ];
-    all.into_iter().filter(|s| s.body.is_some()).collect()
-}
-
-fn section(anchor: &'static str, title: impl Into<String>, body: Option<Markup>) -> Section {
-    Section {
-        anchor,
-        title: title.into(),
-        body,
+impl Page {
+    /// The whole document; sections without anything are left out.
+    pub fn markup(&self) -> Markup {
+        let data = self.data.as_ref().map(Archive::markup);
+        let data = data.map(|body| Section::new("take-away", "Data", Some(body)));
+        let sections = self.sections.iter().chain(&data);
+        let sections: Vec<&Section> = sections.filter(|s| s.body.is_some()).collect();
+        html! {
+            (DOCTYPE)
+            html lang="en" {
+                head {
+                    meta charset="utf-8";
+                    meta http-equiv="Content-Security-Policy" content=(POLICY);
+                    meta name="viewport" content="width=device-width, initial-scale=1";
+                    meta name="color-scheme" content="light dark";
+                    title { "assay: " (self.title) }
+                    style { (PreEscaped(svg::variables())) (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
+                }
+                body {
+                    header {
+                        h1 { (self.title) }
+                        p.soft { (self.subtitle) }
+                        nav aria-label="Sections" {
+                            @for section in &sections {
+                                a href={ "#" (section.anchor) } { (section.title) }
+                                " "
+                            }
+                        }
+                    }
+                    main {
+                        @for section in &sections {
+                            section id=(section.anchor) {
+                                h2 { (section.title) }
+                                @if let Some(body) = &section.body { (body) }
+                            }
+                        }
+                    }
+                    footer { p { "Made by assay " (clean(&self.version)) "." } }
+                    script { (PreEscaped(SCRIPT)) }
+                }
+            }
+        }
     }
-}
-
-fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
-    let title = ladder.title(summary).unwrap_or_default();
-    section(anchor, title, ladder::markup(ladder, summary))
-}
-
-fn subtitle(summary: &Summary<'_>) -> String {
-    let run = summary.run;
-    let path = clean(&run.header.storage.path.to_string_lossy());
-    let started = utc(run.header.started_unix_ms);
-    format!("{path}, run {}, {started}", clean(&run.header.id))
 }

@@ -6,6 +6,7 @@ use crate::labels::Labels;
 use crate::summary::Figure;
 use crate::text::count;
 use assay_model::label::Measured;
+use assay_model::verdict::Verdict;
 use maud::{Markup, html};
 
 /// The label of one trial; its border differs by label, not only its colour.
@@ -28,6 +29,19 @@ pub fn labels(labels: &Labels) -> Markup {
                 " "
             }
         }
+    }
+}
+
+/// One of the four words, with a sign before it: none is told by its colour alone.
+pub fn verdict(verdict: &Verdict) -> Markup {
+    let class = match verdict {
+        Verdict::Faster(_) => "faster",
+        Verdict::Slower(_) => "slower",
+        Verdict::Equivalent(_) => "equivalent",
+        Verdict::NoConclusion { .. } => "open",
+    };
+    html! {
+        span class={ "verdict " (class) } { (verdict.word()) }
     }
 }
 

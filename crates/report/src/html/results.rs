@@ -10,6 +10,9 @@ use assay_model::job::Direction;
 use assay_stats::derive::direction_of;
 use maud::{Markup, html};
 
+/// Trials whose values are told one by one.
+const TOLD: usize = 12;
+
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     let figures: Vec<(&JobSummary<'_>, Figure)> = summary
         .jobs
@@ -107,6 +110,10 @@ fn plain(figure: &Figure) -> Vec<f64> {
 fn strip<'v>(job: &JobSummary<'_>, figure: &Figure, values: &'v [f64]) -> Strip<'v> {
     let stats = &figure.stats;
     let each: Vec<String> = values.iter().map(|v| quantity(figure.unit, *v)).collect();
+    let each = match each.len() {
+        n if n > TOLD => format!("{n} trials, {}", range(figure.unit, stats.min, stats.max)),
+        _ => format!("trials {}", each.join(", ")),
+    };
     let interval = stats.interval.map(|interval| {
         let range = range(figure.unit, interval.low, interval.high);
         format!("; 95 % interval {range}")
@@ -120,10 +127,10 @@ fn strip<'v>(job: &JobSummary<'_>, figure: &Figure, values: &'v [f64]) -> Strip<
         median: stats.median,
         interval: stats.interval.map(|interval| (interval.low, interval.high)),
         description: format!(
-            "{} {}: trials {}{}",
+            "{} {}: {}{}",
             clean(&job.job.name),
             describe::metric(&figure.name),
-            each.join(", "),
+            each,
             interval.unwrap_or_default()
         ),
     }

@@ -60,8 +60,18 @@ impl Style {
         }
     }
 
+    /// A heading.
+    pub(crate) fn strong(self, text: &str) -> String {
+        self.paint(Tone::Strong, text)
+    }
+
+    /// What is beside the point.
+    pub(crate) fn soft(self, text: &str) -> String {
+        self.paint(Tone::Soft, text)
+    }
+
     /// Columns to use.
-    pub(super) fn columns(self) -> usize {
+    pub(crate) fn columns(self) -> usize {
         self.width.max(40)
     }
 }

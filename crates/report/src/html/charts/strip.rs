@@ -2,9 +2,10 @@
 //! their mean. All strips of a page share one scale, percent of the figure's
 //! own median, so that a noisy job looks noisy next to a calm one.
 
-use super::axis::Linear;
 use super::{at, picture};
+use crate::chart::scale::Linear;
 use maud::{Markup, html};
+use std::collections::HashSet;
 
 const WIDTH: f64 = 180.0;
 const HEIGHT: f64 = 24.0;
@@ -72,11 +73,11 @@ impl Strip<'_> {
                     }
                 }
             }
-            @for value in self.values {
-                @if beyond(*value) {
-                    path class="dot" d=(arrow(x(*value), *value > self.median)) {}
+            @for (mark, value) in apart(self.values.iter().map(|value| (at(x(*value)), *value))) {
+                @if beyond(value) {
+                    path class="dot" d=(arrow(x(value), value > self.median)) {}
                 } @else {
-                    circle class="ring" cx=(at(x(*value))) cy=(at(MIDDLE)) r="3.5" {}
+                    circle class="ring" cx=(mark) cy=(at(MIDDLE)) r="3.5" {}
                 }
             }
         };
@@ -97,7 +98,15 @@ pub fn common_extent(strips: &[Strip<'_>]) -> f64 {
     if largest >= WIDEST {
         return WIDEST;
     }
-    super::axis::round_step(largest.max(NARROWEST)).min(WIDEST)
+    crate::chart::scale::round_step(largest.max(NARROWEST)).min(WIDEST)
+}
+
+/// Of marks that would lie upon each other only one.
+fn apart(marks: impl Iterator<Item = (String, f64)>) -> Vec<(String, f64)> {
+    let mut seen = HashSet::new();
+    marks
+        .filter(|(mark, _)| seen.insert(mark.clone()))
+        .collect()
 }
 
 /// A triangle that points beyond the scale.

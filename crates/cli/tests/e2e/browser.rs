@@ -1,0 +1,197 @@
+//! Pages in a real browser: no error, no request, and what the script adds works.
+
+use crate::assay::{Bed, Running, text};
+use assay_testkit::needs;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Chromium, alone with a page: nothing of it may reach for the network.
+fn chromium(bed: &Bed, words: &[&str], page: &Path) -> Command {
+    let mut command = Command::new("chromium");
+    command.args([
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--disable-sync",
+        "--disable-dev-shm-usage",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--no-first-run",
+        "--enable-logging=stderr",
+        "--host-resolver-rules=MAP * ~NOTFOUND",
+        "--virtual-time-budget=20000",
+    ]);
+    command.arg(format!("--user-data-dir={}", text(&bed.join("profile"))));
+    command.args(words).arg(format!("file://{}", text(page)));
+    command
+}
+
+/// Runs a script in the page once it has loaded; what it writes with `say`, a line
+/// each.
+fn probed(bed: &Bed, page: &Path, script: &str) -> Vec<String> {
+    let copy = bed.join("probed.html");
+    let html = fs::read_to_string(page).expect("a page");
+    let probe = format!(
+        "<script>const said = []; const say = (text) => said.push(text);\n\
+         const change = (element, kind, more) => element.dispatchEvent(Object.assign(new Event(kind, {{ bubbles: true, cancelable: true }}), more));\n\
+         {script}\n\
+         const lines = document.createElement('pre'); lines.id = 'said'; lines.textContent = said.join('\\n'); document.body.append(lines);</script></body>"
+    );
+    fs::write(&copy, html.replace("</body>", &probe)).expect("a copy of it");
+    let ended = Running::start(&mut chromium(bed, &["--dump-dom"], &copy)).end();
+    ended.assert_code(0);
+    let logged = ended.err.concat();
+    assert!(!logged.contains("CONSOLE"), "{logged}");
+    let (_, said) = ended
+        .out
+        .rsplit_once("<pre id=\"said\">")
+        .expect("it ran to its end");
+    let (said, _) = said.split_once("</pre>").expect("its end");
+    said.lines().map(str::to_owned).collect()
+}
+
+fn report(bed: &Bed, words: &[&str]) -> PathBuf {
+    let page = bed.join("page.html");
+    let mut all = vec!["report"];
+    all.extend_from_slice(words);
+    all.extend(["-o", text(&page)]);
+    bed.run(&all).assert_code(0);
+    page
+}
+
+/// A run with enough jobs for a table that can be filtered.
+fn bed_with_run() -> Bed {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = ["--size", "1M", "--trials", "1", "--only", "rand-*"];
+    bed.qualify(&folder, &words).end().assert_code(0);
+    bed
+}
+
+#[test]
+fn tables_sort_and_filter() {
+    needs!("chromium");
+    let bed = bed_with_run();
+    let page = report(&bed, &["last"]);
+    let said = probed(
+        &bed,
+        &page,
+        "const table = document.querySelector('#latency table');
+         const column = (n) => [...table.tBodies[0].rows].map((row) => row.cells[n].innerText);
+         const buttons = table.querySelectorAll('thead button');
+         const plain = column(0).slice().sort((a, b) => a.localeCompare(b));
+         buttons[0].click();
+         say(JSON.stringify(column(0)) === JSON.stringify(plain));
+         say(table.querySelector('th').getAttribute('aria-sort'));
+         buttons[0].click();
+         say(JSON.stringify(column(0)) === JSON.stringify(plain.reverse()));
+         buttons[2].click();
+         const counts = column(2).map(Number);
+         say(counts.every((count, at) => at === 0 || counts[at - 1] <= count));
+         const filter = document.querySelector('#latency input');
+         filter.value = 'rand-read-8k';
+         change(filter, 'input');
+         say([...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.cells[0].innerText).join());",
+    );
+    assert_eq!(said, ["true", "ascending", "true", "true", "rand-read-8k"]);
+}
+
+#[test]
+fn data_can_be_taken_out_of_the_page() {
+    needs!("chromium");
+    let bed = bed_with_run();
+    let page = report(&bed, &["last"]);
+    let said = probed(
+        &bed,
+        &page,
+        "const entries = archiveEntries();
+         say(entries.has('run.json'));
+         const figures = [...document.querySelectorAll('figure[data-chart]')];
+         say(figures.length > 20);
+         say(figures.every((figure) => entries.has(figure.dataset.chart + '.csv')));
+         say(figures.every((figure) => figure.querySelector('button.csv')));",
+    );
+    assert_eq!(said, ["true", "true", "true", "true"]);
+}
+
+#[test]
+fn a_surface_turns_with_keys_and_pointer() {
+    needs!("chromium");
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let file = folder.join("io.tmp");
+    let words = [
+        "iozone",
+        "-a",
+        "-n",
+        "64",
+        "-g",
+        "512",
+        "-i",
+        "0",
+        "-f",
+        text(&file),
+    ];
+    bed.run(&words).assert_code(0);
+    let page = report(&bed, &["last"]);
+    let said = probed(
+        &bed,
+        &page,
+        "const around = document.querySelector('.turnable');
+         const drawn = () => around.querySelector('svg').innerHTML;
+         const facets = () => around.querySelectorAll('.mesh').length;
+         const before = drawn();
+         const count = facets();
+         change(around, 'keydown', { key: 'ArrowLeft' });
+         const turned = drawn();
+         say(turned !== before && facets() === count && count > 0);
+         change(around, 'keydown', { key: '+' });
+         say(drawn() !== turned);
+         change(around, 'keydown', { key: '0' });
+         const upright = drawn();
+         around.setPointerCapture = () => {};
+         change(around, 'pointerdown', { clientX: 10, clientY: 10 });
+         change(around, 'pointermove', { clientX: 60, clientY: 20 });
+         change(around, 'pointerup', {});
+         say(drawn() !== upright);
+         say(!drawn().includes('NaN'));",
+    );
+    assert_eq!(said, ["true", "true", "true", "true"]);
+}
+
+#[test]
+fn pages_are_no_wider_than_the_window_and_are_seen() {
+    needs!("chromium");
+    let bed = bed_with_run();
+    let page = report(&bed, &["last"]);
+    let said = probed(
+        &bed,
+        &page,
+        "say(document.documentElement.scrollWidth <= window.innerWidth);
+         say([...document.querySelectorAll('svg')].every((svg) => svg.getBoundingClientRect().width > 20 || svg.closest('details:not([open])')));",
+    );
+    assert_eq!(said, ["true", "true"]);
+    for width in [500, 1280] {
+        let shot = bed.join(&format!("{width}.png"));
+        let words = [
+            format!("--screenshot={}", text(&shot)),
+            format!("--window-size={width},2000"),
+        ];
+        let words = words.each_ref().map(String::as_str);
+        Running::start(&mut chromium(&bed, &words, &page))
+            .end()
+            .assert_code(0);
+        let png = fs::read(&shot).unwrap();
+        // Of one colour, it would be a tenth of that.
+        assert!(png.len() > 50_000, "{width}: {} bytes", png.len());
+    }
+    let printed = bed.join("page.pdf");
+    let words = [format!("--print-to-pdf={}", text(&printed))];
+    let words = words.each_ref().map(String::as_str);
+    Running::start(&mut chromium(&bed, &words, &page))
+        .end()
+        .assert_code(0);
+    assert!(fs::read(&printed).unwrap().starts_with(b"%PDF"));
+}

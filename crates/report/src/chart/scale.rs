@@ -1,0 +1,342 @@
+//! Scales that turn values into pixels, and round values to label them with.
+
+use super::{Axis, Measure, Scale};
+
+/// A straight scale from `low` at pixel `from` to `high` at pixel `to`.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    /// Value at `from`.
+    pub low: f64,
+    /// Value at `to`.
+    pub high: f64,
+    /// First pixel.
+    pub from: f64,
+    /// Last pixel.
+    pub to: f64,
+}
+
+impl Linear {
+    /// The pixel of a value; a scale without extent puts all at its middle.
+    #[must_use]
+    pub fn px(self, value: f64) -> f64 {
+        let span = self.high - self.low;
+        let share = if span > 0.0 {
+            (value - self.low) / span
+        } else {
+            0.5
+        };
+        self.from + share * (self.to - self.from)
+    }
+
+    /// At most `most` + 1 round values (1, 2 or 5 times a power of ten apart)
+    /// within the scale.
+    #[must_use]
+    pub fn ticks(self, most: u32) -> Vec<f64> {
+        self.ticks_by(round_step, most)
+    }
+
+    /// The same a power of two apart, for sizes.
+    #[must_use]
+    pub fn binary_ticks(self, most: u32) -> Vec<f64> {
+        self.ticks_by(|at_least| at_least.log2().ceil().exp2(), most)
+    }
+
+    fn ticks_by(self, round: fn(f64) -> f64, most: u32) -> Vec<f64> {
+        let step = round((self.high - self.low) / f64::from(most.max(1)));
+        if !step.is_finite() || step <= 0.0 {
+            return vec![self.low];
+        }
+        let first = (self.low / step).ceil();
+        (0..=most)
+            .map(|i| (first + f64::from(i)) * step)
+            .take_while(|tick| *tick <= self.high * (1.0 + 1e-9))
+            .collect()
+    }
+}
+
+/// The next larger of 1, 2, 5 times a power of ten.
+#[must_use]
+pub fn round_step(at_least: f64) -> f64 {
+    let power = 10f64.powf(at_least.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .find(|factor| factor * power >= at_least * (1.0 - 1e-9));
+    factor.unwrap_or(10.0) * power
+}
+
+/// A logarithmic scale between two round values (1, 2 or 5 times a power of
+/// ten) that hold both extremes.
+#[derive(Clone, Copy, Debug)]
+pub struct Log {
+    /// Value at `from`.
+    low: f64,
+    /// Value at `to`.
+    high: f64,
+    from: f64,
+    to: f64,
+}
+
+/// Up to this span every 1, 2 and 5 is marked, beyond it powers of ten.
+const FINE_DECADES: f64 = 1.5;
+
+impl Log {
+    /// A scale around both extremes; values below 1 count as 1.
+    #[must_use]
+    pub fn around(low: f64, high: f64, from: f64, to: f64) -> Self {
+        let low = round_down(low.max(1.0));
+        let high = round_step(high.max(1.0));
+        let high = if high > low { high } else { low * 10.0 };
+        Self {
+            low,
+            high,
+            from,
+            to,
+        }
+    }
+
+    /// The pixel of a value.
+    #[must_use]
+    pub fn px(self, value: f64) -> f64 {
+        let share = (value.max(1.0) / self.low).log10() / (self.high / self.low).log10();
+        self.from + share * (self.to - self.from)
+    }
+
+    /// Round values to mark.
+    #[must_use]
+    pub fn marks(self) -> Vec<f64> {
+        let fine = (self.high / self.low).log10() <= FINE_DECADES;
+        let factors: &[f64] = if fine { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        let first = 10f64.powf(self.low.log10().floor());
+        let decades = std::iter::successors(Some(first), |decade| Some(decade * 10.0));
+        decades
+            .take_while(|decade| *decade <= self.high * (1.0 + 1e-9))
+            .flat_map(|decade| factors.iter().map(move |factor| decade * factor))
+            .filter(|mark| (self.low * (1.0 - 1e-9)..=self.high * (1.0 + 1e-9)).contains(mark))
+            .collect()
+    }
+}
+
+/// The next smaller of 1, 2, 5 times a power of ten.
+fn round_down(at_most: f64) -> f64 {
+    let power = 10f64.powf(at_most.log10().floor());
+    let factor = [5.0, 2.0]
+        .into_iter()
+        .find(|factor| factor * power <= at_most * (1.0 + 1e-9));
+    factor.unwrap_or(1.0) * power
+}
+
+/// An axis that has its place: whatever its scale, it turns values into pixels and
+/// knows which to mark.
+#[derive(Clone, Debug)]
+pub struct Ruler<'a> {
+    axis: &'a Axis,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Even(Linear),
+    Log(Log),
+    /// In nines, evenly: 90 % is 1, 99 % is 2.
+    Nines(Linear),
+    Names(Linear),
+}
+
+/// Shares that are marked where every nine is as wide as the one before.
+pub const NINES: [(f64, &str); 7] = [
+    (0.0, "0 %"),
+    (0.5, "50 %"),
+    (0.9, "90 %"),
+    (0.99, "99 %"),
+    (0.999, "99.9 %"),
+    (0.9999, "99.99 %"),
+    (0.999_99, "99.999 %"),
+];
+
+impl<'a> Ruler<'a> {
+    /// An axis whose values lie between these extremes, from pixel to pixel.
+    #[must_use]
+    pub fn new(axis: &'a Axis, (low, high): (f64, f64), from: f64, to: f64) -> Self {
+        let even = |low, high| Linear {
+            low,
+            high,
+            from,
+            to,
+        };
+        let kind = match &axis.scale {
+            Scale::Linear => {
+                let (low, high) = (low.min(0.0), high.max(0.0));
+                let room = (high - low) * 0.05;
+                let below = if low < 0.0 { low - room } else { 0.0 };
+                let above = if high > 0.0 {
+                    high + room
+                } else {
+                    room.max(0.0)
+                };
+                Kind::Even(even(below, if above > below { above } else { 1.0 }))
+            }
+            Scale::Close => {
+                let room = if high > low {
+                    0.05 * (high - low)
+                } else {
+                    (0.01 * high).abs().max(1e-9)
+                };
+                Kind::Even(even(low - room, high + room))
+            }
+            Scale::Span => Kind::Even(even(low, if high > low { high } else { low + 1.0 })),
+            Scale::Log => Kind::Log(Log::around(low, high, from, to)),
+            Scale::Nines => Kind::Nines(even(0.0, nines(high).max(1.0))),
+            Scale::Names(names) => {
+                #[expect(clippy::cast_precision_loss, reason = "a few names")]
+                let count = names.len().max(1) as f64;
+                Kind::Names(even(-0.5, count - 0.5))
+            }
+        };
+        Self { axis, kind }
+    }
+
+    /// The pixel of a value.
+    #[must_use]
+    pub fn px(&self, value: f64) -> f64 {
+        match self.kind {
+            Kind::Even(scale) | Kind::Names(scale) => scale.px(value),
+            Kind::Log(scale) => scale.px(value),
+            Kind::Nines(scale) => scale.px(nines(value)),
+        }
+    }
+
+    /// The pixel that bars begin at: of 0, or of the lower end where 0 has none.
+    #[must_use]
+    pub fn base(&self) -> f64 {
+        match self.kind {
+            Kind::Even(scale) => scale.px(0.0_f64.clamp(scale.low, scale.high)),
+            Kind::Names(scale) | Kind::Nines(scale) => scale.from,
+            Kind::Log(scale) => scale.from,
+        }
+    }
+
+    /// Values to mark, at most about `most` of them, and what is written there.
+    #[must_use]
+    pub fn marks(&self, most: u32) -> Vec<(f64, String)> {
+        let measure = &self.axis.measure;
+        let written = |values: Vec<f64>| {
+            let values = values.into_iter();
+            values.map(|value| (value, measure.tick(value))).collect()
+        };
+        match self.kind {
+            Kind::Even(scale) if *measure == Measure::Size => written(scale.binary_ticks(most)),
+            Kind::Even(scale) => written(scale.ticks(most)),
+            Kind::Log(scale) => written(scale.marks()),
+            Kind::Nines(scale) => {
+                let shown = NINES
+                    .iter()
+                    .filter(|(share, _)| nines(*share) <= scale.high);
+                shown
+                    .map(|(share, name)| (*share, (*name).to_owned()))
+                    .collect()
+            }
+            Kind::Names(_) => match &self.axis.scale {
+                #[expect(clippy::cast_precision_loss, reason = "a few names")]
+                Scale::Names(names) => (0..)
+                    .zip(names)
+                    .map(|(i, n): (usize, _)| (i as f64, n.clone()))
+                    .collect(),
+                _ => Vec::new(),
+            },
+        }
+    }
+}
+
+/// 90 % is 1, 99 % is 2, 99.9 % is 3. All of the I/Os have no place of their
+/// own on such an axis: the caller gives them the share `1 - 1 / (n + 1)`.
+#[must_use]
+pub fn nines(share: f64) -> f64 {
+    -(1.0 - share.min(1.0 - 1e-9)).log10()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_round_and_within_the_scale() {
+        let scale = Linear {
+            low: 0.0,
+            high: 93.0,
+            from: 0.0,
+            to: 100.0,
+        };
+        assert_eq!(scale.ticks(5), [0.0, 20.0, 40.0, 60.0, 80.0]);
+        let flat = Linear {
+            low: 3.0,
+            high: 3.0,
+            ..scale
+        };
+        assert_eq!(flat.ticks(5), [3.0]);
+        assert!((flat.px(3.0) - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn steps_are_one_two_or_five() {
+        assert!((round_step(0.3) - 0.5).abs() < 1e-12);
+        assert!((round_step(1.0) - 1.0).abs() < 1e-12);
+        assert!((round_step(61.0) - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_logarithmic_scale_holds_both_extremes() {
+        let wide = Log::around(3_000.0, 45_000_000.0, 0.0, 100.0);
+        assert_eq!(wide.marks(), [1e4, 1e5, 1e6, 1e7]);
+        assert!(wide.px(3_000.0) > 0.0 && wide.px(45e6) < 100.0);
+        let narrow = Log::around(160_000.0, 205_000.0, 0.0, 100.0);
+        assert_eq!(narrow.marks(), [1e5, 2e5, 5e5]);
+    }
+
+    #[test]
+    fn a_logarithmic_scale_without_extent_has_one() {
+        for value in [0.0, 1.0, 1e9] {
+            let scale = Log::around(value, value, 0.0, 10.0);
+            assert!((0.0..=10.0).contains(&scale.px(value)), "{value}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_marked_by_powers_of_two() {
+        let gib = f64::from(1 << 30);
+        let scale = Linear {
+            low: 0.0,
+            high: 7.3 * gib,
+            from: 0.0,
+            to: 100.0,
+        };
+        assert_eq!(
+            scale.binary_ticks(4),
+            [0.0, 2.0 * gib, 4.0 * gib, 6.0 * gib]
+        );
+    }
+
+    #[test]
+    fn every_nine_is_as_wide_as_the_one_before() {
+        let axis = Axis {
+            label: String::new(),
+            measure: Measure::Seconds,
+            scale: Scale::Nines,
+        };
+        let ruler = Ruler::new(&axis, (0.0, 0.999), 0.0, 300.0);
+        let names: Vec<String> = ruler.marks(6).into_iter().map(|mark| mark.1).collect();
+        assert_eq!(names, ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+        assert!((ruler.px(0.99) - ruler.px(0.9) - 100.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn bars_begin_at_zero_also_between_gains_and_losses() {
+        let axis = Axis {
+            label: String::new(),
+            measure: Measure::Change,
+            scale: Scale::Linear,
+        };
+        let ruler = Ruler::new(&axis, (-10.0, 30.0), 0.0, 440.0);
+        assert!((ruler.base() - ruler.px(0.0)).abs() < 1e-9);
+        assert!(ruler.px(-10.0) < ruler.base());
+    }
+}

@@ -1,0 +1,203 @@
+//! Two sides: by how much B is better, the trials of each metric before and after,
+//! and the latencies of both over each other.
+
+use super::latency::{SUBJECTS, overlaid, records};
+use super::ranking::{Bar, changes, in_words};
+use crate::chart::{
+    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
+};
+use crate::comparison::{Compared, Side};
+use crate::summary::Summary;
+use crate::text::clean;
+use assay_model::figures::{Figure, Sample};
+use assay_model::job::Direction;
+use assay_model::latency::LatencyRecord;
+use assay_stats::latency::pooled;
+use assay_stats::summary::Summary as Statistics;
+use assay_stats::verdict::line::Line;
+
+/// The charts of a comparison.
+#[derive(Clone, Debug, Default)]
+pub struct Gallery {
+    /// By how much B is better, metric by metric.
+    pub changes: Option<Chart>,
+    /// The trials of both sides, a chart a metric that decides.
+    pub pairs: Vec<Chart>,
+    /// Latencies over each other.
+    pub latencies: Vec<Chart>,
+}
+
+impl Gallery {
+    /// The charts of a comparison.
+    #[must_use]
+    pub fn of(compared: &Compared<'_>, a: &Side<'_>, b: &Side<'_>) -> Self {
+        let deciding: Vec<&Line> = compared
+            .comparison
+            .lines
+            .iter()
+            .filter(|line| line.primary)
+            .collect();
+        let composite = compared.comparison.composite.iter();
+        let lines: Vec<&Line> = deciding.iter().copied().chain(composite).collect();
+        Self {
+            changes: changes_of(&lines),
+            pairs: deciding
+                .iter()
+                .filter_map(|line| pair(line, a, b))
+                .collect(),
+            latencies: latencies(a, b),
+        }
+    }
+
+    /// All of them, in the order of the report.
+    pub fn iter(&self) -> impl Iterator<Item = &Chart> {
+        self.changes
+            .iter()
+            .chain(&self.pairs)
+            .chain(&self.latencies)
+    }
+}
+
+fn changes_of(lines: &[&Line]) -> Option<Chart> {
+    let known = lines.iter().filter(|line| line.change.is_some());
+    let known: Vec<&&Line> = known.collect();
+    let words = known.iter().filter_map(|line| {
+        Some(format!(
+            "{} {}, {}",
+            clean(&line.metric),
+            in_words(line.change?),
+            line.verdict.word()
+        ))
+    });
+    let words: Vec<String> = words.collect();
+    let bars = known.iter().map(|line| Bar {
+        name: clean(&line.metric),
+        change: line.change,
+        words: line.verdict.word().to_owned(),
+    });
+    let bars: Vec<Bar> = bars.collect();
+    (!known.is_empty()).then(|| Chart {
+        name: "changes".to_owned(),
+        title: "By how much B is better".to_owned(),
+        description: format!("positive is better: {}", words.join("; ")),
+        body: changes(&bars),
+    })
+}
+
+/// One metric: the trials of A, those of B, and a line between their means.
+fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
+    let values = [values(a, &line.metric), values(b, &line.metric)];
+    let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
+    let measure = Measure::of_symbol(&line.unit);
+    let dots = (0_usize..).zip(&values).map(|(side, values)| Series {
+        name: format!("trials of {}", if side == 0 { "A" } else { "B" }),
+        tint: Tint::Nth(side),
+        mark: Mark::Dots,
+        points: values
+            .iter()
+            .map(|value| told(side, *value, &measure))
+            .collect(),
+    });
+    let centre = |stats: &Statistics| stats.geometric_mean.unwrap_or(stats.mean);
+    let means = |mark, name: &str| Series {
+        name: name.to_owned(),
+        tint: Tint::Ink,
+        mark,
+        points: (0_usize..)
+            .zip(&stats)
+            .map(|(side, stats)| Point {
+                ends: stats
+                    .interval
+                    .map(|interval| (interval.low, interval.high))
+                    .filter(|_| mark == Mark::Intervals),
+                ..Point::at(place(side), centre(stats))
+            })
+            .collect(),
+    };
+    let series = [
+        means(Mark::Line, "geometric mean"),
+        means(Mark::Intervals, "its 95 % interval"),
+    ];
+    let words = [0, 1].map(|side| {
+        format!(
+            "{} ({} trials)",
+            measure.write(centre(&stats[side])),
+            stats[side].n
+        )
+    });
+    Some(Chart {
+        name: format!("pair-{}", slug(&line.metric)),
+        title: format!("{}: A and B", clean(&line.metric)),
+        description: format!(
+            "A {}, B {}; {}: {}",
+            words[0],
+            words[1],
+            line.change
+                .map_or_else(|| "change unknown".to_owned(), in_words),
+            line.verdict.word()
+        ),
+        body: Body::Plane(Plane {
+            x: Axis {
+                label: String::new(),
+                measure: Measure::Foreign(String::new()),
+                scale: Scale::Names(vec![
+                    format!("A: {}", clean(a.name)),
+                    format!("B: {}", clean(b.name)),
+                ]),
+            },
+            panels: vec![Panel {
+                y: Axis {
+                    label: clean(&line.metric),
+                    measure: measure.clone(),
+                    scale: Scale::Close,
+                },
+                series: series.into_iter().chain(dots).collect(),
+            }],
+        }),
+    })
+}
+
+fn place(side: usize) -> f64 {
+    if side == 0 { 0.0 } else { 1.0 }
+}
+
+fn told(side: usize, value: f64, measure: &Measure) -> Point {
+    Point {
+        note: Some(measure.write(value)),
+        ..Point::at(place(side), value)
+    }
+}
+
+/// The values of one metric; none where only a summary was handed down.
+fn values(side: &Side<'_>, metric: &str) -> Vec<f64> {
+    let these = side.figures.iter().filter(|figure| figure.metric == metric);
+    let values = these.filter_map(|figure: &&Figure| match &figure.sample {
+        Sample::Values { values, .. } => Some(values),
+        Sample::Moments { .. } => None,
+    });
+    values.flatten().copied().collect()
+}
+
+/// Jobs that both sides timed.
+fn latencies(a: &Side<'_>, b: &Side<'_>) -> Vec<Chart> {
+    let of_a: Vec<Summary<'_>> = a.runs.iter().map(|run| Summary::of(run)).collect();
+    let of_b: Vec<Summary<'_>> = b.runs.iter().map(|run| Summary::of(run)).collect();
+    let jobs = of_a.first().into_iter().flat_map(|summary| &summary.jobs);
+    let names = jobs
+        .filter(|job| !job.is_cell())
+        .map(|job| job.job.name.as_str());
+    let both = names.flat_map(|name| SUBJECTS.map(|subject| (name, subject)));
+    let charts = both.filter_map(|(name, subject)| {
+        let a = (format!("A: {}", clean(a.name)), pool(&of_a, name, subject)?);
+        let b = (format!("B: {}", clean(b.name)), pool(&of_b, name, subject)?);
+        Some(overlaid(name, subject, &[a, b]))
+    });
+    charts.flatten().collect()
+}
+
+fn pool(summaries: &[Summary<'_>], job: &str, subject: Option<Direction>) -> Option<LatencyRecord> {
+    let jobs = summaries.iter().flat_map(|summary| &summary.jobs);
+    let these = jobs.filter(|found| found.job.name == job);
+    let pool = pooled(these.flat_map(|found| records(found, subject)));
+    (pool.count > 0).then_some(pool)
+}

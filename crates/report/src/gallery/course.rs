@@ -1,0 +1,257 @@
+//! Rate over time, with levels, stalls and, where they were recorded, temperature
+//! and dirty pages under it.
+
+use super::as_f64;
+use crate::chart::{
+    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug, thin_out,
+};
+use crate::describe;
+use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
+use crate::text::clean;
+use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::metric::Unit;
+use assay_model::units::Nanos;
+use assay_stats::course::{Course, Level};
+
+/// Stretches that a curve is thinned out to: about two pixels each.
+const STRETCHES: usize = 200;
+/// More stalls than this are drawn by stretch.
+const STALLS: usize = 100;
+/// Shorter trials have no course to speak of, unless something stood still.
+const LONG_ENOUGH: usize = 5;
+/// Courses of one job that are drawn: those that stood still longest.
+const MOST: usize = 6;
+
+/// One trial whose course is worth a look.
+#[derive(Debug)]
+pub struct Told<'s, 'a> {
+    /// Its job.
+    pub job: &'s JobSummary<'a>,
+    /// The trial.
+    pub trial: &'s JudgedTrial<'a>,
+    /// What happened.
+    pub course: Course,
+}
+
+/// The trials of which a course is drawn, and of how many others none is: of many
+/// trials of a job those with the longest stalls.
+#[must_use]
+pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<Told<'s, 'a>>, usize) {
+    let mut drawn = Vec::new();
+    let mut others = 0;
+    for job in summary.jobs.iter().filter(|job| !job.is_cell()) {
+        let trials = job.trials.iter();
+        let mut told: Vec<Told<'s, 'a>> = trials
+            .filter_map(|trial| {
+                let course = Course::of(trial.measured()?)?;
+                is_shown(job, &course).then_some(Told { job, trial, course })
+            })
+            .collect();
+        if told.len() > MOST {
+            others += told.len() - MOST;
+            let stall = |told: &Told<'_, '_>| told.course.longest_stall().map(|stall| stall.length);
+            told.sort_by_key(|one| std::cmp::Reverse(stall(one)));
+            told.truncate(MOST);
+            told.sort_by_key(|one| one.trial.record.position);
+        }
+        drawn.extend(told);
+    }
+    (drawn, others)
+}
+
+fn is_shown(job: &JobSummary<'_>, course: &Course) -> bool {
+    let is_told = matches!(
+        job.group,
+        Group::WriteLadder | Group::ReadLadder | Group::Sequential
+    );
+    let is_long = course.rates.values.len() >= LONG_ENOUGH;
+    job.group == Group::Sustained || (is_told && is_long) || !course.stalls.is_empty()
+}
+
+/// The course of one trial.
+#[must_use]
+pub fn chart(told: &Told<'_, '_>) -> Chart {
+    let Told { job, trial, course } = told;
+    let number = trial.record.trial;
+    let mut panels = vec![rate(job, course), stalls(course)];
+    if let Some(evidence) = &trial.record.evidence {
+        let end = course.rates.interval_s * as_f64(course.rates.values.len() as u64);
+        panels.extend(beside(evidence, end));
+    }
+    Chart {
+        name: format!("rate-{}-{number}", slug(&job.job.name)),
+        title: format!("Rate over time of {}, trial {number}", clean(&job.job.name)),
+        description: describe::course(trial, course),
+        body: Body::Plane(Plane {
+            x: Axis {
+                label: "time".to_owned(),
+                measure: Measure::Seconds,
+                scale: Scale::Span,
+            },
+            panels,
+        }),
+    }
+}
+
+fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
+    let width_s = course.rates.interval_s;
+    let stretches = thin_out(&course.rates.values, STRETCHES);
+    let thinned = stretches.iter().any(|stretch| stretch.len > 1);
+    let mut points: Vec<Point> = stretches
+        .iter()
+        .map(|stretch| Point {
+            x: width_s * as_f64(stretch.start as u64),
+            y: stretch.mean,
+            ends: thinned.then_some((stretch.min, stretch.max)),
+            note: None,
+        })
+        .collect();
+    points.extend(stretches.last().map(|last| {
+        let end = last.start + last.len;
+        Point::at(width_s * as_f64(end as u64), last.mean)
+    }));
+    let mut series = vec![Series {
+        name: "rate".to_owned(),
+        tint: if job.job.rw.reads() {
+            Tint::Read
+        } else {
+            Tint::Write
+        },
+        mark: Mark::Steps,
+        points,
+    }];
+    series.extend(levels(&course.levels, width_s));
+    Panel {
+        y: Axis {
+            label: "rate".to_owned(),
+            measure: Measure::Of(Unit::BytesPerSec),
+            scale: Scale::Linear,
+        },
+        series,
+    }
+}
+
+/// Levels are drawn where the rate changed for good.
+fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
+    let point = |level: &Level| {
+        let (from, to) = (as_f64(level.start as u64), as_f64(level.end as u64));
+        Point {
+            x: width_s * from,
+            y: level.rate,
+            ends: Some((width_s * from, width_s * to)),
+            note: None,
+        }
+    };
+    (levels.len() > 1).then(|| Series {
+        name: "steady level".to_owned(),
+        tint: Tint::Ink,
+        mark: Mark::Spans,
+        points: levels.iter().map(point).collect(),
+    })
+}
+
+/// A lane of its own, so that no thinning out and no line width can hide a stall.
+fn stalls(course: &Course) -> Panel {
+    Panel {
+        y: Axis {
+            label: String::new(),
+            measure: Measure::Foreign(String::new()),
+            scale: Scale::Names(vec!["stalls".to_owned()]),
+        },
+        series: vec![Series {
+            name: "nothing completed".to_owned(),
+            tint: Tint::Bad,
+            mark: Mark::Spans,
+            points: stall_points(course),
+        }],
+    }
+}
+
+fn stall_points(course: &Course) -> Vec<Point> {
+    if course.stalls.len() <= STALLS {
+        let each = course.stalls.iter().map(|stall| {
+            let from = stall.start.as_secs_f64();
+            let to = Nanos(stall.start.0.saturating_add(stall.length.0)).as_secs_f64();
+            span(
+                from,
+                to,
+                Some(format!("{} at {}", stall.length, stall.start)),
+            )
+        });
+        return each.collect();
+    }
+    let width_s = course.rates.interval_s;
+    let mut points: Vec<Point> = Vec::new();
+    for stretch in thin_out(&course.rates.values, STRETCHES)
+        .iter()
+        .filter(|s| s.empty > 0)
+    {
+        let from = width_s * as_f64(stretch.start as u64);
+        let to = from + width_s * as_f64(stretch.len as u64);
+        match points.last_mut().and_then(|last| last.ends.as_mut()) {
+            Some((_, end)) if (from - *end).abs() < width_s / 2.0 => *end = to,
+            _ => points.push(span(from, to, None)),
+        }
+    }
+    points
+}
+
+fn span(from: f64, to: f64, note: Option<String>) -> Point {
+    Point {
+        x: from,
+        y: 0.0,
+        ends: Some((from, to)),
+        note,
+    }
+}
+
+/// What was recorded just before and just after the trial.
+fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
+    let both =
+        |of: fn(&Snapshot) -> Option<f64>| Some((of(&evidence.before)?, of(&evidence.after)?));
+    let panel = |label: &str, measure, scale, (before, after)| Panel {
+        y: Axis {
+            label: label.to_owned(),
+            measure,
+            scale,
+        },
+        series: vec![Series {
+            name: String::new(),
+            tint: Tint::Ink,
+            // No line: what was between them is not known.
+            mark: Mark::Dots,
+            points: vec![Point::at(0.0, before), Point::at(end_s, after)],
+        }],
+    };
+    let heat = both(hottest).map(|ends| {
+        panel(
+            "hottest sensor, before and after",
+            Measure::Celsius,
+            Scale::Close,
+            ends,
+        )
+    });
+    let dirty = both(dirty).map(|ends| {
+        panel(
+            "dirty pages, before and after",
+            Measure::Size,
+            Scale::Linear,
+            ends,
+        )
+    });
+    heat.into_iter().chain(dirty).collect()
+}
+
+/// The hottest zone, in degrees Celsius.
+#[must_use]
+pub fn hottest(snapshot: &Snapshot) -> Option<f64> {
+    let zones = snapshot.thermal.iter().map(|zone| zone.millicelsius);
+    #[expect(clippy::cast_precision_loss, reason = "a temperature")]
+    zones.max().map(|millicelsius| millicelsius as f64 / 1e3)
+}
+
+/// Bytes of dirty pages.
+#[must_use]
+pub fn dirty(snapshot: &Snapshot) -> Option<f64> {
+    Some(as_f64(snapshot.memory?.dirty_bytes))
+}

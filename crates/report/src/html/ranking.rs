@@ -1,0 +1,88 @@
+//! What a sweep says of its conditions: the conclusion, a chart and a table for each
+//! metric.
+
+use super::figure;
+use crate::chart::slug;
+use crate::comparison::value;
+use crate::format::{percent, percent_points};
+use crate::gallery::Gallery;
+use crate::gallery::ranking::in_words;
+use crate::sweep::Verdicts;
+use crate::text::{clean, enumerate};
+use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
+use maud::{Markup, html};
+
+pub fn markup(verdicts: &Verdicts, gallery: &Gallery) -> Markup {
+    let ranking = &verdicts.all;
+    let deciding = match ranking.deciding.as_slice() {
+        [] => "No metric tells any two of them apart.".to_owned(),
+        metrics => format!("They differ on {}.", enumerate(metrics)),
+    };
+    html! {
+        p.conclusion { (clean(&ranking.sentence)) }
+        p { (clean(&deciding)) }
+        p.soft {
+            "Margin " (percent_points(verdicts.options.margin)) " %. Conditions without a common letter differ; a common letter \
+             does not say that they are equal. Delta is against the median of the conditions, the bars are against "
+            (clean(&verdicts.baseline)) ", the first condition; positive is better. Intervals are unadjusted, letters hold \
+             for all pairs of a metric together. A bar without an end goes on."
+        }
+        @for metric in &ranking.metrics {
+            @let against = verdicts.against.metrics.iter().find(|other| other.metric == metric.metric);
+            h3 { (clean(&metric.metric)) }
+            @for note in &metric.notes { p.note { (clean(&note.to_string())) } }
+            div.charts.wide {
+                @let name = format!("change-{}", slug(&metric.metric));
+                @for chart in gallery.ranking.iter().filter(|chart| chart.name == name) { (figure::wide(chart)) }
+            }
+            (table(metric, against.map_or(&[], |against| &against.pairs)))
+        }
+    }
+}
+
+fn table(metric: &MetricRanking, pairs: &[Pair]) -> Markup {
+    html! {
+        div.scroll.narrow.stack tabindex="0" {
+            table {
+                thead {
+                    tr {
+                        th scope="col" { "Condition" }
+                        th.n scope="col" { "Mean" }
+                        th.n scope="col" { "n" }
+                        th.n scope="col" { "CV" }
+                        th.n scope="col" { "Delta" }
+                        th scope="col" { "Letters" }
+                        th scope="col" { "Rank" }
+                        th scope="col" { "Against the first" }
+                        th scope="col" { "Verdict" }
+                    }
+                }
+                tbody {
+                    @for ranked in &metric.conditions {
+                        (row(ranked, &metric.unit, pairs.iter().find(|pair| pair.b == ranked.condition)))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn row(ranked: &Ranked, unit: &str, pair: Option<&Pair>) -> Markup {
+    let places = match (ranked.best_rank, ranked.worst_rank) {
+        (best, worst) if best == worst => best.to_string(),
+        (best, worst) => format!("{best} to {worst}"),
+    };
+    html! {
+        tr {
+            th scope="row" { (clean(&ranked.condition)) }
+            td.n.main data-name="Mean" { (value(unit, ranked.summary.centre)) }
+            td.n data-name="n" { (ranked.summary.n) }
+            td.n data-name="CV" { (ranked.summary.cv.map_or_else(|| "\u{2013}".to_owned(), percent)) }
+            td.n data-name="Delta" { (format!("{:+.1} %", ranked.delta_percent)) }
+            td data-name="Letters" { (ranked.letters.as_deref().unwrap_or("\u{2013}")) }
+            td data-name="Rank" { (places) }
+            td data-name="Against the first" { @if let Some(change) = pair.and_then(|pair| pair.change) { (in_words(change)) } }
+            td data-name="Verdict" { @if let Some(pair) = pair { (super::parts::verdict(&pair.verdict)) } @else { "baseline" } }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The page of one run, or of a sweep.
+
+use super::data::{Archive, Document, Way};
+use super::page::{Page, Section};
+use super::{
+    capacity, conditions, course, evidence, extent, figure, ladder, latency, matrices, method,
+    overview, ranking, results, storage, unfinished,
+};
+use crate::chart::Chart;
+use crate::format::utc;
+use crate::gallery::Gallery;
+use crate::identity;
+use crate::json;
+use crate::ladder::Ladder;
+use crate::summary::Summary;
+use crate::sweep::{Verdicts, by_condition};
+use crate::text::clean;
+use assay_model::run::Run;
+use maud::{Markup, html};
+use std::io;
+
+/// The page of a run.
+///
+/// # Errors
+/// When its data cannot be packed.
+pub fn page(run: &Run) -> io::Result<Page> {
+    let verdicts = Verdicts::of(run);
+    let split = by_condition(run.clone());
+    let summary = Summary::of(&split);
+    let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    Ok(Page {
+        title: identity::name(&run.header.storage),
+        subtitle: subtitle(run),
+        sections: sections(&summary, &gallery, verdicts.as_ref()),
+        data: Some(archive(run, &gallery)?),
+        version: run.header.assay_version.clone(),
+    })
+}
+
+fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts>) -> Vec<Section> {
+    let new = Section::new;
+    vec![
+        new(
+            "verdict",
+            "Conditions against each other",
+            verdicts.map(|verdicts| ranking::markup(verdicts, gallery)),
+        ),
+        new("summary", "Summary", Some(overview::markup(summary))),
+        of_ladder("ladder", Ladder::Write, summary),
+        of_ladder("read-ladder", Ladder::Read, summary),
+        new(
+            "matrices",
+            "File and record sizes",
+            matrices::markup(summary, gallery),
+        ),
+        new("results", "Results", results::markup(summary)),
+        new("trials", "Trials and intervals", drawn(&gallery.trials)),
+        new("capacity", "Capacity", capacity::markup(summary)),
+        new("extent", "Samples over the extent", extent::markup(gallery)),
+        new("course", "Rate over time", course::markup(gallery)),
+        new("latency", "Latency", latency::markup(summary, gallery)),
+        new("evidence", "Evidence", evidence::markup(summary)),
+        new(
+            "conditions",
+            "Conditions",
+            conditions::markup(summary, gallery),
+        ),
+        new(
+            "storage",
+            "Storage, run, machine",
+            Some(storage::markup(summary)),
+        ),
+        new(
+            "unfinished",
+            "Trials without a result",
+            unfinished::markup(summary),
+        ),
+        new("method", "Method and limits", Some(method::markup(summary))),
+    ]
+}
+
+fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
+    let title = ladder.title(summary).unwrap_or_default();
+    Section::new(anchor, title, ladder::markup(ladder, summary))
+}
+
+fn drawn(charts: &[Chart]) -> Option<Markup> {
+    (!charts.is_empty()).then(|| {
+        html! {
+            p.soft {
+                "Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
+                 the median. What each measured stands in the results."
+            }
+            div.charts { @for chart in charts { (figure::of(chart)) } }
+        }
+    })
+}
+
+fn subtitle(run: &Run) -> Markup {
+    let path = clean(&run.header.storage.path.to_string_lossy());
+    let started = utc(run.header.started_unix_ms);
+    html! { (path) ", run " (clean(&run.header.id)) ", " (started) }
+}
+
+/// About so many figures of series and distributions are worth packing at all.
+const FIGURES: usize = 600_000;
+
+fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
+    let way = |without: &'static [&'static str], what: &str| Way {
+        write: Box::new(move |out| json::write_without(run, without, out)),
+        note: (!without.is_empty()).then(|| {
+            format!(
+                "To keep the page small, {what} are not in run.json: assay show {} --json has them",
+                clean(&run.header.id)
+            )
+        }),
+    };
+    let measured = || {
+        run.trials
+            .iter()
+            .filter_map(|trial| trial.measured.as_ref())
+    };
+    let intervals: usize = measured().map(|m| m.series.points.len()).sum();
+    let bins: usize = measured()
+        .flat_map(|m| [&m.read.latency, &m.write.latency, &m.flush])
+        .map(|record| record.bins.len())
+        .sum();
+    let mut ways = Vec::new();
+    if intervals + bins <= FIGURES {
+        ways.push(way(&[], ""));
+    }
+    if bins <= FIGURES {
+        ways.push(way(&["series"], "series over time"));
+    }
+    ways.push(way(
+        &["series", "latency", "evidence", "in_force"],
+        "series, distributions and evidence",
+    ));
+    let document = Document {
+        name: "run.json",
+        ways,
+    };
+    let charts: Vec<&Chart> = gallery.iter().collect();
+    Archive::of(
+        format!("assay-{}.zip", crate::chart::slug(&run.header.id)),
+        &charts,
+        &document,
+    )
+}
