@@ -82,9 +82,9 @@ pub struct OutputArgs {
     /// The format, whatever the file's name; without -o it goes to standard output.
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<Format>,
-    /// Name of the CI system that submits to KCIDB.
-    #[arg(long, value_name = "NAME", default_value = "assay", value_parser = parse_origin)]
-    pub kcidb_origin: String,
+    /// Name of the CI system that submits to KCIDB [default: assay].
+    #[arg(long, value_name = "NAME", value_parser = parse_origin)]
+    pub kcidb_origin: Option<String>,
     /// Id of the build that KCIDB knows; without it one is made up from the kernel.
     #[arg(long, value_name = "ID", value_parser = parse_build)]
     pub kcidb_build: Option<String>,
@@ -93,17 +93,17 @@ pub struct OutputArgs {
 impl OutputArgs {
     /// The format that was asked for; `None` when neither a format nor a file was.
     pub fn wanted(&self) -> Result<Option<Format>, Failure> {
-        let Some(path) = &self.output else {
-            return Ok(self.format);
+        let format = match (&self.output, self.format) {
+            (Some(path), None) => Some(Format::of(path).ok_or_else(|| unknown_ending(path))?),
+            (_, format) => format,
         };
-        match self.format.or_else(|| Format::of(path)) {
-            Some(format) => Ok(Some(format)),
-            None => Err(Failure::usage(format!(
-                "{}: the name must end in {}, or --format say what it is",
-                path.display(),
-                ENDINGS.map(|(ending, _)| ending).join(", "),
-            ))),
+        let of_kcidb = self.kcidb_origin.is_some() || self.kcidb_build.is_some();
+        if of_kcidb && format != Some(Format::Kcidb) {
+            return Err(Failure::usage(
+                "--kcidb-origin and --kcidb-build are for --format kcidb",
+            ));
         }
+        Ok(format)
     }
 
     /// Writes to the file or to standard output.
@@ -128,10 +128,18 @@ impl OutputArgs {
     /// Who submits to KCIDB, and for which build.
     pub fn submission(&self) -> Submission<'_> {
         Submission {
-            origin: &self.kcidb_origin,
+            origin: self.kcidb_origin.as_deref().unwrap_or("assay"),
             build: self.kcidb_build.as_deref(),
         }
     }
+}
+
+fn unknown_ending(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{}: the name must end in {}, or --format say what it is",
+        path.display(),
+        ENDINGS.map(|(ending, _)| ending).join(", "),
+    ))
 }
 
 fn parse_origin(text: &str) -> Result<String, String> {

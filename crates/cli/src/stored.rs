@@ -106,6 +106,9 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         let to = (format, &args.output);
         return compare::report([a, b], &args.store, &args.terms, to);
     }
+    if args.terms.qualify {
+        return Err(Failure::usage("--qualify is asked of two runs"));
+    }
     match load(&args.store, first)? {
         Stored::Run(run) => {
             let write = writer_for(format)?;

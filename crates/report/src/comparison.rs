@@ -2,13 +2,13 @@
 
 mod words;
 
-pub use words::{common_notes, drift, ends, in_short, pairs, percent, value};
+pub use words::{common_notes, drift, ends, in_short, pairs, percent, places, value};
 
 use crate::format::percent_points;
 use crate::jobs::Jobs;
 use crate::summary::Summary;
 use crate::text::clean;
-use crate::warnings::{self, Warning};
+use crate::warnings::{self, NAMES, Warning};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_stats::verdict::compare::Comparison;
@@ -164,8 +164,6 @@ impl<'a> Compared<'a> {
 /// What puts figures of a side in doubt, each once. How far trials vary, and how many
 /// there are, is in the verdicts already.
 fn doubts(sources: &[Source<'_>]) -> Vec<String> {
-    /// Jobs that a warning names.
-    const NAMES: usize = 4;
     let mut doubts: Vec<String> = Vec::new();
     for run in sources.iter().filter_map(|source| source.run) {
         for warning in warnings::collect(&Summary::of(run)) {

@@ -14,6 +14,9 @@ use crate::summary::Summary;
 use assay_model::job::Direction;
 use assay_model::units::{Bytes, Nanos};
 
+/// Jobs named in one warning where lines are short; the HTML report names all.
+pub const NAMES: usize = 4;
+
 /// One thing to know. All texts in it are safe to show.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Warning {

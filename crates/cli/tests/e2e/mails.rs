@@ -92,6 +92,10 @@ fn formats_are_chosen_by_name_or_by_ending() {
     assert_eq!(printed.out, file, "the same on standard output");
     let line = bed.refused(&["compare", "last", "last", "--format", "csv"]);
     assert!(line.contains("cannot be written as csv"), "{line}");
+    let line = bed.refused(&["report", "last", "--format", "tap", "--qualify"]);
+    assert!(line.contains("two runs"), "{line}");
+    let line = bed.refused(&["report", "last", "--format", "tap", "--kcidb-origin", "x"]);
+    assert!(line.contains("--format kcidb"), "{line}");
     let line = bed.refused(&["compare", "last", "last", "--json", "-o", text(&out)]);
     assert!(line.contains("--json"), "{line}");
 }

@@ -8,7 +8,7 @@ use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Line;
 use assay_stats::verdict::note::Note;
-use assay_stats::verdict::ranking::{MetricRanking, Pair};
+use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 use std::collections::BTreeMap;
 
 /// A change as `-3.9 %`.
@@ -129,6 +129,15 @@ pub fn common_notes(comparison: &Comparison) -> Vec<String> {
     let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
     let shared = first.notes.iter().filter(shared);
     shared.map(ToString::to_string).collect()
+}
+
+/// The places that a condition may have: `2`, `1-3`.
+#[must_use]
+pub fn places(ranked: &Ranked) -> String {
+    match (ranked.best_rank, ranked.worst_rank) {
+        (best, worst) if best == worst => best.to_string(),
+        (best, worst) => format!("{best}-{worst}"),
+    }
 }
 
 /// Each word with the pairs that it was said of, safe to show; against a `baseline` the

@@ -6,13 +6,10 @@ use crate::format::quantity;
 use crate::identity::{self, Fact};
 use crate::summary::{Figure, JobSummary, Summary};
 use crate::text::{clean, count};
-use crate::warnings;
+use crate::warnings::{self, NAMES};
 use assay_model::run::Run;
 use assay_model::trial::Outcome;
 use serde_json::{Map, json};
-
-/// Jobs that a warning names.
-const NAMES: usize = 4;
 
 impl Suite {
     /// The cases of a run: one for each figure that stands for a job, and one for

@@ -1,5 +1,5 @@
 //! Text for mails and tickets: at most 72 columns, so that nothing is wrapped when it
-//! is quoted. What is said is written once, over [`Sheet`]; text and Markdown differ
+//! is quoted. What is said is written once, over `Sheet`; text and Markdown differ
 //! only in how they set it.
 
 mod command;

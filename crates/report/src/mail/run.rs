@@ -10,12 +10,9 @@ use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::terminal::results::no_figure;
 use crate::terminal::table::{Column, Row, Table};
 use crate::text::clean;
-use crate::warnings::{self, Warning};
+use crate::warnings::{self, NAMES, Warning};
 use assay_model::run::Run;
 use std::io;
-
-/// Jobs named in one warning.
-const NAMES: usize = 4;
 
 pub(super) fn write(run: &Run, sheet: &mut impl Sheet) -> io::Result<()> {
     let summary = Summary::of(run);

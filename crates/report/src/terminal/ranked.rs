@@ -3,7 +3,7 @@
 use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
-use crate::comparison::{Power, Ranked, pairs, value};
+use crate::comparison::{Power, Ranked, pairs, places, value};
 use crate::format::{percent, percent_points};
 use crate::labels::Labels;
 use crate::text::{clean, enumerate};
@@ -73,10 +73,6 @@ fn table(metric: &MetricRanking, page: &mut Page<'_>) -> io::Result<()> {
 }
 
 fn condition(ranked: &ranking::Ranked, unit: &str) -> Row {
-    let places = match (ranked.best_rank, ranked.worst_rank) {
-        (best, worst) if best == worst => best.to_string(),
-        (best, worst) => format!("{best}-{worst}"),
-    };
     Row {
         cells: vec![
             clean(&ranked.condition),
@@ -85,7 +81,7 @@ fn condition(ranked: &ranking::Ranked, unit: &str) -> Row {
             ranked.summary.cv.map_or_else(|| "-".to_owned(), percent),
             format!("{:+.1} %", ranked.delta_percent),
             ranked.letters.clone().unwrap_or_else(|| "-".to_owned()),
-            places,
+            places(ranked),
         ],
         labels: Labels::default(),
         sentence: None,

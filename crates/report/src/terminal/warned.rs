@@ -2,11 +2,8 @@
 
 use super::style::Tone;
 use super::{Mark, Page};
-use crate::warnings::Warning;
+use crate::warnings::{NAMES, Warning};
 use std::io;
-
-/// Jobs named in one warning; the HTML report names all.
-const NAMES: usize = 4;
 
 pub(super) fn write(warnings: &[Warning], page: &mut Page<'_>) -> io::Result<()> {
     if warnings.is_empty() {

@@ -2,7 +2,7 @@
 //! sheet for each group of metrics, a sheet with a surface for each matrix, conditions,
 //! the evidence of every trial, and every metric.
 //!
-//! Each sheet is a module. Figures are numbers and text is text: only [`figures`] has
+//! Each sheet is a module. Figures are numbers and text is text: only `figures` has
 //! formulas, and they are assay's own, whatever a name on a device looks like.
 
 mod comparison;

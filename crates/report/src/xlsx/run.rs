@@ -2,7 +2,7 @@
 
 use super::figures::{self, Heads, Row, Said};
 use super::{conditions, crossing, evidence, look, matrix, summary, trials};
-use crate::comparison::Ranked;
+use crate::comparison::{Ranked, places};
 use crate::jobs::{self, Jobs};
 use crate::matrix::Matrix;
 use crate::summary::Summary;
@@ -106,14 +106,10 @@ fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
     let conditions = metric.into_iter().flat_map(|metric| &metric.conditions);
     let mut conditions = conditions.filter(|ranked| ranked.condition == figure.condition);
     conditions.next().map_or_else(Vec::new, |ranked| {
-        let places = match (ranked.best_rank, ranked.worst_rank) {
-            (best, worst) if best == worst => best.to_string(),
-            (best, worst) => format!("{best}-{worst}"),
-        };
         vec![
             Said::Percent(ranked.delta_percent),
             Said::Text(ranked.letters.clone().unwrap_or_default()),
-            Said::Text(places),
+            Said::Text(places(ranked)),
         ]
     })
 }

@@ -176,67 +176,61 @@ print(sheet['B4'].value)
     assert!(letters[8].as_f64().is_some(), "a delta: {letters:?}");
 }
 
-/// What `LibreOffice` computes is what was written beside the formulas. The copy has no
-/// values beside them, so it has to compute.
+/// Every number of ours is there in `theirs`; how many there are.
+fn assert_same(ours: &Value, theirs: &Value) -> usize {
+    let mut numbers = 0;
+    for (name, sheet) in ours.as_object().unwrap() {
+        for (row, cells) in sheet.as_array().unwrap().iter().enumerate() {
+            for (column, cell) in cells.as_array().unwrap().iter().enumerate() {
+                let Some(ours) = cell.as_f64() else { continue };
+                let theirs = theirs[name][row][column].as_f64();
+                let same = |theirs: f64| (theirs - ours).abs() <= 1e-9 * ours.abs();
+                assert!(
+                    theirs.is_some_and(same),
+                    "{name} {row} {column}: {ours} {theirs:?}"
+                );
+                numbers += 1;
+            }
+        }
+    }
+    numbers
+}
+
+/// `LibreOffice` opens our workbooks, and computes what was written beside the formulas:
+/// a copy has no values beside them, so it has to compute.
 #[test]
-fn others_compute_the_same() {
+fn others_open_them_and_compute_the_same() {
     needs!(
         "soffice",
         "/usr/bin/python3",
         "/usr/lib/python3/dist-packages/openpyxl"
     );
     let folder = tempfile::tempdir().unwrap();
-    let path = compared(folder.path());
+    let (compared, swept) = (compared(folder.path()), of_sweep(folder.path()));
     let bare = folder.path().join("bare.xlsx");
     let script = "
 import openpyxl, sys
 openpyxl.load_workbook(sys.argv[1]).save(sys.argv[2])
 ";
-    python(script, &[&path, &bare]);
-    assert!(
-        row(
-            &cells(&bare, "values"),
-            "Sequential",
-            ["seq-read-1m: read_bw", "B: q7w8e9r2"]
-        )[3]
-        .is_null()
-    );
-    let profile = format!(
-        "-env:UserInstallation=file://{}",
-        folder.path().join("p").display()
-    );
-    let computed = folder.path().join("computed");
+    python(script, &[&compared, &bare]);
+    let begin = ["seq-read-1m: read_bw", "B: q7w8e9r2"];
+    assert!(row(&cells(&bare, "values"), "Sequential", begin)[3].is_null());
+    let profile = folder.path().join("profile");
+    let profile = format!("-env:UserInstallation=file://{}", profile.display());
+    let opened = folder.path().join("opened");
     let mut office = Command::new("soffice");
-    office.args([
-        profile.as_str(),
-        "--headless",
-        "--convert-to",
-        "xlsx",
-        "--outdir",
-    ]);
-    let ended = office.arg(&computed).arg(&bare).output().unwrap();
-    assert!(
-        ended.status.success(),
-        "{}",
-        String::from_utf8_lossy(&ended.stderr)
-    );
-    let (ours, theirs) = (
-        cells(&path, "values"),
-        cells(&computed.join("bare.xlsx"), "values"),
-    );
-    let mut compared = 0;
-    for (name, sheet) in ours.as_object().unwrap() {
-        for (row, cells) in sheet.as_array().unwrap().iter().enumerate() {
-            for (column, cell) in cells.as_array().unwrap().iter().enumerate() {
-                if let Some(ours) = cell.as_f64() {
-                    let theirs = theirs[name][row][column].as_f64();
-                    let same =
-                        theirs.is_some_and(|theirs| (theirs - ours).abs() <= 1e-9 * ours.abs());
-                    assert!(same, "{name} {row} {column}: {ours} {theirs:?}");
-                    compared += 1;
-                }
-            }
-        }
+    office.args([&profile, "--headless", "--convert-to", "xlsx", "--outdir"]);
+    office.arg(&opened).args([&compared, &swept, &bare]);
+    let ended = office.output().unwrap();
+    let failed = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.success(), "{failed}");
+    for (ours, name) in [
+        (&compared, "compared.xlsx"),
+        (&compared, "bare.xlsx"),
+        (&swept, "swept.xlsx"),
+    ] {
+        let theirs = cells(&opened.join(name), "values");
+        let numbers = assert_same(&cells(ours, "values"), &theirs);
+        assert!(numbers > 1000, "{name}: {numbers}");
     }
-    assert!(compared > 1000, "{compared}");
 }
