@@ -6,7 +6,9 @@
 )]
 
 mod agent_size;
+mod agents;
 mod bench;
+mod board;
 mod calibrate;
 mod fio_tests;
 mod limits;
@@ -26,6 +28,8 @@ cargo xtask COMMAND
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
   calibrate            simulated comparisons against the limits of verdicts
   fio-tests SOURCE     fio's own test programs against assay; see its --help
+  agents [MACHINE]...  build the static agents, or only those for some machines
+  board                prepare the emulated board that tests reach by ssh
   agent-size           build the static agent and check its size and its crates
   help                 this text";
 
@@ -49,6 +53,8 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
+        ["agents", machines @ ..] => agents::provide(machines),
+        ["board"] => board::prepare(),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
