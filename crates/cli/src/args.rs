@@ -6,6 +6,7 @@ use crate::compare::args::CompareArgs;
 use crate::disks::DisksArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::on::OnArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
@@ -144,6 +145,8 @@ pub struct QualifyArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 /// `assay run`.
@@ -161,6 +164,8 @@ pub struct RunArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 /// The words of another tool, which are read as it reads them: they never come

@@ -112,7 +112,7 @@ impl<'a> Execution<'a> {
             match self.host.hear()? {
                 FromAgent::Preparing { done, total } => self.progress.preparing(done, total),
                 FromAgent::TrialStarted { position } => {
-                    current = first + position;
+                    current = first.saturating_add(position);
                     self.progress.started(current);
                 }
                 FromAgent::Progress {
@@ -169,7 +169,14 @@ impl<'a> Execution<'a> {
     /// What was told is safe: stored first, then shown.
     fn keep(&mut self, mut record: TrialRecord, first: u32) -> Result<(), Failure> {
         let position = record.position;
-        record.position += first;
+        record.position = first.saturating_add(position);
+        if record.position as usize != self.trials.len()
+            || self.trials.len() >= self.plan.order.len()
+        {
+            return Err(Failure::lost(format!(
+                "the agent tells of trial {position}, which was not its next"
+            )));
+        }
         self.store
             .save_trial(&self.plan.run_id, &record)
             .map_err(of_store)?;

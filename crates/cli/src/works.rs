@@ -26,6 +26,9 @@ use assay_target::Target;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+/// Steps that are taken of one run: whole matrices of iozone have some thousand.
+const MOST_STEPS: usize = 1_000_000;
+
 /// What is asked for.
 pub struct Request {
     /// The work.
@@ -107,7 +110,8 @@ pub fn execute(
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
     let path = store_path(store);
-    if let Ok(path) = &path {
+    // Paths of another machine lead nowhere here.
+    if let (Ok(path), None) = (&path, host.target()) {
         keep_apart(path, written(&request.work))?;
     }
     let opened = path.and_then(|path| Ok(Store::open(&path)?));
@@ -115,7 +119,7 @@ pub fn execute(
     if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
-    let header = header(plan(request), inspection);
+    let header = header(plan(request), inspection, host.target());
     let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();
@@ -261,7 +265,12 @@ impl Runner<'_> {
             match host.hear()? {
                 FromAgent::LoadNote(note) => self.listener.note(&note)?,
                 FromAgent::StepStarted { job } => self.listener.started(&job)?,
-                FromAgent::StepDone(record) => self.ended(*record)?,
+                FromAgent::StepDone(record) if self.trials.len() < MOST_STEPS => {
+                    self.ended(*record)?;
+                }
+                FromAgent::StepDone(_) => {
+                    return Err(Failure::lost("the agent tells of steps without end"));
+                }
                 FromAgent::KeepSteps { position } => {
                     self.keep()?;
                     // An agent that cannot hear it has ended, which is heard next.
@@ -390,7 +399,7 @@ mod tests {
             must_be_stored: true,
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
-        let header = header(plan(&request), inspection());
+        let header = header(plan(&request), inspection(), None);
         let mut runner = Runner {
             store: Some(begin(store, &header).unwrap()),
             header,

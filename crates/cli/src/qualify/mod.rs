@@ -37,7 +37,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let duration = scale.duration(&plan);
     announce(&plan, &inspection, duration, store.path());
 
-    let header = header(plan, inspection);
+    let header = header(plan, inspection, host.target());
     store.begin_run(&header, &owner::this_process())?;
     let expected = scale.expected(&header.plan);
     let mut execution = Execution::new(&mut host, &header, &expected, &mut store);

@@ -1,6 +1,7 @@
 //! Flags of `assay sweep`.
 
 use crate::args::{EXIT_CODES, QualifyArgs, StoreArgs, parse_size};
+use crate::on::OnArgs;
 use crate::watch::args::parse_time;
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
@@ -88,6 +89,8 @@ pub struct SweepArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 impl SweepArgs {
@@ -103,6 +106,7 @@ impl SweepArgs {
             seed: self.seed,
             destroy_data: self.destroy_data,
             json: self.json,
+            on: OnArgs::default(),
             store: StoreArgs {
                 store: self.store.store.clone(),
             },
