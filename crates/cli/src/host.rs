@@ -95,7 +95,7 @@ impl Host {
             FromAgent::Hello { version } => Err(Failure::failed(format!(
                 "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
             ))),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -108,7 +108,7 @@ impl Host {
                 }
                 Ok(())
             }
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -117,7 +117,7 @@ impl Host {
         let path = path.to_owned();
         match self.ask(&ToAgent::Offers { path, subjects })? {
             FromAgent::Offers { offered } => Ok(offered),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -126,7 +126,7 @@ impl Host {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
             FromAgent::Inspected(inspection) => Ok(*inspection),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Host {
         let directory = directory.to_owned();
         match self.ask(&ToAgent::Sweep { directory })? {
             FromAgent::Swept { leftovers } => Ok(leftovers),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -168,6 +168,9 @@ impl Host {
     /// The next thing the agent says.
     pub fn hear(&mut self) -> Result<FromAgent, Failure> {
         let received = receive(&mut self.session.reader);
+        if received.is_err() {
+            self.session.give_up();
+        }
         match received.map_err(|error| self.lost_by(&error))? {
             Some(FromAgent::Refused(Refusal { usage, message })) => Err(if usage {
                 Failure::usage(message)
@@ -205,6 +208,14 @@ impl Host {
         sent.map_err(|error| self.lost_by(&error))
     }
 
+    /// Whoever answers so is no agent to go on with.
+    fn unexpected(&mut self, message: &FromAgent) -> Failure {
+        self.session.give_up();
+        let text = format!("{message:?}");
+        let name = text.split([' ', '(', '{']).next().unwrap_or_default();
+        Failure::failed(format!("the agent answered with an unexpected {name}"))
+    }
+
     fn lost_by(&self, error: &FrameError) -> Failure {
         self.lost(&format!("lost the agent: {error}"))
     }
@@ -214,10 +225,4 @@ impl Drop for Host {
     fn drop(&mut self) {
         self.requests.close();
     }
-}
-
-fn unexpected(message: &FromAgent) -> Failure {
-    let text = format!("{message:?}");
-    let name = text.split([' ', '(', '{']).next().unwrap_or_default();
-    Failure::failed(format!("the agent answered with an unexpected {name}"))
 }

@@ -62,7 +62,7 @@ pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
         _ => return Ok((OnArgs::default(), words)),
     };
     let value = value.ok_or_else(|| Failure::usage("the value of --on is not UTF-8"))?;
-    let on = parse(value).map_err(|error| Failure::usage(error.to_string()))?;
+    let on = parse(value).map_err(|error| Failure::usage(format!("--on {value}: {error}")))?;
     Ok((OnArgs { on: Some(on) }, rest))
 }
 

@@ -8,7 +8,7 @@ use std::io::{Read, Write};
 use std::process::Child;
 use std::time::Duration;
 
-/// How long a link that is cut may take to end.
+/// How long the other side of a link may take to end that was given up.
 const CUT: Duration = Duration::from_secs(5);
 
 /// A running agent and its stream. Dropping it closes the stream, which
@@ -71,13 +71,13 @@ impl Session {
         Watchdog::over(self.pid(), patience)
     }
 
-    /// Ends the link; nothing that comes from there is wanted any more. The other
-    /// side has a moment to notice.
-    pub(crate) fn cut(mut self) {
+    /// Nothing that comes over the link is wanted any more: its other side has only a
+    /// moment to end. An agent of this machine gets all the time that it needs.
+    pub fn give_up(&mut self) {
         drop(self.writer.take());
-        self.reader = Box::new(std::io::empty());
         if let Some(link) = &mut self.link {
             link.parting = CUT;
+            self.reader = Box::new(std::io::empty());
         }
     }
 
@@ -95,16 +95,20 @@ impl Drop for Session {
             .link
             .as_ref()
             .map(|link| self.must_answer_within(link.parting));
-        if watchdog.is_some() {
-            // What an agent still says is for nobody; one that cannot say it would
-            // not end.
-            let _ = std::io::copy(&mut self.reader, &mut std::io::sink());
+        if let Some(watchdog) = &watchdog {
+            drain(&mut self.reader, watchdog);
         }
         await_end(&self.child);
         drop(watchdog);
         // An agent that is gone already is as good as one that goes now.
         let _ = self.child.wait();
     }
+}
+
+/// What an agent still says is for nobody; one that cannot say it would not end.
+fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
+    let mut chunk = [0; 4096];
+    while !watchdog.has_barked() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}
 }
 
 /// Waits until a child has ended, and leaves its number to it: a watchdog may still

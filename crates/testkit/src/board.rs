@@ -29,7 +29,7 @@ pub const INITRAMFS: &str = "initramfs.gz";
 pub const KEY: &str = "key";
 
 /// A boot takes some 10 s where nothing else runs.
-const BOOT: Duration = Duration::from_secs(240);
+const BOOT: Duration = Duration::from_secs(300);
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 /// What the board says when it is up.
 const UP: &str = "the board is up";
@@ -101,6 +101,27 @@ impl Board {
         format!("ssh://root@127.0.0.1:{}", self.port)
     }
 
+    /// The agent for the board.
+    ///
+    /// # Errors
+    /// When it was not built.
+    pub fn agent(&self) -> Result<PathBuf, Unavailable> {
+        let agent = Self::agents().join("assay-agent-aarch64");
+        match agent.exists() {
+            true => Ok(agent),
+            false => Err(Unavailable(
+                "no agent for the board: cargo xtask agents aarch64 builds it".to_owned(),
+            )),
+        }
+    }
+
+    /// The folder that `cargo xtask agents` fills.
+    #[must_use]
+    pub fn agents() -> PathBuf {
+        let prepared = prepared().unwrap_or_default();
+        prepared.with_file_name("agents")
+    }
+
     /// A search path on which `ssh` knows the board's key.
     #[must_use]
     pub fn search_path(&self) -> String {
@@ -157,8 +178,9 @@ struct Cards {
 
 impl Cards {
     fn new(scratch: &Scratch) -> Result<Self, Unavailable> {
-        // QEMU takes a card only of a size that is a power of two.
-        let sd = scratch.image("sd.img", 64)?;
+        // QEMU takes a card only of a size that is a power of two. This one is the
+        // smallest on which the usual jobs have room.
+        let sd = scratch.image("sd.img", 512)?;
         let mkfs = [
             "mkfs.ext4",
             "-q",

@@ -4,6 +4,7 @@
 
 mod androbench;
 mod assay;
+mod board;
 mod capacity;
 mod compare;
 mod dd;
@@ -23,6 +24,7 @@ mod ladder;
 mod machine;
 mod mark;
 mod outputs;
+mod over_ssh;
 mod reads;
 mod refusals;
 mod run_file;

@@ -14,11 +14,8 @@ pub struct SshAddress {
 
 /// Why a text is no address.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("'{text}' is no machine to reach by ssh: {why}; write ssh://user@host:port")]
-pub struct AddressError {
-    text: String,
-    why: &'static str,
-}
+#[error("no machine to reach by ssh: {0}; write ssh://user@host:port")]
+pub struct AddressError(&'static str);
 
 impl SshAddress {
     /// Options and operands of ssh that lead there.
@@ -59,10 +56,7 @@ impl FromStr for SshAddress {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        parse(text).map_err(|why| AddressError {
-            text: text.to_owned(),
-            why,
-        })
+        parse(text).map_err(AddressError)
     }
 }
 

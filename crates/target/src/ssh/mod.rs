@@ -131,7 +131,8 @@ impl Target for Ssh {
             Err(fault) => {
                 let too_late = watchdog.has_barked();
                 drop(watchdog);
-                session.cut();
+                session.give_up();
+                drop(session);
                 complaints.await_end();
                 Err(self.explain(fault, &complaints, too_late))
             }
