@@ -77,7 +77,17 @@ fn provide_target(target: &str) -> Result<()> {
     if library.is_dir() {
         return Ok(());
     }
-    output(Command::new("rustup").args(["target", "add", target]))
-        .map(drop)
-        .with_context(|| format!("Rust's standard library for {target} is not installed"))
+    let added = Command::new("rustup")
+        .args(["target", "add", target])
+        .output()
+        .context("cannot start rustup")?;
+    if added.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&added.stderr);
+    let error = said.lines().find(|line| line.starts_with("error"));
+    bail!(
+        "Rust's standard library for {target} is not installed, and rustup cannot get it: {}",
+        error.unwrap_or(said.trim())
+    )
 }

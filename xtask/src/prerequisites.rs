@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 29] = [
+const PROGRAMS: [(&str, &str); 32] = [
     ("/usr/bin/python3", "python3"),
     (
         "/usr/lib/python3/dist-packages/openpyxl",
@@ -37,6 +37,9 @@ const PROGRAMS: [(&str, &str); 29] = [
     ("prlimit", "util-linux"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
+    ("setsid", "util-linux"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
     ("swapoff", "mount"),
     ("swapon", "mount"),
     ("umount", "mount"),

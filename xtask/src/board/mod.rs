@@ -7,6 +7,7 @@
 mod initramfs;
 mod packages;
 
+use crate::agents;
 use crate::run::{build_folder, run};
 use anyhow::{Context, Result};
 use assay_testkit::board;
@@ -18,6 +19,17 @@ use std::process::Command;
 
 /// To be raised with every change of what is prepared here.
 const RECIPE: &str = "1";
+
+/// The machine that it is, as `uname -m` says.
+const MACHINE: &str = "aarch64";
+
+/// Prepares the board and its agent for the tests. Without them, the tests that need
+/// them are skipped.
+pub fn provide() {
+    if let Err(error) = prepare().and_then(|()| agents::provide(&[MACHINE])) {
+        eprintln!("xtask: {error:#}\nxtask: tests on an emulated board are skipped");
+    }
+}
 
 /// Makes the folder unless it is there already.
 pub fn prepare() -> Result<()> {

@@ -40,11 +40,13 @@ fn a_card_on_a_board_is_qualified() {
     let board = or_skip!(Board::shared());
     or_skip!(board.agent());
     let bed = Bed::new();
-    let ended = run(
-        &board,
-        &bed,
-        &["qualify", CARD, "--quick", "--trials", "1", "--json"],
-    );
+    let words = [
+        "qualify", CARD, "--quick", "--size", "8M", "--trials", "1", "--json",
+    ];
+    let mut running = Running::start(&mut on(&board, &bed, &words));
+    // All together may take long where much else runs; none of them does.
+    (1..=10).for_each(|trials| running.await_trials(trials));
+    let ended = running.end();
     ended.assert_code(0);
     let run = ended.json();
     assert_eq!(run["run"]["status"], "finished");
