@@ -4,7 +4,6 @@
 //! `cargo xtask board` prepares what it is started from.
 
 use crate::command::{Unavailable, run, text};
-use crate::process::Process;
 use crate::scratch::Scratch;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -12,7 +11,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -49,8 +48,9 @@ rm -r \"$folder\"
 /// The emulated board. It runs until its process ends.
 #[derive(Debug)]
 pub struct Board {
-    /// Keeps the emulator running.
-    _keeper: Process,
+    /// Keeps the emulator running as long as its input is open. Killed, it could not
+    /// end it.
+    _keeper: Child,
     folder: PathBuf,
     port: u16,
 }
@@ -253,7 +253,7 @@ fn write_client(parts: &Parts) -> Result<(), Unavailable> {
     Ok(())
 }
 
-fn keep(parts: &Parts, cards: &Cards) -> Result<Process, Unavailable> {
+fn keep(parts: &Parts, cards: &Cards) -> Result<Child, Unavailable> {
     let drive = |id: &str, path: &Path| {
         format!(
             "if=none,id={id},file={},format=raw,cache=unsafe",
@@ -291,12 +291,13 @@ fn keep(parts: &Parts, cards: &Cards) -> Result<Process, Unavailable> {
         .stdout(Stdio::piped())
         // A Ctrl-C is for the test program.
         .process_group(0);
-    Process::start(&mut command).map_err(|error| Unavailable(format!("sh: {error}")))
+    let keeper = command.spawn();
+    keeper.map_err(|error| Unavailable(format!("sh: {error}")))
 }
 
 /// Reads what the board says until it is up; the rest is dropped.
-fn await_boot(keeper: &mut Process) -> Result<(), Unavailable> {
-    let console = keeper.child().stdout.take();
+fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
+    let console = keeper.stdout.take();
     let console = console.ok_or_else(|| Unavailable("the board is mute".to_owned()))?;
     let (told, heard) = channel();
     std::thread::spawn(move || {

@@ -36,7 +36,7 @@ impl Scratch {
         Ok(Self {
             // Without links, as the kernel shows it.
             path: fs::canonicalize(folder.path()).map_err(failed)?,
-            folder: folder,
+            folder,
         })
     }
 

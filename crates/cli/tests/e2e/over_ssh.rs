@@ -32,7 +32,7 @@ struct Machine {
 impl Machine {
     fn new(agent: &str) -> Self {
         let folder = Scratch::new().expect("a folder");
-        fs::create_dir(folder.join("there")).unwrap();
+        fs::create_dir(folder.join("there")).expect("a folder");
         write_program(&folder.join("ssh"), SSH);
         let machine = rustix::system::uname();
         let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
@@ -74,19 +74,21 @@ impl Machine {
     fn assert_clean(&self) {
         let there = self.folder.join("there");
         until("its folder is removed", || {
-            fs::read_dir(&there).unwrap().count() == 0
+            fs::read_dir(&there).expect("a folder").count() == 0
         });
     }
 }
 
 fn write_program(path: &Path, text: &str) {
-    fs::write(path, text).unwrap();
-    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("it is ours");
 }
 
 /// Frames as an agent sends them, in words of `printf`.
 fn say(message: &str) -> String {
-    let length = u32::try_from(message.len()).unwrap().to_le_bytes();
+    let length = u32::try_from(message.len())
+        .expect("a short one")
+        .to_le_bytes();
     let length = length.map(|byte| format!("\\{byte:03o}")).concat();
     format!("printf '{length}%s' '{message}'")
 }
