@@ -2,7 +2,7 @@
 
 mod common;
 
-use assay_model::run::RunStatus;
+use assay_model::run::{RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_store::{Found, Owner, StoreError};
 use common::{header, owner, skipped, store, trial};
@@ -30,6 +30,21 @@ fn a_run_and_its_trials_come_back_unchanged_and_in_order() {
     assert_eq!(loaded.run.status, status);
     assert_eq!(loaded.run.finished_unix_ms, Some(2_000));
     assert_eq!(loaded.run.trials, [trial(0), skipped(1), trial(2)]);
+}
+
+#[test]
+fn a_run_on_another_machine_is_listed_as_such() {
+    let (_folder, mut store) = store();
+    let target = Some("ssh://root@board".to_owned());
+    let there = RunHeader {
+        target: target.clone(),
+        ..header("there", 1_000)
+    };
+    store.begin_run(&there, &owner()).unwrap();
+    store.begin_run(&header("here", 2_000), &owner()).unwrap();
+    let runs = store.runs().unwrap();
+    let targets: Vec<_> = runs.into_iter().map(|run| run.target).collect();
+    assert_eq!(targets, [None, target]);
 }
 
 #[test]

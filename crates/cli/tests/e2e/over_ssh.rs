@@ -263,6 +263,29 @@ fn a_link_that_is_cut_leaves_nothing_there() {
     machine.assert_clean();
 }
 
+/// Paths of one machine mean nothing on another.
+#[test]
+fn what_a_run_left_on_another_machine_is_not_looked_for_here() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let words = ["--size", "1M", "--trials", "500", "--only", "read-cached"];
+    let words = [
+        &["qualify", "--on", "ssh://board", text(&folder)],
+        &words[..],
+    ]
+    .concat();
+    let mut running = Running::start(&mut machine.command(&words));
+    running.await_trials(1);
+    let killed = running.kill(false);
+    until("the agent has cleaned up", || {
+        test_folders(&folder).is_empty()
+    });
+    let next = machine.bed.short_run(&folder);
+    let id = killed.run_id().unwrap();
+    next.assert_says(&["run", id, "was on ssh://board"]);
+    assert!(!next.says(&["no test file", id]), "{:#?}", next.err);
+}
+
 /// Whatever an agent says, its host ends with one line, and keeps nothing of it.
 #[test]
 fn a_hostile_agent_neither_fills_nor_holds_its_host() {
