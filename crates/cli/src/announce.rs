@@ -10,10 +10,18 @@ use assay_model::wire::Inspection;
 use assay_report::text::{clean, count, wrap};
 use std::path::Path;
 
-/// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
-pub fn announce(plan: &Plan, inspection: &Inspection, duration: Nanos, store: &Path) {
+/// Says it, with the machine unless it is this one and how long it may take, on standard error, wrapped where that is a terminal.
+pub fn announce(
+    plan: &Plan,
+    inspection: &Inspection,
+    target: Option<&str>,
+    duration: Nanos,
+    store: &Path,
+) {
     let columns = talk_columns().unwrap_or(usize::MAX);
-    for (subject, text) in facts(plan, inspection, duration, store) {
+    let machine = target.map(|target| ("Machine", clean(target)));
+    let facts = facts(plan, inspection, duration, store);
+    for (subject, text) in machine.into_iter().chain(facts) {
         let mut start = format!("{subject:<MARGIN$}");
         for line in wrap(&text, columns.saturating_sub(MARGIN)) {
             say(&format!("{start}{line}"));

@@ -85,7 +85,7 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     let plan = plan(args, question, &inspection, place)?;
     let expected = expected(&plan);
     let duration = Nanos(expected.iter().map(|span| span.0).sum());
-    announce(&plan, &inspection, duration, store.path());
+    announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.target());
     store.begin_run(&header, &owner::this_process())?;
     let mut execution = Execution::new(&mut host, &header, &expected, &mut store);

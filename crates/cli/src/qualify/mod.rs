@@ -35,7 +35,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let scale = Scale::new(args, &inspection)?;
     let plan = plan(args, &inspection, place, &scale)?;
     let duration = scale.duration(&plan);
-    announce(&plan, &inspection, duration, store.path());
+    announce(&plan, &inspection, host.target(), duration, store.path());
 
     let header = header(plan, inspection, host.target());
     store.begin_run(&header, &owner::this_process())?;

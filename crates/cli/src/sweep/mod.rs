@@ -54,7 +54,13 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
 
     let jobs = jobs::choose(args, from_file, &inspection, &place)?;
     let plan = plan(args, jobs, conditions, place);
-    announce(&plan, &inspection, duration(&plan), store.path());
+    announce(
+        &plan,
+        &inspection,
+        host.target(),
+        duration(&plan),
+        store.path(),
+    );
     let header = header(plan, inspection, host.target());
     store.begin_run(&header, &owner::this_process())?;
     execute(args, host, &header, store, Vec::new(), target)
