@@ -1,14 +1,14 @@
 //! `cargo xtask agent-size`: the agent goes onto boards, so it is small, needs
 //! nothing there but a kernel, and is made of few crates.
 
-use crate::run::{build_folder, cargo, output, run};
+use crate::agents::build;
+use crate::run::{cargo, output};
 use anyhow::{Context, Result, bail};
 use object::Endianness;
 use object::elf::{FileHeader64, PT_INTERP};
 use object::read::elf::{FileHeader, ProgramHeader};
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 /// A platform the agent is built for, and the most it may take there.
 struct Platform {
@@ -118,31 +118,6 @@ fn unknown_crates(tree: &str) -> Vec<&str> {
     unknown.sort_unstable();
     unknown.dedup();
     unknown
-}
-
-/// The agent, built for a target; linked by Rust's own linker, so that no
-/// cross compiler is needed.
-fn build(target: &str) -> Result<PathBuf> {
-    provide_target(target)?;
-    let variable = target.to_uppercase().replace('-', "_");
-    let mut build = cargo();
-    build
-        .args(["build", "--profile", "agent", "--package", "assay-agent"])
-        .args(["--target", target])
-        .env(format!("CARGO_TARGET_{variable}_LINKER"), "rust-lld");
-    run(&mut build)?;
-    Ok(build_folder()?.join(target).join("agent/assay-agent"))
-}
-
-/// Installs the standard library of a target where it is missing.
-fn provide_target(target: &str) -> Result<()> {
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
-    let library = Path::new(sysroot.trim()).join("lib/rustlib").join(target);
-    if library.is_dir() {
-        return Ok(());
-    }
-    run(Command::new("rustup").args(["target", "add", target]))
-        .with_context(|| format!("Rust's standard library for {target} is not installed"))
 }
 
 fn too_large(platform: &Platform, agent: &Path) -> Result<Option<String>> {

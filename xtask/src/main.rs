@@ -6,7 +6,9 @@
 )]
 
 mod agent_size;
+mod agents;
 mod bench;
+mod board;
 mod calibrate;
 mod fio_tests;
 mod limits;
@@ -29,6 +31,8 @@ cargo xtask COMMAND
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
   fio-tests SOURCE     fio's own test programs against assay; see its --help
+  agents [MACHINE]...  build the static agents, or only those for some machines
+  board                prepare the emulated board that tests reach by ssh
   agent-size           build the static agent and check its size and its crates
   help                 this text";
 
@@ -53,6 +57,8 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
+        ["agents", machines @ ..] => agents::provide(machines),
+        ["board"] => board::prepare(),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

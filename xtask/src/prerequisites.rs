@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 35] = [
+const PROGRAMS: [(&str, &str); 38] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -42,6 +42,9 @@ const PROGRAMS: [(&str, &str); 35] = [
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("soffice", "libreoffice-calc-nogui"),
+    ("setsid", "util-linux"),
+    ("ssh", "openssh-client"),
+    ("ssh-keygen", "openssh-client"),
     ("swapoff", "mount"),
     ("swapon", "mount"),
     ("umount", "mount"),

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that can be tested here, in one command.
 
+use crate::board;
 use crate::prerequisites;
 use crate::python;
 use crate::run::{cargo, replace_by};
@@ -14,6 +15,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
     let mut command = cargo();
     command.arg("test");
     if !names_a_package(rest) {
+        board::provide();
         command.arg("--workspace");
     }
     replace_by(command.args(rest))

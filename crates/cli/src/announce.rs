@@ -12,9 +12,20 @@ use assay_model::wire::Inspection;
 use assay_report::text::{clean, count, wrap};
 use std::path::Path;
 
-/// Says it, with how long it may take, on standard error, wrapped where that is a terminal.
-pub fn announce(plan: &Plan, inspection: &Inspection, duration: Nanos, store: &Path) {
-    tell(&facts(plan, inspection, duration, store));
+/// Says it, with the machine unless it is this one and how long it may take, on standard
+/// error, wrapped where that is a terminal.
+pub fn announce(
+    plan: &Plan,
+    inspection: &Inspection,
+    target: Option<&str>,
+    duration: Nanos,
+    store: &Path,
+) {
+    let mut all = facts(plan, inspection, duration, store);
+    if let Some(target) = target {
+        all.insert(0, ("Machine", clean(target)));
+    }
+    tell(&all);
 }
 
 /// The same of a work that is repeated under conditions. How long it takes shows only

@@ -7,6 +7,7 @@ use crate::disks::DisksArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
@@ -149,6 +150,8 @@ pub struct QualifyArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 /// `assay run`.
@@ -166,6 +169,8 @@ pub struct RunArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 /// The words of another tool, which are read as it reads them: they never come

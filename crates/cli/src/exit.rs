@@ -80,6 +80,20 @@ impl fmt::Display for Failure {
     }
 }
 
+impl From<assay_target::TargetError> for Failure {
+    fn from(error: assay_target::TargetError) -> Self {
+        let code = match (error.is_usage(), error.is_lost()) {
+            (true, _) => USAGE,
+            (_, true) => LOST,
+            _ => FAILED,
+        };
+        Self {
+            code,
+            message: error.to_string(),
+        }
+    }
+}
+
 impl From<assay_store::StoreError> for Failure {
     fn from(error: assay_store::StoreError) -> Self {
         use assay_store::StoreError as E;

@@ -11,20 +11,24 @@ use assay_model::text::clean;
 use assay_model::wire::{FromAgent, Inspection, Leftover, Refusal, ToAgent, WIRE_VERSION};
 use assay_model::work::WorkOrder;
 use assay_target::{Session, Target, TargetError};
-use std::ffi::OsString;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 /// The word that makes this program an agent, whatever its name is: no command
 /// of assay, no option and no job file of fio.
 pub const AGENT: &str = "--serve-as-assay-agent";
+
+/// What an agent may take to return a greeting; also one on a board that is busy.
+const GREETING: Duration = Duration::from_secs(120);
 
 /// A session with an agent.
 pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
     requests: Requests,
     session: Session,
+    target: Option<String>,
 }
 
 /// The way to the agent; can be used from several threads.
@@ -50,22 +54,36 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.spawn(&agent()?))
+        Self::greeted(target.start(), target.name())
     }
 
     /// Starts an agent that has this program's standard streams and terminal:
     /// for what copies them, or runs a command of the user's.
     pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.spawn_in_front(&agent()?))
+        Self::greeted(target.start_in_front(), target.name())
     }
 
-    fn greeted(spawned: Result<Session, TargetError>) -> Result<Self, Failure> {
-        let mut session = spawned.map_err(|error| Failure::failed(error.to_string()))?;
+    fn greeted(
+        started: Result<Session, TargetError>,
+        target: Option<String>,
+    ) -> Result<Self, Failure> {
+        let mut session = started?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
-        let mut host = Self { requests, session };
+        let mut host = Self {
+            requests,
+            session,
+            target,
+        };
+        let watchdog = host.session.must_answer_within(GREETING);
         host.greet()?;
+        drop(watchdog);
         host.undo_abandoned()?;
         Ok(host)
+    }
+
+    /// The machine that the agent is on; `None`: this one.
+    pub fn target(&self) -> Option<&str> {
+        self.target.as_deref()
     }
 
     fn greet(&mut self) -> Result<(), Failure> {
@@ -77,7 +95,7 @@ impl Host {
             FromAgent::Hello { version } => Err(Failure::failed(format!(
                 "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
             ))),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -90,7 +108,7 @@ impl Host {
                 }
                 Ok(())
             }
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -99,7 +117,7 @@ impl Host {
         let path = path.to_owned();
         match self.ask(&ToAgent::Offers { path, subjects })? {
             FromAgent::Offers { offered } => Ok(offered),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -120,7 +138,7 @@ impl Host {
         };
         match self.ask(&rehearse)? {
             FromAgent::Rehearsed { place } => Ok(place),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -129,7 +147,7 @@ impl Host {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
             FromAgent::Inspected(inspection) => Ok(*inspection),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -138,7 +156,7 @@ impl Host {
         let directory = directory.to_owned();
         match self.ask(&ToAgent::Sweep { directory })? {
             FromAgent::Swept { leftovers } => Ok(leftovers),
-            other => Err(unexpected(&other)),
+            other => Err(self.unexpected(&other)),
         }
     }
 
@@ -146,48 +164,59 @@ impl Host {
     /// [heard](Host::hear).
     pub fn run(&self, plan: &Plan) -> Result<(), Failure> {
         let plan = Box::new(plan.clone());
-        self.requests.send(&ToAgent::Run { plan }).map_err(lost)
+        self.send(&ToAgent::Run { plan })
     }
 
     /// Asks the agent to run a load; what it says is then to be
     /// [heard](Host::hear).
     pub fn run_load(&self, load: &Load) -> Result<(), Failure> {
         let load = Box::new(load.clone());
-        self.requests.send(&ToAgent::RunLoad { load }).map_err(lost)
+        self.send(&ToAgent::RunLoad { load })
     }
 
     /// Asks the agent to carry out a work; what it says is then to be
     /// [heard](Host::hear).
     pub fn run_work(&self, order: WorkOrder) -> Result<(), Failure> {
         let order = Box::new(order);
-        self.requests
-            .send(&ToAgent::RunWork { order })
-            .map_err(lost)
+        self.send(&ToAgent::RunWork { order })
     }
 
     /// Tells the agent that a trial is safely stored.
     pub fn stored(&self, position: u32) -> Result<(), Failure> {
-        self.requests
-            .send(&ToAgent::Stored { position })
-            .map_err(lost)
+        self.send(&ToAgent::Stored { position })
     }
 
     /// Asks the agent to stop what it was asked for last.
     pub fn cancel(&self) -> Result<(), Failure> {
-        self.requests.send(&ToAgent::Cancel).map_err(lost)
+        self.send(&ToAgent::Cancel)
     }
 
     /// The next thing the agent says.
     pub fn hear(&mut self) -> Result<FromAgent, Failure> {
-        match receive(&mut self.session.reader).map_err(lost)? {
+        let received = receive(&mut self.session.reader);
+        if received.is_err() {
+            self.session.give_up();
+        }
+        match received.map_err(|error| self.lost_by(&error))? {
             Some(FromAgent::Refused(Refusal { usage, message })) => Err(if usage {
                 Failure::usage(message)
             } else {
                 Failure::failed(message)
             }),
             Some(message) => Ok(message),
-            None => Err(Failure::lost("the agent ended unexpectedly")),
+            None => Err(self.lost("the agent ended unexpectedly")),
         }
+    }
+
+    /// The agent is gone: where, and what the link to it says of that.
+    fn lost(&self, what: &str) -> Failure {
+        let place = self.target.as_ref().map(|target| format!("{target}: "));
+        let complaint = self.session.complaint().map(|line| format!(" ({line})"));
+        Failure::lost(format!(
+            "{}{what}{}",
+            place.unwrap_or_default(),
+            complaint.unwrap_or_default()
+        ))
     }
 
     /// The way to the agent.
@@ -196,34 +225,30 @@ impl Host {
     }
 
     fn ask(&mut self, request: &ToAgent) -> Result<FromAgent, Failure> {
-        self.requests.send(request).map_err(lost)?;
+        self.send(request)?;
         self.hear()
     }
-}
 
-/// What is started as an agent.
-fn agent() -> Result<[OsString; 2], Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))?;
-    Ok([program.into(), AGENT.into()])
+    fn send(&self, request: &ToAgent) -> Result<(), Failure> {
+        let sent = self.requests.send(request);
+        sent.map_err(|error| self.lost_by(&error))
+    }
+
+    /// Whoever answers so is no agent to go on with.
+    fn unexpected(&mut self, message: &FromAgent) -> Failure {
+        self.session.give_up();
+        let text = format!("{message:?}");
+        let name = text.split([' ', '(', '{']).next().unwrap_or_default();
+        Failure::failed(format!("the agent answered with an unexpected {name}"))
+    }
+
+    fn lost_by(&self, error: &FrameError) -> Failure {
+        self.lost(&format!("lost the agent: {error}"))
+    }
 }
 
 impl Drop for Host {
     fn drop(&mut self) {
         self.requests.close();
     }
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-fn lost(error: FrameError) -> Failure {
-    Failure::lost(format!("lost the agent: {error}"))
-}
-
-fn unexpected(message: &FromAgent) -> Failure {
-    let text = format!("{message:?}");
-    let name = text.split([' ', '(', '{']).next().unwrap_or_default();
-    Failure::failed(format!("the agent answered with an unexpected {name}"))
 }

@@ -7,6 +7,7 @@ use crate::output::say;
 use crate::owner;
 use assay_model::condition::Undone;
 use assay_model::plan::Place;
+use assay_model::text::clean;
 use assay_model::wire::{Leftover, LoadNote, NoteWeight};
 use assay_store::{RunSummary, Store};
 use assay_target::Target;
@@ -17,7 +18,9 @@ use std::path::PathBuf;
 pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Failure> {
     let abandoned = store.abandoned_runs(owner::is_alive)?;
     let mut leftovers = Vec::new();
-    for directory in directories(place, &abandoned) {
+    let is_here = |run: &&RunSummary| run.target.as_deref() == host.target();
+    let here: Vec<&RunSummary> = abandoned.iter().filter(is_here).collect();
+    for directory in directories(place, &here) {
         leftovers.extend(host.sweep(&directory)?);
     }
     for run in &abandoned {
@@ -26,7 +29,14 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
             "assay: run {} on {} was cut off: its {} finished trials are kept (assay show {})",
             run.id, run.path, run.trials_done, run.id
         ));
-        if !leftovers.iter().any(|leftover| leftover.run_id == run.id) {
+        if !here.iter().any(|known| known.id == run.id) {
+            say(&clean(&format!(
+                "assay: run {} was on {}: what it may have left there goes with the next run in \
+                 the same place",
+                run.id,
+                run.target.as_deref().unwrap_or("this machine")
+            )));
+        } else if !leftovers.iter().any(|leftover| leftover.run_id == run.id) {
             say(&format!(
                 "assay: no test file of run {} had to be removed",
                 run.id
@@ -52,7 +62,7 @@ pub fn clear_after_loss(target: &mut dyn Target, place: &Place) -> Vec<Leftover>
 }
 
 /// Where test files may be.
-fn directories(place: &Place, abandoned: &[RunSummary]) -> Vec<PathBuf> {
+fn directories(place: &Place, abandoned: &[&RunSummary]) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = abandoned
         .iter()
         .map(|run| run.path.as_str().into())

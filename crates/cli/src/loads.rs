@@ -39,6 +39,11 @@ pub fn execute(
         match host.hear()? {
             FromAgent::LoadNote(note) => listener.note(&note)?,
             FromAgent::LoadProgress(progress) => listener.progress(&progress)?,
+            FromAgent::LoadStream(_) if streams.len() >= load.streams.len() => {
+                return Err(Failure::lost(
+                    "the agent reports more streams than it was given",
+                ));
+            }
             FromAgent::LoadStream(stream) => streams.push(*stream),
             FromAgent::LoadReport(rest) => {
                 let report = LoadReport {

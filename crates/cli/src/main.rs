@@ -19,6 +19,7 @@ mod iozone;
 mod leftovers;
 mod loads;
 mod mark;
+mod on;
 mod output;
 mod owner;
 mod place;
@@ -43,9 +44,10 @@ mod works;
 
 use args::Command;
 use assay_model::text::clean;
-use assay_target::Local;
+use assay_target::Target;
 use exit::Failure;
 use host::AGENT;
+use on::OnArgs;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
@@ -62,31 +64,27 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
-    if let Some(words) = words_of("fio", &words) {
-        return fio::run(words, &mut Local);
-    }
-    if let Some(words) = words_of("dd", &words) {
-        return dd::run(words, &mut Local);
-    }
-    if let Some(words) = words_of("iozone", &words) {
-        return iozone::run(words, &mut Local);
+    for (name, run) in TOOLS {
+        if let Some(words) = words_of(name, &words) {
+            return run_tool(run, words);
+        }
     }
     let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => qualify::run(&args, &mut Local),
-        Command::Sweep(args) => sweep::run(&args, &mut Local),
-        Command::Mark(args) => mark::run(&args, &mut Local),
-        Command::Run(args) => run::run(&args, &mut Local),
-        Command::Fio(args) => fio::run(&args.words, &mut Local),
-        Command::Dd(args) => dd::run(&args.words, &mut Local),
-        Command::Androbench(args) => androbench::run(&args, &mut Local),
-        Command::Watch(args) => watch::run(&args, &mut Local),
-        Command::Iozone(args) => iozone::run(&args.words, &mut Local),
-        Command::Disks(args) => disks::run(&args, &mut Local),
-        Command::Capacity(args) => capacity::run(&args, &mut Local),
-        Command::Compare(args) => compare::run(&args, &mut Local),
+        Command::Qualify(args) => qualify::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Sweep(args) => sweep::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Mark(args) => mark::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Run(args) => run::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Fio(args) => run_tool(fio::run, &args.words),
+        Command::Dd(args) => run_tool(dd::run, &args.words),
+        Command::Androbench(args) => androbench::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Watch(args) => watch::run(&args, on::target(&OnArgs::default())?.as_mut()),
+        Command::Iozone(args) => run_tool(iozone::run, &args.words),
+        Command::Disks(args) => disks::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Capacity(args) => capacity::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Compare(args) => compare::run(&args, on::target(&OnArgs::default())?.as_mut()),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),
@@ -95,6 +93,18 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
     }
+}
+
+/// A command that is another tool, with that tool's words.
+type Tool = fn(&[OsString], &mut dyn Target) -> Result<ExitCode, Failure>;
+
+/// Tools by their names.
+const TOOLS: [(&str, Tool); 3] = [("fio", fio::run), ("dd", dd::run), ("iozone", iozone::run)];
+
+/// Runs a tool where its first words say.
+fn run_tool(tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
+    let (on, words) = on::take(words)?;
+    tool(words, on::target(&on)?.as_mut())
 }
 
 /// What follows `assay TOOL`, or the name of a link that is called like the tool:

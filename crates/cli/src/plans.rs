@@ -141,7 +141,8 @@ impl<'a> Execution<'a> {
             match self.host.hear()? {
                 FromAgent::Preparing { done, total } => progress.preparing(done, total),
                 FromAgent::TrialStarted { position } => {
-                    progress.started(self.header.place_of(self.first + position));
+                    let at = self.first.saturating_add(position);
+                    progress.started(self.header.place_of(at));
                 }
                 FromAgent::Progress {
                     elapsed_ns,
@@ -196,8 +197,15 @@ impl<'a> Execution<'a> {
         mut record: TrialRecord,
         recorder: &mut Recorder<'_>,
     ) -> Result<(), Failure> {
-        self.unanswered = Some(record.position);
-        record.position += self.first;
+        let position = record.position;
+        self.unanswered = Some(position);
+        record.position = self.first.saturating_add(position);
+        let next = self.trials.len();
+        if record.position as usize != next || next >= self.header.plan.order.len() {
+            return Err(Failure::lost(format!(
+                "the agent tells of trial {position}, which was not its next"
+            )));
+        }
         let store = &mut recorder.store;
         store
             .save_trial(&self.header.id, &record)

@@ -13,8 +13,8 @@ use assay_store::StoreError;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known of a run that begins now.
-pub fn header(plan: Plan, inspection: Inspection) -> RunHeader {
+/// What is known of a run that begins now, on a target if it is not this machine.
+pub fn header(plan: Plan, inspection: Inspection, target: Option<&str>) -> RunHeader {
     RunHeader {
         id: plan.run_id.clone(),
         started_unix_ms: unix_ms(),
@@ -22,6 +22,7 @@ pub fn header(plan: Plan, inspection: Inspection) -> RunHeader {
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
+        target: target.map(str::to_owned),
         plan,
         system: inspection.system,
         storage: inspection.storage,

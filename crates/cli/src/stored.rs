@@ -62,7 +62,7 @@ fn row(run: &RunSummary) -> ListRow {
     ListRow {
         id: run.id.clone(),
         started_unix_ms: run.started_unix_ms,
-        path: run.path.clone(),
+        path: format!("{}{}", run.target.as_deref().unwrap_or_default(), run.path),
         device: run.device.clone(),
         status: run.status.word().to_owned(),
         trials: run.trials_done.into(),

@@ -125,7 +125,8 @@ pub fn execute(
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
     let path = store_path(store);
-    if let Ok(path) = &path {
+    // Paths of another machine lead nowhere here.
+    if let (Ok(path), None) = (&path, host.target()) {
         keep_apart(path, written(&request.work))?;
     }
     let opened = path.and_then(|path| Ok(Store::open(&path)?));
@@ -133,7 +134,7 @@ pub fn execute(
     if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
-    let header = header(plan(request), inspection);
+    let header = header(plan(request), inspection, host.target());
     let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();

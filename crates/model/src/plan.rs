@@ -155,13 +155,12 @@ pub fn interleave(trials_per_job: &[u32], seed: u64) -> Vec<Slot> {
     order
 }
 
-/// Rounds of conditions: every round runs each condition once in a fresh random
-/// order, and under it every job, in a fresh order too. Two conditions come in
-/// reverse in every other round, as blocks of ABBA or BAAB. A drift over the session
-/// then falls on all conditions alike instead of on the last ones, and so does what
-/// a trial leaves to the one after it. Round 0 brings the storage into the state
-/// that the others find. Without conditions a round runs every job once, as the
-/// machine is.
+/// Rounds of conditions: every round runs each condition once, and under it every
+/// job in a fresh random order. Conditions come in a fresh random order, and in the
+/// next round in reverse, as in blocks of ABBA or BAAB: a drift over the session then
+/// falls on all of them alike, and so does what a trial leaves to the one after it.
+/// Round 0 brings the storage into the state that the others find. Without conditions
+/// a round runs every job once, as the machine is.
 #[must_use]
 pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slot> {
     let mut round: Vec<Option<usize>> = match conditions {
@@ -171,7 +170,7 @@ pub fn rounds(jobs: usize, conditions: usize, rounds: u32, seed: u64) -> Vec<Slo
     let mut rng = SplitMix64::new(seed);
     let mut order = Vec::new();
     for trial in 0..=rounds {
-        if conditions == 2 && trial > 0 && trial % 2 == 0 {
+        if trial > 0 && trial % 2 == 0 {
             round.reverse();
         } else {
             rng.shuffle(&mut round);
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn each_round_runs_each_condition_once_in_an_order_of_its_own() {
+    fn each_round_runs_each_condition_once_and_every_other_one_in_reverse() {
         let order = rounds(2, 5, 6, 7);
         assert_eq!(order.len(), 2 * 5 * 7);
         let mut orders = Vec::new();
@@ -261,6 +260,10 @@ mod tests {
             sorted.sort();
             assert_eq!(sorted, (0..5).map(Some).collect::<Vec<_>>());
             orders.push(conditions);
+        }
+        for pair in orders[1..].chunks(2) {
+            let reversed: Vec<_> = pair[1].iter().rev().copied().collect();
+            assert_eq!(pair[0], reversed);
         }
         orders.dedup();
         assert_eq!(orders.len(), 7, "each with an order of its own");

@@ -19,6 +19,10 @@ pub struct RunHeader {
     pub assay_version: String,
     /// The command that made it.
     pub command: Vec<String>,
+    /// The machine that was measured, as the user called it; `None`: the one that
+    /// the command ran on.
+    #[serde(default)]
+    pub target: Option<String>,
     /// What was planned.
     pub plan: Plan,
     /// The machine.

@@ -75,6 +75,7 @@ pub fn run() -> Run {
             command: ["assay", "qualify", "/data/assay", "--quick"]
                 .map(str::to_owned)
                 .to_vec(),
+            target: None,
             plan,
             system: system(),
             storage: storage(),

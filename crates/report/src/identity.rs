@@ -150,6 +150,7 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
         ("status", Some(run.status.word().to_owned())),
         ("trials", Some(trials(summary))),
         ("command", Some(clean(&header.command.join(" ")))),
+        ("target", header.target.as_deref().map(clean)),
         ("test file", Some(header.plan.file_size.to_string())),
         ("seed", Some(header.plan.seed.to_string())),
         ("assay", Some(clean(&header.assay_version))),

@@ -108,6 +108,8 @@ struct RunPart<'a> {
     started: String,
     finished: Option<String>,
     command: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    target: Option<&'a str>,
     assay_version: &'a str,
     seed: String,
     path: String,
@@ -153,6 +155,7 @@ impl<'a> RunPart<'a> {
             started: rfc3339(header.started_unix_ms),
             finished: run.finished_unix_ms.map(rfc3339),
             command: &header.command,
+            target: header.target.as_deref(),
             assay_version: &header.assay_version,
             seed: header.plan.seed.to_string(),
             path: text(header.plan.place.path()),

@@ -29,7 +29,10 @@ impl Sides {
     }
 
     pub fn of(a: Run, b: Run) -> Self {
-        let (a_figures, b_figures) = (of_trials(&a.trials), of_trials(&b.trials));
+        let (a_figures, b_figures) = (
+            of_trials(&a.header, &a.trials),
+            of_trials(&b.header, &b.trials),
+        );
         let options = Options {
             same_session: false,
             ..Options::default()
@@ -154,7 +157,7 @@ pub fn swept() -> Run {
 
 /// What came of a sweep's conditions.
 pub fn ranking(run: &Run, options: &Options) -> Ranking {
-    let mut figures = of_trials(&run.trials);
+    let mut figures = of_trials(&run.header, &run.trials);
     figures.retain(|figure| figure.primary);
     rank_figures(&figures, None, options).expect("several conditions")
 }
@@ -166,5 +169,6 @@ pub fn ranked<'a>(ranking: &'a Ranking, options: &'a Options) -> Ranked<'a> {
         baseline: None,
         options,
         ranking,
+        warnings: Vec::new(),
     }
 }

@@ -212,6 +212,7 @@ fn machine(run: &Run) -> String {
     ));
     words.push(crate::text::count(u64::from(system.cpus), "CPU"));
     words.push(format!("{} RAM", system.memory));
+    words.extend(run.header.target.as_deref().map(clean));
     words.join(", ")
 }
 

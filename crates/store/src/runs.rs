@@ -41,6 +41,8 @@ pub struct RunSummary {
     pub finished_unix_ms: Option<u64>,
     /// How far it came.
     pub status: RunStatus,
+    /// [`RunHeader::target`].
+    pub target: Option<String>,
     /// The path that was asked about.
     pub path: String,
     /// The device in a few words.

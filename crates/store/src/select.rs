@@ -60,6 +60,7 @@ impl Store {
         let sql = format!(
             "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \
              (SELECT count(*) FROM trials WHERE run_id = id) AS trials_done, trials_planned, \
+             CASE WHEN json_valid(header) THEN header ->> '$.target' END AS target, \
              owner_pid, owner_boot_id, owner_start_ticks FROM runs {NEWEST_FIRST}"
         );
         self.rows(&sql, |row| Ok((summary(row)?, owner(row)?)))
@@ -219,6 +220,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         started_unix_ms: row.get("started_unix_ms")?,
         finished_unix_ms: row.get("finished_unix_ms")?,
         status: status(row)?,
+        target: row.get("target")?,
         path: row.get("path")?,
         device: row.get("device")?,
         trials_done: row.get("trials_done")?,

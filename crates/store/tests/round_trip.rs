@@ -2,7 +2,7 @@
 
 mod common;
 
-use assay_model::run::{Looks, Paired, RunStatus, Stopping};
+use assay_model::run::{Looks, Paired, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
 use assay_model::verdict::Side;
@@ -53,6 +53,21 @@ fn what_may_end_a_run_and_its_turns_come_back() {
     });
     store.begin_run(&header, &owner()).unwrap();
     assert_eq!(store.load("k3v9").unwrap().run.header, header);
+}
+
+#[test]
+fn a_run_on_another_machine_is_listed_as_such() {
+    let (_folder, mut store) = store();
+    let target = Some("ssh://root@board".to_owned());
+    let there = RunHeader {
+        target: target.clone(),
+        ..header("there", 1_000)
+    };
+    store.begin_run(&there, &owner()).unwrap();
+    store.begin_run(&header("here", 2_000), &owner()).unwrap();
+    let runs = store.runs().unwrap();
+    let targets: Vec<_> = runs.into_iter().map(|run| run.target).collect();
+    assert_eq!(targets, [None, target]);
 }
 
 #[test]

@@ -1,32 +1,40 @@
 //! Where the agent runs. A target starts it and gives the byte stream to talk
 //! to it; what is said on the stream is not its business.
 
+mod agents;
 mod local;
 mod session;
+pub mod ssh;
+mod watchdog;
 
 pub use local::Local;
 pub use session::Session;
+pub use ssh::Ssh;
+pub use watchdog::Watchdog;
 
-use std::ffi::OsString;
 use std::io;
+use std::path::PathBuf;
 use thiserror::Error;
 
 /// A machine that can run the agent.
 pub trait Target {
-    /// Starts a program there; its standard input and output become the
-    /// session's stream.
+    /// What the machine is called, for a user who has several; `None`: this one.
+    fn name(&self) -> Option<String>;
+
+    /// Starts the agent there; its standard input and output become the session's
+    /// stream.
     ///
     /// # Errors
     /// When it cannot be started.
-    fn spawn(&mut self, argv: &[OsString]) -> Result<Session, TargetError>;
+    fn start(&mut self) -> Result<Session, TargetError>;
 
-    /// Starts a program as a part of this one: with its standard streams and
+    /// Starts the agent as a part of this program: with its standard streams and
     /// terminal. The session's stream is on two other descriptors, whose numbers
-    /// (to read from, to write to) are its last two arguments.
+    /// (to read from, to write to) are the agent's last two arguments.
     ///
     /// # Errors
     /// When it cannot be started, or the target has no such place.
-    fn spawn_in_front(&mut self, argv: &[OsString]) -> Result<Session, TargetError>;
+    fn start_in_front(&mut self) -> Result<Session, TargetError>;
 }
 
 /// Why a target cannot be used.
@@ -40,4 +48,55 @@ pub enum TargetError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// The machine cannot be reached, or does not let this user in.
+    #[error("{target}: {why}")]
+    Unreachable {
+        /// The machine.
+        target: String,
+        /// What was seen, and what to do.
+        why: String,
+    },
+    /// There is no agent that could be put onto the machine.
+    #[error("{target} is {machine}, and there is no agent for it: {why}")]
+    NoAgent {
+        /// The machine.
+        target: String,
+        /// What it is, as `uname -m` says.
+        machine: String,
+        /// Where was looked, and what to do.
+        why: String,
+    },
+    /// An agent that is there cannot be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The agent's file.
+        path: PathBuf,
+        /// The kernel's answer.
+        source: io::Error,
+    },
+    /// The agent could not be put onto the machine.
+    #[error("the agent cannot be started on {target}: {why}")]
+    NotStarted {
+        /// The machine.
+        target: String,
+        /// What was seen.
+        why: String,
+    },
+    /// What needs this terminal or its files cannot be done elsewhere.
+    #[error("{0} has no part in this terminal: this command runs only without --on")]
+    NotInFront(String),
+}
+
+impl TargetError {
+    /// The command cannot be carried out as given: nothing was lost.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::NoAgent { .. } | Self::NotInFront(_))
+    }
+
+    /// The machine went away, or never was there.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
 }

@@ -9,16 +9,58 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 /// This machine.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Local;
+#[derive(Clone, Debug)]
+pub struct Local {
+    program: OsString,
+    args: Vec<OsString>,
+}
+
+impl Local {
+    /// The agent is a program with arguments.
+    #[must_use]
+    pub fn new(program: impl Into<OsString>, args: &[&str]) -> Self {
+        Self {
+            program: program.into(),
+            args: args.iter().map(OsString::from).collect(),
+        }
+    }
+
+    fn command(&self) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(&self.args);
+        command
+    }
+
+    fn in_front(&self) -> io::Result<Session> {
+        let (requests, to_agent) = io::pipe()?;
+        let (from_agent, answers) = io::pipe()?;
+        let mut command = self.command();
+        for end in [requests.as_fd(), answers.as_fd()] {
+            // The agent inherits it; nobody else is started meanwhile.
+            fcntl_setfd(end, FdFlags::empty())?;
+            command.arg(end.as_raw_fd().to_string());
+        }
+        let child = command.spawn()?;
+        Ok(Session::with_stream(child, from_agent, to_agent))
+    }
+
+    fn not_started(&self, source: io::Error) -> TargetError {
+        TargetError::Spawn {
+            program: self.program.to_string_lossy().into_owned(),
+            source,
+        }
+    }
+}
 
 impl Target for Local {
-    /// The program gets a process group of its own: a Ctrl-C on the terminal
+    fn name(&self) -> Option<String> {
+        None
+    }
+
+    /// The agent gets a process group of its own: a Ctrl-C on the terminal
     /// reaches only the host, which then stops the agent in good order.
-    fn spawn(&mut self, argv: &[OsString]) -> Result<Session, TargetError> {
-        let program = argv.first().cloned().unwrap_or_default();
-        Command::new(&program)
-            .args(argv.iter().skip(1))
+    fn start(&mut self) -> Result<Session, TargetError> {
+        self.command()
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .process_group(0)
@@ -26,35 +68,13 @@ impl Target for Local {
             .and_then(|child| {
                 Session::new(child).ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))
             })
-            .map_err(|source| not_started(&program, source))
+            .map_err(|source| self.not_started(source))
     }
 
-    /// The program stays in this one's process group, so that it may read from
+    /// The agent stays in this program's process group, so that it may read from
     /// the terminal.
-    fn spawn_in_front(&mut self, argv: &[OsString]) -> Result<Session, TargetError> {
-        let program = argv.first().cloned().unwrap_or_default();
-        front(&program, argv).map_err(|source| not_started(&program, source))
-    }
-}
-
-fn front(program: &OsString, argv: &[OsString]) -> io::Result<Session> {
-    let (requests, to_program) = io::pipe()?;
-    let (from_program, answers) = io::pipe()?;
-    let mut command = Command::new(program);
-    command.args(argv.iter().skip(1));
-    for end in [requests.as_fd(), answers.as_fd()] {
-        // The program inherits it; nobody else is started meanwhile.
-        fcntl_setfd(end, FdFlags::empty())?;
-        command.arg(end.as_raw_fd().to_string());
-    }
-    let child = command.spawn()?;
-    Ok(Session::with_stream(child, from_program, to_program))
-}
-
-fn not_started(program: &OsString, source: io::Error) -> TargetError {
-    TargetError::Spawn {
-        program: program.to_string_lossy().into_owned(),
-        source,
+    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+        self.in_front().map_err(|source| self.not_started(source))
     }
 }
 
@@ -64,8 +84,8 @@ mod tests {
     use std::io::{Read, Write};
 
     #[test]
-    fn a_program_talks_over_its_standard_streams() {
-        let mut session = Local.spawn(&["cat".into()]).unwrap();
+    fn an_agent_talks_over_its_standard_streams() {
+        let mut session = Local::new("cat", &[]).start().unwrap();
         session.writer.take().unwrap().write_all(b"hello").unwrap();
         let mut heard = String::new();
         session.reader.read_to_string(&mut heard).unwrap();
@@ -73,19 +93,19 @@ mod tests {
     }
 
     #[test]
-    fn a_program_in_front_talks_over_descriptors_that_it_is_told() {
+    fn an_agent_in_front_talks_over_descriptors_that_it_is_told() {
         let script = "read line <&$1; echo got $line >&$2";
-        let argv = ["bash", "-c", script, "name"].map(OsString::from);
-        let mut session = Local.spawn_in_front(&argv).unwrap();
+        let mut local = Local::new("bash", &["-c", script, "name"]);
+        let mut session = local.start_in_front().unwrap();
         session.writer.take().unwrap().write_all(b"word\n").unwrap();
         let mut heard = String::new();
         session.reader.read_to_string(&mut heard).unwrap();
-        assert_eq!(heard, "got word\n", "and the stream ends with the program");
+        assert_eq!(heard, "got word\n", "and the stream ends with the agent");
     }
 
     #[test]
-    fn a_missing_program_is_named() {
-        let error = Local.spawn(&["/no/such/agent".into()]).unwrap_err();
+    fn a_missing_agent_is_named() {
+        let error = Local::new("/no/such/agent", &[]).start().unwrap_err();
         assert!(error.to_string().contains("/no/such/agent"), "{error}");
     }
 }

@@ -16,6 +16,7 @@
 //! }
 //! ```
 
+pub mod board;
 mod command;
 mod fake;
 mod fake_device;
@@ -27,6 +28,7 @@ mod process;
 mod scratch;
 mod volume;
 
+pub use board::Board;
 pub use command::{Unavailable, Undo, run, text};
 pub use fake::{Fake, Lie};
 pub use fake_device::FakeDevice;

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 #[derive(Debug)]
 pub struct Scratch {
     path: PathBuf,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Scratch {
@@ -36,7 +36,7 @@ impl Scratch {
         Ok(Self {
             // Without links, as the kernel shows it.
             path: fs::canonicalize(folder.path()).map_err(failed)?,
-            _folder: folder,
+            folder,
         })
     }
 
@@ -44,6 +44,14 @@ impl Scratch {
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The folder, which stays: somebody else removes it.
+    #[must_use]
+    pub fn keep(self) -> PathBuf {
+        // A path with links resolved is the same folder.
+        let _ = self.folder.keep();
+        self.path
     }
 
     /// A name in it.
@@ -70,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scratch_folder_goes_with_its_images() {
+    fn a_scratchfolder_goes_with_its_images() {
         let scratch = Scratch::new().unwrap();
         let image = scratch.image("disk", 3).unwrap();
         assert_eq!(fs::metadata(&image).unwrap().len(), 3 << 20);

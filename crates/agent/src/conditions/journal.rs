@@ -83,7 +83,12 @@ impl Journal {
     /// Makes the journal of a run.
     pub(super) fn create(folder: &Path, run_id: &str) -> Result<Self, String> {
         let path = folder.join(format!("{run_id}-{}.{ENDING}", std::process::id()));
-        let file = make(folder, &path).map_err(|error| {
+        let made = make(folder, &path).or_else(|error| match error.kind() {
+            // Another run has just removed the folder with its own journal.
+            io::ErrorKind::NotFound => make(folder, &path),
+            _ => Err(error),
+        });
+        let file = made.map_err(|error| {
             format!(
                 "cannot write {}, without which settings could not be undone after a kill: {error} \
                  (the variable {FOLDER} names another folder)",
@@ -120,8 +125,10 @@ impl Journal {
 
     /// All is undone.
     pub(super) fn remove(self) {
-        // What stays says what is so already: it does no harm.
+        // What stays says what is so already: it does no harm. The folder goes with
+        // the last journal in it.
         let _ = fs::remove_file(&self.path);
+        let _ = self.path.parent().map(fs::remove_dir);
     }
 }
 

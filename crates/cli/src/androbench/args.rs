@@ -1,6 +1,7 @@
 //! The command line of `assay androbench`.
 
 use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::on::OnArgs;
 use assay_dialects::androbench::{Like, SyncMode, Wanted};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};
@@ -61,6 +62,8 @@ pub struct AndroBenchArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 impl AndroBenchArgs {

@@ -1,6 +1,7 @@
 //! The command line of `assay capacity`.
 
 use crate::args::{StoreArgs, parse_size};
+use crate::on::OnArgs;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
@@ -60,6 +61,8 @@ pub struct CapacityArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 impl CapacityArgs {

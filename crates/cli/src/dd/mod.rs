@@ -70,6 +70,11 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     for warning in &invocation.warnings {
         say(&format!("dd: {warning}"));
     }
+    if let Some(target) = target.name() {
+        return Err(Failure::usage(format!(
+            "dd copies between files and streams of this machine: it does not run on {target}"
+        )));
+    }
     place::check(&invocation)?;
     let Invocation {
         copy, status, own, ..

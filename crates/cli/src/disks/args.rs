@@ -1,6 +1,7 @@
 //! The command line of `assay disks`.
 
 use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::on::OnArgs;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
@@ -43,4 +44,6 @@ pub struct DisksArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }

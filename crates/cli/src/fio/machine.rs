@@ -2,6 +2,8 @@
 
 use crate::runs::random;
 use assay_dialects::fio::Environment;
+use assay_model::system::System;
+use assay_model::units::MIB;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -57,6 +59,40 @@ impl Environment for Machine {
 
     fn is_special(&self, path: &Path) -> bool {
         fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file())
+    }
+}
+
+/// Another machine, as far as its agent told. Job files are read on this one.
+pub struct Elsewhere<'a>(pub &'a System);
+
+impl Environment for Elsewhere<'_> {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Machine.read(path)
+    }
+
+    fn var(&self, name: &str) -> Option<String> {
+        Machine.var(name)
+    }
+
+    fn cpus(&self) -> u32 {
+        self.0.cpus
+    }
+
+    fn memory_mib(&self) -> u64 {
+        self.0.memory.0 / MIB
+    }
+
+    fn page_bytes(&self) -> u32 {
+        u32::try_from(self.0.page_size.0).unwrap_or(4096)
+    }
+
+    fn entropy(&self) -> u64 {
+        random()
+    }
+
+    /// There is nobody to ask, but for what the kernel has everywhere.
+    fn is_special(&self, path: &Path) -> bool {
+        path.starts_with("/dev")
     }
 }
 

@@ -104,6 +104,12 @@ fn run_jobs(
     load: &Load,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
+    if let Some(target) = target.name() {
+        return Err(Failure::usage(format!(
+            "fio's outputs and logs are files of this machine, so it does not run on {target}: \
+             assay run FILE --on {target} does"
+        )));
+    }
     let mut host = Host::start(target)?;
     let sink = Sink::open(invocation.output.path.as_deref())?;
     let live = live_line(&invocation.output, load, &sink);

@@ -43,7 +43,10 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
             print(|out| writeln!(out, "assay {version}, like iozone 3.489")).map(|()| DONE)
         }
         Asked::Measure(mut command) => {
-            make_absolute(&mut command.work, |path| std::path::absolute(path))?;
+            // Elsewhere paths begin in the folder where a login begins.
+            if target.name().is_none() {
+                make_absolute(&mut command.work, |path| std::path::absolute(path))?;
+            }
             measure(&command, &words, target)
         }
     }

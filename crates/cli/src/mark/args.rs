@@ -1,6 +1,7 @@
 //! Flags of `assay mark`.
 
 use crate::args::{StoreArgs, parse_size};
+use crate::on::OnArgs;
 use assay_dialects::mark::SdClass;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -48,6 +49,8 @@ pub struct MarkArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 fn parse_class(text: &str) -> Result<SdClass, String> {

@@ -79,8 +79,9 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
 
     let plan = plan(args, question, &inspection, place)?;
     let expected = estimate::of_trials(&plan);
-    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
-    let header = header(plan, inspection);
+    let duration = estimate::of_plan(&plan);
+    announce(&plan, &inspection, host.target(), duration, store.path());
+    let header = header(plan, inspection, host.target());
     store.begin_run(&header, &owner::this_process())?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
     let executed = plans::execute(

@@ -34,9 +34,10 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
 
     let scale = Scale::new(args, &inspection)?;
     let plan = plan(args, &inspection, place, &scale)?;
-    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
+    let duration = estimate::of_plan(&plan);
+    announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let header = header(plan, inspection);
+    let header = header(plan, inspection, host.target());
     store.begin_run(&header, &owner::this_process())?;
     let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;

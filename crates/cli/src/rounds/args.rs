@@ -4,6 +4,7 @@
 use super::schedule::{Trials, USUAL};
 use crate::args::{QualifyArgs, StoreArgs, parse_size};
 use crate::exit::Failure;
+use crate::on::OnArgs;
 use crate::watch::args::parse_time;
 use assay_model::condition::{Restore, TemperatureWindow};
 use assay_model::units::{Bytes, Nanos};
@@ -122,6 +123,7 @@ impl RoundArgs {
             seed: self.seed,
             destroy_data: self.destroy_data,
             json: false,
+            on: OnArgs::default(),
             store: StoreArgs { store: None },
         }
     }

@@ -5,7 +5,7 @@ pub mod records;
 
 use crate::args::RunArgs;
 use crate::exit::Failure;
-use crate::fio::machine::Machine;
+use crate::fio::machine::{Elsewhere, Machine};
 use crate::fio::{of_fio, warn};
 use crate::host::Host;
 use crate::interrupt::Interrupt;
@@ -17,7 +17,7 @@ use crate::progress::{Voice, in_brief};
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::store_guard::keep_apart;
 use crate::stored::store_path;
-use assay_dialects::fio;
+use assay_dialects::fio::{self, Invocation};
 use assay_model::condition::Restore;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
@@ -26,7 +26,7 @@ use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
-use assay_model::wire::{LoadNote, PathKind, ToAgent};
+use assay_model::wire::{Inspection, LoadNote, PathKind, ToAgent};
 use assay_store::Store;
 use assay_target::Target;
 use records::{Entry, Repetition, entries, left_out};
@@ -36,7 +36,8 @@ use std::process::ExitCode;
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.file)?;
-    let invocation = fio::parse_job_file(&args.file, &Machine).map_err(of_fio)?;
+    let mut host = Host::start(target)?;
+    let invocation = parse(&args.file, &mut host)?;
     warn(&invocation.warnings, say);
     for remark in &invocation.notes {
         say(&format!("assay: {remark}"));
@@ -51,10 +52,12 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     }
     warn(&left_out(&load), say);
     let store_path = store_path(&args.store)?;
-    let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
-    keep_apart(&store_path, files.cloned())?;
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&place_of(&load))?;
+    // Paths of another machine lead nowhere here.
+    if host.target().is_none() {
+        let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
+        keep_apart(&store_path, files.cloned())?;
+    }
+    let inspection = place_of(&load, &mut host)?;
     let place = match inspection.kind {
         PathKind::Device { .. } => Place::Device {
             path: inspection.path.clone(),
@@ -63,7 +66,11 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
             path: inspection.path.clone(),
         },
     };
-    let header = header(plan(&load, &entries, args.trials, place), inspection);
+    let header = header(
+        plan(&load, &entries, args.trials, place),
+        inspection,
+        host.target(),
+    );
     let mut runner = Runner {
         load,
         entries,
@@ -78,16 +85,35 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     runner.close(ending, args.json)
 }
 
-/// The first file or device of a load, or the folder that it will be in.
-fn place_of(load: &Load) -> PathBuf {
+/// The job file, which is read here; what it may ask of the machine is that of the
+/// machine where it runs.
+fn parse(file: &Path, host: &mut Host) -> Result<Invocation, Failure> {
+    let parsed = match host.target() {
+        None => fio::parse_job_file(file, &Machine),
+        Some(_) => {
+            let system = host.inspect(Path::new("/"))?.system;
+            fio::parse_job_file(file, &Elsewhere(&system))
+        }
+    };
+    parsed.map_err(of_fio)
+}
+
+/// The first device of a load, or the folder that its first file is or will be in.
+fn place_of(load: &Load, host: &mut Host) -> Result<Inspection, Failure> {
     let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
     let first = files.map(PathBuf::as_path).next().unwrap_or(Path::new("."));
-    let is_file = std::fs::metadata(first).is_ok_and(|meta| meta.is_file());
-    if first.exists() && !is_file {
-        return first.to_owned();
+    let named = first.ancestors().filter(|path| *path != Path::new(""));
+    for path in named {
+        match host.inspect(path) {
+            Ok(inspection) if !matches!(inspection.kind, PathKind::File { .. }) => {
+                return Ok(inspection);
+            }
+            Err(failure) if failure.is_lost() => return Err(failure),
+            // A file, or nothing so far: what is above it.
+            Ok(_) | Err(_) => {}
+        }
     }
-    let folder = first.ancestors().skip(1).find(|folder| folder.exists());
-    folder.unwrap_or(Path::new(".")).to_owned()
+    host.inspect(Path::new("."))
 }
 
 /// The waves of a load follow each other in every repetition: their order is

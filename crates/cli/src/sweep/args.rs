@@ -2,6 +2,7 @@
 
 use crate::args::{EXIT_CODES, StoreArgs};
 use crate::compare::args::parse_margin;
+use crate::on::OnArgs;
 use crate::rounds::args::RoundArgs;
 use crate::watch::args::parse_time;
 use assay_model::units::Nanos;
@@ -81,4 +82,6 @@ pub struct SweepArgs {
     pub json: bool,
     #[command(flatten)]
     pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }

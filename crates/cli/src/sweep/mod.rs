@@ -62,6 +62,12 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;
     let source = match source {
         Command::Jobs(source) => source,
+        // What its words name is looked at here.
+        Command::Work(_) if host.target().is_some() => {
+            return Err(Failure::usage(
+                "a command is swept on this machine only: on a board sweep jobs, without --",
+            ));
+        }
         Command::Work(tool) => {
             let bed = Bed {
                 inspection,
@@ -88,8 +94,9 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let schedule = schedule(args, &jobs, &conditions, &place)?;
     let seed = args.rounds.seed.unwrap_or_else(random);
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
-    announce(&plan, &inspection, estimate::of_plan(&plan), store.path());
-    let mut header = header(plan, inspection);
+    let duration = estimate::of_plan(&plan);
+    announce(&plan, &inspection, host.target(), duration, store.path());
+    let mut header = header(plan, inspection, host.target());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
     store.begin_run(&header, &owner::this_process())?;

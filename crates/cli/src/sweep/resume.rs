@@ -24,6 +24,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = load(&store, &id)?;
+    is_on(&run, host.target())?;
     leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
     // One whose owner is gone is marked as interrupted by now.
     let mut runs = store.runs()?.into_iter();
@@ -126,6 +127,21 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
         ));
     }
     Ok(inspection)
+}
+
+/// A run goes on where it began.
+fn is_on(run: &Run, target: Option<&str>) -> Result<(), Failure> {
+    let began = run.header.target.as_deref();
+    if began == target {
+        return Ok(());
+    }
+    Err(Failure::usage(match began {
+        Some(began) => format!("run {} began on {began}: add --on {began}", run.header.id),
+        None => format!(
+            "run {} began on this machine: leave out --on",
+            run.header.id
+        ),
+    }))
 }
 
 fn load(store: &Store, id: &str) -> Result<Run, Failure> {

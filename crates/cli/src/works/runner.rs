@@ -15,6 +15,9 @@ use assay_model::work::{Under, WorkOrder, WorkReport};
 use assay_store::Store;
 use assay_target::Target;
 
+/// Steps that are taken of one run: whole matrices of iozone have some thousand.
+const MOST_STEPS: usize = 1_000_000;
+
 /// A work under way.
 pub(super) struct Runner<'a> {
     /// `None`: it goes unstored.
@@ -94,7 +97,12 @@ impl Runner<'_> {
             match host.hear()? {
                 FromAgent::LoadNote(note) => self.listener.note(&note)?,
                 FromAgent::StepStarted { job } => self.listener.started(&job)?,
-                FromAgent::StepDone(record) => self.ended(*record)?,
+                FromAgent::StepDone(record) if self.trials.len() < MOST_STEPS => {
+                    self.ended(*record)?;
+                }
+                FromAgent::StepDone(_) => {
+                    return Err(Failure::lost("the agent tells of steps without end"));
+                }
                 FromAgent::KeepSteps { position } => {
                     self.keep()?;
                     // An agent that cannot hear it has ended, which is heard next.
@@ -231,7 +239,7 @@ mod tests {
             sweep: None,
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
-        let header = header(plan(&request), inspection());
+        let header = header(plan(&request), inspection(), None);
         let mut runner = Runner {
             store: Some(begin(store, &header).unwrap()),
             header,

@@ -4,6 +4,7 @@
 
 mod androbench;
 mod assay;
+mod board;
 mod browser;
 mod capacity;
 mod compare;
@@ -27,6 +28,7 @@ mod machine;
 mod mails;
 mod mark;
 mod outputs;
+mod over_ssh;
 mod paired;
 mod plot;
 mod reads;

@@ -54,9 +54,13 @@ fn pci_folder(dir: &Path) -> Option<PathBuf> {
         })
 }
 
-/// `PCIe 8.0 GT/s x4`.
+/// `PCIe 8.0 GT/s x4`; `None` where there is no link to speak of, as in virtual
+/// machines.
 fn link(raw: &Raw) -> Option<String> {
     let speed = raw.get("current_link_speed")?;
+    if speed.starts_with("Unknown") {
+        return None;
+    }
     // The kernel writes "8.0 GT/s PCIe", older ones "8 GT/s".
     let speed = speed.strip_suffix(" PCIe").unwrap_or(speed);
     let width = raw.get("current_link_width")?;

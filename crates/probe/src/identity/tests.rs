@@ -337,6 +337,26 @@ fn an_nvme_drive_shows_its_pcie_link() {
 }
 
 #[test]
+fn an_nvme_drive_of_a_virtual_machine_has_no_link() {
+    let machine = Machine::new();
+    let pci = "pci0000:00/0000:01:00.0";
+    machine.files(
+        &format!("sys/devices/{pci}"),
+        &[
+            ("current_link_speed", "Unknown\n"),
+            ("current_link_width", "0\n"),
+        ],
+    );
+    let controller = format!("{pci}/nvme/nvme0");
+    machine.disk(&format!("{controller}/nvme0n1"), "259:0", 1000);
+    machine.link(
+        &format!("sys/devices/{controller}/subsystem"),
+        "sys/class/nvme",
+    );
+    assert_eq!(identity(&machine, "nvme0n1").bus, None);
+}
+
+#[test]
 fn a_multipath_nvme_drive_finds_the_link_through_its_subsystem() {
     let machine = Machine::new();
     let controller = nvme_controller(&machine);

@@ -197,6 +197,7 @@ fn the_examples_in_the_docs_are_parts_of_a_real_document() {
 /// The fixture, with the parts that no run has all at once.
 fn with_every_field() -> Run {
     let mut run = samples::with_tails();
+    run.header.target = Some("ssh://root@board".to_owned());
     let sustained = samples::with_sustained().trials;
     run.trials.extend(
         sustained

@@ -92,6 +92,13 @@ fn slow_pcie(identity: &DeviceIdentity) -> Option<String> {
     let get = |key| identity.raw.get(key).map(String::as_str);
     let (speed, width) = (get("current_link_speed")?, get("current_link_width")?);
     let (most_speed, most_width) = (get("max_link_speed")?, get("max_link_width")?);
+    // A link that the kernel knows nothing of, as in virtual machines.
+    if [speed, most_speed]
+        .iter()
+        .any(|speed| speed.starts_with("Unknown"))
+    {
+        return None;
+    }
     (speed != most_speed || width != most_width)
         .then(|| format!("PCIe {speed} x{width} of {most_speed} x{most_width}"))
 }

@@ -344,6 +344,21 @@ fn worn_devices_and_slow_buses_are_told() {
 }
 
 #[test]
+fn a_pcie_link_that_is_not_known_is_not_slow() {
+    let mut run = calm();
+    let raw = &mut run.header.storage.layers[1].identity.raw;
+    for (key, value) in [
+        ("current_link_speed", "Unknown"),
+        ("max_link_speed", "Unknown"),
+        ("current_link_width", "0"),
+        ("max_link_width", "255"),
+    ] {
+        raw.insert(key.to_owned(), value.to_owned());
+    }
+    assert_eq!(warnings(&run), []);
+}
+
+#[test]
 fn a_loop_device_names_its_file() {
     let mut run = calm();
     let layer = &mut run.header.storage.layers[0];

@@ -73,7 +73,7 @@ impl Setup {
         let begun = |jobs: Jobs, side: &Admitted| {
             let place = side.place.clone();
             let plan = plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials);
-            let mut header = header(plan, side.inspection.clone());
+            let mut header = header(plan, side.inspection.clone(), None);
             header.stopping = schedule.stopping.clone();
             header
         };

@@ -156,7 +156,7 @@ print(sheet['B4'].value)
     let heads = "['scheduler \\\\ read_ahead_kb', 128, 512, 2048] ['none', 'bfq']";
     assert_eq!(lines[1], heads);
     let run = swept();
-    let figures = of_trials(&run.trials);
+    let figures = of_trials(&run.header, &run.trials);
     let first = figures.iter().find(|figure| figure.primary).unwrap();
     let Sample::Values { values, .. } = &first.sample else {
         panic!("no values");

@@ -1,0 +1,97 @@
+//! `--on`: on which machine a command measures.
+
+use crate::exit::Failure;
+use crate::host::AGENT;
+use assay_target::ssh::{AddressError, SshAddress};
+use assay_target::{Local, Ssh, Target};
+use clap::Args;
+use std::ffi::OsString;
+
+/// The flag.
+const FLAG: &str = "--on";
+
+/// Where to measure.
+#[derive(Args, Clone, Debug, Default)]
+pub struct OnArgs {
+    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them.
+    /// Paths are those of that machine.
+    #[arg(long, value_name = "TARGET", value_parser = parse)]
+    pub on: Option<On>,
+}
+
+/// Another machine, or this one by its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum On {
+    /// `local`.
+    Local,
+    /// `ssh://...`.
+    Ssh(SshAddress),
+}
+
+/// Reads a target.
+fn parse(text: &str) -> Result<On, AddressError> {
+    match text {
+        "local" => Ok(On::Local),
+        _ => text.parse().map(On::Ssh),
+    }
+}
+
+/// The machine to measure on.
+pub fn target(args: &OnArgs) -> Result<Box<dyn Target>, Failure> {
+    match &args.on {
+        Some(On::Ssh(address)) => Ok(Box::new(Ssh::new(address.clone()))),
+        Some(On::Local) | None => {
+            let program = std::env::current_exe().map_err(|error| {
+                Failure::failed(format!("cannot find the assay program: {error}"))
+            })?;
+            Ok(Box::new(Local::new(program, &[AGENT])))
+        }
+    }
+}
+
+/// Takes `--on TARGET` from the front of another tool's words, which are all that
+/// tool's from there on.
+pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
+    let (value, rest) = match words {
+        [flag, value, rest @ ..] if flag == FLAG => (value.to_str(), rest),
+        [flag] if flag == FLAG => return Err(Failure::usage("--on needs a value")),
+        [word, rest @ ..] if starts(word) => (
+            word.to_str().and_then(|w| w.split_once('=')).map(|w| w.1),
+            rest,
+        ),
+        _ => return Ok((OnArgs::default(), words)),
+    };
+    let value = value.ok_or_else(|| Failure::usage("the value of --on is not UTF-8"))?;
+    let on = parse(value).map_err(|error| Failure::usage(format!("--on {value}: {error}")))?;
+    Ok((OnArgs { on: Some(on) }, rest))
+}
+
+fn starts(word: &OsString) -> bool {
+    word.as_encoded_bytes().starts_with(b"--on=")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(words: &[&str]) -> Result<(Option<On>, usize), String> {
+        let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+        take(&words)
+            .map(|(args, rest)| (args.on, rest.len()))
+            .map_err(|failure| failure.to_string())
+    }
+
+    #[test]
+    fn only_the_first_words_are_not_the_tools_own() {
+        let board = || Some(On::Ssh("ssh://board".parse().unwrap()));
+        assert_eq!(taken(&["--on", "ssh://board", "-a"]), Ok((board(), 1)));
+        assert_eq!(taken(&["--on=ssh://board"]), Ok((board(), 0)));
+        assert_eq!(taken(&["--on", "local", "x"]), Ok((Some(On::Local), 1)));
+        assert_eq!(taken(&["-a", "--on", "ssh://board"]), Ok((None, 3)));
+        assert_eq!(taken(&["--only"]), Ok((None, 1)));
+        assert_eq!(taken(&[]), Ok((None, 0)));
+        for words in [&["--on"][..], &["--on", "board"], &["--on="]] {
+            assert!(taken(words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! On a board: emulated, but with the kernel's real driver of SD cards, reached by
+//! the system's ssh.
+
+use crate::assay::{Bed, Ended, Running, label, until};
+use assay_testkit::{Board, or_skip, signal_to};
+use rustix::process::Signal;
+use std::path::Path;
+use std::process::Command;
+
+/// The card of the board.
+const CARD: &str = "/mnt/sd";
+
+/// `assay WORDS --on` the board.
+fn on(board: &Board, bed: &Bed, words: &[&str]) -> Command {
+    let mut command = bed.command(&[words, &["--on", &board.url()]].concat());
+    command
+        .env("PATH", board.search_path())
+        .env("ASSAY_AGENTS", Board::agents());
+    command
+}
+
+fn run(board: &Board, bed: &Bed, words: &[&str]) -> Ended {
+    Running::start(&mut on(board, bed, words)).end()
+}
+
+/// Nothing of assay's is on the board any more.
+fn assert_clean(board: &Board) {
+    let look = format!("ls -d {CARD}/.assay-* /dev/shm/assay-* /tmp/assay-* 2>/dev/null; true");
+    until("the board is clean", || {
+        board.run(&look).is_ok_and(|found| found.is_empty())
+    });
+    let agents = "ps | grep assay-agent- | grep -v grep; true";
+    until("no agent runs", || {
+        board.run(agents).is_ok_and(|found| found.is_empty())
+    });
+}
+
+#[test]
+fn a_card_on_a_board_is_qualified() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let words = [
+        "qualify", CARD, "--quick", "--size", "8M", "--trials", "1", "--json",
+    ];
+    let mut running = Running::start(&mut on(&board, &bed, &words));
+    // All together may take long where much else runs; none of them does.
+    (1..=10).for_each(|trials| running.await_trials(trials));
+    let ended = running.end();
+    ended.assert_code(0);
+    let run = ended.json();
+    assert_eq!(run["run"]["status"], "finished");
+    assert_eq!(run["run"]["target"], board.url());
+    assert_eq!(run["system"]["machine"], "aarch64");
+    let card = &run["device"]["layers"][0];
+    assert_eq!(card["name"], "mmcblk0", "{card:#}");
+    assert_eq!(card["kind"], "sd", "{card:#}");
+    let bus = card["bus"].as_str().expect("a bus");
+    assert!(bus.contains("high-speed") && bus.contains("4 bit"), "{bus}");
+    // The kernel's own words for what happened: caches dropped, flushes counted.
+    assert_eq!(label(&run, "seq-read-1m", "read").0, "device");
+    assert_eq!(label(&run, "read-cached", "read").0, "page-cache");
+    let shown = bed.run(&["show", run["run"]["id"].as_str().unwrap()]);
+    assert!(shown.out.contains(&board.url()), "{}", shown.out);
+    assert_clean(&board);
+}
+
+#[test]
+fn schedulers_of_a_board_are_swept_and_restored() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let scheduler = "cat /sys/block/mmcblk0/queue/scheduler";
+    let before = board.run(scheduler).unwrap();
+    let words = [
+        "sweep",
+        CARD,
+        "--vary",
+        "scheduler=bfq,none",
+        "--only",
+        "seq-read-1m",
+    ];
+    let more = ["--rounds", "1", "--size", "4M", "--quick", "--json"];
+    let ended = run(&board, &bed, &[&words[..], &more].concat());
+    ended.assert_code(0);
+    let run = ended.json();
+    let trials = run["trials"].as_array().unwrap();
+    for scheduler in ["bfq", "none"] {
+        let name = format!("scheduler={scheduler}");
+        assert!(
+            trials
+                .iter()
+                .any(|trial| trial["condition"] == name.as_str()),
+            "{run:#}"
+        );
+    }
+    assert_eq!(board.run(scheduler).unwrap(), before);
+    assert_clean(&board);
+}
+
+#[test]
+fn a_cut_link_keeps_what_ended_and_leaves_nothing_on_the_board() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let endless = [
+        "qualify", CARD, "--quick", "--size", "4M", "--trials", "500",
+    ];
+    let words = [&endless[..], &["--only", "seq-read-1m,rand-read-4k"]].concat();
+    let mut running = Running::start(&mut on(&board, &bed, &words));
+    running.await_trials(2);
+    signal_to(running.agent(), Signal::KILL);
+    let ended = running.end();
+    ended.assert_code(5);
+    ended.assert_says(&["assay:", &board.url(), "agent"]);
+    let stored = bed.stored(ended.run_id().unwrap());
+    assert_eq!(stored["run"]["status"], "failed");
+    assert!(stored["trials"].as_array().unwrap().len() >= 2);
+    assert_clean(&board);
+
+    let mut running = Running::start(&mut on(&board, &bed, &words));
+    running.await_trials(1);
+    running.kill(false);
+    assert_clean(&board);
+}
+
+#[test]
+fn a_name_on_a_board_is_nothing_but_a_name() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let name = "/mnt/sd/a  b'\";$(touch owned)`touch owned`\nrm *";
+    let quoted = name.replace('\'', "'\\''");
+    board.run(&format!("mkdir -p '{quoted}'")).unwrap();
+    let words = [
+        "--quick",
+        "--size",
+        "1M",
+        "--trials",
+        "1",
+        "--only",
+        "read-cached",
+        "--json",
+    ];
+    let ended = run(&board, &bed, &[&["qualify", name][..], &words].concat());
+    ended.assert_code(0);
+    assert_eq!(ended.json()["run"]["path"], name);
+    let owned = board.run("ls -d /root/owned owned /mnt/sd/owned 2>/dev/null; true");
+    assert_eq!(owned.unwrap(), "");
+    board.run(&format!("rmdir '{quoted}'")).unwrap();
+}
+
+#[test]
+fn a_board_with_another_host_key_is_not_talked_to() {
+    let board = or_skip!(Board::shared());
+    let bed = Bed::new();
+    let mut command = on(&board, &bed, &["qualify", CARD]);
+    let ended = Running::start(command.env("PATH", board.search_path_of_a_stranger())).end();
+    ended.assert_code(5);
+    assert_eq!(ended.err.len(), 1, "{:#?}", ended.err);
+    ended.assert_says(&["its host key has changed", "ssh-keygen -R"]);
+    assert!(!Path::new(&bed.store()).exists());
+}

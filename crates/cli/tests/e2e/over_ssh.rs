@@ -1,0 +1,353 @@
+//! Over a link as ssh makes it, without a board: a script stands in place of ssh
+//! and carries out here what it would have carried out there. What an agent may
+//! say, and what it may not.
+
+use crate::assay::{Bed, Ended, Running, test_folders, text, until};
+use assay_testkit::Scratch;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs the last of its arguments as a login shell would, but in a session of its
+/// own: the shell lives on when the group of this one is killed, and only its streams
+/// end.
+const SSH: &str = "\
+#!/bin/sh
+for last; do :; done
+export TMPDIR=\"${0%/*}/there\"
+mkfifo \"$0.$$.in\" \"$0.$$.out\"
+setsid sh -c \"$last\" <\"$0.$$.in\" >\"$0.$$.out\" &
+cat <\"$0.$$.out\" &
+exec cat >\"$0.$$.in\"
+";
+
+/// A machine that is reached by that ssh, with an agent of its own.
+struct Machine {
+    bed: Bed,
+    folder: Scratch,
+}
+
+impl Machine {
+    fn new(agent: &str) -> Self {
+        let folder = Scratch::new().expect("a folder");
+        fs::create_dir(folder.join("there")).expect("a folder");
+        write_program(&folder.join("ssh"), SSH);
+        let machine = rustix::system::uname();
+        let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
+        write_program(&folder.join(&name), &format!("#!/bin/sh\n{agent}\n"));
+        let bed = Bed::new();
+        Self { bed, folder }
+    }
+
+    /// One that does its work: this program, as an agent.
+    fn with_honest_agent() -> Self {
+        let program = env!("CARGO_BIN_EXE_assay");
+        Self::new(&format!("exec '{program}' --serve-as-assay-agent"))
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.bed.command(words);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command
+            .env("PATH", format!("{}:{path}", text(self.folder.path())))
+            .env("ASSAY_AGENTS", self.folder.path());
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Ended {
+        Running::start(&mut self.command(words)).end()
+    }
+
+    /// `assay qualify` there, of a folder of its own.
+    fn qualify(&self, folder: &Path) -> Ended {
+        let words = ["--size", "1M", "--trials", "1", "--only", "read-cached"];
+        let words = [
+            &["qualify", "--on", "ssh://board", text(folder)],
+            &words[..],
+        ]
+        .concat();
+        self.run(&words)
+    }
+
+    fn assert_clean(&self) {
+        let there = self.folder.join("there");
+        until("its folder is removed", || {
+            fs::read_dir(&there).expect("a folder").count() == 0
+        });
+    }
+}
+
+fn write_program(path: &Path, text: &str) {
+    fs::write(path, text).expect("a file");
+    fs::set_permissions(path, Permissions::from_mode(0o755)).expect("it is ours");
+}
+
+/// Frames as an agent sends them, in words of `printf`.
+fn say(message: &str) -> String {
+    let length = u32::try_from(message.len())
+        .expect("a short one")
+        .to_le_bytes();
+    let length = length.map(|byte| format!("\\{byte:03o}")).concat();
+    format!("printf '{length}%s' '{message}'")
+}
+
+/// The start of an agent that is believed so far.
+fn greeting() -> String {
+    let hello = format!(
+        r#"{{"type":"hello","version":{}}}"#,
+        assay_model::wire::WIRE_VERSION
+    );
+    let undone = r#"{"type":"undone","settings":[]}"#;
+    format!("{}\n{}", say(&hello), say(undone))
+}
+
+#[test]
+fn a_run_over_a_link_is_as_one_here_and_says_where_it_was() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let ended = machine.qualify(&folder);
+    ended.assert_code(0);
+    let run = machine.bed.stored(ended.run_id().unwrap());
+    assert_eq!(run["run"]["target"], "ssh://board");
+    assert_eq!(run["run"]["status"], "finished");
+    assert!(ended.out.contains("ssh://board"), "{}", ended.out);
+    assert!(test_folders(&folder).is_empty());
+    machine.assert_clean();
+}
+
+#[test]
+fn works_and_job_files_run_over_a_link() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let data = folder.join("data");
+    let job = machine.bed.join("j.fio");
+    fs::write(
+        &job,
+        format!(
+            "[j]\nrw=write\nbs=4k\nsize=64k\nfilename={}\n",
+            data.display()
+        ),
+    )
+    .unwrap();
+    let board = "ssh://board";
+    for words in [
+        vec![
+            "iozone",
+            "--on",
+            board,
+            "-f",
+            text(&data),
+            "-s",
+            "64",
+            "-r",
+            "4",
+            "-i",
+            "0",
+        ],
+        vec![
+            "disks",
+            "--on",
+            board,
+            text(&folder),
+            "--size",
+            "4M",
+            "--samples",
+            "2",
+            "--sample-size",
+            "64K",
+            "--access-samples",
+            "2",
+        ],
+        vec!["run", "--on", board, text(&job), "--trials", "1"],
+        vec![
+            "capacity",
+            "--on",
+            board,
+            text(&folder),
+            "--limit",
+            "1M",
+            "--remove",
+        ],
+    ] {
+        let ended = machine.run(&words);
+        ended.assert_code(0);
+        let run = machine.bed.stored("last");
+        assert_eq!(run["run"]["target"], board, "{words:?}");
+    }
+    machine.assert_clean();
+}
+
+#[test]
+fn what_needs_this_machine_is_refused_elsewhere() {
+    let machine = Machine::with_honest_agent();
+    let job = machine.bed.join("j.fio");
+    fs::write(&job, "[j]\nrw=read\nsize=4k\n").unwrap();
+    for (words, expected) in [
+        (
+            vec!["dd", "--on", "ssh://board", "if=a", "of=b"],
+            "does not run on ssh://board",
+        ),
+        (
+            vec!["fio", "--on=ssh://board", text(&job)],
+            "assay run FILE --on ssh://board",
+        ),
+        (
+            vec!["qualify", "--on", "board", "/"],
+            "write ssh://user@host:port",
+        ),
+        (vec!["list", "--on", "ssh://board"], "unknown argument"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let refusal = Running::start(command.args(&words)).end().refusal();
+        assert!(refusal.contains(expected), "{refusal}");
+    }
+}
+
+#[test]
+fn a_sweep_goes_on_only_where_it_began() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let words = [
+        "sweep",
+        "--on",
+        "ssh://board",
+        text(&folder),
+        "--vary",
+        "affinity=0",
+    ];
+    let more = [
+        "--rounds",
+        "1",
+        "--size",
+        "1M",
+        "--quick",
+        "--only",
+        "read-cached",
+    ];
+    machine.run(&[&words[..], &more].concat()).assert_code(0);
+    let refusal = machine.run(&["sweep", "--resume", "last"]).refusal();
+    assert!(refusal.contains("add --on ssh://board"), "{refusal}");
+}
+
+#[test]
+fn a_link_that_is_cut_leaves_nothing_there() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let words = [
+        "--size",
+        "1M",
+        "--trials",
+        "500",
+        "--only",
+        "read-cached",
+        "--quick",
+    ];
+    let words = [
+        &["qualify", "--on", "ssh://board", text(&folder)],
+        &words[..],
+    ]
+    .concat();
+    let mut running = Running::start(&mut machine.command(&words));
+    running.await_trials(2);
+    let link = i32::try_from(running.agent()).ok().and_then(Pid::from_raw);
+    kill_process_group(link.unwrap(), Signal::KILL).unwrap();
+    let ended = running.end();
+    ended.assert_code(5);
+    let run = machine.bed.stored(ended.run_id().unwrap());
+    assert!(run["trials"].as_array().unwrap().len() >= 2);
+    until("the agent has cleaned up", || {
+        test_folders(&folder).is_empty()
+    });
+    machine.assert_clean();
+}
+
+/// Paths of one machine mean nothing on another.
+#[test]
+fn what_a_run_left_on_another_machine_is_not_looked_for_here() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let words = ["--size", "1M", "--trials", "500", "--only", "read-cached"];
+    let words = [
+        &["qualify", "--on", "ssh://board", text(&folder)],
+        &words[..],
+    ]
+    .concat();
+    let mut running = Running::start(&mut machine.command(&words));
+    running.await_trials(1);
+    let killed = running.kill(false);
+    until("the agent has cleaned up", || {
+        test_folders(&folder).is_empty()
+    });
+    let next = machine.bed.short_run(&folder);
+    let id = killed.run_id().unwrap();
+    next.assert_says(&["run", id, "was on ssh://board"]);
+    assert!(!next.says(&["no test file", id]), "{:#?}", next.err);
+}
+
+/// Whatever an agent says, its host ends with one line, and keeps nothing of it.
+#[test]
+fn a_hostile_agent_neither_fills_nor_holds_its_host() {
+    let trial = r#"{"type":"trial_started","position":4294967295}"#;
+    let stored = r#"{"type":"stored","position":1}"#;
+    for (agent, expected) in [
+        ("exit 0", "the agent ended unexpectedly"),
+        (
+            "echo 'Segmentation fault' >&2; sleep 1",
+            "(Segmentation fault)",
+        ),
+        ("yes", "at most 67108864 are taken"),
+        ("cat /dev/zero", "not a message of this version"),
+        ("printf '\\377\\377\\377\\003'; sleep 1", "the link broke"),
+        (
+            &say(r#"{"type":"hello","version":1}"#),
+            "update the older one",
+        ),
+        (&say(&"[".repeat(100_000)), "not a message of this version"),
+        (
+            &format!("{}; {}", greeting(), say(trial)),
+            "unexpected TrialStarted",
+        ),
+        (
+            &format!("{}; {}", greeting(), say(stored)),
+            "not a message of this version",
+        ),
+        (
+            &format!("{}; while :; do {}; done", greeting(), say(trial)),
+            "unexpected",
+        ),
+    ] {
+        let machine = Machine::new(agent);
+        let ended = machine.qualify(&machine.bed.folder());
+        assert_ne!(ended.code, Some(0), "{agent}");
+        assert_eq!(ended.err.len(), 1, "one line: {:#?}", ended.err);
+        ended.assert_says(&["assay: ", expected]);
+        assert!(!machine.bed.store().exists(), "{agent}");
+        machine.assert_clean();
+    }
+}
+
+/// Escape sequences of another machine are not carried out by this terminal.
+#[test]
+fn what_another_machine_complains_about_cannot_steer_a_terminal() {
+    let machine = Machine::new("printf '\\033]0;owned\\007\\n' >&2; sleep 1");
+    let ended = machine.qualify(&machine.bed.folder());
+    ended.assert_code(5);
+    assert!(
+        !ended.err.iter().any(|line| line.contains('\u{1b}')),
+        "{:?}",
+        ended.err
+    );
+}
+
+#[test]
+fn a_machine_without_an_agent_is_told_what_to_do() {
+    let machine = Machine::with_honest_agent();
+    let agents: PathBuf = machine.bed.folder_named("none");
+    let mut command = machine.command(&["qualify", "--on", "ssh://board", "/"]);
+    let refusal = Running::start(command.env("ASSAY_AGENTS", agents))
+        .end()
+        .refusal();
+    assert!(refusal.contains("cargo xtask agents"), "{refusal}");
+}

@@ -1,0 +1,189 @@
+//! How a machine is named: `ssh://user@host:port`.
+
+use std::fmt;
+use std::str::FromStr;
+use thiserror::Error;
+
+/// Whom to reach, as far as the user says; the rest is up to the settings of ssh.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshAddress {
+    user: Option<String>,
+    host: String,
+    port: Option<u16>,
+}
+
+/// Why a text is no address.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no machine to reach by ssh: {0}; write ssh://user@host:port")]
+pub struct AddressError(&'static str);
+
+impl SshAddress {
+    /// Options and operands of ssh that lead there.
+    pub(crate) fn words(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let Some(port) = self.port {
+            words.extend(["-p".to_owned(), port.to_string()]);
+        }
+        if let Some(user) = &self.user {
+            words.extend(["-l".to_owned(), user.clone()]);
+        }
+        words.extend(["--".to_owned(), self.host.clone()]);
+        words
+    }
+
+    /// What to type to go there by hand.
+    pub(crate) fn by_hand(&self) -> String {
+        let port = self.port.map(|port| format!("-p {port} "));
+        let user = self.user.as_ref().map(|user| format!("{user}@"));
+        format!(
+            "ssh {}{}{}",
+            port.unwrap_or_default(),
+            user.unwrap_or_default(),
+            self.host
+        )
+    }
+
+    /// The host as `known_hosts` has it.
+    pub(crate) fn known_as(&self) -> String {
+        match self.port {
+            None | Some(22) => self.host.clone(),
+            Some(port) => format!("[{}]:{port}", self.host),
+        }
+    }
+}
+
+impl FromStr for SshAddress {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        parse(text).map_err(AddressError)
+    }
+}
+
+fn parse(text: &str) -> Result<SshAddress, &'static str> {
+    let rest = text.strip_prefix("ssh://");
+    let rest = rest.ok_or("it does not begin with ssh://")?;
+    let rest = rest.strip_suffix('/').unwrap_or(rest);
+    if rest.contains('/') {
+        return Err("it has a path, which belongs after it");
+    }
+    let (user, place) = match rest.rsplit_once('@') {
+        Some((user, place)) => (Some(user), place),
+        None => (None, rest),
+    };
+    if user.is_some_and(|user| user.contains(':')) {
+        return Err("it has a password; let ssh log in with a key");
+    }
+    let (host, port) = host_and_port(place)?;
+    if !is_word(host, |c| matches!(c, '.' | ':' | '%')) {
+        return Err("that is no name of a host");
+    }
+    if user.is_some_and(|user| !is_word(user, |c| matches!(c, '.' | '+' | '@' | '$'))) {
+        return Err("that is no name of a user");
+    }
+    let port = match port.map(str::parse) {
+        Some(Err(_) | Ok(0)) => return Err("a port is a number from 1 to 65535"),
+        Some(Ok(port)) => Some(port),
+        None => None,
+    };
+    Ok(SshAddress {
+        user: user.map(str::to_owned),
+        host: host.to_owned(),
+        port,
+    })
+}
+
+/// `host`, `host:port`, and the same with an address of IPv6 in brackets.
+fn host_and_port(place: &str) -> Result<(&str, Option<&str>), &'static str> {
+    if let Some(place) = place.strip_prefix('[') {
+        let (host, rest) = place.split_once(']').ok_or("a bracket is not closed")?;
+        return match rest.strip_prefix(':') {
+            Some(port) => Ok((host, Some(port))),
+            None if rest.is_empty() => Ok((host, None)),
+            None => Err("after the bracket only a port may follow"),
+        };
+    }
+    match place.split_once(':') {
+        Some((_, port)) if port.contains(':') => Err("an address of IPv6 has to be in brackets"),
+        Some((host, port)) => Ok((host, Some(port))),
+        None => Ok((place, None)),
+    }
+}
+
+/// Names go to ssh, and with its settings through a shell (`ProxyCommand`): they
+/// have nothing in them that a shell or ssh would take for something else.
+fn is_word(name: &str, also: fn(char) -> bool) -> bool {
+    !name.is_empty()
+        && !name.starts_with('-')
+        && name
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_') || also(c))
+}
+
+impl fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ssh://")?;
+        if let Some(user) = &self.user {
+            write!(f, "{user}@")?;
+        }
+        match self.host.contains(':') {
+            true => write!(f, "[{}]", self.host)?,
+            false => f.write_str(&self.host)?,
+        }
+        self.port.map_or(Ok(()), |port| write!(f, ":{port}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_and_shown() {
+        for (text, words) in [
+            ("ssh://board", "-- board"),
+            ("ssh://root@10.0.0.7:2222", "-p 2222 -l root -- 10.0.0.7"),
+            (
+                "ssh://root@[fe80::1%eth0]:22",
+                "-p 22 -l root -- fe80::1%eth0",
+            ),
+            ("ssh://[::1]", "-- ::1"),
+            ("ssh://me@home@board", "-l me@home -- board"),
+        ] {
+            let address: SshAddress = text.parse().unwrap();
+            assert_eq!(address.words().join(" "), words);
+            assert_eq!(address.to_string(), text);
+        }
+        let slash: SshAddress = "ssh://board/".parse().unwrap();
+        assert_eq!(slash.to_string(), "ssh://board");
+    }
+
+    #[test]
+    fn what_ssh_or_a_shell_could_take_for_something_else_is_no_name() {
+        for text in [
+            "ssh://-oProxyCommand=touch x",
+            "ssh://-l@host",
+            "ssh://a b",
+            "ssh://a;b",
+            "ssh://a\nb",
+            "ssh://$(touch x)@host",
+            "ssh://`x`@host",
+            "ssh://a'b@host",
+            "ssh://a\"b",
+            "ssh://",
+            "ssh://@host",
+            "ssh://host:",
+            "ssh://host:0",
+            "ssh://host:65536",
+            "ssh://fe80::1",
+            "ssh://[fe80::1",
+            "ssh://[fe80::1]x",
+            "ssh://host/path",
+            "ssh://user:secret@host",
+            "host",
+            "adb:1",
+        ] {
+            assert!(text.parse::<SshAddress>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Nobody is waited for without end.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::time::Duration;
+
+/// Kills a process, and so ends its stream, unless this is dropped in time. The
+/// process must not be waited for meanwhile: its number could be another's.
+#[derive(Debug)]
+pub struct Watchdog {
+    barked: Arc<AtomicBool>,
+    _calm: Sender<()>,
+}
+
+impl Watchdog {
+    pub(crate) fn over(pid: u32, patience: Duration) -> Self {
+        let barked = Arc::new(AtomicBool::new(false));
+        let bark = Arc::clone(&barked);
+        let (calm, calmed) = channel::<()>();
+        std::thread::spawn(move || {
+            if calmed.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
+                bark.store(true, Ordering::Relaxed);
+                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+                    // It may have ended by itself.
+                    let _ = kill_process(pid, Signal::KILL);
+                }
+            }
+        });
+        Self {
+            barked,
+            _calm: calm,
+        }
+    }
+
+    /// Whether the time was over.
+    #[must_use]
+    pub fn has_barked(&self) -> bool {
+        self.barked.load(Ordering::Relaxed)
+    }
+}

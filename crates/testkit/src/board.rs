@@ -1,0 +1,354 @@
+//! A board that is emulated: an aarch64 machine with a real SD card driver, a
+//! USB stick and NVMe, reached by ssh on loopback.
+//!
+//! `cargo xtask board` prepares what it is started from.
+
+use crate::command::{Unavailable, run, text};
+use crate::scratch::Scratch;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Within the build folder.
+pub const FOLDER: &str = "board";
+/// The emulator, in [`FOLDER`].
+pub const QEMU: &str = "qemu-system-aarch64";
+/// The kernel, in [`FOLDER`].
+pub const KERNEL: &str = "vmlinuz";
+/// What the kernel starts, in [`FOLDER`].
+pub const INITRAMFS: &str = "initramfs.gz";
+/// The secret key of who may log in, in [`FOLDER`].
+pub const KEY: &str = "key";
+
+/// A boot takes some 10 s where nothing else runs.
+const BOOT: Duration = Duration::from_secs(300);
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
+/// What the board says when it is up.
+const UP: &str = "the board is up";
+
+/// Ends the emulator, and removes its folder, when its input ends: with the
+/// process that holds the other end, however that goes.
+const KEEPER: &str = "\
+folder=$1
+shift
+\"$@\" </dev/null &
+cat >/dev/null
+kill -KILL $!
+wait
+rm -r \"$folder\"
+";
+
+/// The emulated board. It runs until its process ends.
+#[derive(Debug)]
+pub struct Board {
+    /// Keeps the emulator running as long as its input is open. Killed, it could not
+    /// end it.
+    _keeper: Child,
+    folder: PathBuf,
+    port: u16,
+}
+
+/// How to start one.
+struct Parts {
+    prepared: PathBuf,
+    scratch: Scratch,
+    port: u16,
+}
+
+impl Board {
+    /// The board of this process, for one test at a time.
+    ///
+    /// # Errors
+    /// Without the emulator, or when it does not come up.
+    pub fn shared() -> Result<MutexGuard<'static, Self>, Unavailable> {
+        static BOARD: OnceLock<Result<Mutex<Board>, Unavailable>> = OnceLock::new();
+        match BOARD.get_or_init(|| Self::start().map(Mutex::new)) {
+            Ok(board) => Ok(board.lock().unwrap_or_else(PoisonError::into_inner)),
+            Err(why) => Err(why.clone()),
+        }
+    }
+
+    fn start() -> Result<Self, Unavailable> {
+        let parts = Parts {
+            prepared: prepared()?,
+            scratch: Scratch::new()?,
+            port: free_port()?,
+        };
+        let cards = Cards::new(&parts.scratch)?;
+        write_client(&parts)?;
+        let mut keeper = keep(&parts, &cards)?;
+        let folder = parts.scratch.keep();
+        await_boot(&mut keeper)?;
+        let board = Self {
+            _keeper: keeper,
+            folder,
+            port: parts.port,
+        };
+        board.await_login()?;
+        Ok(board)
+    }
+
+    /// How assay calls it: `ssh://root@127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("ssh://root@127.0.0.1:{}", self.port)
+    }
+
+    /// The agent for the board.
+    ///
+    /// # Errors
+    /// When it was not built.
+    pub fn agent(&self) -> Result<PathBuf, Unavailable> {
+        let agent = Self::agents().join("assay-agent-aarch64");
+        match agent.exists() {
+            true => Ok(agent),
+            false => Err(Unavailable(
+                "no agent for the board: cargo xtask agents aarch64 builds it".to_owned(),
+            )),
+        }
+    }
+
+    /// The folder that `cargo xtask agents` fills.
+    #[must_use]
+    pub fn agents() -> PathBuf {
+        let prepared = prepared().unwrap_or_default();
+        prepared.with_file_name("agents")
+    }
+
+    /// A search path on which `ssh` knows the board's key.
+    #[must_use]
+    pub fn search_path(&self) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{path}", self.folder.join("bin").display())
+    }
+
+    /// The same for an `ssh` that expects another host key.
+    #[must_use]
+    pub fn search_path_of_a_stranger(&self) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{path}", self.folder.join("stranger").display())
+    }
+
+    /// What a script of the shell says there.
+    ///
+    /// # Errors
+    /// When it cannot be reached or the script fails.
+    pub fn run(&self, script: &str) -> Result<String, Unavailable> {
+        let output = self.try_run(script)?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+        }
+        let complaint = String::from_utf8_lossy(&output.stderr);
+        Err(Unavailable(format!("on the board: {script}: {complaint}")))
+    }
+
+    fn try_run(&self, script: &str) -> Result<Output, Unavailable> {
+        Command::new(self.folder.join("bin/ssh"))
+            .args(["-p", &self.port.to_string(), "root@127.0.0.1", script])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| Unavailable(format!("ssh: {error}")))
+    }
+
+    fn await_login(&self) -> Result<(), Unavailable> {
+        let since = Instant::now();
+        loop {
+            match self.run("true") {
+                Ok(_) => return Ok(()),
+                Err(why) if since.elapsed() > BOOT => return Err(why),
+                Err(_) => std::thread::sleep(BETWEEN_ATTEMPTS),
+            }
+        }
+    }
+}
+
+/// Files behind its storage.
+struct Cards {
+    sd: PathBuf,
+    usb: PathBuf,
+    nvme: PathBuf,
+}
+
+impl Cards {
+    fn new(scratch: &Scratch) -> Result<Self, Unavailable> {
+        // QEMU takes a card only of a size that is a power of two. This one is the
+        // smallest on which the usual jobs have room.
+        let sd = scratch.image("sd.img", 512)?;
+        let mkfs = [
+            "mkfs.ext4",
+            "-q",
+            "-E",
+            "lazy_itable_init=0,lazy_journal_init=0",
+        ];
+        run(&[mkfs.as_slice(), &[text(&sd)]].concat())?;
+        Ok(Self {
+            sd,
+            usb: scratch.image("usb.img", 64)?,
+            nvme: scratch.image("nvme.img", 64)?,
+        })
+    }
+}
+
+/// The folder that `cargo xtask board` made: beside that of the test program.
+fn prepared() -> Result<PathBuf, Unavailable> {
+    let program = std::env::current_exe().map_err(|error| Unavailable(error.to_string()))?;
+    let folders = program.ancestors().map(|folder| folder.join(FOLDER));
+    folders
+        .into_iter()
+        .find(|folder| folder.join("recipe").exists())
+        .ok_or_else(|| Unavailable("no emulated board: cargo xtask board prepares it".to_owned()))
+}
+
+/// One that nobody listened on a moment ago.
+fn free_port() -> Result<u16, Unavailable> {
+    TcpListener::bind(("127.0.0.1", 0))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|error| Unavailable(format!("no free port: {error}")))
+}
+
+/// Two `ssh` with settings of their own: one that learns the board's host key, and
+/// one that has learned another.
+fn write_client(parts: &Parts) -> Result<(), Unavailable> {
+    let failed = |error: std::io::Error| Unavailable(format!("cannot set up ssh: {error}"));
+    // A key that others may read is not used; the build folder may be anyone's.
+    let key = parts.scratch.join(KEY);
+    fs::copy(parts.prepared.join(KEY), &key).map_err(failed)?;
+    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let learned = fs::read_to_string(parts.prepared.join(KEY).with_extension("pub"));
+    let other_key = format!("[127.0.0.1]:{} {}", parts.port, learned.map_err(failed)?);
+    let known = parts.scratch.join("known_hosts_of_a_stranger");
+    fs::write(known, other_key).map_err(failed)?;
+    for (folder, hosts, check) in [
+        ("bin", "known_hosts", "accept-new"),
+        ("stranger", "known_hosts_of_a_stranger", "yes"),
+    ] {
+        let hosts = parts.scratch.join(hosts);
+        let config = parts.scratch.join(&format!("config_of_{folder}"));
+        let settings = format!(
+            "Host *\n IdentityFile {}\n IdentitiesOnly yes\n IdentityAgent none\n \
+             UserKnownHostsFile {}\n GlobalKnownHostsFile /dev/null\n \
+             StrictHostKeyChecking {check}\n LogLevel ERROR\n",
+            key.display(),
+            hosts.display()
+        );
+        fs::write(&config, settings).map_err(failed)?;
+        let folder = parts.scratch.join(folder);
+        fs::create_dir(&folder).map_err(failed)?;
+        let ssh = folder.join("ssh");
+        let script = format!(
+            "#!/bin/sh\nPATH=${{PATH#*:}} exec /usr/bin/ssh -F '{}' \"$@\"\n",
+            config.display()
+        );
+        fs::write(&ssh, script).map_err(failed)?;
+        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+    }
+    Ok(())
+}
+
+fn keep(parts: &Parts, cards: &Cards) -> Result<Child, Unavailable> {
+    let drive = |id: &str, path: &Path| {
+        format!(
+            "if=none,id={id},file={},format=raw,cache=unsafe",
+            path.display()
+        )
+    };
+    let net = format!("user,id=net,hostfwd=tcp:127.0.0.1:{}-:22", parts.port);
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", KEEPER, "keeper"])
+        .arg(parts.scratch.path())
+        .arg(parts.prepared.join(QEMU))
+        .args(["-M", "virt", "-cpu", "cortex-a57", "-smp", "2", "-m", "512"])
+        .args([
+            "-nodefaults",
+            "-nographic",
+            "-no-reboot",
+            "-serial",
+            "stdio",
+        ])
+        .arg("-kernel")
+        .arg(parts.prepared.join(KERNEL))
+        .arg("-initrd")
+        .arg(parts.prepared.join(INITRAMFS))
+        .args([
+            "-append",
+            "console=ttyAMA0 quiet panic=-1 nvme_core.multipath=N",
+        ])
+        .args(["-device", "sdhci-pci", "-drive", &drive("sd", &cards.sd)])
+        .args(["-device", "sd-card,drive=sd"])
+        .args(["-device", "qemu-xhci", "-drive", &drive("usb", &cards.usb)])
+        .args(["-device", "usb-storage,drive=usb"])
+        .args(["-drive", &drive("nvme", &cards.nvme)])
+        .args(["-device", "nvme,drive=nvme,serial=emulated"])
+        .args(["-device", "virtio-rng-pci", "-netdev", &net])
+        .args(["-device", "virtio-net-pci,netdev=net,romfile="])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        // A Ctrl-C is for the test program.
+        .process_group(0);
+    let keeper = command.spawn();
+    keeper.map_err(|error| Unavailable(format!("sh: {error}")))
+}
+
+/// Reads what the board says until it is up; the rest is dropped.
+fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
+    let console = keeper.stdout.take();
+    let console = console.ok_or_else(|| Unavailable("the board is mute".to_owned()))?;
+    let (told, heard) = channel();
+    std::thread::spawn(move || {
+        let mut console = BufReader::new(console);
+        let mut line = Vec::new();
+        while console
+            .read_until(b'\n', &mut line)
+            .is_ok_and(|read| read > 0)
+        {
+            let _ = told.send(String::from_utf8_lossy(&line).trim().to_owned());
+            line.clear();
+        }
+        // Nobody listens any more; a full pipe would stop the board.
+        let _ = std::io::copy(&mut console.take(u64::MAX), &mut std::io::sink());
+    });
+    let until = Instant::now() + BOOT;
+    let mut said: Vec<String> = Vec::new();
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        let Ok(line) = heard.recv_timeout(left) else {
+            let last = said.iter().rev().take(3).rev().cloned().collect::<Vec<_>>();
+            let last = last.join(" / ");
+            return Err(Unavailable(format!(
+                "the emulated board does not come up: {last}"
+            )));
+        };
+        if line.ends_with(UP) {
+            return Ok(());
+        }
+        said.push(line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::or_skip;
+
+    #[test]
+    fn the_board_has_a_real_card_driver() {
+        let board = or_skip!(Board::shared());
+        let kind = board.run("cat /sys/block/mmcblk0/device/type").unwrap();
+        assert_eq!(kind, "SD");
+        let mounts = board.run("cat /proc/mounts").unwrap();
+        assert!(mounts.contains("/dev/mmcblk0 /mnt/sd ext4"), "{mounts}");
+        let devices = board.run("ls /sys/block").unwrap();
+        for name in ["sda", "nvme0n1"] {
+            assert!(devices.contains(name), "{devices}");
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What the board runs: busybox, a server of ssh, and the drivers of its
+//! storage.
+
+use super::{link, program};
+use crate::run::run;
+use anyhow::{Context, Result, bail};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Debian's packages that are in it.
+pub const PACKAGES: [&str; 8] = [
+    "busybox-static",
+    "dropbear-bin",
+    "libc6",
+    "libcrypt1",
+    "libgmp10",
+    "libtomcrypt1",
+    "libtommath1",
+    "zlib1g",
+];
+
+/// Drivers, in the order in which they are loaded; those that they need come
+/// before them.
+const MODULES: [&str; 17] = [
+    "virtio_pci",
+    "virtio-rng",
+    "virtio_net",
+    "crc32c_generic",
+    "crct10dif_generic",
+    "crc64_rocksoft_generic",
+    "sdhci-pci",
+    "xhci-pci",
+    "usb-storage",
+    "uas",
+    "sd_mod",
+    "nvme",
+    "ext4",
+    "bfq",
+    "kyber-iosched",
+    "loop",
+    "vfat",
+];
+
+const INITTAB: &str = "\
+::sysinit:/etc/rcS
+::respawn:/usr/sbin/dropbear -F -E -R -s -p 22
+";
+
+/// `assay_testkit::Board` waits for its last words.
+const RC_S: &str = "\
+#!/bin/busybox sh
+/bin/busybox --install -s
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs dev /dev
+mkdir -p /dev/shm /dev/pts
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /tmp
+mount -t tmpfs tmpfs /dev/shm
+mount -t debugfs debugfs /sys/kernel/debug
+hostname emulated-board
+while read -r module; do insmod \"/lib/modules/$module\"; done < /etc/modules
+ifconfig lo up
+ifconfig eth0 10.0.2.15 up
+route add default gw 10.0.2.2
+tries=0
+until [ -b /dev/mmcblk0 ] && [ -b /dev/sda ] && [ -b /dev/nvme0n1 ] || [ $tries = 60 ]; do
+    tries=$((tries + 1))
+    sleep 1
+done
+mount -t ext4 /dev/mmcblk0 /mnt/sd
+echo the board is up
+";
+
+/// What it is made of.
+pub struct Parts<'a> {
+    /// The unpacked [`PACKAGES`].
+    pub guest: &'a Path,
+    /// The unpacked kernel.
+    pub kernel: &'a Path,
+    /// Its version.
+    pub version: &'a str,
+    /// The unpacked packages for this machine.
+    pub host: &'a Path,
+    /// Who may log in.
+    pub public_key: &'a Path,
+    /// What is made.
+    pub image: &'a Path,
+}
+
+/// Makes the image.
+pub fn make(parts: &Parts<'_>) -> Result<()> {
+    let root = parts.guest;
+    let doc = root.join("usr/share");
+    if doc.exists() {
+        fs::remove_dir_all(doc)?;
+    }
+    settle(root, parts.public_key)?;
+    let loaded = modules(parts)?;
+    let folder = root.join("lib/modules");
+    fs::create_dir_all(&folder)?;
+    let mut names = String::new();
+    for module in loaded {
+        let name = module.file_name().context("a module without a name")?;
+        fs::copy(&module, folder.join(name))?;
+        names.push_str(&name.to_string_lossy());
+        names.push('\n');
+    }
+    fs::write(root.join("etc/modules"), names)?;
+    pack(root, parts.host, parts.image)
+}
+
+/// Folders, settings and the one user.
+fn settle(root: &Path, public_key: &Path) -> Result<()> {
+    for folder in [
+        "dev",
+        "etc/dropbear",
+        "mnt/sd",
+        "mnt/usb",
+        "mnt/nvme",
+        "proc",
+        "root/.ssh",
+        "sbin",
+        "sys",
+        "tmp",
+        "usr/bin",
+        "usr/sbin",
+        "var/tmp",
+    ] {
+        fs::create_dir_all(root.join(folder))?;
+    }
+    link("bin/busybox", &root.join("init"))?;
+    link("busybox", &root.join("bin/sh"))?;
+    fs::write(root.join("etc/inittab"), INITTAB)?;
+    fs::write(root.join("etc/rcS"), RC_S)?;
+    fs::write(root.join("etc/passwd"), "root:x:0:0:root:/root:/bin/sh\n")?;
+    fs::write(root.join("etc/group"), "root:x:0:\n")?;
+    fs::write(root.join("etc/shells"), "/bin/sh\n")?;
+    fs::copy(public_key, root.join("root/.ssh/authorized_keys"))?;
+    for (path, mode) in [
+        ("etc/rcS", 0o755),
+        ("root", 0o700),
+        ("root/.ssh", 0o700),
+        ("root/.ssh/authorized_keys", 0o600),
+    ] {
+        fs::set_permissions(root.join(path), fs::Permissions::from_mode(mode))?;
+    }
+    Ok(())
+}
+
+/// Files of the [`MODULES`] and of those that they need, in the order in which
+/// they can be loaded.
+fn modules(parts: &Parts<'_>) -> Result<Vec<PathBuf>> {
+    let depmod = program(parts.host, &["bin/kmod", "usr/bin/kmod"]);
+    run(Command::new(depmod)
+        .arg0("depmod")
+        .arg("--basedir")
+        .args([parts.kernel.as_os_str(), parts.version.as_ref()]))?;
+    let folder = parts.kernel.join("lib/modules").join(parts.version);
+    let depends = fs::read_to_string(folder.join("modules.dep"))?;
+    let order = load_order(&depends, &MODULES)?;
+    Ok(order.into_iter().map(|path| folder.join(path)).collect())
+}
+
+/// From `modules.dep`: each line has a module, and all that it needs, the deepest
+/// last.
+fn load_order<'a>(depends: &'a str, wanted: &[&str]) -> Result<Vec<&'a str>> {
+    let by_name: BTreeMap<String, (&str, &str)> = depends
+        .lines()
+        .filter_map(|line| line.split_once(':'))
+        .filter_map(|(path, needs)| Some((name_of(path)?, (path, needs))))
+        .collect();
+    let mut order: Vec<&str> = Vec::new();
+    for name in wanted {
+        let Some((path, needs)) = by_name.get(&name.replace('-', "_")) else {
+            bail!("the kernel has no module {name}");
+        };
+        for module in needs.split_whitespace().rev().chain([*path]) {
+            if !order.contains(&module) {
+                order.push(module);
+            }
+        }
+    }
+    Ok(order)
+}
+
+/// The kernel takes `-` and `_` for the same.
+fn name_of(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next()?.strip_suffix(".ko")?;
+    Some(name.replace('-', "_"))
+}
+
+/// All files below `root`, owned by root, as a compressed archive of cpio.
+fn pack(root: &Path, host: &Path, image: &Path) -> Result<()> {
+    let mut find = Command::new("find")
+        .arg(".")
+        .current_dir(root)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let mut cpio = Command::new(program(host, &["bin/cpio", "usr/bin/cpio"]));
+    cpio.args(["--quiet", "--create", "--format=newc", "--owner=0:0"])
+        .current_dir(root)
+        .stdin(find.stdout.take().context("find has no output")?)
+        .stdout(Stdio::piped());
+    let mut archive = cpio.spawn().context("cannot start cpio")?;
+    let mut gzip = Command::new("gzip");
+    gzip.arg("-6")
+        .stdin(archive.stdout.take().context("cpio has no output")?)
+        .stdout(File::create(image)?);
+    run(&mut gzip)?;
+    for (name, child) in [("find", &mut find), ("cpio", &mut archive)] {
+        let status = child.wait()?;
+        if !status.success() {
+            bail!("{name} failed: {status}");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_module_is_loaded_after_all_that_it_needs_and_once() {
+        let depends = "k/a.ko: k/b.ko k/c-d.ko\nk/b.ko: k/c-d.ko\nk/c-d.ko:\n";
+        let order = load_order(depends, &["b", "a", "c_d"]).unwrap();
+        assert_eq!(order, ["k/c-d.ko", "k/b.ko", "k/a.ko"]);
+        assert!(load_order(depends, &["x"]).is_err());
+    }
+}

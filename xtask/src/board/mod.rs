@@ -1,0 +1,139 @@
+//! `cargo xtask board`: what an emulated aarch64 board is started from, for
+//! tests. Everything comes from Debian's packages and stays in the build folder:
+//! nothing is installed, and no settings of the system's package manager change.
+//!
+//! `assay_testkit::Board` starts it.
+
+mod initramfs;
+mod packages;
+
+use crate::agents;
+use crate::run::{build_folder, run};
+use anyhow::{Context, Result};
+use assay_testkit::board;
+use packages::{Packages, unpack};
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// To be raised with every change of what is prepared here.
+const RECIPE: &str = "1";
+
+/// The machine that it is, as `uname -m` says.
+const MACHINE: &str = "aarch64";
+
+/// Prepares the board and its agent for the tests. Without them, the tests that need
+/// them are skipped.
+pub fn provide() {
+    if let Err(error) = prepare().and_then(|()| agents::provide(&[MACHINE])) {
+        eprintln!("xtask: {error:#}\nxtask: tests on an emulated board are skipped");
+    }
+}
+
+/// Makes the folder unless it is there already.
+pub fn prepare() -> Result<()> {
+    let folder = build_folder()?.join(board::FOLDER);
+    let recipe = folder.join("recipe");
+    if fs::read_to_string(&recipe).is_ok_and(|made_by| made_by == RECIPE) {
+        return Ok(());
+    }
+    let unfinished = folder.with_extension("unfinished");
+    for old in [&unfinished, &folder] {
+        if old.exists() {
+            fs::remove_dir_all(old)?;
+        }
+    }
+    fs::create_dir_all(&unfinished)?;
+    make(&unfinished).context("cannot prepare the emulated board")?;
+    fs::write(unfinished.join("recipe"), RECIPE)?;
+    fs::rename(&unfinished, &folder)?;
+    println!("the emulated board is in {}", folder.display());
+    Ok(())
+}
+
+fn make(folder: &Path) -> Result<()> {
+    let work = folder.join("work");
+    let packages = Packages::update(&work.join("apt"))?;
+
+    let host = folder.join("host");
+    let needed = ["qemu-system-arm", "kmod", "cpio"];
+    for package in packages.missing_here(&needed)? {
+        unpack(&package, &host)?;
+    }
+    launcher(folder, board::QEMU, &host, "usr/bin/qemu-system-aarch64")?;
+
+    let kernel = work.join("kernel");
+    let image = packages.newest_kernel()?;
+    unpack(&packages.download(&image)?, &kernel)?;
+    let version = image.trim_start_matches("linux-image-");
+    fs::copy(
+        kernel.join(format!("boot/vmlinuz-{version}")),
+        folder.join(board::KERNEL),
+    )?;
+
+    let key = folder.join(board::KEY);
+    run(Command::new("ssh-keygen")
+        .args([
+            "-q",
+            "-t",
+            "ed25519",
+            "-N",
+            "",
+            "-C",
+            "emulated board",
+            "-f",
+        ])
+        .arg(&key))?;
+    let guest = work.join("guest");
+    for package in initramfs::PACKAGES {
+        unpack(&packages.download(package)?, &guest)?;
+    }
+    initramfs::make(&initramfs::Parts {
+        guest: &guest,
+        kernel: &kernel,
+        version,
+        host: &host,
+        public_key: &key.with_extension("pub"),
+        image: &folder.join(board::INITRAMFS),
+    })?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// A script that starts a program which is not installed, but unpacked.
+fn launcher(folder: &Path, name: &str, host: &Path, program: &str) -> Result<()> {
+    let host = host.strip_prefix(folder)?.display();
+    let script = format!(
+        "#!/bin/sh\n\
+         # Its libraries that this system does not have lie beside it.\n\
+         here=$(dirname \"$0\")/{host}\n\
+         for folder in \"$here\"/lib/*-linux-gnu \"$here\"/usr/lib/*-linux-gnu; do\n    \
+         LD_LIBRARY_PATH=$LD_LIBRARY_PATH${{LD_LIBRARY_PATH:+:}}$folder\n\
+         done\n\
+         export LD_LIBRARY_PATH\n\
+         exec \"$here/{program}\" -L \"$here/usr/share/qemu\" \"$@\"\n"
+    );
+    let path = folder.join(name);
+    fs::write(&path, script)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
+}
+
+/// A program of a tree of unpacked packages, or the system's own.
+fn program(host: &Path, paths: &[&str]) -> PathBuf {
+    let unpacked = paths.iter().map(|path| host.join(path));
+    unpacked
+        .into_iter()
+        .find(|path| path.exists())
+        .or_else(|| Some(PathBuf::from(Path::new(paths.first()?).file_name()?)))
+        .unwrap_or_default()
+}
+
+/// A link by a name that may be there already.
+fn link(to: &str, at: &Path) -> Result<()> {
+    if at.symlink_metadata().is_err() {
+        symlink(to, at).with_context(|| at.display().to_string())?;
+    }
+    Ok(())
+}

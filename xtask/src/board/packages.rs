@@ -1,0 +1,131 @@
+//! Debian's packages without installing them: apt with folders and settings of
+//! its own.
+
+use crate::run::{output, run};
+use anyhow::{Context, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The architecture of the board.
+const BOARD: &str = "arm64";
+/// QEMU is from here, for its newer devices.
+const BACKPORTS: &str = "bookworm-backports";
+const SOURCES: &str = "\
+deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main
+deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm-backports main
+";
+
+/// Debian's packages for this machine and for the board.
+pub struct Packages {
+    folder: PathBuf,
+}
+
+impl Packages {
+    /// Fetches the lists of packages.
+    pub fn update(folder: &Path) -> Result<Self> {
+        for part in ["lists/partial", "archives/partial", "board"] {
+            fs::create_dir_all(folder.join(part))?;
+        }
+        let native = output(Command::new("dpkg").arg("--print-architecture"))?;
+        fs::write(folder.join("sources.list"), SOURCES)?;
+        fs::write(folder.join("apt.conf"), settings(folder, native.trim()))?;
+        let packages = Self {
+            folder: folder.to_owned(),
+        };
+        run(packages.apt("apt-get").args(["--quiet=2", "update"]))?;
+        Ok(packages)
+    }
+
+    /// Files of the packages that this machine lacks to run some of Debian's.
+    pub fn missing_here(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
+        let mut install = self.apt("apt-get");
+        install.args(["--quiet=2", "--yes", "--download-only"]);
+        install.args(["--target-release", BACKPORTS, "install"]);
+        run(install.args(packages))?;
+        files(&self.folder.join("archives"))
+    }
+
+    /// The board's kernel: the package that its metapackage asks for.
+    pub fn newest_kernel(&self) -> Result<String> {
+        let meta = format!("linux-image-arm64:{BOARD}");
+        let depends = output(self.apt("apt-cache").args(["depends", &meta]))?;
+        let images = depends
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix("Depends: "))
+            .map(|name| name.trim_end_matches(&format!(":{BOARD}")));
+        images
+            .filter(|name| name.starts_with("linux-image-"))
+            .map(str::to_owned)
+            .next()
+            .with_context(|| format!("{meta} depends on no kernel: {depends}"))
+    }
+
+    /// The file of one of the board's packages.
+    pub fn download(&self, package: &str) -> Result<PathBuf> {
+        let folder = self.folder.join("board");
+        let mut download = self.apt("apt-get");
+        download
+            .args(["--quiet=2", "download"])
+            .current_dir(&folder);
+        run(download.arg(format!("{package}:{BOARD}")))?;
+        let start = format!("{package}_");
+        let found = files(&folder)?.into_iter().find(|file| {
+            let name = file.file_name().map(|name| name.to_string_lossy());
+            name.is_some_and(|name| name.starts_with(&start))
+        });
+        found.with_context(|| format!("apt-get downloaded no {package}"))
+    }
+
+    fn apt(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env("APT_CONFIG", self.folder.join("apt.conf"))
+            .env("DEBIAN_FRONTEND", "noninteractive");
+        command
+    }
+}
+
+/// What keeps apt from the system's folders, but for the list of what is
+/// installed, which is only read.
+fn settings(folder: &Path, native: &str) -> String {
+    let folder = folder.display();
+    format!(
+        "Dir::Etc::SourceList \"{folder}/sources.list\";\n\
+         Dir::Etc::SourceParts \"/dev/null\";\n\
+         Dir::Etc::Preferences \"/dev/null\";\n\
+         Dir::Etc::PreferencesParts \"/dev/null\";\n\
+         Dir::State::Lists \"{folder}/lists\";\n\
+         Dir::Cache \"{folder}\";\n\
+         Dir::Cache::Archives \"{folder}/archives\";\n\
+         APT::Architectures {{ \"{native}\"; \"{BOARD}\"; }};\n\
+         APT::Sandbox::User \"root\";\n\
+         APT::Install-Recommends \"false\";\n\
+         Acquire::Languages \"none\";\n\
+         Debug::NoLocking \"true\";\n"
+    )
+}
+
+/// Unpacks a package over a folder.
+pub fn unpack(package: &Path, folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    run(Command::new("dpkg")
+        .arg("--extract")
+        .args([package, folder]))
+}
+
+/// The packages in a folder.
+fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|ending| ending == "deb") {
+            found.push(path);
+        }
+    }
+    if found.is_empty() {
+        bail!("apt-get downloaded nothing to {}", folder.display());
+    }
+    found.sort();
+    Ok(found)
+}
