@@ -51,29 +51,28 @@ pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out)
 }
 
-/// Writes the run as [`write`] does, in one line and without some fields of its
-/// trials, for places that have little room.
+/// What of each trial is left out where there is little room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Without {
+    /// Nothing.
+    Nothing,
+    /// The series over time.
+    Series,
+    /// The series, the distributions of latency, and the evidence.
+    Details,
+}
+
+/// Writes the run as [`write`] does, in one line; what is left out is `null`.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write_without(run: &Run, fields: &[&str], out: &mut dyn Write) -> io::Result<()> {
+pub fn write_without(run: &Run, without: Without, out: &mut dyn Write) -> io::Result<()> {
     let mut document = Document::of(run);
-    let trials = std::mem::take(&mut document.trials);
-    let mut head = serde_json::to_string(&document)?;
-    // Trials are the last field: they are written one at a time, for they are large.
-    head.truncate(head.len() - "]}".len());
-    out.write_all(head.as_bytes())?;
-    for (number, trial) in trials.iter().enumerate() {
-        let mut value = serde_json::to_value(trial)?;
-        if let Some(object) = value.as_object_mut() {
-            object.retain(|name, _| !fields.contains(&name.as_str()));
-        }
-        if number > 0 {
-            out.write_all(b",")?;
-        }
-        serde_json::to_writer(&mut *out, &value)?;
+    for trial in &mut document.trials {
+        trial.leave_out(without);
     }
-    writeln!(out, "]}}")
+    serde_json::to_writer(&mut *out, &document)?;
+    writeln!(out)
 }
 
 #[derive(Serialize)]

@@ -12,6 +12,8 @@ use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::metric::Unit;
 use assay_model::units::Nanos;
 use assay_stats::course::{Course, Level};
+use assay_stats::steps::stalls as stalls_of;
+use std::cmp::Reverse;
 
 /// Stretches that a curve is thinned out to: about two pixels each.
 const STRETCHES: usize = 200;
@@ -40,32 +42,43 @@ pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<Told<'s, 'a>>, usize) {
     let mut drawn = Vec::new();
     let mut others = 0;
     for job in summary.jobs.iter().filter(|job| !job.is_cell()) {
-        let trials = job.trials.iter();
-        let mut told: Vec<Told<'s, 'a>> = trials
-            .filter_map(|trial| {
-                let course = Course::of(trial.measured()?)?;
-                is_shown(job, &course).then_some(Told { job, trial, course })
-            })
-            .collect();
-        if told.len() > MOST {
-            others += told.len() - MOST;
-            let stall = |told: &Told<'_, '_>| told.course.longest_stall().map(|stall| stall.length);
-            told.sort_by_key(|one| std::cmp::Reverse(stall(one)));
-            told.truncate(MOST);
-            told.sort_by_key(|one| one.trial.record.position);
+        let shown = job.trials.iter().filter(|trial| is_shown(job, trial));
+        let mut shown: Vec<&JudgedTrial<'a>> = shown.collect();
+        if shown.len() > MOST {
+            others += shown.len() - MOST;
+            shown.sort_by_key(|trial| Reverse(longest_stall(trial)));
+            shown.truncate(MOST);
+            shown.sort_by_key(|trial| trial.record.position);
         }
-        drawn.extend(told);
+        // Only now: where the levels are takes long to find.
+        drawn.extend(shown.into_iter().filter_map(|trial| {
+            let course = Course::of(trial.measured()?)?;
+            Some(Told { job, trial, course })
+        }));
     }
     (drawn, others)
 }
 
-fn is_shown(job: &JobSummary<'_>, course: &Course) -> bool {
+fn is_shown(job: &JobSummary<'_>, trial: &JudgedTrial<'_>) -> bool {
+    let Some(measured) = trial.measured() else {
+        return false;
+    };
     let is_told = matches!(
         job.group,
         Group::WriteLadder | Group::ReadLadder | Group::Sequential
     );
-    let is_long = course.rates.values.len() >= LONG_ENOUGH;
-    job.group == Group::Sustained || (is_told && is_long) || !course.stalls.is_empty()
+    let is_long = measured.series.points.len() >= LONG_ENOUGH;
+    job.group == Group::Sustained || (is_told && is_long) || longest_stall(trial) > 0
+}
+
+/// In intervals.
+fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
+    let stalls = trial.measured().map(stalls_of).unwrap_or_default();
+    stalls
+        .iter()
+        .map(|stall| stall.intervals)
+        .max()
+        .unwrap_or(0)
 }
 
 /// The course of one trial.

@@ -85,6 +85,9 @@ fn verdict(compared: &Compared<'_>, gallery: &Gallery) -> Markup {
     }
 }
 
+/// Metrics that are named where only one side has them.
+const NAMES: usize = 8;
+
 /// What concerns all of it; metrics that only one side has are named together.
 fn notes(compared: &Compared<'_>) -> Vec<String> {
     let (mut only_a, mut only_b, mut notes) = (Vec::new(), Vec::new(), compared.warnings.clone());
@@ -96,10 +99,18 @@ fn notes(compared: &Compared<'_>) -> Vec<String> {
         }
     }
     for (side, metrics) in [("A", only_a), ("B", only_b)] {
-        if !metrics.is_empty() {
+        let mut named: Vec<String> = metrics
+            .iter()
+            .take(NAMES)
+            .map(|name| (*name).to_owned())
+            .collect();
+        if metrics.len() > NAMES {
+            named.push(format!("{} more", metrics.len() - NAMES));
+        }
+        if !named.is_empty() {
+            let names = enumerate(&named);
             notes.push(format!(
-                "only {side} has these, so they are not compared: {}",
-                enumerate(&metrics)
+                "only {side} has these, so they are not compared: {names}"
             ));
         }
     }
@@ -141,7 +152,6 @@ fn table(lines: &[&Line], common: &[String]) -> Markup {
                         th.n scope="col" { "Change" }
                         th.n scope="col" { "95 % interval" }
                         th scope="col" { "Verdict" }
-                        th scope="col" { "Because" }
                     }
                 }
                 tbody { @for line in lines { (row(line, common)) } }
@@ -170,8 +180,10 @@ fn row(line: &Line, common: &[String]) -> Markup {
             td.n data-name="B" { (figure(&line.b)) }
             td.n.main data-name="Change" { (line.change.map_or_else(|| "\u{2013}".to_owned(), percent)) }
             td.n data-name="95 % interval" { (line.change.and_then(ends).unwrap_or_else(|| "\u{2013}".to_owned())) }
-            td data-name="Verdict" { (parts::verdict(&line.verdict)) }
-            td.words { (clean(&notes.join("; "))) }
+            td.words data-name="Verdict" {
+                (parts::verdict(&line.verdict))
+                @if !notes.is_empty() { div.soft { (clean(&notes.join("; "))) } }
+            }
         }
     }
 }

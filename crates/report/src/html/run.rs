@@ -10,7 +10,7 @@ use crate::chart::Chart;
 use crate::format::utc;
 use crate::gallery::Gallery;
 use crate::identity;
-use crate::json;
+use crate::json::{self, Without};
 use crate::ladder::Ladder;
 use crate::summary::Summary;
 use crate::sweep::{Verdicts, by_condition};
@@ -103,12 +103,12 @@ fn subtitle(run: &Run) -> Markup {
 }
 
 /// About so many figures of series and distributions are worth packing at all.
-const FIGURES: usize = 600_000;
+const FIGURES: usize = 100_000;
 
 fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
-    let way = |without: &'static [&'static str], what: &str| Way {
+    let way = |without: Without, what: &str| Way {
         write: Box::new(move |out| json::write_without(run, without, out)),
-        note: (!without.is_empty()).then(|| {
+        note: (without != Without::Nothing).then(|| {
             format!(
                 "To keep the page small, {what} are not in run.json: assay show {} --json has them",
                 clean(&run.header.id)
@@ -127,15 +127,12 @@ fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
         .sum();
     let mut ways = Vec::new();
     if intervals + bins <= FIGURES {
-        ways.push(way(&[], ""));
+        ways.push(way(Without::Nothing, ""));
     }
     if bins <= FIGURES {
-        ways.push(way(&["series"], "series over time"));
+        ways.push(way(Without::Series, "series over time"));
     }
-    ways.push(way(
-        &["series", "latency", "evidence", "in_force"],
-        "series, distributions and evidence",
-    ));
+    ways.push(way(Without::Details, "series, distributions and evidence"));
     let document = Document {
         name: "run.json",
         ways,

@@ -2,7 +2,7 @@
 
 use super::course::CoursePart;
 use super::evidence::EvidencePart;
-use super::rfc3339;
+use super::{Without, rfc3339};
 use assay_model::condition::InForce;
 use assay_model::job::{
     CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
@@ -54,6 +54,17 @@ pub struct TrialPart<'a> {
 }
 
 impl<'a> TrialPart<'a> {
+    /// Makes it shorter.
+    pub fn leave_out(&mut self, without: Without) {
+        if without != Without::Nothing {
+            self.series = None;
+        }
+        if without == Without::Details {
+            self.latency = None;
+            self.evidence = None;
+        }
+    }
+
     pub fn of(record: &'a TrialRecord) -> Self {
         let judgement = judge(record);
         let measured = record.measured.as_ref();
