@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A pause of this length ends a trial; they have to be so far apart.
-pub const BETWEEN_TRIALS: Duration = Duration::from_millis(200);
+pub const BETWEEN_TRIALS: Duration = Duration::from_millis(100);
 
-/// I/Os per second of a trial, one at a time. Each I/O has its moment from the
-/// first one on, so a machine that is late now is not slower in the end.
+/// A machine that is late by this or less makes up for it. What it is later by is
+/// lost, else I/Os after a short pause would come at any speed.
+const MADE_UP_FOR: Duration = Duration::from_millis(20);
+
+/// I/Os per second of a trial, one at a time.
 #[derive(Debug)]
 pub struct KnownSpeed {
     /// Holds the speed in percent; read when a trial begins.
@@ -28,10 +31,11 @@ pub struct KnownSpeed {
 
 #[derive(Debug)]
 struct Trial {
-    began: Instant,
-    latest: Instant,
+    /// When the latest I/O came.
+    came: Instant,
+    /// When it was to be done.
+    done: Instant,
     each: Duration,
-    ios: u32,
 }
 
 impl KnownSpeed {
@@ -55,12 +59,11 @@ impl KnownSpeed {
     /// When the file of the speed holds no number.
     pub fn done_at(&mut self, now: Instant) -> Instant {
         let same = self.trial.take();
-        let same =
-            same.filter(|trial| now.saturating_duration_since(trial.latest) < BETWEEN_TRIALS);
-        let mut trial = same.unwrap_or_else(|| self.begin(now));
-        trial.ios += 1;
-        let done = trial.began + trial.each * trial.ios;
-        trial.latest = done.max(now);
+        let is_same = |trial: &Trial| now.saturating_duration_since(trial.came) < BETWEEN_TRIALS;
+        let mut trial = same.filter(is_same).unwrap_or_else(|| self.begin(now));
+        let earliest = now.checked_sub(MADE_UP_FOR).unwrap_or(now);
+        let done = trial.done.max(earliest) + trial.each;
+        (trial.came, trial.done) = (now, done);
         self.trial = Some(trial);
         done
     }
@@ -73,10 +76,9 @@ impl KnownSpeed {
         self.trials += 1;
         let iops = self.iops * percent / 100.0 * (drift + noise).exp();
         Trial {
-            began: now,
-            latest: now,
+            came: now,
+            done: now,
             each: Duration::from_secs_f64(1.0 / iops),
-            ios: 0,
         }
     }
 
@@ -110,9 +112,10 @@ mod tests {
         assert_eq!(speed.done_at(start), start + ms(1));
         assert_eq!(speed.done_at(start + ms(1)), start + ms(2));
         // One that comes late does not slow down the others.
-        assert_eq!(speed.done_at(start + ms(50)), start + ms(3));
+        assert_eq!(speed.done_at(start + ms(10)), start + ms(3));
         fs::write(&percent, "50\n").unwrap();
-        assert_eq!(speed.done_at(start + ms(51)), start + ms(4));
+        assert_eq!(speed.done_at(start + ms(11)), start + ms(4));
+        assert_eq!(speed.done_at(start + ms(81)), start + ms(62), "too late");
         // The next trial: half the speed, and twice the one before it.
         let next = start + ms(900);
         assert_eq!(speed.done_at(next), next + ms(1));
