@@ -6,11 +6,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A pause of this length ends a trial; they have to be so far apart.
-pub const BETWEEN_TRIALS: Duration = Duration::from_millis(100);
+pub const BETWEEN_TRIALS: Duration = Duration::from_millis(300);
 
 /// A machine that is late by this or less makes up for it. What it is later by is
 /// lost, else I/Os after a short pause would come at any speed.
-const MADE_UP_FOR: Duration = Duration::from_millis(20);
+const MADE_UP_FOR: Duration = Duration::from_millis(60);
 
 /// I/Os per second of a trial, one at a time.
 #[derive(Debug)]
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(speed.done_at(start + ms(10)), start + ms(3));
         fs::write(&percent, "50\n").unwrap();
         assert_eq!(speed.done_at(start + ms(11)), start + ms(4));
-        assert_eq!(speed.done_at(start + ms(81)), start + ms(62), "too late");
+        assert_eq!(speed.done_at(start + ms(81)), start + ms(22), "too late");
         // The next trial: half the speed, and twice the one before it.
         let next = start + ms(900);
         assert_eq!(speed.done_at(next), next + ms(1));

@@ -153,7 +153,7 @@ fn sweep_known(sweeps: &Sweeps, n: u32, seed: u64) -> Result<Compared> {
         percent.display(),
         100.0 * (1.0 + DIFFERENCE)
     );
-    let rest = format!("{}ms", (3 * BETWEEN_TRIALS).as_millis());
+    let rest = format!("{}ms", (2 * BETWEEN_TRIALS).as_millis());
     let rounds = n.to_string();
     let words = [
         "--vary",

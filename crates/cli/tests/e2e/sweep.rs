@@ -506,7 +506,7 @@ fn a_known_difference_is_found() {
     let reads = "[reads]\nrw=randread\ndirect=1\nsize=1m\nruntime=400ms\ntime_based\n";
     fs::write(&job, reads).unwrap();
     let vary = format!("file:{}=100,200", percent.display());
-    let rest = format!("{}ms", 3 * BETWEEN_TRIALS.as_millis());
+    let rest = format!("{}ms", 2 * BETWEEN_TRIALS.as_millis());
     let node = text(device.device().node());
     let words = ["sweep", node, text(&job), "--destroy-data", "--vary", &vary];
     let more = ["--rounds", "4", "--idle", &rest, "--seed", "1"];
