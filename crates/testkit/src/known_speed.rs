@@ -15,7 +15,7 @@ const MADE_UP_FOR: Duration = Duration::from_millis(60);
 /// I/Os per second of a trial, one at a time.
 #[derive(Debug)]
 pub struct KnownSpeed {
-    /// Holds the speed in percent; read when a trial begins.
+    /// Holds the speed in percent; read for each I/O.
     pub percent: PathBuf,
     /// I/Os per second at 100 %, before any drift.
     pub iops: f64,
@@ -35,7 +35,8 @@ struct Trial {
     came: Instant,
     /// When it was to be done.
     done: Instant,
-    each: Duration,
+    /// I/Os per second at 100 %.
+    iops: f64,
 }
 
 impl KnownSpeed {
@@ -62,23 +63,26 @@ impl KnownSpeed {
         let is_same = |trial: &Trial| now.saturating_duration_since(trial.came) < BETWEEN_TRIALS;
         let mut trial = same.filter(is_same).unwrap_or_else(|| self.begin(now));
         let earliest = now.checked_sub(MADE_UP_FOR).unwrap_or(now);
-        let done = trial.done.max(earliest) + trial.each;
+        let each = 100.0 / (trial.iops * self.percent());
+        let done = trial.done.max(earliest) + Duration::from_secs_f64(each);
         (trial.came, trial.done) = (now, done);
         self.trial = Some(trial);
         done
     }
 
-    fn begin(&mut self, now: Instant) -> Trial {
+    fn percent(&self) -> f64 {
         let percent = fs::read_to_string(&self.percent).expect("the file of the speed");
-        let percent: f64 = percent.trim().parse().expect("percent");
+        percent.trim().parse().expect("percent")
+    }
+
+    fn begin(&mut self, now: Instant) -> Trial {
         let drift = self.drift * f64::from(self.trials);
         let noise = self.noise * self.normal();
         self.trials += 1;
-        let iops = self.iops * percent / 100.0 * (drift + noise).exp();
         Trial {
             came: now,
             done: now,
-            each: Duration::from_secs_f64(1.0 / iops),
+            iops: self.iops * (drift + noise).exp(),
         }
     }
 
@@ -113,9 +117,10 @@ mod tests {
         assert_eq!(speed.done_at(start + ms(1)), start + ms(2));
         // One that comes late does not slow down the others.
         assert_eq!(speed.done_at(start + ms(10)), start + ms(3));
-        fs::write(&percent, "50\n").unwrap();
         assert_eq!(speed.done_at(start + ms(11)), start + ms(4));
         assert_eq!(speed.done_at(start + ms(81)), start + ms(22), "too late");
+        fs::write(&percent, "50\n").unwrap();
+        assert_eq!(speed.done_at(start + ms(82)), start + ms(24));
         // The next trial: half the speed, and twice the one before it.
         let next = start + ms(900);
         assert_eq!(speed.done_at(next), next + ms(1));
