@@ -27,6 +27,7 @@ pub struct KnownSpeed {
     pub seed: u64,
     trial: Option<Trial>,
     trials: u32,
+    latest: f64,
 }
 
 #[derive(Debug)]
@@ -51,13 +52,11 @@ impl KnownSpeed {
             seed: 1,
             trial: None,
             trials: 0,
+            latest: 100.0,
         }
     }
 
     /// When an I/O that came `now` is done.
-    ///
-    /// # Panics
-    /// When the file of the speed holds no number.
     pub fn done_at(&mut self, now: Instant) -> Instant {
         let same = self.trial.take();
         let is_same = |trial: &Trial| now.saturating_duration_since(trial.came) < BETWEEN_TRIALS;
@@ -70,9 +69,11 @@ impl KnownSpeed {
         done
     }
 
-    fn percent(&self) -> f64 {
-        let percent = fs::read_to_string(&self.percent).expect("the file of the speed");
-        percent.trim().parse().expect("percent")
+    /// While the file is being written it may be empty: then the speed stays.
+    fn percent(&mut self) -> f64 {
+        let text = fs::read_to_string(&self.percent).unwrap_or_default();
+        self.latest = text.trim().parse().unwrap_or(self.latest);
+        self.latest
     }
 
     fn begin(&mut self, now: Instant) -> Trial {
@@ -121,6 +122,8 @@ mod tests {
         assert_eq!(speed.done_at(start + ms(81)), start + ms(22), "too late");
         fs::write(&percent, "50\n").unwrap();
         assert_eq!(speed.done_at(start + ms(82)), start + ms(24));
+        fs::write(&percent, "").unwrap();
+        assert_eq!(speed.done_at(start + ms(83)), start + ms(26));
         // The next trial: half the speed, and twice the one before it.
         let next = start + ms(900);
         assert_eq!(speed.done_at(next), next + ms(1));
