@@ -105,7 +105,13 @@ fn known_difference(sweeps: &Sweeps, limits: &mut Limits) -> Result<()> {
     let (mut found, mut seen) = (0, 0.0);
     for seed in 0..COMPARISONS {
         let compared = sweep_known(sweeps, n, u64::from(seed))?;
-        found += usize::from(compared.word == "faster");
+        // Whichever condition came first in the session is A.
+        let right = if compared.a.ends_with("=100") {
+            "faster"
+        } else {
+            "slower"
+        };
+        found += usize::from(compared.word == right);
         let spread = compared.spread(n).context("there is an interval")?;
         seen += power_of_difference(effect.d / spread, 0.05, n) / f64::from(COMPARISONS);
     }
@@ -195,6 +201,7 @@ impl Sweeps {
             .context("a pair without a verdict")?;
         let end = |at: usize| Some(pair["ci95_pct"][at].as_f64()? / 100.0);
         Ok(Compared {
+            a: pair["a"].as_str().unwrap_or_default().to_owned(),
             word: word.to_owned(),
             interval: end(0).zip(end(1)),
         })
@@ -210,6 +217,7 @@ impl Sweeps {
 
 /// The verdict of a comparison, and its interval of 95 % as shares.
 struct Compared {
+    a: String,
     word: String,
     interval: Option<(f64, f64)>,
 }
