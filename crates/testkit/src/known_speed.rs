@@ -6,13 +6,16 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// A pause of this length ends a trial; they have to be so far apart.
-pub const BETWEEN_TRIALS: Duration = Duration::from_millis(200);
+pub const BETWEEN_TRIALS: Duration = Duration::from_millis(300);
 
-/// I/Os per second of a trial, one at a time. Each I/O has its moment from the
-/// first one on, so a machine that is late now is not slower in the end.
+/// A machine that is late by this or less makes up for it. What it is later by is
+/// lost, else I/Os after a short pause would come at any speed.
+const MADE_UP_FOR: Duration = Duration::from_millis(60);
+
+/// I/Os per second of a trial, one at a time.
 #[derive(Debug)]
 pub struct KnownSpeed {
-    /// Holds the speed in percent; read when a trial begins.
+    /// Holds the speed in percent; read for each I/O.
     pub percent: PathBuf,
     /// I/Os per second at 100 %, before any drift.
     pub iops: f64,
@@ -24,14 +27,17 @@ pub struct KnownSpeed {
     pub seed: u64,
     trial: Option<Trial>,
     trials: u32,
+    latest: f64,
 }
 
 #[derive(Debug)]
 struct Trial {
-    began: Instant,
-    latest: Instant,
-    each: Duration,
-    ios: u32,
+    /// When the latest I/O came.
+    came: Instant,
+    /// When it was to be done.
+    done: Instant,
+    /// I/Os per second at 100 %.
+    iops: f64,
 }
 
 impl KnownSpeed {
@@ -46,37 +52,38 @@ impl KnownSpeed {
             seed: 1,
             trial: None,
             trials: 0,
+            latest: 100.0,
         }
     }
 
     /// When an I/O that came `now` is done.
-    ///
-    /// # Panics
-    /// When the file of the speed holds no number.
     pub fn done_at(&mut self, now: Instant) -> Instant {
         let same = self.trial.take();
-        let same =
-            same.filter(|trial| now.saturating_duration_since(trial.latest) < BETWEEN_TRIALS);
-        let mut trial = same.unwrap_or_else(|| self.begin(now));
-        trial.ios += 1;
-        let done = trial.began + trial.each * trial.ios;
-        trial.latest = done.max(now);
+        let is_same = |trial: &Trial| now.saturating_duration_since(trial.came) < BETWEEN_TRIALS;
+        let mut trial = same.filter(is_same).unwrap_or_else(|| self.begin(now));
+        let earliest = now.checked_sub(MADE_UP_FOR).unwrap_or(now);
+        let each = 100.0 / (trial.iops * self.percent());
+        let done = trial.done.max(earliest) + Duration::from_secs_f64(each);
+        (trial.came, trial.done) = (now, done);
         self.trial = Some(trial);
         done
     }
 
+    /// While the file is being written it may be empty: then the speed stays.
+    fn percent(&mut self) -> f64 {
+        let text = fs::read_to_string(&self.percent).unwrap_or_default();
+        self.latest = text.trim().parse().unwrap_or(self.latest);
+        self.latest
+    }
+
     fn begin(&mut self, now: Instant) -> Trial {
-        let percent = fs::read_to_string(&self.percent).expect("the file of the speed");
-        let percent: f64 = percent.trim().parse().expect("percent");
         let drift = self.drift * f64::from(self.trials);
         let noise = self.noise * self.normal();
         self.trials += 1;
-        let iops = self.iops * percent / 100.0 * (drift + noise).exp();
         Trial {
-            began: now,
-            latest: now,
-            each: Duration::from_secs_f64(1.0 / iops),
-            ios: 0,
+            came: now,
+            done: now,
+            iops: self.iops * (drift + noise).exp(),
         }
     }
 
@@ -110,9 +117,13 @@ mod tests {
         assert_eq!(speed.done_at(start), start + ms(1));
         assert_eq!(speed.done_at(start + ms(1)), start + ms(2));
         // One that comes late does not slow down the others.
-        assert_eq!(speed.done_at(start + ms(50)), start + ms(3));
+        assert_eq!(speed.done_at(start + ms(10)), start + ms(3));
+        assert_eq!(speed.done_at(start + ms(11)), start + ms(4));
+        assert_eq!(speed.done_at(start + ms(81)), start + ms(22), "too late");
         fs::write(&percent, "50\n").unwrap();
-        assert_eq!(speed.done_at(start + ms(51)), start + ms(4));
+        assert_eq!(speed.done_at(start + ms(82)), start + ms(24));
+        fs::write(&percent, "").unwrap();
+        assert_eq!(speed.done_at(start + ms(83)), start + ms(26));
         // The next trial: half the speed, and twice the one before it.
         let next = start + ms(900);
         assert_eq!(speed.done_at(next), next + ms(1));

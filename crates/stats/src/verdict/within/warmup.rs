@@ -34,21 +34,27 @@ pub fn cut(values: &[f64]) -> Option<usize> {
     if n < MIN_BATCHES {
         return None;
     }
-    let mut best = (f64::INFINITY, 0);
-    for d in 0..=n * 3 / 4 {
-        let error = squared_error(&batches[d..]);
-        if error < best.0 {
-            best = (error, d);
-        }
-    }
-    let (error, d) = best;
+    let (error, d) = least_error(&batches);
     (error.is_finite() && 2 * d <= n).then_some(d * BATCH)
 }
 
-fn squared_error(kept: &[f64]) -> f64 {
-    let n = kept.len() as f64;
-    let mean = kept.iter().sum::<f64>() / n;
-    kept.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (n * n)
+/// The least squared error of the mean of what is left, and the cut that makes it;
+/// the first of several. The sum of squares grows batch by batch from the end on
+/// (Welford 1962).
+fn least_error(batches: &[f64]) -> (f64, usize) {
+    let (mut kept, mut mean, mut squares) = (0.0, 0.0, 0.0);
+    let mut best = (f64::INFINITY, 0);
+    for (d, z) in batches.iter().enumerate().rev() {
+        kept += 1.0;
+        let off = z - mean;
+        mean += off / kept;
+        squares += off * (z - mean);
+        let error = squares / (kept * kept);
+        if 4 * d <= 3 * batches.len() && error <= best.0 {
+            best = (error, d);
+        }
+    }
+    best
 }
 
 #[cfg(test)]
@@ -82,6 +88,20 @@ mod tests {
         );
         assert_eq!(cut(&noisy(39, |_| 100.0)), None);
         assert_eq!(cut(&[f64::NAN; 60]), None);
+    }
+
+    #[test]
+    fn the_cut_is_that_of_the_definition() {
+        let batches: Vec<f64> = noisy(40, |i| 100.0 + 80.0 * (-i / 6.0).exp());
+        let error = |d: usize| {
+            let kept = &batches[d..];
+            let n = kept.len() as f64;
+            let mean = kept.iter().sum::<f64>() / n;
+            kept.iter().map(|z| (z - mean).powi(2)).sum::<f64>() / (n * n)
+        };
+        let (found, d) = least_error(&batches);
+        assert!((found - error(d)).abs() < 1e-12);
+        assert!((0..=30).all(|other| error(other) >= found - 1e-12));
     }
 
     proptest! {
