@@ -51,6 +51,11 @@ pub fn run(args: &SweepArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
 
 fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(path)?;
+    if args.margin.is_some() && args.rounds.trials != Some(Trials::Auto) {
+        return Err(Failure::usage(
+            "--margin is what --trials auto judges by: add that, or give it to assay rank",
+        ));
+    }
     let varied = conditions::parse(args)?;
     let source = source(args, path)?;
     let store_path = store_path(&args.store)?;

@@ -144,6 +144,13 @@ fn a_budget_is_kept_and_told() {
     again.signal(Signal::INT);
     let told = again.end();
     told.assert_says(&["Shows", "reads: read_iops", "vary as in run"]);
-    let line = tunable.sweep(&["--budget", "1s"]).end().err.join(" ");
-    assert!(line.contains("a verdict takes 4 trials"), "{line}");
+    for (words, says) in [
+        (&["--budget", "1s"][..], "a verdict takes 4 trials"),
+        (&["--trials", "auto", "--max-trials", "8"], "12 trials"),
+        (&["--max-trials", "8"], "--trials auto and --budget"),
+    ] {
+        let refused = tunable.sweep(words).end();
+        refused.assert_code(2);
+        refused.assert_says(&[says]);
+    }
 }

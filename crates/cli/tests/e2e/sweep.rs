@@ -488,6 +488,12 @@ fn what_cannot_be_varied_is_refused_before_anything_runs() {
     let twice = ["--vary", "cmd:x=1", "--undo", "x=a", "--undo", "x=b"];
     let line = refused(&twice);
     assert!(line.contains("--undo x=… is there twice"), "{line}");
+    let line = refused(&["--vary", &knob.vary, "--margin", "3"]);
+    assert!(line.contains("--trials auto"), "{line}");
+    let line = refused(&["--vary", &knob.vary, "--trials", "0"]);
+    assert!(line.contains("from 1 to 1000, or auto"), "{line}");
+    let line = bed.refused(&["sweep", "--resume", "last", "--rounds", "4"]);
+    assert!(line.contains("cannot be used together"), "{line}");
     let line = bed.refused(&["sweep", "--resume", "last"]);
     assert!(line.contains("assay:"), "{line}");
     assert!(!bed.store().exists(), "a refused sweep leaves no store");
