@@ -32,14 +32,20 @@ pub const fn better(unit: Unit) -> Option<Better> {
     }
 }
 
-/// The figures of completed trials of a run, one for each condition, job and metric, in
-/// the order in which they first came; conditioning trials are left out. A metric is
-/// called `JOB: METRIC`, for example `rand-read: read_iops`. Figures beside those that
+/// The figures of completed trials of a run, one for each condition, job and metric;
+/// conditions in the order of the plan, whichever came first, and under each in the order
+/// in which they first came. Conditioning trials are left out. A metric is called `JOB: METRIC`, for example `rand-read: read_iops`. Figures beside those that
 /// decide are exploratory. Places are those in the session, which two runs share that
 /// took turns.
 #[must_use]
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
-    gather(trials, |position| header.place_of(position))
+    let mut figures = gather(trials, |position| header.place_of(position));
+    let conditions = &header.plan.conditions;
+    figures.sort_by_cached_key(|figure| {
+        let names = conditions.iter().map(|condition| &condition.name);
+        names.into_iter().position(|name| *name == figure.condition)
+    });
+    figures
 }
 
 fn gather(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
