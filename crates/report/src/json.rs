@@ -62,7 +62,7 @@ pub enum Without {
     Details,
 }
 
-/// Writes the run as [`write`] does, in one line; what is left out is `null`.
+/// Writes the run as [`write()`] does, in one line; what is left out is `null`.
 ///
 /// # Errors
 /// When `out` cannot be written.
