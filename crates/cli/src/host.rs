@@ -225,8 +225,11 @@ impl Host {
     }
 
     fn ask(&mut self, request: &ToAgent) -> Result<FromAgent, Failure> {
-        self.send(request)?;
-        self.hear()
+        match self.requests.send(request) {
+            // One that cannot hear it has ended; why, it may have said before.
+            Ok(()) | Err(FrameError::Link(_)) => self.hear(),
+            Err(error) => Err(self.lost_by(&error)),
+        }
     }
 
     fn send(&self, request: &ToAgent) -> Result<(), Failure> {

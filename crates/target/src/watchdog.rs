@@ -40,3 +40,27 @@ impl Watchdog {
         self.barked.load(Ordering::Relaxed)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Local, Target};
+    use std::io::{Read, Write};
+
+    #[test]
+    fn a_stream_that_says_nothing_ends() {
+        let mut session = Local::new("sleep", &["1000"]).start().unwrap();
+        let watchdog = session.must_answer_within(Duration::from_millis(1));
+        assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
+        assert!(watchdog.has_barked());
+    }
+
+    #[test]
+    fn who_answers_in_time_is_left_alone() {
+        let mut session = Local::new("cat", &[]).start().unwrap();
+        let watchdog = session.must_answer_within(Duration::from_secs(1000));
+        session.writer.as_mut().unwrap().write_all(b"x").unwrap();
+        assert_eq!(session.reader.read(&mut [0]).unwrap(), 1);
+        assert!(!watchdog.has_barked());
+    }
+}

@@ -278,10 +278,7 @@ fn keep(parts: &Parts, cards: &Cards) -> Result<Child, Unavailable> {
         .arg(parts.prepared.join(KERNEL))
         .arg("-initrd")
         .arg(parts.prepared.join(INITRAMFS))
-        .args([
-            "-append",
-            "console=ttyAMA0 quiet panic=-1 nvme_core.multipath=N",
-        ])
+        .args(["-append", "console=ttyAMA0 quiet panic=-1"])
         .args(["-device", "sdhci-pci", "-drive", &drive("sd", &cards.sd)])
         .args(["-device", "sd-card,drive=sd"])
         .args(["-device", "qemu-xhci", "-drive", &drive("usb", &cards.usb)])

@@ -45,6 +45,10 @@ const MODULES: [&str; 17] = [
     "vfat",
 ];
 
+/// Options of modules: the drive has one path, as on boards, and the kernel counts
+/// its I/O by its own name then.
+const OPTIONS: [(&str, &str); 1] = [("nvme-core.ko", "multipath=N")];
+
 const INITTAB: &str = "\
 ::sysinit:/etc/rcS
 ::respawn:/usr/sbin/dropbear -F -E -R -s -p 22
@@ -63,7 +67,9 @@ mount -t tmpfs tmpfs /tmp
 mount -t tmpfs tmpfs /dev/shm
 mount -t debugfs debugfs /sys/kernel/debug
 hostname emulated-board
-while read -r module; do insmod \"/lib/modules/$module\"; done < /etc/modules
+while read -r module options; do
+    insmod \"/lib/modules/$module\" $options
+done < /etc/modules
 ifconfig lo up
 ifconfig eth0 10.0.2.15 up
 route add default gw 10.0.2.2
@@ -107,8 +113,10 @@ pub fn make(parts: &Parts<'_>) -> Result<()> {
     for module in loaded {
         let name = module.file_name().context("a module without a name")?;
         fs::copy(&module, folder.join(name))?;
-        names.push_str(&name.to_string_lossy());
-        names.push('\n');
+        let name = name.to_string_lossy();
+        let options = OPTIONS.iter().find(|(module, _)| *module == name);
+        let options = options.map_or("", |(_, options)| options);
+        names.push_str(&format!("{name} {options}\n"));
     }
     fs::write(root.join("etc/modules"), names)?;
     pack(root, parts.host, parts.image)

@@ -66,6 +66,38 @@ fn a_card_on_a_board_is_qualified() {
 }
 
 #[test]
+fn a_device_of_a_board_is_measured_at_the_users_word_only() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let device = "/dev/nvme0n1";
+    let refusal = run(&board, &bed, &["qualify", device]).refusal();
+    assert!(refusal.contains("--destroy-data"), "{refusal}");
+    let refusal = run(&board, &bed, &["qualify", "/dev/mmcblk0", "--destroy-data"]).refusal();
+    assert!(refusal.contains("is mounted on /mnt/sd"), "{refusal}");
+    let words = [
+        "--destroy-data",
+        "--quick",
+        "--size",
+        "4M",
+        "--trials",
+        "1",
+        "--json",
+    ];
+    let words = [&["qualify", device, "--only", "rand-write-4k"][..], &words].concat();
+    let ended = run(&board, &bed, &words);
+    ended.assert_code(0);
+    let run = ended.json();
+    assert_eq!(run["device"]["layers"][0]["kind"], "nvme");
+    assert!(
+        label(&run, "rand-write-4k", "write")
+            .0
+            .starts_with("device")
+    );
+    assert_clean(&board);
+}
+
+#[test]
 fn schedulers_of_a_board_are_swept_and_restored() {
     let board = or_skip!(Board::shared());
     or_skip!(board.agent());

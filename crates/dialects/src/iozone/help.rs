@@ -25,7 +25,7 @@ pub fn help() -> String {
 const HEAD: &str = "\
 Is iozone: its flags and its text, and what each figure measured.
 
-Usage: assay iozone [flags of iozone] [--trials N] [--json] [--store FILE]
+Usage: assay iozone [--on TARGET] [flags of iozone] [--trials N] [--json] [--store FILE]
 
   assay iozone -Rab out.xlsx -g 2G -n 1M -w -e -C
   assay iozone -i 0 -i 1 -s 64M -r 4k -I

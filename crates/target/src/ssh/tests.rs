@@ -143,7 +143,7 @@ fn what_went_wrong_is_said_in_one_line() {
             "answers 'rm -rf /'",
         ),
         (
-            "echo assay-boot 1 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3",
+            "echo assay-boot 1 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",
             "not all arrived",
         ),
     ] {
