@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 38] = [
+const PROGRAMS: [(&str, &str); 39] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -31,6 +31,7 @@ const PROGRAMS: [(&str, &str); 38] = [
     ("losetup", "mount"),
     ("mkfifo", "coreutils"),
     ("mkfs.btrfs", "btrfs-progs"),
+    ("mkfs.ext2", "e2fsprogs"),
     ("mkfs.ext4", "e2fsprogs"),
     ("mkfs.vfat", "dosfstools"),
     ("mkfs.xfs", "xfsprogs"),

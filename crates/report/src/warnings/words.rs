@@ -146,7 +146,7 @@ impl Warning {
             }
             Self::Spread { .. } => "more trials (--trials 10) on an idle, cool machine",
             Self::FewTrials { .. } => {
-                "use --trials 3 or more (of a sweep --rounds): one figure has no spread"
+                "use --trials 3 or more: one figure has no spread"
             }
             Self::ShortTransfers { .. } => "they were continued and counted; check free space",
             Self::Governor { .. } => {
