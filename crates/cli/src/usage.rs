@@ -114,7 +114,7 @@ mod tests {
             ),
             (
                 &["report", "last"],
-                "missing: <--output <FILE>|--format <FORMAT>>",
+                "missing: <--output <FILE>|--format <FORMAT>|--all <DIR>>",
             ),
         ] {
             let line = complaint(words);

@@ -29,12 +29,13 @@ pub enum Tool {
 }
 
 /// Options that the sweep has itself.
-const OWN: [(&str, &str); 5] = [
-    ("--trials", "--rounds"),
-    ("--json", "--json"),
-    ("--store", "--store"),
-    ("--seed", "--seed"),
-    ("--destroy-data", "--destroy-data"),
+const OWN: [&str; 6] = [
+    "--trials",
+    "--json",
+    "--store",
+    "--seed",
+    "--destroy-data",
+    "--on",
 ];
 
 /// Reads the words; nothing is asked of the machine yet.
@@ -56,9 +57,9 @@ fn refuse_own(words: &[OsString]) -> Result<(), Failure> {
     let words = words.iter().filter_map(|word| word.to_str());
     for word in words {
         let flag = word.split('=').next().unwrap_or(word);
-        if let Some((_, own)) = OWN.iter().find(|(known, _)| *known == flag) {
+        if OWN.contains(&flag) {
             return Err(Failure::usage(format!(
-                "{flag} is for the whole sweep: put {own} in front of the --"
+                "{flag} is for the whole sweep: put it in front of the --"
             )));
         }
     }

@@ -73,11 +73,12 @@ fn all_runs_are_a_folder_with_a_list() {
 }
 
 #[test]
-fn a_comparison_has_no_workbook_and_takes_two() {
+fn a_comparison_is_no_table_of_trials_and_takes_two() {
     let (bed, [a, b]) = two_runs();
-    let path = bed.join("x.xlsx");
+    let path = bed.join("x.csv");
     let said = bed.refused(&["report", &a, &b, "-o", text(&path)]);
-    assert!(said.contains(".html or .json") && !path.exists(), "{said}");
+    let expected = "a comparison cannot be written as csv: it can be html";
+    assert!(said.contains(expected) && !path.exists(), "{said}");
     let said = bed.refused(&["report", &a, &b, &a, "-o", text(&path)]);
     assert!(said.contains("unexpected value"), "{said}");
     let said = bed.refused(&["report", "--all", text(&path), "-o", text(&path)]);

@@ -271,7 +271,7 @@ fn what_cannot_be_swept_is_refused() {
         (&["mark", "--steady-state"], "questions of their own"),
         (&["mark", "/tmp"], "unknown argument '/tmp'"),
         (&["androbench", "--json"], "in front of the --"),
-        (&["dd", "--trials=3"], "put --rounds in front of the --"),
+        (&["dd", "--trials=3"], "put it in front of the --"),
     ] {
         let line = refused(command);
         assert!(line.contains(says), "{command:?}: {line}");

@@ -145,9 +145,7 @@ impl Warning {
                 "judge by p99 and the longest gap, not by the mean; the report draws the course"
             }
             Self::Spread { .. } => "more trials (--trials 10) on an idle, cool machine",
-            Self::FewTrials { .. } => {
-                "use --trials 3 or more: one figure has no spread"
-            }
+            Self::FewTrials { .. } => "use --trials 3 or more: one figure has no spread",
             Self::ShortTransfers { .. } => "they were continued and counted; check free space",
             Self::Governor { .. } => {
                 "for comparable figures set it: cpupower frequency-set -g performance"
