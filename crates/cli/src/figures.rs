@@ -131,6 +131,15 @@ impl Source {
         }
     }
 
+    /// Whether both have the very same trials.
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        let pairs = || self.figures.iter().zip(&other.figures);
+        self.figures.len() == other.figures.len()
+            && pairs().all(|(a, b)| a.metric == b.metric && a.sample == b.sample)
+            // Single rounded figures may be alike by chance.
+            && pairs().any(|(a, _)| a.sample.n() > 1)
+    }
+
     /// Fewest trials of a side for a verdict: three are taken from elsewhere, where
     /// they cannot be repeated.
     pub fn fewest_trials(&self) -> usize {

@@ -57,17 +57,26 @@ impl NamedSide {
 /// Compares what is stored, or two targets that are measured for it.
 pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let [a, b] = args.paired_on.as_slice() {
+        // Before anything is measured.
+        wanted(args)?;
         return paired::run(args, [a, b], target);
     }
     present(args, sides(args)?)
 }
 
-/// Judges two sides and shows what came of it; the exit code of the gate.
-fn present(args: &CompareArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+/// The format that was asked for, if a comparison can be written in it.
+fn wanted(args: &CompareArgs) -> Result<Option<Format>, Failure> {
     let wanted = match args.json {
         true => Some(Format::Json),
         false => args.output.wanted()?,
     };
+    wanted.map_or(Ok(()), written::is_possible)?;
+    Ok(wanted)
+}
+
+/// Judges two sides and shows what came of it; the exit code of the gate.
+fn present(args: &CompareArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+    let wanted = wanted(args)?;
     let judged = Judged::of(sides, &args.terms);
     let compared = judged.compared();
     match wanted {
@@ -114,8 +123,14 @@ impl Judged {
             same_session: same_session(&a, &b),
             ..held
         };
+        let mut comparison = compare(&a, &b, &options);
+        if terms.qualify {
+            for line in comparison.lines.iter_mut().chain(&mut comparison.composite) {
+                line.notes.retain(|note| !note.is_on_more_trials());
+            }
+        }
         Self {
-            comparison: compare(&a, &b, &options),
+            comparison,
             qualify: terms.qualify,
             a,
             b,
@@ -144,6 +159,26 @@ impl Judged {
 }
 
 fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
+    let (a, b) = found(args)?;
+    refuse_the_same(&a, &b)?;
+    Ok((a, b))
+}
+
+/// What is measured once is not evidence twice.
+fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
+    let units: Vec<&Source> = a.units.iter().chain(&b.units).collect();
+    for (index, unit) in units.iter().enumerate() {
+        if let Some(other) = units[..index].iter().find(|other| other.is_same_as(unit)) {
+            return Err(Failure::usage(format!(
+                "{} and {} are the same results: each may be given once",
+                other.name, unit.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn found(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
     let find = |word: &String| Source::find(word, &args.store);
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),

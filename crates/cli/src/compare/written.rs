@@ -24,6 +24,14 @@ const POSSIBLE: [Format; 9] = [
 
 type Writer = fn(&Compared<'_>, &OutputArgs, &mut dyn Write) -> io::Result<()>;
 
+/// Refuses a format that no comparison has.
+pub fn is_possible(format: Format) -> Result<(), Failure> {
+    match POSSIBLE.contains(&format) {
+        true => Ok(()),
+        false => Err(format.refused("a comparison", &POSSIBLE)),
+    }
+}
+
 /// Writes it.
 pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(), Failure> {
     let compared = judged.compared();

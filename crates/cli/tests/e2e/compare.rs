@@ -102,7 +102,10 @@ fn a_gate_closes_on_what_is_slower() {
     let gate = |words: &[&str]| bed.run(&[&["compare"], words].concat());
     gate(&[&a, &b]).assert_code(0);
     gate(&[&a, &b, "--gate"]).assert_code(3);
-    gate(&[&a, &b, "--gate", "--qualify"]).assert_code(3);
+    let qualified = gate(&[&a, &b, "--gate", "--qualify"]);
+    qualified.assert_code(3);
+    // How many settle which is faster was not asked.
+    assert!(!qualified.out.contains("more trials"), "{}", qualified.out);
     gate(&[&b, &a, "--gate"]).assert_code(0);
     let json = gate(&[&a, &b, "--json"]).json();
     let slower = [(a.as_str(), b.as_str(), "slower")];
@@ -119,6 +122,9 @@ fn what_cannot_be_compared_is_said_in_a_line() {
     assert!(line.contains("4 conditions"), "{line}");
     let line = bed.refused(&["compare", &format!("{all}@nope"), all]);
     assert!(line.contains("interactive"), "{line}");
+    let one = format!("{all}@interactive");
+    let line = bed.refused(&["compare", &one, &one]);
+    assert!(line.contains("are the same results"), "{line}");
     let line = bed.refused(&["rank", all, "--baseline", "nope"]);
     assert!(line.contains("nope"), "{line}");
     let line = bed.refused(&["compare", "/no/such", all]);

@@ -285,6 +285,7 @@ fn what_cannot_be_compared_in_turn_is_refused() {
         (&["--max-trials", "8"], "--trials auto and --budget"),
         (&["--budget", "1s"], "a verdict takes 4 trials"),
         (&["--only", "nope"], "no such job"),
+        (&["--format", "csv"], "cannot be written as csv"),
         (&["x"], "cannot be used together"),
     ] {
         let line = refused(words);

@@ -7,7 +7,7 @@ use crate::format::percent;
 use crate::jobs;
 use crate::labels::Labels;
 use crate::summary::Summary;
-use crate::sweep::Sweep;
+use crate::sweep::{Sweep, by_condition};
 use crate::terminal::table::{Column, Row, Table};
 use crate::text::{clean, enumerate};
 use crate::warnings;
@@ -49,7 +49,8 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
             sheet.list(&said)?;
         }
     }
-    write_warnings(&warnings::collect(&Summary::of(run)), sheet)?;
+    let split = by_condition(run.clone());
+    write_warnings(&warnings::collect(&Summary::of(&split)), sheet)?;
     place::write(run, sheet)?;
     sheet.heading("Method")?;
     sheet.paragraph(METHOD)

@@ -28,6 +28,10 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
         metrics => format!("They differ on {}.", enumerate(metrics)),
     };
     page.paragraph("  ".into(), &clean(&deciding), None)?;
+    if ranking.metrics.len() > 1 {
+        let alone = "Each metric is judged by itself: the more there are, the more often conditions that are alike differ on one of them.";
+        page.paragraph("  ".into(), alone, Some(Tone::Soft))?;
+    }
     for warning in &ranked.warnings {
         page.paragraph("  ! ".into(), &clean(warning), None)?;
     }

@@ -66,6 +66,15 @@ pub enum Note {
     FewUnits(usize, usize),
 }
 
+impl Note {
+    /// Whether it tells what would settle which side is faster. Nobody asks that who asks
+    /// whether B may take the place of A.
+    #[must_use]
+    pub const fn is_on_more_trials(&self) -> bool {
+        matches!(self, Self::MoreTrials(_) | Self::OutOfReach(..))
+    }
+}
+
 impl Display for Note {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
