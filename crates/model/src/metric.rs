@@ -43,6 +43,21 @@ impl Unit {
             Self::Count => "count",
         }
     }
+
+    /// The unit of a [`symbol`](Self::symbol); `None` for those of others.
+    #[must_use]
+    pub fn of_symbol(symbol: &str) -> Option<Self> {
+        let all = [
+            Self::BytesPerSec,
+            Self::Iops,
+            Self::Tps,
+            Self::Bytes,
+            Self::Nanos,
+            Self::Ratio,
+            Self::Count,
+        ];
+        all.into_iter().find(|unit| unit.symbol() == symbol)
+    }
 }
 
 impl fmt::Display for Unit {

@@ -25,15 +25,7 @@ impl Measure {
     /// From the name that a source gives a unit: assay's own are known by it.
     #[must_use]
     pub fn of_symbol(symbol: &str) -> Self {
-        let own = [
-            Unit::BytesPerSec,
-            Unit::Iops,
-            Unit::Tps,
-            Unit::Bytes,
-            Unit::Nanos,
-            Unit::Ratio,
-        ];
-        let known = own.into_iter().find(|unit| unit.symbol() == symbol);
+        let known = Unit::of_symbol(symbol).filter(|unit| *unit != Unit::Count);
         known.map_or_else(|| Self::Foreign(symbol.to_owned()), Self::Of)
     }
 

@@ -28,14 +28,9 @@ pub fn ends(change: Change) -> Option<String> {
 /// people read.
 #[must_use]
 pub fn value(unit: &str, value: f64) -> String {
-    let own = [
-        Unit::BytesPerSec,
-        Unit::Iops,
-        Unit::Tps,
-        Unit::Bytes,
-        Unit::Nanos,
-    ];
-    match own.into_iter().find(|own| own.symbol() == unit) {
+    // Shares and numbers of others are not known to be counted as ours are.
+    let own = Unit::of_symbol(unit).filter(|own| !matches!(own, Unit::Ratio | Unit::Count));
+    match own {
         Some(own) => quantity(own, value),
         None => format!("{} {unit}", three_digits(value))
             .trim_end()
