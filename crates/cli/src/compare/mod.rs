@@ -77,7 +77,7 @@ fn wanted(args: &CompareArgs) -> Result<Option<Format>, Failure> {
 /// Judges two sides and shows what came of it; the exit code of the gate.
 fn present(args: &CompareArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
     let wanted = wanted(args)?;
-    let judged = Judged::of(sides, &args.terms);
+    let judged = Judged::of(sides, &args.terms)?;
     let compared = judged.compared();
     match wanted {
         Some(format) => written::write(&judged, format, &args.output)?,
@@ -99,7 +99,7 @@ pub fn report(
     terms: &Terms,
     (format, output): (Format, &OutputArgs),
 ) -> Result<ExitCode, Failure> {
-    let judged = Judged::of(two_sources([a, b], store)?, terms);
+    let judged = Judged::of(two_sources([a, b], store)?, terms)?;
     written::write(&judged, format, output)?;
     Ok(DONE)
 }
@@ -116,7 +116,8 @@ pub struct Judged {
 }
 
 impl Judged {
-    fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Self {
+    fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Result<Self, Failure> {
+        refuse_the_same(&a, &b)?;
         let held = held_to(a.units.iter().chain(&b.units), terms.margin);
         let options = Options {
             budget: terms.max_trials.unwrap_or(held.budget),
@@ -129,18 +130,18 @@ impl Judged {
                 line.notes.retain(|note| !note.is_on_more_trials());
             }
         }
-        Self {
+        Ok(Self {
             comparison,
             qualify: terms.qualify,
             a,
             b,
             options,
-        }
+        })
     }
 
     /// Two sources, held to what they are held to where nobody says otherwise.
     pub fn of_two(words: [&String; 2], store: &StoreArgs) -> Result<Self, Failure> {
-        Ok(Self::of(two_sources(words, store)?, &Terms::default()))
+        Self::of(two_sources(words, store)?, &Terms::default())
     }
 
     /// As outputs show it.
@@ -158,12 +159,6 @@ impl Judged {
     }
 }
 
-fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
-    let (a, b) = found(args)?;
-    refuse_the_same(&a, &b)?;
-    Ok((a, b))
-}
-
 /// What is measured once is not evidence twice.
 fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
     let units: Vec<&Source> = a.units.iter().chain(&b.units).collect();
@@ -178,7 +173,7 @@ fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
     Ok(())
 }
 
-fn found(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
+fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
     let find = |word: &String| Source::find(word, &args.store);
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),

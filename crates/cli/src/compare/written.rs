@@ -3,7 +3,6 @@
 use super::Judged;
 use crate::exit::Failure;
 use crate::formats::{Format, OutputArgs};
-use assay_report::comparison::Compared;
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::mail::{self, Form};
 use assay_report::{html, json, xlsx};
@@ -22,43 +21,47 @@ const POSSIBLE: [Format; 9] = [
     Format::Kcidb,
 ];
 
-type Writer = fn(&Compared<'_>, &OutputArgs, &mut dyn Write) -> io::Result<()>;
+type Writer = fn(&Judged, &OutputArgs, &mut dyn Write) -> io::Result<()>;
 
 /// Refuses a format that no comparison has.
 pub fn is_possible(format: Format) -> Result<(), Failure> {
-    match POSSIBLE.contains(&format) {
-        true => Ok(()),
-        false => Err(format.refused("a comparison", &POSSIBLE)),
-    }
+    writer_for(format).map(drop)
 }
 
 /// Writes it.
 pub fn write(judged: &Judged, format: Format, output: &OutputArgs) -> Result<(), Failure> {
-    let compared = judged.compared();
-    if format == Format::Html {
-        let (a, b) = (judged.a.runs(), judged.b.runs());
-        let (a, b) = (judged.a.shown(&a), judged.b.shown(&b));
-        return output.write(format, |out| html::write_comparison(&compared, &a, &b, out));
-    }
     let write = writer_for(format)?;
-    output.write(format, |out| write(&compared, output, out))
+    output.write(format, |out| write(judged, output, out))
 }
 
 fn writer_for(format: Format) -> Result<Writer, Failure> {
     Ok(match format {
-        Format::Json => |compared, _, out| writeln!(out, "{:#}", json::comparison(compared)),
-        Format::Xlsx => |compared, _, out| xlsx::write_comparison(compared, out),
-        Format::Text => |compared, _, out| mail::write_comparison(compared, Form::Text, out),
-        Format::Markdown => {
-            |compared, _, out| mail::write_comparison(compared, Form::Markdown, out)
-        }
-        Format::Junit => |compared, _, out| junit::write(&Suite::of_comparison(compared), out),
-        Format::Tap => |compared, _, out| tap::write(&Suite::of_comparison(compared), out),
-        Format::Lava => |compared, _, out| lava::write(&Suite::of_comparison(compared), out),
-        Format::Kcidb => |compared, output, out| {
-            let suite = Suite::of_comparison(compared);
-            kcidb::write(&suite, &output.submission(), out)
+        Format::Html => |judged, _, out| {
+            let (a, b) = (judged.a.runs(), judged.b.runs());
+            let (a, b) = (judged.a.shown(&a), judged.b.shown(&b));
+            html::write_comparison(&judged.compared(), &a, &b, out)
         },
-        Format::Html | Format::Csv => return Err(format.refused("a comparison", &POSSIBLE)),
+        Format::Json => |judged, _, out| {
+            let value = json::comparison(&judged.compared());
+            writeln!(out, "{value:#}")
+        },
+        Format::Xlsx => |judged, _, out| xlsx::write_comparison(&judged.compared(), out),
+        Format::Text => |judged, _, out| mail(judged, Form::Text, out),
+        Format::Markdown => |judged, _, out| mail(judged, Form::Markdown, out),
+        Format::Junit => |judged, _, out| junit::write(&suite(judged), out),
+        Format::Tap => |judged, _, out| tap::write(&suite(judged), out),
+        Format::Lava => |judged, _, out| lava::write(&suite(judged), out),
+        Format::Kcidb => {
+            |judged, output, out| kcidb::write(&suite(judged), &output.submission(), out)
+        }
+        Format::Csv => return Err(format.refused("a comparison", &POSSIBLE)),
     })
+}
+
+fn mail(judged: &Judged, form: Form, out: &mut dyn Write) -> io::Result<()> {
+    mail::write_comparison(&judged.compared(), form, out)
+}
+
+fn suite(judged: &Judged) -> Suite {
+    Suite::of_comparison(&judged.compared())
 }
