@@ -6,9 +6,9 @@ use crate::describe;
 use crate::format::quantity;
 use crate::labels::Labels;
 use crate::summary::{Figure, Group, JobSummary, Summary};
-use crate::text::count;
 use crate::warnings::{Doubt, Warning};
 use crate::way::Way;
+use assay_lang::{counted, tr};
 use assay_model::job::{Direction, Job, Rw};
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
@@ -104,14 +104,14 @@ fn because(belief: Belief, doubts: &[Doubt]) -> String {
         .collect();
     let reasons = match doubts.len().saturating_sub(REASONS) {
         0 => reasons.join("; "),
-        more => format!("{}; {more} more", reasons.join("; ")),
+        more => tr!("{reasons}; {more} more", reasons = reasons.join("; "), more),
     };
     match belief {
-        Belief::Yes => "yes: these bytes were seen at the device, and trials agree".to_owned(),
-        Belief::WithCare => format!("with care: {reasons}"),
-        Belief::InPart => format!("in part: {reasons}"),
-        Belief::No if reasons.is_empty() => "no: nothing was seen at a device".to_owned(),
-        Belief::No => format!("no: {reasons}"),
+        Belief::Yes => tr!("yes: these bytes were seen at the device, and trials agree").to_owned(),
+        Belief::WithCare => tr!("with care: {reasons}", reasons),
+        Belief::InPart => tr!("in part: {reasons}", reasons),
+        Belief::No if reasons.is_empty() => tr!("no: nothing was seen at a device").to_owned(),
+        Belief::No => tr!("no: {reasons}", reasons),
     }
 }
 
@@ -133,12 +133,15 @@ fn sequential(summary: &Summary<'_>) -> Option<Line> {
         .find(|job| Way::of(job.job) == Way::FlushAtEnd)
         .and_then(|job| job.figure("write_bw"))
         .filter(|flushed| is_durable(flushed) && !write.as_ref().is_some_and(is_durable));
-    let mut words: Vec<String> = read.iter().map(|f| format!("read {}", told(f))).collect();
+    let mut words: Vec<String> = read
+        .iter()
+        .map(|f| tr!("read {figure}", figure = told(f)))
+        .collect();
     let writes: Vec<String> = flushed.iter().chain(&write).map(told).collect();
     if !writes.is_empty() {
-        words.push(format!("write {}", writes.join(", ")));
+        words.push(tr!("write {figure}", figure = writes.join(", ")));
     }
-    line("Sequential", &words)
+    line(tr!("Sequential"), &words)
 }
 
 /// Random I/O of the smallest blocks, one at a time or at the largest depth.
@@ -149,15 +152,18 @@ fn small_random(summary: &Summary<'_>, deep: bool) -> Option<Line> {
             .filter(|job| (job.job.iodepth > 1) == deep);
         jobs.min_by_key(|job| (job.job.bs, std::cmp::Reverse(job.job.iodepth)))
     };
-    let sides = [(Group::RandomRead, "read"), (Group::RandomWrite, "write")];
+    let sides = [Group::RandomRead, Group::RandomWrite];
     let mut subject = None;
     let mut words = Vec::new();
-    for (group, verb) in sides {
+    for group in sides {
         let Some(job) = smallest(group) else { continue };
         let Some(figure) = job.headlines().into_iter().next() else {
             continue;
         };
-        words.push(format!("{verb} {}", told(&figure)));
+        words.push(match group {
+            Group::RandomRead => tr!("read {figure}", figure = told(&figure)),
+            _ => tr!("write {figure}", figure = told(&figure)),
+        });
         subject.get_or_insert_with(|| random_subject(job.job));
     }
     line(&subject?, &words)
@@ -165,29 +171,29 @@ fn small_random(summary: &Summary<'_>, deep: bool) -> Option<Line> {
 
 fn random_subject(job: &Job) -> String {
     match job.iodepth {
-        1 => format!("Random {}", job.bs),
-        depth => format!("{}, depth {depth}", job.bs),
+        1 => tr!("Random {bs}", bs = job.bs),
+        depth => tr!("{bs}, depth {depth}", bs = job.bs, depth),
     }
 }
 
 fn durable_append(summary: &Summary<'_>) -> Option<Line> {
     let job = summary.group(Group::Fsync).next()?;
     let figure = job.figure("flush_lat_p50")?;
-    let mut text = format!(
-        "{} until it is flushed",
-        quantity(figure.unit, figure.stats.median)
+    let mut text = tr!(
+        "{flush} until it is flushed",
+        flush = quantity(figure.unit, figure.stats.median)
     );
     if let Some(p99) = describe::p99_of(job, &figure) {
         text.push_str(&format!(" (p99 {})", quantity(p99.unit, p99.stats.median)));
     }
     if figure.labels.agreed() != Some("device") {
-        text = format!(
-            "{} a flush{}",
-            quantity(figure.unit, figure.stats.median),
-            space(measured(&figure.labels))
+        text = tr!(
+            "{flush} a flush{measured}",
+            flush = quantity(figure.unit, figure.stats.median),
+            measured = space(measured(&figure.labels))
         );
     }
-    line(&format!("Append {}", job.job.bs), &[text])
+    line(&tr!("Append {bs}", bs = job.job.bs), &[text])
 }
 
 /// The one long write, or the median of several with the longest stall.
@@ -206,11 +212,20 @@ fn sustained(summary: &Summary<'_>) -> Option<Line> {
         ([_], [course]) if course.levels.len() > 1 => describe::levels(&course.levels),
         ([one], [_]) => {
             let (bytes, elapsed) = (Bytes(one.write.bytes), Nanos(one.elapsed_ns));
-            format!("{} over {bytes} in {elapsed}", median(job, "write_bw")?)
+            tr!(
+                "{rate} over {bytes} in {elapsed}",
+                rate = median(job, "write_bw")?,
+                bytes,
+                elapsed
+            )
         }
         _ => {
-            let trials = count(courses.len() as u64, "trial");
-            format!("{}, median of {trials}", median(job, "write_bw")?)
+            let trials = counted!(courses.len(), "{n} trial", "{n} trials");
+            tr!(
+                "{rate}, median of {trials}",
+                rate = median(job, "write_bw")?,
+                trials
+            )
         }
     };
     let longest = courses
@@ -218,7 +233,7 @@ fn sustained(summary: &Summary<'_>) -> Option<Line> {
         .max_by_key(|course| course.longest_stall().map(|stall| stall.length))?;
     let how = measured(&job.labels(Some(Direction::Write)));
     let words = [format!("{rate}, {how}"), describe::stalls(longest)];
-    line("Sustained", &words)
+    line(tr!("Sustained"), &words)
 }
 
 fn median(job: &JobSummary<'_>, metric: &str) -> Option<String> {
@@ -254,13 +269,13 @@ fn space(words: String) -> String {
 /// What writes measured, in a word or two next to a figure.
 fn measured(labels: &Labels) -> String {
     match labels.agreed() {
-        Some("device") => "flushed".to_owned(),
-        Some("device-unflushed") => "not flushed".to_owned(),
-        Some("page-cache") => "in memory".to_owned(),
+        Some("device") => tr!("flushed").to_owned(),
+        Some("device-unflushed") => tr!("not flushed").to_owned(),
+        Some("page-cache") => tr!("in memory").to_owned(),
         Some("mixed") => labels.to_string(),
-        Some(_) => "(what it measured is unknown)".to_owned(),
+        Some(_) => tr!("(what it measured is unknown)").to_owned(),
         None if labels.is_empty() => String::new(),
-        None => "(trials measured different things)".to_owned(),
+        None => tr!("(trials measured different things)").to_owned(),
     }
 }
 

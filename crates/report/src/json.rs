@@ -16,6 +16,7 @@ mod trial;
 
 use crate::format::civil_from_days;
 use crate::stopping::settled_at;
+use assay_lang::in_english;
 use assay_model::run::{Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
@@ -37,7 +38,7 @@ pub const SCHEMA: u32 = 1;
 /// The run as one JSON object.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    serde_json::to_value(Document::of(run))
+    in_english(|| serde_json::to_value(Document::of(run)))
         .expect("the document has only text keys and no serializer that can fail")
 }
 
@@ -47,7 +48,7 @@ pub fn run(run: &Run) -> Value {
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Layout::default());
-    Document::of(run).serialize(&mut serializer)?;
+    in_english(|| Document::of(run).serialize(&mut serializer))?;
     writeln!(out)
 }
 
@@ -67,7 +68,7 @@ pub enum Without {
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_without(run: &Run, without: Without, out: &mut dyn Write) -> io::Result<()> {
-    let mut document = Document::of(run);
+    let mut document = in_english(|| Document::of(run));
     for trial in &mut document.trials {
         trial.leave_out(without);
     }

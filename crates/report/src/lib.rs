@@ -17,6 +17,8 @@ pub mod gate;
 pub mod html;
 pub mod identity;
 pub mod import;
+#[cfg(test)]
+mod in_chinese;
 pub mod jobs;
 pub mod json;
 pub mod labels;

@@ -8,6 +8,7 @@ use crate::chart::{
 use crate::describe;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::metric::Unit;
 use assay_model::units::Nanos;
@@ -93,11 +94,15 @@ pub fn chart(told: &Told<'_, '_>) -> Chart {
     }
     Chart {
         name: format!("rate-{}-{number}", slug(&job.job.name)),
-        title: format!("Rate over time of {}, trial {number}", clean(&job.job.name)),
+        title: tr!(
+            "Rate over time of {job}, trial {number}",
+            job = clean(&job.job.name),
+            number
+        ),
         description: describe::course(trial, course),
         body: Body::Plane(Plane {
             x: Axis {
-                label: "time".to_owned(),
+                label: tr!("time").to_owned(),
                 measure: Measure::Seconds,
                 scale: Scale::Span,
             },
@@ -124,7 +129,7 @@ fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
         Point::at(width_s * as_f64(end as u64), last.mean)
     }));
     let mut series = vec![Series {
-        name: "rate".to_owned(),
+        name: tr!("rate").to_owned(),
         tint: if job.job.rw.reads() {
             Tint::Read
         } else {
@@ -136,7 +141,7 @@ fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
     series.extend(levels(&course.levels, width_s));
     Panel {
         y: Axis {
-            label: "rate".to_owned(),
+            label: tr!("rate").to_owned(),
             measure: Measure::Of(Unit::BytesPerSec),
             scale: Scale::Linear,
         },
@@ -156,7 +161,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
         }
     };
     (levels.len() > 1).then(|| Series {
-        name: "steady level".to_owned(),
+        name: tr!("steady level").to_owned(),
         tint: Tint::Ink,
         mark: Mark::Spans,
         points: levels.iter().map(point).collect(),
@@ -169,10 +174,10 @@ fn stalls(course: &Course) -> Panel {
         y: Axis {
             label: String::new(),
             measure: Measure::Foreign(String::new()),
-            scale: Scale::Names(vec!["stalls".to_owned()]),
+            scale: Scale::Names(vec![tr!("stalls").to_owned()]),
         },
         series: vec![Series {
-            name: "nothing completed".to_owned(),
+            name: tr!("nothing completed").to_owned(),
             tint: Tint::Bad,
             mark: Mark::Spans,
             points: stall_points(course),
@@ -188,7 +193,11 @@ fn stall_points(course: &Course) -> Vec<Point> {
             span(
                 from,
                 to,
-                Some(format!("{} at {}", stall.length, stall.start)),
+                Some(tr!(
+                    "{length} at {start}",
+                    length = stall.length,
+                    start = stall.start
+                )),
             )
         });
         return each.collect();
@@ -238,7 +247,7 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     };
     let heat = both(hottest).map(|ends| {
         panel(
-            "hottest sensor, before and after",
+            tr!("hottest sensor, before and after"),
             Measure::Celsius,
             Scale::Close,
             ends,
@@ -246,7 +255,7 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     });
     let dirty = both(dirty).map(|ends| {
         panel(
-            "dirty pages, before and after",
+            tr!("dirty pages, before and after"),
             Measure::Size,
             Scale::Linear,
             ends,

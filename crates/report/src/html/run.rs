@@ -15,6 +15,7 @@ use crate::ladder::Ladder;
 use crate::summary::Summary;
 use crate::sweep::{Verdicts, by_condition};
 use crate::text::clean;
+use assay_lang::{Language, current, in_english, tr};
 use assay_model::run::Run;
 use maud::{Markup, html};
 use std::io;
@@ -28,11 +29,14 @@ pub fn page(run: &Run) -> io::Result<Page> {
     let split = by_condition(run.clone());
     let summary = Summary::of(&split);
     let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    // Data is English, whatever the language of the page.
+    let data = (current() != Language::English)
+        .then(|| in_english(|| Gallery::of_parts(&Summary::of(&split), verdicts.as_ref())));
     Ok(Page {
         title: identity::name(&run.header.storage),
         subtitle: subtitle(run),
         sections: sections(&summary, &gallery, verdicts.as_ref()),
-        data: Some(archive(run, &gallery)?),
+        data: Some(archive(run, data.as_ref().unwrap_or(&gallery))?),
         version: run.header.assay_version.clone(),
     })
 }
@@ -42,40 +46,52 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
     vec![
         new(
             "verdict",
-            "Conditions against each other",
+            tr!("Conditions against each other"),
             verdicts.map(|verdicts| ranking::markup(verdicts, gallery)),
         ),
-        new("summary", "Summary", Some(overview::markup(summary))),
+        new("summary", tr!("Summary"), Some(overview::markup(summary))),
         of_ladder("ladder", Ladder::Write, summary),
         of_ladder("read-ladder", Ladder::Read, summary),
         new(
             "matrices",
-            "File and record sizes",
+            tr!("File and record sizes"),
             matrices::markup(summary, gallery),
         ),
-        new("results", "Results", results::markup(summary)),
-        new("trials", "Trials and intervals", drawn(&gallery.trials)),
-        new("capacity", "Capacity", capacity::markup(summary)),
-        new("extent", "Samples over the extent", extent::markup(gallery)),
-        new("course", "Rate over time", course::markup(gallery)),
-        new("latency", "Latency", latency::markup(summary, gallery)),
-        new("evidence", "Evidence", evidence::markup(summary)),
+        new("results", tr!("Results"), results::markup(summary)),
+        new(
+            "trials",
+            tr!("Trials and intervals"),
+            drawn(&gallery.trials),
+        ),
+        new("capacity", tr!("Capacity"), capacity::markup(summary)),
+        new(
+            "extent",
+            tr!("Samples over the extent"),
+            extent::markup(gallery),
+        ),
+        new("course", tr!("Rate over time"), course::markup(gallery)),
+        new("latency", tr!("Latency"), latency::markup(summary, gallery)),
+        new("evidence", tr!("Evidence"), evidence::markup(summary)),
         new(
             "conditions",
-            "Conditions",
+            tr!("Conditions"),
             conditions::markup(summary, gallery),
         ),
         new(
             "storage",
-            "Storage, run, machine",
+            tr!("Storage, run, machine"),
             Some(storage::markup(summary)),
         ),
         new(
             "unfinished",
-            "Trials without a result",
+            tr!("Trials without a result"),
             unfinished::markup(summary),
         ),
-        new("method", "Method and limits", Some(method::markup(summary))),
+        new(
+            "method",
+            tr!("Method and limits"),
+            Some(method::markup(summary)),
+        ),
     ]
 }
 
@@ -88,8 +104,8 @@ fn drawn(charts: &[Chart]) -> Option<Markup> {
     (!charts.is_empty()).then(|| {
         html! {
             p.soft {
-                "Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
-                 the median. What each measured stands in the results."
+                (tr!("Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
+                 the median. What each measured stands in the results."))
             }
             div.charts { @for chart in charts { (figure::of(chart)) } }
         }
@@ -99,21 +115,24 @@ fn drawn(charts: &[Chart]) -> Option<Markup> {
 fn subtitle(run: &Run) -> Markup {
     let path = clean(&run.header.storage.path.to_string_lossy());
     let started = utc(run.header.started_unix_ms);
-    html! { (path) ", run " (clean(&run.header.id)) ", " (started) }
+    html! { (tr!("{path}, run {id}, {started}", path, id = clean(&run.header.id), started)) }
 }
 
 /// About so many figures of series and distributions are worth packing at all.
 const FIGURES: usize = 100_000;
 
 fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
-    let way = |without: Without, what: &str| Way {
+    let way = |without: Without, what: &str| {
+        Way {
         write: Box::new(move |out| json::write_without(run, without, out)),
         note: (without != Without::Nothing).then(|| {
-            format!(
-                "To keep the page small, {what} are not in run.json: assay show {} --json has them",
-                clean(&run.header.id)
+            tr!(
+                "To keep the page small, {what} are not in run.json: assay show {id} --json has them",
+                what,
+                id = clean(&run.header.id)
             )
         }),
+    }
     };
     let measured = || {
         run.trials
@@ -130,9 +149,12 @@ fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
         ways.push(way(Without::Nothing, ""));
     }
     if bins <= FIGURES {
-        ways.push(way(Without::Series, "series over time"));
+        ways.push(way(Without::Series, tr!("series over time")));
     }
-    ways.push(way(Without::Details, "series, distributions and evidence"));
+    ways.push(way(
+        Without::Details,
+        tr!("series, distributions and evidence"),
+    ));
     let document = Document {
         name: "run.json",
         ways,

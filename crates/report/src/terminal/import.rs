@@ -4,8 +4,10 @@
 use super::style::Tone;
 use super::{Page, Style};
 use crate::import::moments;
-use crate::text::{clean, count};
+use crate::text::{clean, pad, pad_left, width};
+use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Figure, Import};
+use assay_stats::figures::measured_in_words;
 use assay_stats::summary::Moments;
 use std::io::{self, Write};
 
@@ -21,13 +23,13 @@ const DIGITS: usize = 6;
 const EXACT: usize = 9;
 
 const HEADER: [&str; COLUMNS] = [
-    "condition",
-    "metric",
+    key!("condition"),
+    key!("metric"),
     "n",
-    "mean",
-    "stdev",
-    "unit",
-    "measured",
+    key!("mean"),
+    key!("stdev"),
+    key!("unit"),
+    key!("measured"),
 ];
 const COLUMNS: usize = 7;
 /// Columns of numbers, which stand right.
@@ -47,7 +49,7 @@ pub fn write_import(
     heading(import, &mut page)?;
     table(&import.results.figures, &mut page)?;
     if !import.results.notes.is_empty() {
-        page.title("Not known, or left out")?;
+        page.title(tr!("Not known, or left out"))?;
     }
     for note in &import.results.notes {
         page.paragraph("  - ".into(), &clean(note), None)?;
@@ -57,7 +59,7 @@ pub fn write_import(
 
 fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
     let results = &import.results;
-    let figures = count(results.figures.len() as u64, "figure");
+    let figures = counted!(results.figures.len(), "{n} figure", "{n} figures");
     let title = format!("{}: {figures}", clean(&results.tool));
     page.paragraph("".into(), &title, Some(Tone::Strong))?;
     let files = clean(&import.files.join(", "));
@@ -65,7 +67,7 @@ fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
     let id = clean(&import.id);
     page.paragraph(
         "  ".into(),
-        &format!("import {id}, {when}, of {files}"),
+        &tr!("import {id}, {when}, of {files}", id, when, files),
         None,
     )?;
     for line in results.circumstances.iter().take(CIRCUMSTANCES) {
@@ -73,7 +75,7 @@ fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
     }
     match results.circumstances.len().saturating_sub(CIRCUMSTANCES) {
         0 => Ok(()),
-        more => page.paragraph("  ".into(), &format!("and {more} more (--json)"), None),
+        more => page.paragraph("  ".into(), &tr!("and {more} more (--json)", more), None),
     }
 }
 
@@ -83,13 +85,14 @@ fn table(figures: &[Figure], page: &mut Page<'_>) -> io::Result<()> {
     let shown: Vec<usize> = (0..COLUMNS)
         .filter(|&at| rows.iter().any(|row| !row[at].is_empty()))
         .collect();
-    let width = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.max().unwrap_or(0).max(HEADER[at].len())
+    let header = HEADER.map(|name| translated(name).to_owned());
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| width(&row[at]));
+        cells.max().unwrap_or(0).max(width(&header[at]))
     };
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
-    page.title("Results")?;
-    page.line(&line(&HEADER.map(str::to_owned), &shown, &widths))?;
+    let widths: [usize; COLUMNS] = std::array::from_fn(widest);
+    page.title(tr!("Results"))?;
+    page.line(&line(&header, &shown, &widths))?;
     for row in &rows {
         page.line(&line(row, &shown, &widths))?;
     }
@@ -105,7 +108,10 @@ fn cells(figure: &Figure) -> [String; COLUMNS] {
         number(mean),
         stdev.map_or_else(String::new, number),
         clean(&figure.unit),
-        figure.measured.as_deref().map_or_else(String::new, clean),
+        figure
+            .measured
+            .as_deref()
+            .map_or_else(String::new, |labels| clean(&measured_in_words(labels))),
     ]
 }
 
@@ -124,9 +130,9 @@ fn line(cells: &[String; COLUMNS], shown: &[usize], widths: &[usize; COLUMNS]) -
     let padded = shown.iter().map(|&at| {
         let (cell, width) = (&cells[at], widths[at]);
         if NUMBERS.contains(&at) {
-            format!("{cell:>width$}")
+            pad_left(cell, width)
         } else {
-            format!("{cell:<width$}")
+            pad(cell, width)
         }
     });
     let joined = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));

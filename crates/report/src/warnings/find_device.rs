@@ -3,6 +3,7 @@
 use super::Warning;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
 use std::ops::RangeInclusive;
 
@@ -33,13 +34,13 @@ fn worn(layer: &Layer) -> Option<Warning> {
     let mut state = Vec::new();
     if life_used(identity) {
         state.push(match &identity.life_time {
-            Some(words) => format!("life time {}", clean(words)),
-            None => "more than 80 % of its life time is used".to_owned(),
+            Some(words) => tr!("life time {words}", words = clean(words)),
+            None => tr!("more than 80 % of its life time is used").to_owned(),
         });
     }
     let reserves = identity.pre_eol.as_deref();
     if let Some(level @ ("warning" | "urgent")) = reserves {
-        state.push(format!("reserved blocks: {level}"));
+        state.push(tr!("reserved blocks: {level}", level));
     }
     (!state.is_empty()).then(|| Warning::Worn {
         device: clean(&layer.name),
@@ -73,7 +74,7 @@ fn slow_bus(layer: &Layer) -> Option<Warning> {
 fn slow_usb(identity: &DeviceIdentity) -> Option<String> {
     let speed = identity.raw.get("speed").map(|speed| speed.trim())?;
     let slow = identity.kind == DeviceKind::Usb && speed.parse::<f64>().ok()? <= 480.0;
-    slow.then(|| format!("USB at {speed} Mbit/s"))
+    slow.then(|| tr!("USB at {speed} Mbit/s", speed))
 }
 
 /// Modes that every eMMC since 4.5 and every SD card since 1.1 exceeds.
@@ -99,6 +100,13 @@ fn slow_pcie(identity: &DeviceIdentity) -> Option<String> {
     {
         return None;
     }
-    (speed != most_speed || width != most_width)
-        .then(|| format!("PCIe {speed} x{width} of {most_speed} x{most_width}"))
+    (speed != most_speed || width != most_width).then(|| {
+        tr!(
+            "PCIe {speed} x{width} of {most_speed} x{most_width}",
+            speed,
+            width,
+            most_speed,
+            most_width
+        )
+    })
 }

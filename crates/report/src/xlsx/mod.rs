@@ -21,6 +21,7 @@ mod trials;
 
 use crate::comparison::{Compared, Ranked};
 use crate::matrix::{Matrix, matrices};
+use assay_lang::tr;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::ffi::OsStr;
@@ -67,7 +68,7 @@ pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::R
 pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
     let newest = compared.b_sources.iter().find_map(|source| source.run);
     let [a, b] = compared.known_by();
-    let title = format!("{b} compared with {a}");
+    let title = tr!("{b} compared with {a}", b, a);
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {
