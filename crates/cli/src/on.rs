@@ -2,8 +2,9 @@
 
 use crate::exit::Failure;
 use crate::host::AGENT;
-use assay_target::ssh::{AddressError, SshAddress};
-use assay_target::{Local, Ssh, Target};
+use assay_target::adb::AdbDevice;
+use assay_target::ssh::SshAddress;
+use assay_target::{Adb, Local, Ssh, Target};
 use clap::Args;
 use std::ffi::OsString;
 
@@ -13,8 +14,9 @@ const FLAG: &str = "--on";
 /// Where to measure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
-    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them.
-    /// Paths are those of that machine.
+    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them, or
+    /// adb:SERIAL, as adb devices lists it (adb: for the only one). Paths are those of
+    /// that machine.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Option<On>,
 }
@@ -26,13 +28,19 @@ pub enum On {
     Local,
     /// `ssh://...`.
     Ssh(SshAddress),
+    /// `adb:...`.
+    Adb(AdbDevice),
 }
 
 /// Reads a target.
-fn parse(text: &str) -> Result<On, AddressError> {
-    match text {
-        "local" => Ok(On::Local),
-        _ => text.parse().map(On::Ssh),
+fn parse(text: &str) -> Result<On, String> {
+    match text.split_once(':') {
+        None if text == "local" => Ok(On::Local),
+        Some(("ssh", _)) => text.parse().map(On::Ssh).map_err(|why| why.to_string()),
+        Some(("adb", _)) => text.parse().map(On::Adb).map_err(|why| why.to_string()),
+        _ => Err(
+            "no machine is called so; write ssh://user@host:port, adb:SERIAL or local".to_owned(),
+        ),
     }
 }
 
@@ -40,6 +48,7 @@ fn parse(text: &str) -> Result<On, AddressError> {
 pub fn target(args: &OnArgs) -> Result<Box<dyn Target>, Failure> {
     match &args.on {
         Some(On::Ssh(address)) => Ok(Box::new(Ssh::new(address.clone()))),
+        Some(On::Adb(device)) => Ok(Box::new(Adb::new(device.clone()))),
         Some(On::Local) | None => {
             let program = std::env::current_exe().map_err(|error| {
                 Failure::failed(format!("cannot find the assay program: {error}"))
@@ -86,11 +95,18 @@ mod tests {
         let board = || Some(On::Ssh("ssh://board".parse().unwrap()));
         assert_eq!(taken(&["--on", "ssh://board", "-a"]), Ok((board(), 1)));
         assert_eq!(taken(&["--on=ssh://board"]), Ok((board(), 0)));
+        let phone = Some(On::Adb("adb:0123".parse().unwrap()));
+        assert_eq!(taken(&["--on", "adb:0123", "-a"]), Ok((phone, 1)));
         assert_eq!(taken(&["--on", "local", "x"]), Ok((Some(On::Local), 1)));
         assert_eq!(taken(&["-a", "--on", "ssh://board"]), Ok((None, 3)));
         assert_eq!(taken(&["--only"]), Ok((None, 1)));
         assert_eq!(taken(&[]), Ok((None, 0)));
-        for words in [&["--on"][..], &["--on", "board"], &["--on="]] {
+        for words in [
+            &["--on"][..],
+            &["--on", "board"],
+            &["--on="],
+            &["--on", "adb:a b"],
+        ] {
             assert!(taken(words).is_err(), "{words:?}");
         }
     }
