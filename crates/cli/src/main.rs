@@ -17,6 +17,7 @@ mod host;
 mod import;
 mod interrupt;
 mod iozone;
+mod lab;
 mod leftovers;
 mod loads;
 mod mark;
@@ -41,6 +42,7 @@ mod steps;
 mod store_guard;
 mod stored;
 mod sweep;
+mod targets;
 mod usage;
 mod watch;
 mod works;
@@ -102,6 +104,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Targets(args) => targets::run(&args),
     }
 }
 

@@ -2,8 +2,11 @@
 
 use crate::exit::Failure;
 use crate::host::AGENT;
+use crate::lab;
+use crate::output::say;
 use crate::part;
 use crate::several;
+use assay_target::labgrid::{Board, Wanted};
 use assay_target::ssh::SshAddress;
 use assay_target::{Local, Session, Ssh, Target, TargetError};
 use clap::Args;
@@ -19,8 +22,9 @@ const FLAG: &str = "--on";
 /// Where to measure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
-    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them.
-    /// Paths are those of that machine. Given several times, or as @FILE with a target
+    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them, or a
+    /// board of a labgrid: labgrid:PLACE or labgrid:reserve?TAG=VALUE. Paths are those of
+    /// that machine. Given several times, or as @FILE with a target
     /// on each line: on all of them at the same time, each as a run of its own.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Vec<On>,
@@ -33,6 +37,8 @@ pub enum On {
     Local,
     /// `ssh://...`.
     Ssh(SshAddress),
+    /// `labgrid:...`.
+    Labgrid(Wanted),
     /// `@FILE`: those that a file names.
     File(PathBuf),
 }
@@ -43,6 +49,10 @@ pub fn parse(text: &str) -> Result<On, String> {
         Some("") => Err("@ needs the name of a file".to_owned()),
         Some(file) => Ok(On::File(file.into())),
         None if text == "local" => Ok(On::Local),
+        None if Wanted::is_meant(text) => text
+            .parse()
+            .map(On::Labgrid)
+            .map_err(|error| format!("{error}")),
         None => text
             .parse()
             .map(On::Ssh)
@@ -55,6 +65,7 @@ impl fmt::Display for On {
         match self {
             Self::Local => f.write_str("local"),
             Self::Ssh(address) => address.fmt(f),
+            Self::Labgrid(wanted) => wanted.fmt(f),
             Self::File(path) => write!(f, "@{}", path.display()),
         }
     }
@@ -71,7 +82,8 @@ impl OnArgs {
             }
         }
         for (index, target) in targets.iter().enumerate() {
-            if targets[..index].contains(target) {
+            let is_one = !matches!(target, On::Labgrid(Wanted::Any(_)));
+            if is_one && targets[..index].contains(target) {
                 return Err(Failure::usage(format!(
                     "--on {target} is given twice: two runs at a time would measure each other"
                 )));
@@ -140,6 +152,12 @@ fn target(on: &On) -> Result<Box<dyn Target>, Failure> {
         On::Local => {
             let program = this_program()?;
             Ok(Box::new(Local::new(program, &[AGENT])))
+        }
+        On::Labgrid(wanted) => {
+            if matches!(wanted, Wanted::Any(_)) {
+                say(&lab::waiting_for(wanted));
+            }
+            Ok(Box::new(Board::new(lab::open()?, wanted.clone())))
         }
         On::File(path) => Err(Failure::usage(format!(
             "@{} is a list of targets",
@@ -250,15 +268,17 @@ mod tests {
 
     #[test]
     fn a_file_names_a_target_on_each_line() {
-        let list = "# the lab\nssh://a  # old part\n\n  ssh://root@b:22\n";
-        let expected = ["local", "ssh://a", "ssh://root@b:22"];
-        assert_eq!(targets(list).unwrap(), expected);
+        let any = "labgrid:reserve?media=sd";
+        let list = format!("# the lab\nssh://a  # old part\n\n  ssh://root@b:22\n{any}\n{any}\n");
+        let expected = ["local", "ssh://a", "ssh://root@b:22", any, any];
+        assert_eq!(targets(&list).unwrap(), expected);
         for (list, expected) in [
             ("", "names no target"),
             ("ssh://a\nboard\n", "line 2"),
             ("@more\n", "names no files"),
             ("ssh://a\nssh://a\n", "given twice"),
             ("local\n", "given twice"),
+            ("labgrid:sd1\nlabgrid:sd1\n", "given twice"),
         ] {
             let why = targets(list).unwrap_err();
             assert!(why.contains(expected), "{list:?}: {why}");

@@ -4,6 +4,7 @@ use super::{Ended, Task, Told};
 use crate::exit::{FAILED, Failure};
 use crate::interrupt;
 use assay_model::text::clean;
+use assay_target::labgrid::Lease;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read};
@@ -25,6 +26,8 @@ pub struct Member {
     /// When its time is over.
     pub deadline: Option<Instant>,
     pub too_late: bool,
+    /// Given back when it has ended.
+    pub lease: Option<Lease>,
     /// To whom signals go; nobody once it has ended, for its number may be another's.
     pid: Arc<Mutex<Option<Pid>>>,
     complaint: Option<String>,
@@ -36,7 +39,7 @@ impl Member {
     pub fn start(
         program: &Path,
         words: &[OsString],
-        task: &Task,
+        task: Task,
         number: usize,
         teller: &Sender<Told>,
     ) -> Result<Self, Failure> {
@@ -57,9 +60,10 @@ impl Member {
         let (teller, known) = (teller.clone(), Arc::clone(&pid));
         std::thread::spawn(move || follow(child, number, &known, &teller));
         Ok(Self {
-            name: task.name.clone(),
+            name: task.name,
             deadline: task.limit.map(|limit| Instant::now() + limit),
             too_late: false,
+            lease: task.lease,
             pid,
             complaint: None,
             _lifeline: lifeline,

@@ -10,10 +10,11 @@ mod member;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::on::this_program;
-use crate::part;
 use crate::progress::block::Block;
 use crate::progress::live::Reported;
+use crate::{lab, part};
 use assay_model::text::clean;
+use assay_target::labgrid::Lease;
 use member::Member;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -27,7 +28,6 @@ const GRACE: Duration = Duration::from_secs(90);
 const FRAME: Duration = Duration::from_millis(100);
 
 /// A command on a target.
-#[derive(Clone, Debug)]
 pub struct Task {
     /// What the user calls the target.
     pub name: String,
@@ -37,6 +37,32 @@ pub struct Task {
     pub words: Vec<OsString>,
     /// How long it may take.
     pub limit: Option<Duration>,
+    /// What is given back when it has ended.
+    pub lease: Option<Lease>,
+}
+
+impl Task {
+    /// A command on a board of a lab.
+    pub fn on_board(lease: Lease, words: &[OsString], limit: Option<Duration>) -> Self {
+        Self {
+            name: lease.name(),
+            address: lease.address().to_string(),
+            words: words.to_vec(),
+            limit,
+            lease: Some(lease),
+        }
+    }
+
+    /// A command on a machine that is reached by its name.
+    pub fn on_target(name: String, words: &[OsString], limit: Option<Duration>) -> Self {
+        Self {
+            address: name.clone(),
+            name,
+            words: words.to_vec(),
+            limit,
+            lease: None,
+        }
+    }
 }
 
 /// A task that has ended.
@@ -127,15 +153,20 @@ impl Crew {
         self.block.set_title(title);
     }
 
+    /// Says a line above the display.
+    pub fn say(&mut self, line: &str) {
+        self.block.say(line);
+    }
+
     /// Starts a task; the number by which it will be known.
-    pub fn start(&mut self, task: &Task) -> Result<usize, Failure> {
+    pub fn start(&mut self, task: Task) -> Result<usize, Failure> {
         let live = self.block.is_live();
         let words = part::words(&task.name, &task.address, live, &task.words);
         let number = self.next;
+        self.block.add(number, &clean(&task.name));
         let member = Member::start(&self.program, &words, task, number, &self.teller)?;
         self.next += 1;
         self.members.insert(number, member);
-        self.block.add(number, &clean(&task.name));
         Ok(number)
     }
 
@@ -188,8 +219,14 @@ impl Crew {
     }
 
     fn ended(&mut self, number: usize, code: u8, out: Vec<u8>) -> Option<Ended> {
-        let member = self.members.remove(&number)?;
+        let mut member = self.members.remove(&number)?;
         self.block.remove(number);
+        if let Some(lease) = member.lease.take() {
+            let name = lease.name();
+            if let Some(trouble) = lab::give_back(lease) {
+                self.block.say(&clean(&format!("{name}: {trouble}")));
+            }
+        }
         Some(member.into_ended(number, code, out))
     }
 
