@@ -6,9 +6,10 @@ use crate::lab;
 use crate::output::say;
 use crate::part;
 use crate::several;
+use assay_target::adb::AdbDevice;
 use assay_target::labgrid::{Board, Wanted};
 use assay_target::ssh::SshAddress;
-use assay_target::{Local, Session, Ssh, Target, TargetError};
+use assay_target::{Adb, Local, Session, Ssh, Target, TargetError};
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt;
@@ -22,10 +23,11 @@ const FLAG: &str = "--on";
 /// Where to measure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
-    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them, or a
-    /// board of a labgrid: labgrid:PLACE or labgrid:reserve?TAG=VALUE. Paths are those of
-    /// that machine. Given several times, or as @FILE with a target
-    /// on each line: on all of them at the same time, each as a run of its own.
+    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them,
+    /// adb:SERIAL, as adb devices lists it (adb: for the only one), or a board of a
+    /// labgrid: labgrid:PLACE or labgrid:reserve?TAG=VALUE. Paths are those of that machine.
+    /// Given several times, or as @FILE with a target on each line: on all of them at the
+    /// same time, each as a run of its own.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Vec<On>,
 }
@@ -37,6 +39,8 @@ pub enum On {
     Local,
     /// `ssh://...`.
     Ssh(SshAddress),
+    /// `adb:...`.
+    Adb(AdbDevice),
     /// `labgrid:...`.
     Labgrid(Wanted),
     /// `@FILE`: those that a file names.
@@ -45,18 +49,25 @@ pub enum On {
 
 /// Reads a target.
 pub fn parse(text: &str) -> Result<On, String> {
-    match text.strip_prefix('@') {
-        Some("") => Err("@ needs the name of a file".to_owned()),
-        Some(file) => Ok(On::File(file.into())),
+    if let Some(file) = text.strip_prefix('@') {
+        return match file {
+            "" => Err("@ needs the name of a file".to_owned()),
+            file => Ok(On::File(file.into())),
+        };
+    }
+    match text.split_once(':') {
         None if text == "local" => Ok(On::Local),
-        None if Wanted::is_meant(text) => text
-            .parse()
-            .map(On::Labgrid)
-            .map_err(|error| format!("{error}")),
-        None => text
-            .parse()
-            .map(On::Ssh)
-            .map_err(|error| format!("{error}")),
+        Some(("ssh", _)) => text.parse().map(On::Ssh).map_err(|why| why.to_string()),
+        Some(("adb", _)) => text.parse().map(On::Adb).map_err(|why| why.to_string()),
+        Some(("labgrid", _)) => {
+            let wanted = text.parse().map(On::Labgrid);
+            wanted.map_err(|why| why.to_string())
+        }
+        _ => Err(
+            "no machine is called so; write ssh://user@host:port, adb:SERIAL, labgrid:PLACE, \
+             local, or @FILE for a file with several"
+                .to_owned(),
+        ),
     }
 }
 
@@ -65,6 +76,7 @@ impl fmt::Display for On {
         match self {
             Self::Local => f.write_str("local"),
             Self::Ssh(address) => address.fmt(f),
+            Self::Adb(device) => device.fmt(f),
             Self::Labgrid(wanted) => wanted.fmt(f),
             Self::File(path) => write!(f, "@{}", path.display()),
         }
@@ -149,6 +161,7 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 fn target(on: &On) -> Result<Box<dyn Target>, Failure> {
     match on {
         On::Ssh(address) => Ok(Box::new(Ssh::new(address.clone()))),
+        On::Adb(device) => Ok(Box::new(Adb::new(device.clone()))),
         On::Local => {
             let program = this_program()?;
             Ok(Box::new(Local::new(program, &[AGENT])))
@@ -245,12 +258,19 @@ mod tests {
         assert_eq!(taken(&["--on", board, "-a"]), of(&[board], 1));
         assert_eq!(taken(&["--on=ssh://board"]), of(&[board], 0));
         assert_eq!(taken(&["--on", "local", "x"]), of(&["local"], 1));
+        assert_eq!(taken(&["--on", "adb:0123", "-a"]), of(&["adb:0123"], 1));
         let both = ["--on", "local", "--on=ssh://board", "-a"];
         assert_eq!(taken(&both), of(&["local", board], 1));
         assert_eq!(taken(&["-a", "--on", board]), of(&[], 3));
         assert_eq!(taken(&["--only"]), of(&[], 1));
         assert_eq!(taken(&[]), of(&[], 0));
-        for words in [&["--on"][..], &["--on", "board"], &["--on="], &["--on=@"]] {
+        for words in [
+            &["--on"][..],
+            &["--on", "board"],
+            &["--on="],
+            &["--on=@"],
+            &["--on", "adb:a b"],
+        ] {
             assert!(taken(words).is_err(), "{words:?}");
         }
     }

@@ -1,13 +1,18 @@
 //! Where the agent runs. A target starts it and gives the byte stream to talk
 //! to it; what is said on the stream is not its business.
 
+pub mod adb;
 mod agents;
+mod boot;
+mod complaint;
 pub mod labgrid;
 mod local;
+mod remote;
 mod session;
 pub mod ssh;
 mod watchdog;
 
+pub use adb::Adb;
 pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;

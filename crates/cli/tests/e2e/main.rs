@@ -28,6 +28,7 @@ mod machine;
 mod mails;
 mod mark;
 mod outputs;
+mod over_adb;
 mod over_ssh;
 mod paired;
 mod plot;

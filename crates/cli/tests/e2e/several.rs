@@ -122,7 +122,7 @@ fn what_names_no_targets_is_refused() {
         (&["ssh://one", "ssh://one"][..], "given twice"),
         (&[&empty], "names no target"),
         (&["@/no/such/file"], "No such file"),
-        (&["ssh://one", "two"], "begin with ssh://"),
+        (&["ssh://one", "two"], "write ssh://user@host:port"),
     ] {
         let refusal = machine
             .run(&words(targets, Path::new("/tmp"), &[]))

@@ -29,12 +29,6 @@ pub enum Wanted {
 pub struct WantedError(&'static str);
 
 impl Wanted {
-    /// Whether a text asks for a board of a lab, rightly or not.
-    #[must_use]
-    pub fn is_meant(text: &str) -> bool {
-        text.starts_with(SCHEME)
-    }
-
     /// Acquires it; waits for a reservation.
     ///
     /// # Errors
