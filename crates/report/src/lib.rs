@@ -6,6 +6,7 @@ pub mod capacity;
 pub mod chart;
 pub mod comparison;
 pub mod csv;
+pub mod derived;
 pub mod describe;
 pub mod digest;
 pub mod extent;

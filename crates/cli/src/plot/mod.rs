@@ -114,7 +114,7 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
     }
     let trials = summary.jobs.iter().flat_map(|job| job.completed());
     let known: BTreeSet<&str> = trials
-        .flat_map(|trial| &trial.metrics)
+        .flat_map(|trial| &trial.derived.metrics)
         .map(|metric| metric.name.as_str())
         .collect();
     let known: Vec<&str> = known.into_iter().collect();

@@ -32,7 +32,7 @@ pub struct Told<'s, 'a> {
     /// The trial.
     pub trial: &'s JudgedTrial<'a>,
     /// What happened.
-    pub course: Course,
+    pub course: &'s Course,
 }
 
 /// The trials of which a course is drawn, and of how many others none is: of many
@@ -50,9 +50,8 @@ pub fn told<'s, 'a>(summary: &'s Summary<'a>) -> (Vec<Told<'s, 'a>>, usize) {
             shown.truncate(MOST);
             shown.sort_by_key(|trial| trial.record.position);
         }
-        // Only now: where the levels are takes long to find.
         drawn.extend(shown.into_iter().filter_map(|trial| {
-            let course = Course::of(trial.measured()?)?;
+            let course = trial.course()?;
             Some(Told { job, trial, course })
         }));
     }
