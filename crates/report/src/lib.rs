@@ -1,6 +1,8 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+#[cfg(test)]
+mod agreement;
 pub mod cache_edge;
 pub mod capacity;
 pub mod chart;
