@@ -1,11 +1,14 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+#[cfg(test)]
+mod agreement;
 pub mod cache_edge;
 pub mod capacity;
 pub mod chart;
 pub mod comparison;
 pub mod csv;
+pub mod derived;
 pub mod describe;
 pub mod digest;
 pub mod extent;
