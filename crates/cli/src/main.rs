@@ -6,7 +6,9 @@ mod args;
 mod capacity;
 mod compare;
 mod dd;
+mod devices;
 mod disks;
+mod doctor;
 mod estimate;
 mod exit;
 mod figures;
@@ -84,6 +86,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Iozone(args) => run_tool(iozone::run, &args.words),
         Command::Disks(args) => disks::run(&args, on::target(&args.on)?.as_mut()),
         Command::Capacity(args) => capacity::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Devices(args) => devices::run(&args, on::target(&args.on)?.as_mut()),
+        Command::Doctor(args) => doctor::run(&args, on::target(&args.on)?.as_mut()),
         Command::Compare(args) => compare::run(&args, on::target(&OnArgs::default())?.as_mut()),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),

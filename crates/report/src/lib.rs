@@ -7,13 +7,16 @@ pub mod chart;
 pub mod comparison;
 pub mod csv;
 pub mod describe;
+pub mod devices;
 pub mod digest;
+pub mod doctor;
 pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
 pub mod gallery;
 pub mod gate;
+pub mod health;
 pub mod html;
 pub mod identity;
 pub mod import;
@@ -23,6 +26,7 @@ pub mod labels;
 pub mod ladder;
 pub mod mail;
 pub mod matrix;
+pub mod registers;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]
