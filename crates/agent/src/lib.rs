@@ -6,8 +6,10 @@
 //! streams; the same code serves this machine, and boards through a link.
 
 mod cached;
+mod checkup;
 mod commands;
 mod conditions;
+mod devices;
 mod fatal;
 pub mod frame;
 mod glances;

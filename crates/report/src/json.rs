@@ -7,6 +7,8 @@
 
 mod comparison;
 mod course;
+mod devices;
+mod doctor;
 mod evidence;
 mod layout;
 mod tails;
@@ -32,6 +34,8 @@ use tails::TailPart;
 use trial::TrialPart;
 
 pub use comparison::{comparison, line, power, ranking};
+pub use devices::devices;
+pub use doctor::doctor;
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
