@@ -12,9 +12,11 @@ mod board;
 mod calibrate;
 mod fio_tests;
 mod limits;
+mod packages;
 mod prerequisites;
 mod python;
 mod run;
+mod servers;
 mod test;
 
 use anyhow::{Result, bail};
@@ -27,12 +29,14 @@ cargo xtask COMMAND
   test                 install or name what the tests need, then run them all
   bench overhead       cost per I/O against a bare pread loop and against fio
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
+  bench report         the page of a run of a million intervals: time, size, browser
   calibrate            simulated comparisons against the limits of verdicts
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [MACHINE]...  build the static agents, or only those for some machines
   board                prepare the emulated board that tests reach by ssh
+  servers              prepare the servers of adb and ssh that tests reach
   agent-size           build the static agent and check its size and its crates
   help                 this text";
 
@@ -53,12 +57,14 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "dialects"] => bench::dialects(),
+        ["bench", "report"] => bench::report(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", machines @ ..] => agents::provide(machines),
         ["board"] => board::prepare(),
+        ["servers"] => servers::prepare(),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

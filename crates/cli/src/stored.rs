@@ -20,14 +20,20 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The store to use.
-///
-/// The default is `assay/runs.sqlite` under `$XDG_DATA_HOME`, which itself
-/// defaults to `~/.local/share` (XDG Base Directory Specification).
+/// The store to use: by default `runs.sqlite` in [`data_folder`].
 pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.store {
         return Ok(path.clone());
     }
+    let folder = data_folder().ok_or_else(|| {
+        Failure::usage("neither XDG_DATA_HOME nor HOME is set: name a file with --store")
+    })?;
+    Ok(folder.join("runs.sqlite"))
+}
+
+/// Where assay keeps what is its own: `assay` under `$XDG_DATA_HOME`, which itself
+/// defaults to `~/.local/share` (XDG Base Directory Specification).
+pub fn data_folder() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -35,10 +41,7 @@ pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     };
     absolute("XDG_DATA_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/share")))
-        .map(|data| data.join("assay/runs.sqlite"))
-        .ok_or_else(|| {
-            Failure::usage("neither XDG_DATA_HOME nor HOME is set: name a file with --store")
-        })
+        .map(|data| data.join("assay"))
 }
 
 /// `assay list`.
@@ -116,24 +119,55 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         }
         Stored::Import(import) => {
             let write = import_writer_for(format)?;
-            args.output.write(format, |out| write(&import, out))?;
+            args.output.write(format, |out| write(&import, args, out))?;
         }
     }
     Ok(DONE)
 }
 
-type ImportWriter = fn(&Import, &mut dyn Write) -> io::Result<()>;
+type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
-/// Figures without trials and evidence make no page and no workbook.
+/// What an import can be written as. Gates ask for evidence.
+const OF_IMPORTS: [Format; 6] = [
+    Format::Html,
+    Format::Json,
+    Format::Csv,
+    Format::Xlsx,
+    Format::Text,
+    Format::Markdown,
+];
+
 fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
-    match format {
-        Format::Json => Ok(write_json),
-        Format::Csv => Ok(write_csv),
-        _ => {
-            let what = "an import, which has no evidence to report,";
-            Err(format.refused(what, &[Format::Json, Format::Csv]))
+    Ok(match format {
+        Format::Html => |import, args, out| {
+            let verdicts = rank::verdicts_of_import(import, args.terms.margin);
+            html::write_import(import, verdicts.as_ref(), out)
+        },
+        Format::Json => |import, _, out| write_json(import, out),
+        Format::Csv => |import, _, out| write_csv(import, out),
+        Format::Xlsx => |import, args, out| {
+            let judged = rank::Judged::of_import(import, args.terms.margin);
+            let ranked = judged.as_ref().map(rank::Judged::ranked);
+            xlsx::write_import(import, ranked.as_ref(), out)
+        },
+        Format::Text => |import, args, out| mail_import(import, args, Form::Text, out),
+        Format::Markdown => |import, args, out| mail_import(import, args, Form::Markdown, out),
+        Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => {
+            let what = "an import, which has no evidence to judge,";
+            return Err(format.refused(what, &OF_IMPORTS));
         }
-    }
+    })
+}
+
+fn mail_import(
+    import: &Import,
+    args: &ReportArgs,
+    form: Form,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let judged = rank::Judged::of_import(import, args.terms.margin);
+    let ranked = judged.as_ref().map(rank::Judged::ranked);
+    mail::write_import(import, ranked.as_ref(), form, out)
 }
 
 type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;

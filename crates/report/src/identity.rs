@@ -1,6 +1,7 @@
 //! Device, path, machine and run in words; what is not known is left out.
 
 use crate::format::utc;
+use crate::registers;
 use crate::summary::Summary;
 use crate::text::clean;
 use assay_lang::{tr, translated};
@@ -47,7 +48,7 @@ pub fn name(storage: &Storage) -> String {
     }
 }
 
-fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
+pub(crate) fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
     let model = identity.model.as_deref().map(clean);
     let vendor = identity.vendor.as_deref().map(clean);
     match (vendor, model) {
@@ -86,6 +87,9 @@ pub fn device_facts(layer: &Layer) -> Vec<Fact> {
         (tr!("rotational"), yes_no(identity.rotational)),
         (tr!("removable"), yes_no(identity.removable)),
     ])
+    .into_iter()
+    .chain(registers::facts(identity))
+    .collect()
 }
 
 /// Where the bytes were: path, mount, room.

@@ -94,9 +94,10 @@ pub fn in_short(comparison: &Comparison) -> String {
     let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
     if open > 0 {
         let of = counted!(primary.len(), "{n} metric", "{n} metrics");
-        said.push(match said.is_empty() {
-            true => tr!("No conclusion on {open} of {of} that decide", open, of),
-            false => tr!("no conclusion on {open} of {of}", open, of),
+        said.push(match (said.is_empty(), open) {
+            (true, 1) => tr!("No conclusion on the metric that decides").to_owned(),
+            (true, _) => tr!("No conclusion on any of the {of} that decide", of),
+            (false, _) => tr!("no conclusion on {open} of {of}", open, of),
         });
     }
     if open > 0 && primary.iter().any(|line| is_single(line)) {

@@ -133,6 +133,7 @@ fn notes(compared: &Compared<'_>) -> Vec<String> {
             ));
         }
     }
+    notes.extend(compared.doubts());
     notes
 }
 

@@ -7,6 +7,7 @@ use super::{
     overview, ranking, results, storage, unfinished,
 };
 use crate::chart::Chart;
+use crate::derived::Derived;
 use crate::format::utc;
 use crate::gallery::Gallery;
 use crate::identity;
@@ -19,6 +20,7 @@ use assay_lang::{Language, current, in_english, tr};
 use assay_model::run::Run;
 use maud::{Markup, html};
 use std::io;
+use std::rc::Rc;
 
 /// The page of a run.
 ///
@@ -27,16 +29,25 @@ use std::io;
 pub fn page(run: &Run) -> io::Result<Page> {
     let verdicts = Verdicts::of(run);
     let split = by_condition(run.clone());
-    let summary = Summary::of(&split);
+    let derived = Derived::all(run);
+    let summary = Summary::with(&split, &derived);
     let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
     // Data is English, whatever the language of the page.
-    let data = (current() != Language::English)
-        .then(|| in_english(|| Gallery::of_parts(&Summary::of(&split), verdicts.as_ref())));
+    let data = (current() != Language::English).then(|| {
+        in_english(|| {
+            let derived = Derived::all(run);
+            let gallery = Gallery::of_parts(&Summary::with(&split, &derived), verdicts.as_ref());
+            (derived, gallery)
+        })
+    });
     Ok(Page {
         title: identity::name(&run.header.storage),
         subtitle: subtitle(run),
         sections: sections(&summary, &gallery, verdicts.as_ref()),
-        data: Some(archive(run, data.as_ref().unwrap_or(&gallery))?),
+        data: Some(match &data {
+            Some((derived, gallery)) => archive(run, derived, gallery)?,
+            None => archive(run, &derived, &gallery)?,
+        }),
         version: run.header.assay_version.clone(),
     })
 }
@@ -121,10 +132,10 @@ fn subtitle(run: &Run) -> Markup {
 /// About so many figures of series and distributions are worth packing at all.
 const FIGURES: usize = 100_000;
 
-fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
+fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<Archive> {
     let way = |without: Without, what: &str| {
         Way {
-        write: Box::new(move |out| json::write_without(run, without, out)),
+        write: Box::new(move |out| json::write_without(run, derived, without, out)),
         note: (without != Without::Nothing).then(|| {
             tr!(
                 "To keep the page small, {what} are not in run.json: assay show {id} --json has them",

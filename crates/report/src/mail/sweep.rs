@@ -16,7 +16,7 @@ use assay_model::run::Run;
 use assay_stats::verdict::ranking::{self, MetricRanking};
 use std::io;
 
-const METHOD: &str = key!(
+pub(super) const METHOD: &str = key!(
     "Values are geometric means. Conditions without a common letter differ; a \
                       common letter does not say that they are equal. Delta is against the \
                       median of the conditions, positive is better."
@@ -28,6 +28,20 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
         "Conditions of {source} against each other",
         source = clean(&run.header.id)
     ))?;
+    write_ranking(ranked, &sweep, sheet)?;
+    let split = by_condition(run.clone());
+    write_warnings(&warnings::collect(&Summary::of(&split)), sheet)?;
+    place::write(run, sheet)?;
+    sheet.heading(tr!("Method"))?;
+    sheet.paragraph(translated(METHOD))
+}
+
+/// What came of the conditions: a sentence, and a table for each metric.
+pub(super) fn write_ranking(
+    ranked: &Ranked<'_>,
+    sweep: &Sweep<'_>,
+    sheet: &mut impl Sheet,
+) -> io::Result<()> {
     sheet.paragraph(&clean(&ranked.ranking.sentence.to_string()))?;
     sheet.paragraph(&match ranked.ranking.deciding.as_slice() {
         [] => tr!("No metric tells any two of them apart.").to_owned(),
@@ -46,7 +60,7 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
             &metric.metric,
             jobs::is_alone(&metric.metric, all),
         ))?;
-        let mut table = table(metric, &sweep);
+        let mut table = table(metric, sweep);
         let mut said = said_once(&mut table.rows);
         sheet.table(table)?;
         said.extend(pairs(metric, ranked.baseline.is_some()));
@@ -55,11 +69,7 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
             sheet.list(&said)?;
         }
     }
-    let split = by_condition(run.clone());
-    write_warnings(&warnings::collect(&Summary::of(&split)), sheet)?;
-    place::write(run, sheet)?;
-    sheet.heading(tr!("Method"))?;
-    sheet.paragraph(translated(METHOD))
+    Ok(())
 }
 
 fn table(metric: &MetricRanking, sweep: &Sweep<'_>) -> Table<6> {

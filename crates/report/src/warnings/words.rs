@@ -186,7 +186,9 @@ impl Warning {
                     "judge by p99 and the longest gap, not by the mean; the report draws the course"
                 )
             }
-            Self::Spread { .. } => tr!("more trials (--trials 10) on an idle, cool machine"),
+            Self::Spread { .. } => {
+                tr!("measure more trials (assay power tells how many), on an idle, cool machine")
+            }
             Self::FewTrials { .. } => tr!("use --trials 3 or more: one figure has no spread"),
             Self::ShortTransfers { .. } => tr!("they were continued and counted; check free space"),
             Self::Governor { .. } => {

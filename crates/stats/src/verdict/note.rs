@@ -3,7 +3,7 @@
 use super::arm::ArmError;
 use super::estimate::NoEstimate;
 use crate::figures::measured_in_words;
-use assay_lang::tr;
+use assay_lang::{counted, tr};
 pub use assay_model::verdict::Side;
 use std::fmt::{self, Display, Formatter};
 
@@ -75,6 +75,12 @@ impl Note {
     pub const fn is_on_more_trials(&self) -> bool {
         matches!(self, Self::MoreTrials(_) | Self::OutOfReach(..))
     }
+
+    /// Whether it says that trials are too few, or too much alike, to judge by.
+    #[must_use]
+    pub const fn is_on_trials(&self) -> bool {
+        matches!(self, Self::NoEstimate(_) | Self::TooFew(..) | Self::Few(_))
+    }
 }
 
 impl Display for Note {
@@ -93,7 +99,13 @@ impl Display for Note {
             Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = metrics.join(", "))),
             Self::NoEstimate(why) => write!(f, "{why}"),
             Self::TooFew(n, floor) => {
-                f.write_str(&tr!("{n} trials on a side are too few: a verdict takes {floor}", n, floor))
+                let few = counted!(
+                    *n,
+                    "{n} trial on a side is too few: a verdict takes {floor}",
+                    "{n} trials on a side are too few: a verdict takes {floor}",
+                    floor
+                );
+                f.write_str(&few)
             }
             Self::Few(n) => f.write_str(&tr!("only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal", n)),
             Self::OrderConfounded(drift) => f.write_str(&tr!("order-confounded: one side was run after the other and speed drifted by {drift} %; interleave the trials", drift = format_args!("{drift:+.1}"))),
@@ -126,7 +138,7 @@ impl Display for Note {
 
 fn measured(what: Option<&str>) -> String {
     what.map_or_else(
-        || tr!("something that was not recorded").to_owned(),
+        || tr!("something that is not known").to_owned(),
         measured_in_words,
     )
 }

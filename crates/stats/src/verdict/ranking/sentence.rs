@@ -13,6 +13,8 @@ pub struct Standings {
     slower: Vec<Slower>,
     /// Slower than another, but not than those at the front.
     apart: Vec<String>,
+    /// Those that no metric can judge.
+    unjudged: Vec<String>,
     /// How many metrics were looked at.
     metrics: usize,
 }
@@ -20,6 +22,8 @@ pub struct Standings {
 /// The conditions that no other one beats.
 #[derive(Clone, Debug, PartialEq)]
 enum Front {
+    /// No condition can be judged.
+    Unjudged,
     /// All of them.
     Everyone(Vec<String>),
     /// None: each is beaten somewhere.
@@ -48,7 +52,8 @@ pub(super) fn of(tables: &[Table], conditions: &[String]) -> Standings {
         let lost = |table: &&Table| others.iter().any(|other| table.is_worse(name, other));
         tables.iter().filter(lost).count()
     };
-    let all: Vec<&String> = conditions.iter().collect();
+    let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
+    let (all, unjudged): (Vec<&String>, Vec<&String>) = conditions.iter().partition(judged);
     let (leaders, others): (Vec<&String>, Vec<&String>) =
         all.iter().copied().partition(|name| loses(name, &all) == 0);
     let rivals = if leaders.is_empty() { &all } else { &leaders };
@@ -64,10 +69,12 @@ pub(super) fn of(tables: &[Table], conditions: &[String]) -> Standings {
         on,
     });
     Standings {
-        front: match others.is_empty() {
-            true => Front::Everyone(owned(&all)),
-            false => front(tables, &leaders),
+        front: match (all.is_empty(), others.is_empty()) {
+            (true, _) => Front::Unjudged,
+            (false, true) => Front::Everyone(owned(&all)),
+            (false, false) => front(tables, &leaders),
         },
+        unjudged: owned(&unjudged),
         slower: slower.collect(),
         apart: apart.into_iter().map(|(_, name)| name.clone()).collect(),
         metrics: tables.len(),
@@ -105,6 +112,14 @@ fn owned(names: &[&String]) -> Vec<String> {
 
 impl Display for Standings {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.front == Front::Unjudged {
+            let names = enumerate(&self.unjudged);
+            let none = tr!(
+                "{names}: none can be judged, and each metric says why",
+                names
+            );
+            return f.write_str(&none);
+        }
         self.front.fmt(f)?;
         for (place, slower) in self.slower.iter().enumerate() {
             f.write_str(if place == 0 { "; " } else { ", " })?;
@@ -114,6 +129,10 @@ impl Display for Standings {
             let names = enumerate(&self.apart);
             let apart = tr!("{names}: slower than another, but not than these", names);
             write!(f, "; {apart}")?;
+        }
+        if !self.unjudged.is_empty() {
+            let names = enumerate(&self.unjudged);
+            write!(f, "; {}", tr!("{names} cannot be judged", names))?;
         }
         Ok(())
     }
@@ -126,6 +145,7 @@ impl Display for Front {
                 let names = enumerate(names);
                 tr!("{names}: no condition can be told from another", names)
             }
+            Self::Unjudged => String::new(),
             Self::Nobody => {
                 tr!("each is slower than another somewhere, so there is no winner").to_owned()
             }
