@@ -3,6 +3,7 @@
 mod androbench;
 mod announce;
 mod args;
+mod campaign;
 mod capacity;
 mod compare;
 mod crew;
@@ -97,6 +98,7 @@ fn run() -> Result<ExitCode, Failure> {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
+        Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),

@@ -22,6 +22,7 @@ mod gates;
 mod import;
 mod iozone;
 mod kill;
+mod lab;
 mod ladder;
 mod looks;
 mod machine;
