@@ -147,7 +147,7 @@ fn parse(text: &str) -> Result<Campaign, String> {
     let campaign: Campaign = toml::from_str(text).map_err(|error| {
         let line = error
             .span()
-            .map(|span| text[..span.start].lines().count().max(1));
+            .map(|span| text[..span.start].matches('\n').count() + 1);
         let line = line.map(|line| format!("line {line}: "));
         format!("{}{}", line.unwrap_or_default(), error.message())
     })?;
