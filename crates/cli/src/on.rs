@@ -2,9 +2,11 @@
 
 use crate::exit::Failure;
 use crate::host::AGENT;
+use crate::progress::Voice;
+use assay_model::text::clean;
 use assay_target::adb::AdbDevice;
 use assay_target::ssh::SshAddress;
-use assay_target::{Adb, Local, Ssh, Target};
+use assay_target::{Adb, Local, Ssh, Target, WhenLost};
 use clap::Args;
 use std::ffi::OsString;
 
@@ -19,6 +21,11 @@ pub struct OnArgs {
     /// that machine.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Option<On>,
+
+    /// When the link to that machine is lost: stop (and clean up) at once, or wait for
+    /// it, wait=TIME: what was under way there ends, and goes on when the link is back.
+    #[arg(long, value_name = "stop|wait[=TIME]", default_value = "wait=2m")]
+    pub when_lost: WhenLost,
 }
 
 /// Another machine, or this one by its name.
@@ -47,8 +54,14 @@ fn parse(text: &str) -> Result<On, String> {
 /// The machine to measure on.
 pub fn target(args: &OnArgs) -> Result<Box<dyn Target>, Failure> {
     match &args.on {
-        Some(On::Ssh(address)) => Ok(Box::new(Ssh::new(address.clone()))),
-        Some(On::Adb(device)) => Ok(Box::new(Adb::new(device.clone()))),
+        Some(On::Ssh(address)) => {
+            let ssh = Ssh::new(address.clone());
+            Ok(Box::new(ssh.when_lost(args.when_lost, tell)))
+        }
+        Some(On::Adb(device)) => {
+            let adb = Adb::new(device.clone());
+            Ok(Box::new(adb.when_lost(args.when_lost, tell)))
+        }
         Some(On::Local) | None => {
             let program = std::env::current_exe().map_err(|error| {
                 Failure::failed(format!("cannot find the assay program: {error}"))
@@ -56,6 +69,11 @@ pub fn target(args: &OnArgs) -> Result<Box<dyn Target>, Failure> {
             Ok(Box::new(Local::new(program, &[AGENT])))
         }
     }
+}
+
+/// What becomes of a link; a line that is drawn over may be there.
+fn tell(line: &str) {
+    Voice::new().say(&format!("assay: {}", clean(line)));
 }
 
 /// Takes `--on TARGET` from the front of another tool's words, which are all that
@@ -72,7 +90,11 @@ pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
     };
     let value = value.ok_or_else(|| Failure::usage("the value of --on is not UTF-8"))?;
     let on = parse(value).map_err(|error| Failure::usage(format!("--on {value}: {error}")))?;
-    Ok((OnArgs { on: Some(on) }, rest))
+    let on = OnArgs {
+        on: Some(on),
+        ..OnArgs::default()
+    };
+    Ok((on, rest))
 }
 
 fn starts(word: &OsString) -> bool {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,7 +36,8 @@ pub enum ToAgent {
         /// The directory.
         directory: PathBuf,
     },
-    /// Asks to undo the settings that killed runs left.
+    /// Asks to end agents that lost their host, and to undo the settings that killed
+    /// runs left.
     Undo,
     /// Asks what the kernel offers to be set of the storage behind a path.
     Offers {
@@ -102,6 +103,8 @@ pub enum FromAgent {
     },
     /// Answers [`ToAgent::Undo`].
     Undone {
+        /// How many agents had lost their host, and were ended.
+        agents: usize,
         /// What killed runs had left, and what became of it.
         settings: Vec<Undone>,
     },
