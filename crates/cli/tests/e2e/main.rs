@@ -25,6 +25,7 @@ mod iozone;
 mod kill;
 mod ladder;
 mod looks;
+mod lost_links;
 mod machine;
 mod mails;
 mod mark;
