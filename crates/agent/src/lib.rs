@@ -6,10 +6,13 @@
 //! streams; the same code serves this machine, and boards through a link.
 
 mod cached;
+mod checkup;
 mod commands;
 mod conditions;
+mod devices;
 mod fatal;
 pub mod frame;
+mod glances;
 mod inbox;
 mod inspect;
 mod last_resort;
@@ -17,6 +20,7 @@ mod load;
 mod outbox;
 mod permission;
 mod plan;
+mod pushed;
 mod serve;
 mod signals;
 mod stops;
@@ -26,4 +30,5 @@ mod watching;
 mod work;
 mod workspace;
 
+pub use pushed::run;
 pub use serve::{serve, serve_in_front};

@@ -8,7 +8,9 @@ mod capacity;
 mod compare;
 mod crew;
 mod dd;
+mod devices;
 mod disks;
+mod doctor;
 mod estimate;
 mod exit;
 mod figures;
@@ -97,6 +99,12 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
+        Command::Devices(args) => {
+            on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
+        }
+        Command::Doctor(args) => {
+            on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
+        }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
@@ -137,14 +145,16 @@ fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
 
 /// What the local target starts: an agent on its standard streams, or one in
 /// front, which is told its descriptors.
-fn serve_host(descriptors: &[OsString]) -> Result<ExitCode, Failure> {
-    let numbers: Vec<i32> = descriptors
-        .iter()
-        .filter_map(|word| word.to_str()?.parse().ok())
-        .collect();
-    let served = match numbers[..] {
-        [requests, answers] => assay_agent::serve_in_front(requests, answers),
-        _ => assay_agent::serve(std::io::stdin(), std::io::stdout()),
+fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
+    let number = |word: &OsString| word.to_str()?.parse().ok();
+    let served = match words {
+        [requests, answers] => match (number(requests), number(answers)) {
+            (Some(requests), Some(answers)) => {
+                assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
+            }
+            _ => return Err(Failure::usage("an agent in front needs two descriptors")),
+        },
+        _ => assay_agent::run(words),
     };
     served
         .map(|()| exit::DONE)

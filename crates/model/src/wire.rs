@@ -1,7 +1,9 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
+use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
+use crate::device::DeviceList;
 use crate::job::Job;
 use crate::load::Load;
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -15,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 5;
+pub const WIRE_VERSION: u32 = 6;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,8 +38,16 @@ pub enum ToAgent {
         /// The directory.
         directory: PathBuf,
     },
-    /// Asks to undo the settings that killed runs left.
+    /// Asks to end agents that lost their host, and to undo the settings that killed
+    /// runs left.
     Undo,
+    /// Asks for all disks of the machine; nothing is written.
+    Devices,
+    /// Asks what would spoil a measurement; nothing is written.
+    Checkup {
+        /// Of the storage behind this path; `None`: of the machine alone.
+        path: Option<PathBuf>,
+    },
     /// Asks what the kernel offers to be set of the storage behind a path.
     Offers {
         /// The path.
@@ -102,9 +112,15 @@ pub enum FromAgent {
     },
     /// Answers [`ToAgent::Undo`].
     Undone {
+        /// How many agents had lost their host, and were ended.
+        agents: usize,
         /// What killed runs had left, and what became of it.
         settings: Vec<Undone>,
     },
+    /// Answers [`ToAgent::Devices`].
+    Devices(Box<DeviceList>),
+    /// Answers [`ToAgent::Checkup`].
+    Checkup(Box<Checkup>),
     /// Answers [`ToAgent::Offers`], in their order.
     Offers {
         /// What each subject takes.
