@@ -20,6 +20,7 @@ mod load;
 mod outbox;
 mod permission;
 mod plan;
+mod pushed;
 mod serve;
 mod signals;
 mod stops;
@@ -29,4 +30,5 @@ mod watching;
 mod work;
 mod workspace;
 
+pub use pushed::run;
 pub use serve::{serve, serve_in_front};

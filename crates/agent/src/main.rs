@@ -1,9 +1,11 @@
 //! The agent as a program of its own: speaks on standard input and output.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    match assay_agent::serve(std::io::stdin(), std::io::stdout()) {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match assay_agent::run(&words) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }

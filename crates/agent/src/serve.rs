@@ -11,6 +11,7 @@ use crate::load;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
 use crate::plan;
+use crate::pushed::end_abandoned;
 use crate::signals::EndingSignals;
 use crate::work;
 use crate::workspace::sweep;
@@ -20,7 +21,7 @@ use assay_probe::roots::Roots;
 use assay_probe::stack;
 use std::io::{Read, Write};
 use std::os::fd::RawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Serves a host until it closes the stream. A broken or closed stream, or a
 /// signal that asks to end, stops the trial under way and removes the test
@@ -34,7 +35,16 @@ pub fn serve(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
 ) -> Result<(), FrameError> {
-    serve_until(reader, writer, EndingSignals::catch)
+    serve_from(reader, writer, None)
+}
+
+/// As [`serve`], in a folder that is the agent's, if it has one.
+pub(crate) fn serve_from(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+    folder: Option<PathBuf>,
+) -> Result<(), FrameError> {
+    serve_until(reader, writer, folder, EndingSignals::catch)
 }
 
 /// As [`serve`], for an agent that was started in front of a terminal and is
@@ -46,12 +56,13 @@ pub fn serve(
 pub fn serve_in_front(requests: RawFd, answers: RawFd) -> Result<(), FrameError> {
     let reader = assay_engine::inherited(requests)?;
     let writer = assay_engine::inherited(answers)?;
-    serve_until(reader, writer, EndingSignals::catch_but_interrupts)
+    serve_until(reader, writer, None, EndingSignals::catch_but_interrupts)
 }
 
 fn serve_until(
     reader: impl Read + Send + 'static,
     writer: impl Write + Send + 'static,
+    folder: Option<PathBuf>,
     catch: fn(Ending) -> EndingSignals,
 ) -> Result<(), FrameError> {
     // People ask a copying program how far it is; who asks the agent, or a work
@@ -66,6 +77,7 @@ fn serve_until(
         inbox,
         last_resort: last_resort.clone(),
         roots: Roots::default(),
+        folder,
     };
     let ended = session.run().and_then(|()| session.inbox.close());
     if let Err(error) = &ended {
@@ -88,6 +100,8 @@ struct Session {
     inbox: Inbox,
     last_resort: LastResort,
     roots: Roots,
+    /// Where it was pushed to.
+    folder: Option<PathBuf>,
 }
 
 impl Session {
@@ -137,6 +151,8 @@ impl Session {
                 leftovers: sweep(directory),
             },
             ToAgent::Undo => FromAgent::Undone {
+                // Before: they undo their own.
+                agents: self.folder.as_deref().map_or(0, end_abandoned),
                 settings: conditions::undo_abandoned(&self.roots, &conditions::journals()),
             },
             ToAgent::Devices => FromAgent::Devices(Box::new(devices::list(&self.roots))),

@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::androbench::args::AndroBenchArgs;
+use crate::campaign::CampaignArgs;
 use crate::capacity::CapacityArgs;
 use crate::compare::args::{CompareArgs, Terms};
 use crate::devices::DevicesArgs;
@@ -99,6 +100,8 @@ pub enum Command {
     /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
     /// imports and files, or of two targets that are measured in turn.
     Compare(CompareArgs),
+    /// The same command on many boards, of one part or of two that are then compared.
+    Campaign(Box<CampaignArgs>),
     /// Several conditions against each other: which differ, and which cannot be
     /// told apart.
     Rank(RankArgs),

@@ -104,7 +104,10 @@ impl Host {
     /// Undoes the settings that killed runs left, and says what became of them.
     fn undo_abandoned(&mut self) -> Result<(), Failure> {
         match self.ask(&ToAgent::Undo)? {
-            FromAgent::Undone { settings } => {
+            FromAgent::Undone { agents, settings } => {
+                if agents > 0 {
+                    say("assay: an agent there had lost its host; it was ended");
+                }
                 for undone in &settings {
                     say(&clean(&leftovers::undone_in_words(undone)));
                 }

@@ -3,6 +3,7 @@
 mod androbench;
 mod announce;
 mod args;
+mod campaign;
 mod capacity;
 mod compare;
 mod crew;
@@ -107,6 +108,7 @@ fn run() -> Result<ExitCode, Failure> {
             on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
+        Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),
@@ -145,14 +147,16 @@ fn words_of<'a>(tool: &str, words: &'a [OsString]) -> Option<&'a [OsString]> {
 
 /// What the local target starts: an agent on its standard streams, or one in
 /// front, which is told its descriptors.
-fn serve_host(descriptors: &[OsString]) -> Result<ExitCode, Failure> {
-    let numbers: Vec<i32> = descriptors
-        .iter()
-        .filter_map(|word| word.to_str()?.parse().ok())
-        .collect();
-    let served = match numbers[..] {
-        [requests, answers] => assay_agent::serve_in_front(requests, answers),
-        _ => assay_agent::serve(std::io::stdin(), std::io::stdout()),
+fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
+    let number = |word: &OsString| word.to_str()?.parse().ok();
+    let served = match words {
+        [requests, answers] => match (number(requests), number(answers)) {
+            (Some(requests), Some(answers)) => {
+                assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
+            }
+            _ => return Err(Failure::usage("an agent in front needs two descriptors")),
+        },
+        _ => assay_agent::run(words),
     };
     served
         .map(|()| exit::DONE)

@@ -5,11 +5,13 @@ use crate::host::AGENT;
 use crate::lab;
 use crate::output::say;
 use crate::part;
+use crate::progress::Voice;
 use crate::several;
+use assay_model::text::clean;
 use assay_target::adb::AdbDevice;
 use assay_target::labgrid::{Board, Wanted};
 use assay_target::ssh::SshAddress;
-use assay_target::{Adb, Local, Session, Ssh, Target, TargetError};
+use assay_target::{Adb, Local, Session, Ssh, Target, TargetError, WhenLost};
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt;
@@ -30,6 +32,11 @@ pub struct OnArgs {
     /// same time, each as a run of its own.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
     pub on: Vec<On>,
+
+    /// When the link to that machine is lost: stop (and clean up) at once, or wait for
+    /// it, wait=TIME: what was under way there ends, and goes on when the link is back.
+    #[arg(long, value_name = "stop|wait[=TIME]", default_value = "wait=2m")]
+    pub when_lost: WhenLost,
 }
 
 /// Another machine, or this one by its name.
@@ -142,26 +149,30 @@ pub fn measure(
     run: impl FnOnce(&mut dyn Target) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
     if let Some(part) = part::this() {
-        let inner = target(&part.address)?;
+        let inner = target(&part.address, args.when_lost)?;
         return run(&mut Named::new(inner, &part.name));
     }
     match args.targets()?.as_slice() {
         [] => run(this_machine()?.as_mut()),
-        [only] => run(target(only)?.as_mut()),
+        [only] => run(target(only, args.when_lost)?.as_mut()),
         several => several::run(several, words, json),
     }
 }
 
 /// This machine.
 pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
-    target(&On::Local)
+    target(&On::Local, WhenLost::Stop)
 }
 
 /// One machine to measure on.
-fn target(on: &On) -> Result<Box<dyn Target>, Failure> {
+fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     match on {
-        On::Ssh(address) => Ok(Box::new(Ssh::new(address.clone()))),
-        On::Adb(device) => Ok(Box::new(Adb::new(device.clone()))),
+        On::Ssh(address) => Ok(Box::new(
+            Ssh::new(address.clone()).when_lost(when_lost, tell),
+        )),
+        On::Adb(device) => Ok(Box::new(
+            Adb::new(device.clone()).when_lost(when_lost, tell),
+        )),
         On::Local => {
             let program = this_program()?;
             Ok(Box::new(Local::new(program, &[AGENT])))
@@ -170,13 +181,19 @@ fn target(on: &On) -> Result<Box<dyn Target>, Failure> {
             if matches!(wanted, Wanted::Any(_)) {
                 say(&lab::waiting_for(wanted));
             }
-            Ok(Box::new(Board::new(lab::open()?, wanted.clone())))
+            let board = Board::new(lab::open()?, wanted.clone());
+            Ok(Box::new(board.when_lost(when_lost, tell)))
         }
         On::File(path) => Err(Failure::usage(format!(
             "@{} is a list of targets",
             path.display()
         ))),
     }
+}
+
+/// What becomes of a link; a line that is drawn over may be there.
+fn tell(line: &str) {
+    Voice::new().say(&format!("assay: {}", clean(line)));
 }
 
 /// This program's file.
@@ -281,6 +298,7 @@ mod tests {
         fs::write(&file, list).unwrap();
         let args = OnArgs {
             on: vec![On::Local, On::File(file)],
+            ..OnArgs::default()
         };
         let targets = args.targets().map_err(|failure| failure.to_string())?;
         Ok(targets.iter().map(On::to_string).collect())

@@ -12,6 +12,7 @@ use assay_model::plan::{Plan, Slot};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
+use assay_report::text::pad_left;
 use assay_stats::derive;
 pub use brief::in_brief;
 pub use forecast::Forecast;

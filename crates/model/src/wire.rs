@@ -38,7 +38,8 @@ pub enum ToAgent {
         /// The directory.
         directory: PathBuf,
     },
-    /// Asks to undo the settings that killed runs left.
+    /// Asks to end agents that lost their host, and to undo the settings that killed
+    /// runs left.
     Undo,
     /// Asks for all disks of the machine; nothing is written.
     Devices,
@@ -111,6 +112,8 @@ pub enum FromAgent {
     },
     /// Answers [`ToAgent::Undo`].
     Undone {
+        /// How many agents had lost their host, and were ended.
+        agents: usize,
         /// What killed runs had left, and what became of it.
         settings: Vec<Undone>,
     },

@@ -3,14 +3,24 @@
 //!
 //! ```text
 //!  host                             shell
-//!                               <-  assay-boot 1 MACHINE
+//!                               <-  assay-boot 2 MACHINE
 //!  NAME SIZE                    ->  makes a private folder of that name, where
 //!                                   programs may run
 //!                               <-  assay-boot send
 //!  SIZE bytes                   ->
 //!                               <-  assay-boot got SIZE SHA256
-//!  run                          ->  becomes the agent's, until that ends; then the
+//!  run ROLE SECONDS             ->  becomes the agent's, until that ends; then the
 //!                                   folder is removed
+//! ```
+//!
+//! An agent that is kept (`keep` in the place of `serve`) outlives this shell, which
+//! then is only a relay to it, and leaves the folder to the agent unless that has
+//! ended. The next shell finds it:
+//!
+//! ```text
+//!                               <-  assay-boot 2 MACHINE
+//!  NAME again                   ->  looks for the folder of that name
+//!                               <-  assay-boot there, or: gone
 //! ```
 //!
 //! Nobody sends before it is asked: tools over there may read more than they are
@@ -23,11 +33,12 @@ use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What every line of the shell begins with.
 const MARK: &str = "assay-boot ";
 /// Version of the dialogue.
-const HELLO: &str = "1 ";
+const HELLO: &str = "2 ";
 /// What login scripts may print before.
 const MOST_CHATTER: usize = 64 << 10;
 /// The longest line of the dialogue.
@@ -38,31 +49,45 @@ const LONGEST_LINE: usize = 400;
 ///
 /// Folders in memory come first: what is under test is not to be written by this.
 /// An empty program shows whether programs may run in a folder. The shell outlives
-/// a broken link, and so does what it has to do at the end.
+/// a broken link, and so does what it has to do at the end. It leaves the folder to an
+/// agent that goes on: a relay to it says so (3), or was killed by a signal.
 const SCRIPT: &str = "\
     umask 077; \
-    echo assay-boot 1 $(uname -m); \
+    echo assay-boot 2 $(uname -m); \
     read -r name size || exit 1; \
     dir=; \
+    find() { \
+    for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
+    if \"$1\" \"$base/$name\"; then dir=$base/$name; return 0; fi; \
+    done; \
+    return 1; \
+    }; \
+    make() { \
+    mkdir \"$1\" 2>/dev/null || return 1; \
+    : >\"$1/try\"; chmod 700 \"$1/try\"; \
+    \"$1/try\" 2>/dev/null && return 0; \
+    rm -rf \"$1\"; return 1; \
+    }; \
+    here() { [ -x \"$1/agent\" ]; }; \
     leave() { cd /; [ -z \"$dir\" ] || rm -rf \"$dir\"; }; \
     trap leave EXIT; \
     trap : HUP INT TERM PIPE; \
-    for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
-    mkdir \"$base/$name\" 2>/dev/null || continue; \
-    dir=$base/$name; \
-    : >\"$dir/try\"; chmod 700 \"$dir/try\"; \
-    if \"$dir/try\" 2>/dev/null; then break; fi; \
-    rm -rf \"$dir\"; dir=; \
-    done; \
-    if [ -z \"$dir\" ]; then echo assay-boot nowhere; exit 1; fi; \
+    if [ \"$size\" = again ]; then \
+    role=relay; seconds=0; \
+    find here || { echo assay-boot gone; exit 1; }; \
+    echo assay-boot there; \
+    else \
+    find make || { echo assay-boot nowhere; exit 1; }; \
     echo assay-boot send; \
     head -c \"$size\" >\"$dir/agent\"; \
     set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
     echo assay-boot got $(wc -c <\"$dir/agent\") $1; \
-    read -r word; \
+    read -r word role seconds; \
     [ \"$word\" = run ] || exit 1; \
     chmod 700 \"$dir/agent\"; \
-    \"$dir/agent\"";
+    fi; \
+    \"$dir/agent\" \"$role\" \"$dir\" \"$seconds\"; \
+    case $role$? in serve*) ;; keep3 | relay3 | *129 | *130 | *137 | *143) dir=;; esac";
 
 /// The command for the program that reaches the machine.
 pub(crate) fn command() -> String {
@@ -75,8 +100,19 @@ pub(crate) enum Fault {
     NotReached,
     /// There is none for the machine.
     NoAgent(TargetError),
+    /// The agent that was kept is not there any more.
+    Gone,
     /// What was seen.
     Failed(String),
+}
+
+/// What the agent is to be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Role {
+    /// It ends with the link.
+    Serve,
+    /// It outlives the link for so long.
+    Keep(Duration),
 }
 
 /// The dialogue.
@@ -96,32 +132,55 @@ impl<'a> Boot<'a> {
         }
     }
 
-    /// Leaves the session's stream at the agent's first byte.
-    pub(crate) fn run(mut self) -> Result<(), Fault> {
+    /// Puts an agent there and runs it, and leaves the session's stream at its first
+    /// byte. The name of its folder.
+    pub(crate) fn run(mut self, role: Role) -> Result<String, Fault> {
         let machine = self.machine()?;
         let path = agent_for(self.target, &machine, self.agents).map_err(Fault::NoAgent)?;
         let agent = fs::read(&path)
             .map_err(|source| Fault::NoAgent(TargetError::Unreadable { path, source }))?;
-        let hash = hex(&Sha256::digest(&agent));
-        self.say(&format!("{} {}\n", folder_name(), agent.len()))?;
+        let name = folder_name();
+        self.say(&format!("{name} {}\n", agent.len()))?;
         match self.answer()?.as_str() {
             "send" => {}
             "nowhere" => return Err(Fault::Failed(NOWHERE.to_owned())),
             other => return Err(unexpected(other)),
         }
         self.send(&agent)?;
+        self.has_arrived(&agent)?;
+        let (role, seconds) = match role {
+            Role::Serve => ("serve", 0),
+            Role::Keep(grace) => ("keep", grace.as_secs()),
+        };
+        self.say(&format!("run {role} {seconds}\n"))?;
+        Ok(name)
+    }
+
+    /// Goes to an agent that is kept, and leaves the session's stream at its next byte.
+    pub(crate) fn run_again(mut self, name: &str) -> Result<(), Fault> {
+        self.machine()?;
+        self.say(&format!("{name} again\n"))?;
+        match self.answer()?.as_str() {
+            "there" => Ok(()),
+            "gone" => Err(Fault::Gone),
+            other => Err(unexpected(other)),
+        }
+    }
+
+    fn has_arrived(&mut self, agent: &[u8]) -> Result<(), Fault> {
         let got = self.answer()?;
         let mut words = got.split(' ');
         let (word, size) = (words.next(), words.next());
+        let hash = hex(&Sha256::digest(agent));
         // A machine without sha256sum leaves it to the link that bytes are right.
         let right = words.next().is_none_or(|sum| sum.is_empty() || sum == hash);
-        if word != Some("got") || size != Some(&agent.len().to_string()) || !right {
-            return Err(Fault::Failed(format!(
-                "of its {} bytes not all arrived: is there room? ({got})",
-                agent.len()
-            )));
+        if word == Some("got") && size == Some(&agent.len().to_string()) && right {
+            return Ok(());
         }
-        self.say("run\n")
+        Err(Fault::Failed(format!(
+            "of its {} bytes not all arrived: is there room? ({got})",
+            agent.len()
+        )))
     }
 
     /// What the machine is; login scripts may have spoken before.

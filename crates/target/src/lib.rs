@@ -5,18 +5,21 @@ pub mod adb;
 mod agents;
 mod boot;
 mod complaint;
+mod kept;
 pub mod labgrid;
 mod local;
 mod remote;
 mod session;
 pub mod ssh;
 mod watchdog;
+mod when_lost;
 
 pub use adb::Adb;
 pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;
 pub use watchdog::Watchdog;
+pub use when_lost::{WhenLost, WhenLostError};
 
 use std::io;
 use std::path::PathBuf;

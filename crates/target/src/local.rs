@@ -65,9 +65,7 @@ impl Target for Local {
             .stdout(Stdio::piped())
             .process_group(0)
             .spawn()
-            .and_then(|child| {
-                Session::new(child).ok_or_else(|| io::Error::from(io::ErrorKind::BrokenPipe))
-            })
+            .map(Session::new)
             .map_err(|source| self.not_started(source))
     }
 

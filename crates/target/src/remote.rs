@@ -6,11 +6,11 @@
 //! Nothing that a user says goes through that shell; paths reach the agent as
 //! messages.
 
-use crate::boot::{self, Boot, Fault};
+use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
+use crate::kept::Kept;
 use crate::session::Link;
-use crate::{Session, TargetError};
-use std::io;
+use crate::{Session, TargetError, WhenLost, agents};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -20,11 +20,11 @@ use std::time::Duration;
 const STARTING: Duration = Duration::from_secs(300);
 /// What an agent may take to clean up before the link is cut; it goes on cleaning
 /// up without.
-const PARTING: Duration = Duration::from_secs(60);
+pub(crate) const PARTING: Duration = Duration::from_secs(60);
 
 /// A program that carries out a command on another machine, with its own standard
 /// streams as those of the command, byte by byte.
-pub(crate) trait Program {
+pub(crate) trait Program: Clone + Send + 'static {
     /// What the machine is called.
     fn target(&self) -> String;
 
@@ -35,72 +35,140 @@ pub(crate) trait Program {
     fn in_words(&self, complaints: &Complaints) -> String;
 }
 
-/// Starts the agent over there.
-pub(crate) fn start(program: &impl Program, agents: &[PathBuf]) -> Result<Session, TargetError> {
-    let mut child = spawn(program)?;
-    let complaints = child.stderr.take().map(Complaints::listen);
-    let complaints = complaints.unwrap_or_default();
-    let heard = complaints.clone();
-    let session = Session::new(child).ok_or_else(|| TargetError::Unreachable {
-        target: program.target(),
-        why: io::Error::from(io::ErrorKind::BrokenPipe).to_string(),
-    })?;
-    let mut session = session.over(Link {
-        complaint: Box::new(move || heard.last()),
-        parting: PARTING,
-    });
-    let watchdog = session.must_answer_within(STARTING);
-    match Boot::new(&program.target(), agents, &mut session).run() {
-        Ok(()) => Ok(session),
-        Err(fault) => {
-            let too_late = watchdog.has_barked();
-            drop(watchdog);
-            session.give_up();
-            drop(session);
-            complaints.await_end();
-            Err(explain(program, fault, &complaints, too_late))
+/// A machine, and what there is to reach it.
+#[derive(Clone, Debug)]
+pub(crate) struct Remote<P> {
+    pub(crate) program: P,
+    /// Folders with agents.
+    pub(crate) agents: Vec<PathBuf>,
+    pub(crate) when_lost: WhenLost,
+    /// Who is told what becomes of the link, a line at a time.
+    pub(crate) tell: fn(&str),
+}
+
+/// Why a machine is not reached, with what the program says of it.
+pub(crate) struct Failed {
+    pub(crate) fault: Fault,
+    complaints: Complaints,
+    /// It took longer than this.
+    too_late: Option<Duration>,
+}
+
+impl<P: Program> Remote<P> {
+    /// One whose agents stop when their link is lost.
+    pub(crate) fn new(program: P) -> Self {
+        Self {
+            program,
+            agents: agents::folders(),
+            when_lost: WhenLost::Stop,
+            tell: |_| (),
         }
+    }
+
+    /// Starts the agent over there.
+    pub(crate) fn start(&self) -> Result<Session, TargetError> {
+        let role = match self.when_lost {
+            WhenLost::Stop => Role::Serve,
+            WhenLost::Wait(grace) => Role::Keep(grace),
+        };
+        let reached = self.reach(STARTING, |boot| boot.run(role));
+        let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
+        Ok(match self.when_lost {
+            WhenLost::Stop => session,
+            WhenLost::Wait(grace) => Kept::over(self, folder, grace, session),
+        })
+    }
+
+    /// Goes to an agent that is kept there.
+    pub(crate) fn reach_again(&self, folder: &str, patience: Duration) -> Result<Session, Failed> {
+        let reached = self.reach(patience, |boot| boot.run_again(folder));
+        reached.map(|(session, ())| session)
+    }
+
+    /// Talks to a shell over there.
+    fn reach<T>(
+        &self,
+        patience: Duration,
+        talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
+    ) -> Result<(Session, T), Failed> {
+        let mut child = self.spawn().map_err(|error| Failed {
+            fault: Fault::NoAgent(error),
+            complaints: Complaints::default(),
+            too_late: None,
+        })?;
+        let complaints = child.stderr.take().map(Complaints::listen);
+        let complaints = complaints.unwrap_or_default();
+        let heard = complaints.clone();
+        let mut session = Session::over(
+            child,
+            Link {
+                complaint: Box::new(move || heard.last()),
+                parting: PARTING,
+            },
+        );
+        let watchdog = session.must_answer_within(patience);
+        let target = self.program.target();
+        match talk(Boot::new(&target, &self.agents, &mut session)) {
+            Ok(done) => {
+                drop(watchdog);
+                Ok((session, done))
+            }
+            Err(fault) => {
+                let too_late = watchdog.has_barked().then_some(patience);
+                drop(watchdog);
+                session.give_up();
+                drop(session);
+                complaints.await_end();
+                Err(Failed {
+                    fault,
+                    complaints,
+                    too_late,
+                })
+            }
+        }
+    }
+
+    fn spawn(&self) -> Result<Child, TargetError> {
+        let mut command = self.program.carrying_out(&boot::command());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            // A Ctrl-C on the terminal reaches only the host.
+            .process_group(0);
+        command.spawn().map_err(|source| TargetError::Spawn {
+            program: command.get_program().to_string_lossy().into_owned(),
+            source,
+        })
     }
 }
 
-fn spawn(program: &impl Program) -> Result<Child, TargetError> {
-    let mut command = program.carrying_out(&boot::command());
-    command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // A Ctrl-C on the terminal reaches only the host.
-        .process_group(0);
-    command.spawn().map_err(|source| TargetError::Spawn {
-        program: command.get_program().to_string_lossy().into_owned(),
-        source,
-    })
-}
-
-/// What went wrong, with what the program says of it.
-fn explain(
-    program: &impl Program,
-    fault: Fault,
-    complaints: &Complaints,
-    too_late: bool,
-) -> TargetError {
-    let target = program.target();
-    match fault {
-        Fault::NoAgent(error) => error,
-        _ if too_late => TargetError::Unreachable {
-            target,
-            why: format!("no agent came up within {} s", STARTING.as_secs()),
-        },
-        Fault::NotReached => TargetError::Unreachable {
-            target,
-            why: program.in_words(complaints),
-        },
-        Fault::Failed(why) => TargetError::NotStarted {
-            target,
-            why: match complaints.last() {
-                Some(line) => format!("{why} ({line})"),
-                None => why,
+impl Failed {
+    /// What went wrong.
+    pub(crate) fn into_error(self, program: &impl Program) -> TargetError {
+        let target = program.target();
+        let complaints = self.complaints;
+        match (self.fault, self.too_late) {
+            (Fault::NoAgent(error), _) => error,
+            (_, Some(patience)) => TargetError::Unreachable {
+                target,
+                why: format!("no agent came up within {} s", patience.as_secs()),
             },
-        },
+            (Fault::NotReached, None) => TargetError::Unreachable {
+                target,
+                why: program.in_words(&complaints),
+            },
+            (Fault::Gone, None) => TargetError::Unreachable {
+                target,
+                why: "the agent there is gone".to_owned(),
+            },
+            (Fault::Failed(why), None) => TargetError::NotStarted {
+                target,
+                why: match complaints.last() {
+                    Some(line) => format!("{why} ({line})"),
+                    None => why,
+                },
+            },
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A running agent and its stream.
 
-use crate::watchdog::Watchdog;
+use crate::kept::Kept;
+use crate::watchdog::{Watchdog, kill};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::fmt;
@@ -19,27 +20,46 @@ pub struct Session {
     /// To the agent; taken by whoever talks. The agent sees the end of its
     /// input when this is dropped.
     pub writer: Option<Box<dyn Write + Send>>,
-    child: Child,
-    link: Option<Link>,
+    carrier: Carrier,
+    /// How long the agent may take to end; `None`: all the time that it needs.
+    parting: Option<Duration>,
 }
+
+/// What carries the stream.
+enum Carrier {
+    /// The agent itself.
+    Agent(Child),
+    /// A program that reaches the machine of the agent.
+    Link(Child, Complaint),
+    /// Links to an agent that outlives them.
+    Kept(Kept),
+}
+
+/// What a link complains about, so far.
+type Complaint = Box<dyn Fn() -> Option<String> + Send>;
 
 /// What is between this machine and the agent's.
 pub(crate) struct Link {
     /// What it complains about, so far.
-    pub(crate) complaint: Box<dyn Fn() -> Option<String> + Send>,
+    pub(crate) complaint: Complaint,
     /// How long the agent may take to end. It goes on without the link, if it
     /// must.
     pub(crate) parting: Duration,
 }
 
 impl Session {
-    /// `None` when the child's streams are not pipes.
-    pub(crate) fn new(mut child: Child) -> Option<Self> {
-        let (reader, writer) = (child.stdout.take()?, child.stdin.take()?);
-        Some(Self::with_stream(child, reader, writer))
+    /// With an agent that is talked to over its standard streams.
+    pub(crate) fn new(mut child: Child) -> Self {
+        let (reader, writer) = streams(&mut child);
+        Self {
+            reader,
+            writer,
+            carrier: Carrier::Agent(child),
+            parting: None,
+        }
     }
 
-    /// A child that is talked to over a stream of its own.
+    /// With an agent that is talked to over a stream of its own.
     pub(crate) fn with_stream(
         child: Child,
         reader: impl Read + Send + 'static,
@@ -48,61 +68,118 @@ impl Session {
         Self {
             reader: Box::new(reader),
             writer: Some(Box::new(writer)),
-            child,
-            link: None,
+            carrier: Carrier::Agent(child),
+            parting: None,
         }
     }
 
-    /// The same when the child is a link to the agent.
-    pub(crate) fn over(mut self, link: Link) -> Self {
-        self.link = Some(link);
-        self
+    /// Over a link, whose standard streams are those of the agent.
+    pub(crate) fn over(mut child: Child, link: Link) -> Self {
+        let (reader, writer) = streams(&mut child);
+        Self {
+            reader,
+            writer,
+            carrier: Carrier::Link(child, link.complaint),
+            parting: Some(link.parting),
+        }
     }
 
-    /// Process id of the agent, or of the link to it.
-    #[must_use]
-    pub fn pid(&self) -> u32 {
-        self.child.id()
+    /// With an agent that outlives its links.
+    pub(crate) fn kept(
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        kept: Kept,
+        parting: Duration,
+    ) -> Self {
+        Self {
+            reader: Box::new(reader),
+            writer: Some(Box::new(writer)),
+            carrier: Carrier::Kept(kept),
+            parting: Some(parting),
+        }
+    }
+
+    /// The stream, for somebody else to talk over.
+    pub(crate) fn take_streams(&mut self) -> (impl Read + Send + use<>, impl Write + Send + use<>) {
+        let reader = std::mem::replace(&mut self.reader, Box::new(std::io::empty()));
+        let writer = self.writer.take();
+        (reader, writer.unwrap_or_else(|| Box::new(std::io::sink())))
     }
 
     /// The stream ends unless what this gives is dropped in time.
     #[must_use]
     pub fn must_answer_within(&self, patience: Duration) -> Watchdog {
-        Watchdog::over(self.pid(), patience)
+        match &self.carrier {
+            Carrier::Agent(child) | Carrier::Link(child, _) => Watchdog::over(child.id(), patience),
+            Carrier::Kept(kept) => {
+                let why = format!("no answer within {} s", patience.as_secs());
+                Watchdog::new(patience, kept.cutter(why))
+            }
+        }
     }
 
-    /// Nothing that comes over the link is wanted any more: its other side has only a
+    /// Ends the stream at once.
+    pub(crate) fn cut(&self) {
+        match &self.carrier {
+            Carrier::Agent(child) | Carrier::Link(child, _) => kill(child.id()),
+            Carrier::Kept(kept) => kept.cutter("it was cut".to_owned())(),
+        }
+    }
+
+    /// Nothing that comes over a link is wanted any more: its other side has only a
     /// moment to end. An agent of this machine gets all the time that it needs.
     pub fn give_up(&mut self) {
         drop(self.writer.take());
-        if let Some(link) = &mut self.link {
-            link.parting = CUT;
+        if self.parting.is_some() {
+            self.parting = Some(CUT);
             self.reader = Box::new(std::io::empty());
+        }
+        if let Carrier::Kept(kept) = &self.carrier {
+            kept.cutter("it was given up".to_owned())();
         }
     }
 
     /// What the link to the agent complains about, in one line.
     #[must_use]
     pub fn complaint(&self) -> Option<String> {
-        (self.link.as_ref()?.complaint)()
+        match &self.carrier {
+            Carrier::Agent(_) => None,
+            Carrier::Link(_, complaint) => complaint(),
+            Carrier::Kept(kept) => kept.complaint(),
+        }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         drop(self.writer.take());
-        let watchdog = self
-            .link
-            .as_ref()
-            .map(|link| self.must_answer_within(link.parting));
+        let watchdog = self.parting.map(|parting| self.must_answer_within(parting));
         if let Some(watchdog) = &watchdog {
             drain(&mut self.reader, watchdog);
         }
-        await_end(&self.child);
-        drop(watchdog);
-        // An agent that is gone already is as good as one that goes now.
-        let _ = self.child.wait();
+        match &mut self.carrier {
+            Carrier::Agent(child) | Carrier::Link(child, _) => {
+                await_end(child);
+                drop(watchdog);
+                // An agent that is gone already is as good as one that goes now.
+                let _ = child.wait();
+            }
+            Carrier::Kept(kept) => kept.await_end(),
+        }
     }
+}
+
+/// The standard streams of a child that were made pipes.
+fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + Send>>) {
+    let reader: Box<dyn Read + Send> = match child.stdout.take() {
+        Some(stdout) => Box::new(stdout),
+        None => Box::new(std::io::empty()),
+    };
+    let writer = child.stdin.take();
+    (
+        reader,
+        writer.map(|stdin| Box::new(stdin) as Box<dyn Write + Send>),
+    )
 }
 
 /// What an agent still says is for nobody; one that cannot say it would not end.
@@ -124,8 +201,6 @@ fn await_end(child: &Child) {
 
 impl fmt::Debug for Session {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Session")
-            .field("child", &self.child)
-            .finish_non_exhaustive()
+        f.debug_struct("Session").finish_non_exhaustive()
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Kills a process, and so ends its stream, unless this is dropped in time. The
-/// process must not be waited for meanwhile: its number could be another's.
+/// Ends a stream, as a rule by killing the process that it leads to, unless this is
+/// dropped in time.
 #[derive(Debug)]
 pub struct Watchdog {
     barked: Arc<AtomicBool>,
@@ -15,17 +15,20 @@ pub struct Watchdog {
 }
 
 impl Watchdog {
+    /// Kills a process, which must not be waited for meanwhile: its number could be
+    /// another's.
     pub(crate) fn over(pid: u32, patience: Duration) -> Self {
+        Self::new(patience, move || kill(pid))
+    }
+
+    pub(crate) fn new(patience: Duration, bite: impl FnOnce() + Send + 'static) -> Self {
         let barked = Arc::new(AtomicBool::new(false));
         let bark = Arc::clone(&barked);
         let (calm, calmed) = channel::<()>();
         std::thread::spawn(move || {
             if calmed.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
                 bark.store(true, Ordering::Relaxed);
-                if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
-                    // It may have ended by itself.
-                    let _ = kill_process(pid, Signal::KILL);
-                }
+                bite();
             }
         });
         Self {
@@ -38,6 +41,13 @@ impl Watchdog {
     #[must_use]
     pub fn has_barked(&self) -> bool {
         self.barked.load(Ordering::Relaxed)
+    }
+}
+
+/// Kills a process; it may have ended by itself.
+pub(crate) fn kill(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, Signal::KILL);
     }
 }
 

@@ -207,10 +207,9 @@ fn a_cut_link_keeps_what_ended_and_leaves_nothing_on_the_board() {
     let board = or_skip!(Board::shared());
     or_skip!(board.agent());
     let bed = Bed::new();
-    let endless = [
-        "qualify", CARD, "--quick", "--size", "4M", "--trials", "500",
-    ];
-    let words = [&endless[..], &["--only", "seq-read-1m,rand-read-4k"]].concat();
+    let words = ["qualify", CARD, "--quick", "--size", "4M"];
+    let endless = ["--trials", "500", "--only", "seq-read-1m,rand-read-4k"];
+    let words = [&words[..], &endless, &["--when-lost", "stop"]].concat();
     let mut running = Running::start(&mut on(&board, &bed, &words));
     running.await_trials(2);
     signal_to(running.agent(), Signal::KILL);
@@ -225,6 +224,23 @@ fn a_cut_link_keeps_what_ended_and_leaves_nothing_on_the_board() {
     let mut running = Running::start(&mut on(&board, &bed, &words));
     running.await_trials(1);
     running.kill(false);
+    assert_clean(&board);
+}
+
+#[test]
+fn a_run_on_a_board_goes_on_when_its_link_comes_back() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let words = ["qualify", CARD, "--quick", "--size", "4M", "--trials", "4"];
+    let words = [&words[..], &["--only", "read-cached", "--json"]].concat();
+    let mut running = Running::start(&mut on(&board, &bed, &words));
+    running.await_trials(1);
+    signal_to(running.agent(), Signal::KILL);
+    let ended = running.end();
+    ended.assert_code(0);
+    ended.assert_says(&[&board.url(), "the link is back"]);
+    assert_eq!(ended.json()["trials"].as_array().map(Vec::len), Some(4));
     assert_clean(&board);
 }
 

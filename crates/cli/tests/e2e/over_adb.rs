@@ -42,15 +42,11 @@ impl Machine {
         self.start(words).end()
     }
 
-    /// A run of short trials that would take for ever.
-    pub fn endless(&self, on: &str, folder: &Path) -> Running {
-        let words = ["--only", "read-cached", "--size", "1M", "--trials", "500"];
-        let words = [
-            &["qualify", text(folder), "--on", on, "--quick"],
-            &words[..],
-        ]
-        .concat();
-        self.start(&words)
+    /// A run of so many short trials.
+    pub fn qualify(&self, on: &str, when_lost: &str, folder: &Path, trials: &str) -> Running {
+        let on = ["--on", on, "--when-lost", when_lost, "--trials", trials];
+        let words = ["qualify", text(folder), "--quick", "--size", "1M"];
+        self.start(&[&words[..], &["--only", "read-cached"], &on].concat())
     }
 
     /// Nothing is left in a folder that was measured, nor where agents are put.
@@ -90,7 +86,7 @@ fn a_cable_that_is_pulled_out_of_a_device_keeps_what_ended_and_leaves_nothing_th
     let mut machine = Machine::new(or_skip!(Neighbour::new()));
     let folder = machine.bed.folder();
     let on = machine.neighbour.adb();
-    let mut running = machine.endless(&on, &folder);
+    let mut running = machine.qualify(&on, "stop", &folder, "500");
     running.await_trials(2);
     machine.neighbour.kill_adbd();
     let ended = running.end();
@@ -102,7 +98,7 @@ fn a_cable_that_is_pulled_out_of_a_device_keeps_what_ended_and_leaves_nothing_th
     machine.assert_clean(&folder);
 
     machine.neighbour.start_adbd();
-    let mut running = machine.endless(&on, &folder);
+    let mut running = machine.qualify(&on, "stop", &folder, "500");
     running.await_trials(1);
     running.kill(false);
     machine.assert_clean(&folder);

@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    fn new(agent: &str) -> Self {
+    pub fn new(agent: &str) -> Self {
         let folder = Scratch::new().expect("a folder");
         fs::create_dir(folder.join("there")).expect("a folder");
         write_program(&folder.join("ssh"), SSH);
@@ -45,7 +45,7 @@ impl Machine {
     /// One that does its work: this program, as an agent.
     pub fn with_honest_agent() -> Self {
         let program = env!("CARGO_BIN_EXE_assay");
-        Self::new(&format!("exec '{program}' --serve-as-assay-agent"))
+        Self::new(&format!("exec '{program}' --serve-as-assay-agent \"$@\""))
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
@@ -62,21 +62,25 @@ impl Machine {
     }
 
     /// `assay qualify` there, of a folder of its own.
-    fn qualify(&self, folder: &Path) -> Ended {
+    fn qualify(&self, folder: &Path, when_lost: &str) -> Ended {
         let words = ["--size", "1M", "--trials", "1", "--only", "read-cached"];
-        let words = [
-            &["qualify", "--on", "ssh://board", text(folder)],
-            &words[..],
-        ]
-        .concat();
-        self.run(&words)
+        let on = ["qualify", "--on", "ssh://board", "--when-lost", when_lost];
+        self.run(&[&on[..], &[text(folder)], &words].concat())
+    }
+
+    /// From now on nobody gets there.
+    pub fn shut(&self) {
+        write_program(&self.folder.join("ssh"), "#!/bin/sh\nexit 255\n");
+    }
+
+    /// Folders of agents that are there.
+    pub fn agents(&self) -> usize {
+        let there = fs::read_dir(self.folder.join("there"));
+        there.expect("a folder").count()
     }
 
     pub fn assert_clean(&self) {
-        let there = self.folder.join("there");
-        until("its folder is removed", || {
-            fs::read_dir(&there).expect("a folder").count() == 0
-        });
+        until("its folder is removed", || self.agents() == 0);
     }
 }
 
@@ -100,7 +104,7 @@ fn greeting() -> String {
         r#"{{"type":"hello","version":{}}}"#,
         assay_model::wire::WIRE_VERSION
     );
-    let undone = r#"{"type":"undone","settings":[]}"#;
+    let undone = r#"{"type":"undone","agents":0,"settings":[]}"#;
     format!("{}\n{}", say(&hello), say(undone))
 }
 
@@ -108,14 +112,17 @@ fn greeting() -> String {
 fn a_run_over_a_link_is_as_one_here_and_says_where_it_was() {
     let machine = Machine::with_honest_agent();
     let folder = machine.bed.folder();
-    let ended = machine.qualify(&folder);
-    ended.assert_code(0);
-    let run = machine.bed.stored(ended.run_id().unwrap());
-    assert_eq!(run["run"]["target"], "ssh://board");
-    assert_eq!(run["run"]["status"], "finished");
-    assert!(ended.out.contains("ssh://board"), "{}", ended.out);
-    assert!(test_folders(&folder).is_empty());
-    machine.assert_clean();
+    for when_lost in ["wait", "stop"] {
+        let ended = machine.qualify(&folder, when_lost);
+        ended.assert_code(0);
+        let run = machine.bed.stored(ended.run_id().unwrap());
+        assert_eq!(run["run"]["target"], "ssh://board");
+        assert_eq!(run["run"]["status"], "finished");
+        assert!(ended.out.contains("ssh://board"), "{}", ended.out);
+        assert!(!ended.says(&["the link is lost"]), "{:#?}", ended.err);
+        assert!(test_folders(&folder).is_empty());
+        machine.assert_clean();
+    }
 }
 
 #[test]
@@ -246,7 +253,8 @@ fn a_link_that_is_cut_leaves_nothing_there() {
         "--quick",
     ];
     let words = [
-        &["qualify", "--on", "ssh://board", text(&folder)],
+        &["qualify", "--on", "ssh://board", text(&folder)][..],
+        &["--when-lost", "stop"],
         &words[..],
     ]
     .concat();
@@ -271,7 +279,8 @@ fn what_a_run_left_on_another_machine_is_not_looked_for_here() {
     let folder = machine.bed.folder();
     let words = ["--size", "1M", "--trials", "500", "--only", "read-cached"];
     let words = [
-        &["qualify", "--on", "ssh://board", text(&folder)],
+        &["qualify", "--on", "ssh://board", text(&folder)][..],
+        &["--when-lost", "stop"],
         &words[..],
     ]
     .concat();
@@ -320,7 +329,7 @@ fn a_hostile_agent_neither_fills_nor_holds_its_host() {
         ),
     ] {
         let machine = Machine::new(agent);
-        let ended = machine.qualify(&machine.bed.folder());
+        let ended = machine.qualify(&machine.bed.folder(), "stop");
         assert_ne!(ended.code, Some(0), "{agent}");
         assert_eq!(ended.err.len(), 1, "one line: {:#?}", ended.err);
         ended.assert_says(&["assay: ", expected]);
@@ -333,7 +342,7 @@ fn a_hostile_agent_neither_fills_nor_holds_its_host() {
 #[test]
 fn what_another_machine_complains_about_cannot_steer_a_terminal() {
     let machine = Machine::new("printf '\\033]0;owned\\007\\n' >&2; sleep 1");
-    let ended = machine.qualify(&machine.bed.folder());
+    let ended = machine.qualify(&machine.bed.folder(), "stop");
     ended.assert_code(5);
     assert!(
         !ended.err.iter().any(|line| line.contains('\u{1b}')),

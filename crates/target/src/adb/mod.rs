@@ -6,12 +6,11 @@ mod words;
 pub use device::{AdbDevice, DeviceError};
 
 use crate::complaint::Complaints;
-use crate::remote::{self, Program};
+use crate::remote::{Program, Remote};
 use crate::watchdog::Watchdog;
-use crate::{Session, Target, TargetError, agents};
+use crate::{Session, Target, TargetError, WhenLost};
 use std::ffi::OsString;
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -22,24 +21,34 @@ const LONGEST_SERIAL: u64 = 400;
 
 /// A device that is reached by adb.
 #[derive(Clone, Debug)]
-pub struct Adb {
+pub struct Adb(Remote<Client>);
+
+/// The system's adb.
+#[derive(Clone, Debug)]
+struct Client {
     device: AdbDevice,
     program: OsString,
-    /// Folders with agents.
-    agents: Vec<PathBuf>,
 }
 
 impl Adb {
     /// That device.
     #[must_use]
     pub fn new(device: AdbDevice) -> Self {
-        Self {
-            device,
-            program: "adb".into(),
-            agents: agents::folders(),
-        }
+        let program = "adb".into();
+        Self(Remote::new(Client { device, program }))
     }
 
+    /// What becomes of the agent when its link is lost, and who is told, a line at a
+    /// time.
+    #[must_use]
+    pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
+        self.0.when_lost = when_lost;
+        self.0.tell = tell;
+        self
+    }
+}
+
+impl Client {
     /// The only device there is, by its serial: a run says where it was made, and
     /// another one may be there next time.
     fn find(&self) -> Result<AdbDevice, TargetError> {
@@ -77,7 +86,7 @@ impl Adb {
     }
 }
 
-impl Program for Adb {
+impl Program for Client {
     fn target(&self) -> String {
         self.device.to_string()
     }
@@ -101,18 +110,19 @@ impl Program for Adb {
 
 impl Target for Adb {
     fn name(&self) -> Option<String> {
-        Some(self.target())
+        Some(self.0.program.target())
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        if self.device.serial().is_none() {
-            self.device = self.find()?;
+        let client = &mut self.0.program;
+        if client.device.serial().is_none() {
+            client.device = client.find()?;
         }
-        remote::start(self, &self.agents)
+        self.0.start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
-        Err(TargetError::NotInFront(self.target()))
+        Err(TargetError::NotInFront(self.0.program.target()))
     }
 }
 

@@ -18,7 +18,7 @@ pub use lease::{Lease, Reservation};
 pub use wanted::{Wanted, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{Session, Ssh, Target, TargetError};
+use crate::{Session, Ssh, Target, TargetError, WhenLost};
 use journal::Journal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -250,6 +250,8 @@ pub struct Board {
     lab: Arc<Lab>,
     wanted: Wanted,
     lease: Option<Lease>,
+    when_lost: WhenLost,
+    tell: fn(&str),
 }
 
 impl Board {
@@ -260,7 +262,16 @@ impl Board {
             lab,
             wanted,
             lease: None,
+            when_lost: WhenLost::Stop,
+            tell: |_| {},
         }
+    }
+
+    /// As [`Ssh::when_lost`].
+    #[must_use]
+    pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
+        (self.when_lost, self.tell) = (when_lost, tell);
+        self
     }
 }
 
@@ -278,7 +289,8 @@ impl Target for Board {
             None => self.wanted.get(&self.lab)?,
         };
         let lease = self.lease.insert(lease);
-        Ssh::new(lease.address().clone()).start()
+        let ssh = Ssh::new(lease.address().clone());
+        ssh.when_lost(self.when_lost, self.tell).start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {

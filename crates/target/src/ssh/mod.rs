@@ -7,10 +7,9 @@ mod words;
 pub use address::{AddressError, SshAddress};
 
 use crate::complaint::Complaints;
-use crate::remote::{self, Program};
-use crate::{Session, Target, TargetError, agents};
+use crate::remote::{Program, Remote};
+use crate::{Session, Target, TargetError, WhenLost};
 use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::Command;
 
 /// What is asked of ssh whatever its settings: no questions, no terminal, no
@@ -28,26 +27,34 @@ const OPTIONS: [&str; 7] = [
 
 /// A machine that is reached by ssh.
 #[derive(Clone, Debug)]
-pub struct Ssh {
+pub struct Ssh(Remote<Client>);
+
+/// The system's ssh.
+#[derive(Clone, Debug)]
+struct Client {
     address: SshAddress,
     program: OsString,
-    /// Folders with agents.
-    agents: Vec<PathBuf>,
 }
 
 impl Ssh {
     /// The machine of that address.
     #[must_use]
     pub fn new(address: SshAddress) -> Self {
-        Self {
-            address,
-            program: "ssh".into(),
-            agents: agents::folders(),
-        }
+        let program = "ssh".into();
+        Self(Remote::new(Client { address, program }))
+    }
+
+    /// What becomes of the agent when its link is lost, and who is told, a line at a
+    /// time.
+    #[must_use]
+    pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
+        self.0.when_lost = when_lost;
+        self.0.tell = tell;
+        self
     }
 }
 
-impl Program for Ssh {
+impl Program for Client {
     fn target(&self) -> String {
         self.address.to_string()
     }
@@ -69,15 +76,15 @@ impl Program for Ssh {
 
 impl Target for Ssh {
     fn name(&self) -> Option<String> {
-        Some(self.target())
+        Some(self.0.program.target())
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        remote::start(self, &self.agents)
+        self.0.start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
-        Err(TargetError::NotInFront(self.target()))
+        Err(TargetError::NotInFront(self.0.program.target()))
     }
 }
 

@@ -2,8 +2,7 @@
 //! place of ssh stands a script that runs the command here.
 
 use super::*;
-use assay_testkit::{Scratch, signal_to};
-use rustix::process::Signal;
+use assay_testkit::Scratch;
 use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -33,7 +32,7 @@ impl Machine {
         let script = format!("#!/bin/sh\nexport TMPDIR='{quoted}'\n{before}\n{SSH}");
         write_program(&program, &script);
         let mut ssh = Ssh::new("ssh://board".parse().unwrap());
-        ssh.program = program.into();
+        ssh.0.program.program = program.into();
         Self { scratch, ssh }
     }
 
@@ -46,7 +45,7 @@ impl Machine {
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        self.ssh.agents = vec![self.scratch.join("agents")];
+        self.ssh.0.agents = vec![self.scratch.join("agents")];
         self.ssh.start()
     }
 
@@ -107,7 +106,7 @@ fn a_killed_link_leaves_nothing() {
     write_program(&machine.scratch.join("ssh"), script);
     let session = machine.start().unwrap();
     assert_eq!(machine.left("t").len(), 1);
-    signal_to(session.pid(), Signal::KILL);
+    session.cut();
     drop(session);
     let since = Instant::now();
     while !machine.left("t").is_empty() && since.elapsed() < Duration::from_secs(30) {
@@ -125,25 +124,25 @@ fn what_went_wrong_is_said_in_one_line() {
         ),
         ("exit 255", "ssh ended without a word"),
         (
-            "echo assay-boot 2 x86_64; exit",
-            "its shell answers '2 x86_64'",
+            "echo assay-boot 3 x86_64; exit",
+            "its shell answers '3 x86_64'",
         ),
         (
-            "echo assay-boot 1 pdp11; exit",
+            "echo assay-boot 2 pdp11; exit",
             "board is pdp11, and there is no agent",
         ),
         ("yes", "it talks without end"),
         ("tr '\\0' x </dev/zero", "it talks without end"),
         (
-            "echo assay-boot 1 $(uname -m); read x; echo assay-boot nowhere",
+            "echo assay-boot 2 $(uname -m); read x; echo assay-boot nowhere",
             "noexec",
         ),
         (
-            "echo assay-boot 1 $(uname -m); read x; echo rm -rf /",
+            "echo assay-boot 2 $(uname -m); read x; echo rm -rf /",
             "answers 'rm -rf /'",
         ),
         (
-            "echo assay-boot 1 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",
+            "echo assay-boot 2 $(uname -m); read x; echo assay-boot send; echo assay-boot got 3; cat >/dev/null",
             "not all arrived",
         ),
     ] {

@@ -38,7 +38,7 @@ pub fn run(
     paths: [&Path; 2],
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let store_path = stored::store_path(&args.store)?;
+    let store_path = stored::store_path(&args.shown.store)?;
     let mut setup = Setup::new(args, paths, &store_path, target)?;
     tell(&setup.facts()?);
     for header in &setup.headers {
@@ -75,7 +75,7 @@ fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
     ));
     let measured = |run: &Run| run.trials.iter().any(TrialRecord::counts);
     let gate = match measured(&a.run) && measured(&b.run) {
-        true => present(args, (side(&a.run), side(&b.run)))?,
+        true => present(&args.shown, (side(&a.run), side(&b.run)))?,
         false => DONE,
     };
     let [of_a, of_b] = [a, b].map(Done::conclude);

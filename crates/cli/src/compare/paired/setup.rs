@@ -239,9 +239,9 @@ fn schedule(args: &CompareArgs, jobs: &Jobs, places: [&Place; 2]) -> Result<Sche
     let files = places.map(|place| estimate::of_file(place, jobs.file, false).0);
     let wish = Wish {
         trials: args.rounds.trials,
-        max_trials: args.terms.max_trials,
+        max_trials: args.shown.terms.max_trials,
         budget: args.rounds.budget,
-        margin: args.terms.margin.unwrap_or(Options::default().margin),
+        margin: args.shown.terms.margin.unwrap_or(Options::default().margin),
     };
     let cost = Cost {
         before: Nanos(files.iter().sum::<u64>() + round.0),

@@ -1,0 +1,62 @@
+//! Between a link and the agent that is kept: bytes, both ways.
+//!
+//! It ends well only when the agent has ended. Everything else is the end of the link
+//! alone, and the agent goes on.
+
+use super::address::{Purpose, connect};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::exit;
+use std::thread::{sleep, spawn};
+use std::time::{Duration, Instant};
+
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
+/// Exit code: the link has ended, the agent has not.
+const LINK_ENDED: i32 = 3;
+
+/// Relays until one of both ends; the agent may take so long to come up.
+pub(super) fn run(folder: &Path, patience: Duration) -> io::Result<()> {
+    let mut agent = come(folder, patience)?;
+    agent.write_all(&[Purpose::Relay.byte()])?;
+    let to_agent = agent.try_clone()?;
+    spawn(move || {
+        // However it ends: there is no link any more.
+        let _ = pump(io::stdin(), to_agent);
+        exit(LINK_ENDED);
+    });
+    if pump(agent, io::stdout()).is_err() || connect(folder).is_ok() {
+        exit(LINK_ENDED);
+    }
+    Ok(())
+}
+
+fn come(folder: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let since = Instant::now();
+    loop {
+        match connect(folder) {
+            Err(error)
+                if error.kind() == ErrorKind::ConnectionRefused && since.elapsed() < patience =>
+            {
+                sleep(BETWEEN_ATTEMPTS);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// As `io::copy`, but nothing waits for more.
+fn pump(mut from: impl Read, mut to: impl Write) -> io::Result<()> {
+    let mut chunk = vec![0; 64 << 10];
+    loop {
+        match from.read(&mut chunk) {
+            Ok(0) => return Ok(()),
+            Ok(count) => {
+                to.write_all(&chunk[..count])?;
+                to.flush()?;
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}

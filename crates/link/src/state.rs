@@ -1,0 +1,347 @@
+//! How far a stream is, in both directions.
+
+use crate::packet::{LONGEST, NotOfThisVersion, Packet};
+use crate::times::Times;
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// As much as is kept, in each direction, before whoever writes has to wait. What is
+/// written at once is kept as a whole.
+const KEPT: usize = 1 << 20;
+/// After so many bytes the other side is told at once that they have arrived: long
+/// before it would have to wait for that.
+const WORTH_TELLING: u64 = 256 << 10;
+
+/// What there is to do for a connection.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Task {
+    Send(Packet),
+    /// Nothing before this time.
+    WaitUntil(Instant),
+}
+
+/// One side.
+#[derive(Debug)]
+pub(crate) struct State {
+    outgoing: Outgoing,
+    incoming: Incoming,
+    /// When the other side was heard last.
+    pub(crate) heard: Instant,
+    /// Number of the connection; an earlier one is no longer of use.
+    pub(crate) connection: u64,
+    /// That one stands.
+    pub(crate) connected: bool,
+    /// The other side is not waited for any more, and why, if that is an error.
+    pub(crate) given_up: Option<Option<String>>,
+}
+
+/// What is written here.
+#[derive(Debug, Default)]
+struct Outgoing {
+    /// Not known to have arrived.
+    kept: VecDeque<u8>,
+    /// Place of the first of these bytes in the stream.
+    from: u64,
+    /// Nothing more is written.
+    ended: bool,
+    /// The other side knows that.
+    end_arrived: bool,
+    /// Place of what this connection is to carry next; `None`: the other side has not
+    /// said yet what has arrived.
+    next: Option<u64>,
+    /// This connection has carried the end.
+    end_sent: bool,
+}
+
+/// What is written there.
+#[derive(Debug, Default)]
+struct Incoming {
+    /// Not read yet.
+    taken: VecDeque<u8>,
+    /// All that has arrived; the end counts as one.
+    arrived: u64,
+    ended: bool,
+    /// What the other side was told of that over this connection, and when.
+    told: Option<(u64, Instant)>,
+}
+
+impl State {
+    pub(crate) fn new() -> Self {
+        Self {
+            outgoing: Outgoing::default(),
+            incoming: Incoming::default(),
+            heard: Instant::now(),
+            connection: 0,
+            connected: false,
+            given_up: None,
+        }
+    }
+
+    /// A new connection stands.
+    pub(crate) fn connect(&mut self) -> u64 {
+        self.outgoing.next = None;
+        self.outgoing.end_sent = false;
+        self.incoming.told = None;
+        self.connection += 1;
+        self.connected = true;
+        self.connection
+    }
+
+    /// That connection stands no longer, if another one did not take its place before.
+    pub(crate) fn disconnect(&mut self, connection: u64) {
+        if self.connection == connection {
+            self.connection += 1;
+            self.connected = false;
+        }
+    }
+
+    pub(crate) fn may_write(&self) -> bool {
+        self.outgoing.kept.len() < KEPT
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) {
+        self.outgoing.kept.extend(bytes);
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.outgoing.ended = true;
+    }
+
+    pub(crate) fn may_take(&self) -> bool {
+        self.incoming.taken.len() < KEPT
+    }
+
+    /// Reads what has arrived; `None`: there may be more later.
+    pub(crate) fn read(&mut self, into: &mut [u8]) -> Option<usize> {
+        let taken = &mut self.incoming.taken;
+        if taken.is_empty() && !self.incoming.ended {
+            return None;
+        }
+        let count = into.len().min(taken.len());
+        for (place, byte) in into.iter_mut().zip(taken.drain(..count)) {
+            *place = byte;
+        }
+        Some(count)
+    }
+
+    /// All that was written here has arrived there, the end included.
+    pub(crate) fn is_delivered(&self) -> bool {
+        self.outgoing.end_arrived
+    }
+
+    /// Both sides have ended, and this one has told that it knows it.
+    pub(crate) fn is_done(&self) -> bool {
+        let told = self.incoming.told.map(|(arrived, _)| arrived);
+        self.is_delivered() && self.incoming.ended && told == Some(self.incoming.arrived)
+    }
+
+    /// What is to be done next.
+    pub(crate) fn task(&mut self, times: Times, now: Instant) -> Task {
+        let due = match self.incoming.told {
+            None => now,
+            Some((told, when)) => {
+                let news = self.incoming.arrived - told;
+                match news >= WORTH_TELLING || (news > 0 && self.incoming.ended) {
+                    true => now,
+                    false => when + times.sign,
+                }
+            }
+        };
+        if due <= now {
+            self.incoming.told = Some((self.incoming.arrived, now));
+            return Task::Send(Packet::Seen(self.incoming.arrived));
+        }
+        match self.outgoing.next_packet() {
+            Some(packet) => Task::Send(packet),
+            None => Task::WaitUntil(due),
+        }
+    }
+
+    /// Takes what the other side says.
+    pub(crate) fn take(&mut self, packet: Packet, now: Instant) -> Result<(), NotOfThisVersion> {
+        self.heard = now;
+        match packet {
+            Packet::Seen(arrived) => self.outgoing.arrived(arrived),
+            // The other side sends nothing before it knows where to go on.
+            Packet::Data(_) | Packet::End
+                if self.incoming.ended || self.incoming.told.is_none() =>
+            {
+                Err(NotOfThisVersion)
+            }
+            Packet::Data(data) => {
+                self.incoming.arrived += data.len() as u64;
+                self.incoming.taken.extend(data);
+                Ok(())
+            }
+            Packet::End => {
+                self.incoming.arrived += 1;
+                self.incoming.ended = true;
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Outgoing {
+    fn next_packet(&mut self) -> Option<Packet> {
+        let next = self.next?;
+        // What has arrived there, and is no longer kept, is not sent again.
+        let start = usize::try_from(next.checked_sub(self.from)?).ok()?;
+        let data: Vec<u8> = self
+            .kept
+            .iter()
+            .skip(start)
+            .take(LONGEST)
+            .copied()
+            .collect();
+        if !data.is_empty() {
+            self.next = Some(next + data.len() as u64);
+            return Some(Packet::Data(data));
+        }
+        if self.ended && !self.end_sent {
+            self.end_sent = true;
+            return Some(Packet::End);
+        }
+        None
+    }
+
+    /// So much has arrived there.
+    fn arrived(&mut self, arrived: u64) -> Result<(), NotOfThisVersion> {
+        let written = self.from + self.kept.len() as u64;
+        let bytes = arrived.min(written);
+        let end = arrived - bytes;
+        let news = bytes
+            .checked_sub(self.from)
+            .and_then(|news| usize::try_from(news).ok());
+        let Some(news) = news.filter(|_| end <= u64::from(self.ended)) else {
+            return Err(NotOfThisVersion);
+        };
+        self.kept.drain(..news);
+        self.from = bytes;
+        if end > 0 {
+            self.end_arrived = true;
+            self.end_sent = true;
+        }
+        if self.next.is_none() {
+            self.next = Some(bytes);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const TIMES: Times = Times {
+        grace: Duration::from_secs(120),
+        sign: Duration::from_secs(5),
+        silence: Duration::from_secs(30),
+    };
+
+    /// Carries packets between two sides until there is nothing to do, or so many of
+    /// them; the rest is lost.
+    fn carry(a: &mut State, b: &mut State, most: usize) {
+        let now = Instant::now();
+        a.connect();
+        b.connect();
+        let mut carried = 0;
+        loop {
+            let mut idle = true;
+            for turn in [true, false] {
+                let (from, to) = match turn {
+                    true => (&mut *a, &mut *b),
+                    false => (&mut *b, &mut *a),
+                };
+                if let Task::Send(packet) = from.task(TIMES, now) {
+                    if carried == most {
+                        return;
+                    }
+                    carried += 1;
+                    idle = false;
+                    to.take(packet, now).unwrap();
+                }
+            }
+            if idle {
+                return;
+            }
+        }
+    }
+
+    fn read(state: &mut State) -> Vec<u8> {
+        let mut bytes = vec![0; 1 << 20];
+        let count = state.read(&mut bytes).unwrap_or_default();
+        bytes.truncate(count);
+        bytes
+    }
+
+    #[test]
+    fn what_is_written_arrives_once_wherever_a_connection_breaks() {
+        let text: Vec<u8> = (0..=250).cycle().take(3 * LONGEST + 17).collect();
+        for broken_after in 0..8 {
+            let (mut a, mut b) = (State::new(), State::new());
+            a.write(&text);
+            b.write(b"answer");
+            b.end();
+            carry(&mut a, &mut b, broken_after);
+            let mut got = read(&mut b);
+            a.write(b"more");
+            a.end();
+            carry(&mut a, &mut b, broken_after + 1);
+            carry(&mut a, &mut b, usize::MAX);
+            got.extend(read(&mut b));
+            let all = [text.as_slice(), b"more"].concat();
+            assert!(
+                got == all,
+                "broken after {broken_after}: {} bytes",
+                got.len()
+            );
+            assert_eq!(read(&mut a), b"answer");
+            assert!(a.is_done() && b.is_done(), "{broken_after}: {a:?} {b:?}");
+            assert_eq!(a.read(&mut [0]), Some(0));
+        }
+    }
+
+    #[test]
+    fn who_says_what_cannot_be_is_not_believed() {
+        let now = Instant::now();
+        let connected = || {
+            let mut state = State::new();
+            state.write(b"abc");
+            state.connect();
+            assert_eq!(state.task(TIMES, now), Task::Send(Packet::Seen(0)));
+            state
+        };
+        assert_eq!(connected().take(Packet::Seen(3), now), Ok(()));
+        assert_eq!(
+            connected().take(Packet::Seen(4), now),
+            Err(NotOfThisVersion)
+        );
+        let mut state = connected();
+        state.end();
+        state.take(Packet::Seen(4), now).unwrap();
+        assert!(state.is_delivered());
+        assert_eq!(state.take(Packet::Seen(2), now), Err(NotOfThisVersion));
+        state.take(Packet::End, now).unwrap();
+        for more in [Packet::End, Packet::Data(vec![1])] {
+            assert_eq!(state.take(more, now), Err(NotOfThisVersion));
+        }
+        let mut fresh = State::new();
+        assert_eq!(
+            fresh.take(Packet::Data(vec![1]), now),
+            Err(NotOfThisVersion)
+        );
+    }
+
+    #[test]
+    fn a_side_that_has_nothing_to_say_gives_a_sign_now_and_then() {
+        let now = Instant::now();
+        let mut state = State::new();
+        state.connect();
+        assert_eq!(state.task(TIMES, now), Task::Send(Packet::Seen(0)));
+        assert_eq!(state.task(TIMES, now), Task::WaitUntil(now + TIMES.sign));
+        let later = now + TIMES.sign;
+        assert_eq!(state.task(TIMES, later), Task::Send(Packet::Seen(0)));
+    }
+}

@@ -1,0 +1,282 @@
+//! The stream, and the connections that carry it.
+
+use crate::packet::{NotOfThisVersion, Packet};
+use crate::state::{State, Task};
+use crate::times::Times;
+use std::io::{self, Read, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// One side of a link; all of its parts are the same side.
+#[derive(Clone, Debug)]
+pub struct Link {
+    shared: Arc<Shared>,
+    times: Times,
+}
+
+/// Reads what the other side writes.
+#[derive(Debug)]
+pub struct Reader(Arc<Shared>);
+
+/// Writes to the other side. Dropping it is the end of what is written.
+#[derive(Debug)]
+pub struct Writer(Arc<Shared>);
+
+/// How a connection ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Broken {
+    /// It broke, or another one took its place.
+    Off,
+    /// Both sides have said all that they had to say.
+    Done,
+}
+
+#[derive(Debug)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// A side that has no connection yet.
+#[must_use]
+pub fn link(times: Times) -> (Link, Reader, Writer) {
+    let shared = Arc::new(Shared {
+        state: Mutex::new(State::new()),
+        changed: Condvar::new(),
+    });
+    let (reader, writer) = (Reader(Arc::clone(&shared)), Writer(Arc::clone(&shared)));
+    (Link { shared, times }, reader, writer)
+}
+
+impl Link {
+    /// Goes over a connection until that ends; any other one is of no use from now
+    /// on. A connection that is dead ends only when its caller cuts it: see
+    /// [`Link::await_silence`].
+    ///
+    /// # Errors
+    /// When the other side is none.
+    pub fn carry(
+        &self,
+        mut reader: impl Read,
+        writer: impl Write + Send,
+    ) -> Result<Broken, NotOfThisVersion> {
+        let number = self.change(State::connect);
+        let taken = std::thread::scope(|threads| {
+            let sending = threads.spawn(|| self.send(number, writer));
+            let taken = self.take(number, &mut reader);
+            // Sending ends, unless another connection has begun.
+            self.change(|state| state.disconnect(number));
+            // It does not panic; if it did, the connection would be off as well.
+            let _ = sending.join();
+            taken
+        });
+        taken.map(|()| match self.lock().is_done() {
+            true => Broken::Done,
+            false => Broken::Off,
+        })
+    }
+
+    /// Waits until a connection ends that [`Link::carry`] goes over meanwhile, as long
+    /// as the other side says something; whether it fell silent, or is not waited for
+    /// any more.
+    pub fn await_silence(&self, goes_on: impl Fn() -> bool) -> bool {
+        let mut state = self.lock();
+        while goes_on() {
+            let silent = state.heard.elapsed();
+            if silent >= self.times.silence || state.given_up.is_some() {
+                return true;
+            }
+            state = self.wait(state, self.times.silence - silent);
+        }
+        false
+    }
+
+    /// Lets those who wait look again.
+    pub fn wake(&self) {
+        self.change(|_| ());
+    }
+
+    /// How long the other side has not been heard.
+    #[must_use]
+    pub fn silent_for(&self) -> Duration {
+        self.lock().heard.elapsed()
+    }
+
+    /// The other side is not waited for any more. What has arrived is read to its
+    /// end; then comes that error, or the end.
+    pub fn give_up(&self, why: Option<String>) {
+        self.change(|state| {
+            state.given_up.get_or_insert(why);
+        });
+    }
+
+    /// Whether it was given up.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        self.lock().given_up.is_some()
+    }
+
+    /// Whether it goes over a connection now.
+    #[must_use]
+    pub fn is_connected(&self) -> bool {
+        self.lock().connected
+    }
+
+    /// Waits until it is given up, at most so long; whether it was.
+    #[must_use]
+    pub fn await_end(&self, patience: Duration) -> bool {
+        self.wait_while(patience, |state| state.given_up.is_none())
+    }
+
+    /// Waits until all that was written has arrived, its end included, or the other
+    /// side is not waited for any more.
+    pub fn await_delivery(&self) {
+        let mut state = self.lock();
+        while !state.is_delivered() && state.given_up.is_none() {
+            state = self.wait(state, self.times.sign);
+        }
+    }
+
+    /// Gives up when the other side is silent for longer than it is waited for.
+    /// Returns then, or when that was given up otherwise.
+    pub fn watch(&self) {
+        loop {
+            let silent = self.silent_for();
+            if silent >= self.times.grace {
+                self.give_up(None);
+            }
+            if self.await_end(self.times.grace.saturating_sub(silent)) {
+                return;
+            }
+        }
+    }
+
+    fn send(&self, number: u64, mut writer: impl Write) {
+        while let Some(packet) = self.next_packet(number) {
+            if packet.send(&mut writer).is_err() {
+                return;
+            }
+            // Who waits for the end waits for this to be told.
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Waits for what is to be sent; `None` when the connection is of no use any more.
+    fn next_packet(&self, number: u64) -> Option<Packet> {
+        let mut state = self.lock();
+        while state.connection == number && state.given_up.is_none() {
+            let now = Instant::now();
+            match state.task(self.times, now) {
+                Task::Send(packet) => return Some(packet),
+                Task::WaitUntil(due) => state = self.wait(state, due - now),
+            }
+        }
+        None
+    }
+
+    fn take(&self, number: u64, reader: &mut impl Read) -> Result<(), NotOfThisVersion> {
+        while let Some(packet) = Packet::receive(reader)? {
+            let mut state = self.lock();
+            while !state.may_take() && state.connection == number && state.given_up.is_none() {
+                // Who reads nothing is alive all the same.
+                state.heard = Instant::now();
+                state = self.wait(state, self.times.sign);
+            }
+            if state.connection != number || state.given_up.is_some() {
+                break;
+            }
+            state.take(packet, Instant::now())?;
+            self.shared.changed.notify_all();
+        }
+        Ok(())
+    }
+
+    fn wait_while(&self, patience: Duration, goes_on: impl Fn(&State) -> bool) -> bool {
+        let waited = self
+            .shared
+            .changed
+            .wait_timeout_while(self.lock(), patience, |state| goes_on(state));
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !goes_on(&state)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>, patience: Duration) -> MutexGuard<'a, State> {
+        let waited = self.shared.changed.wait_timeout(state, patience);
+        waited.unwrap_or_else(PoisonError::into_inner).0
+    }
+
+    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        self.shared.change(act)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.shared.lock()
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let made = act(&mut self.lock());
+        self.changed.notify_all();
+        made
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        let waited = self.changed.wait(state);
+        waited.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Read for Reader {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if into.is_empty() {
+            return Ok(0);
+        }
+        let mut state = self.0.lock();
+        loop {
+            if let Some(count) = state.read(into) {
+                // There may be room again.
+                self.0.changed.notify_all();
+                return Ok(count);
+            }
+            match &state.given_up {
+                Some(Some(why)) => return Err(io::Error::other(why.clone())),
+                Some(None) => return Ok(0),
+                None => state = self.0.wait(state),
+            }
+        }
+    }
+}
+
+impl Write for Writer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut state = self.0.lock();
+        while !state.may_write() && state.given_up.is_none() {
+            state = self.0.wait(state);
+        }
+        if state.given_up.is_some() {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        state.write(bytes);
+        self.0.changed.notify_all();
+        Ok(bytes.len())
+    }
+
+    /// What was written is on its way.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.0.change(State::end);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! What becomes of an agent whose link is lost.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use thiserror::Error;
+
+/// As long as a cable that is put in again, or a network that is overloaded, may take.
+const GRACE: Duration = Duration::from_secs(120);
+/// Shorter, a busy machine would be taken for a lost one.
+const SHORTEST: u64 = 10;
+/// Longer, what nobody comes for would stay too long: a week.
+const LONGEST: u64 = 7 * 24 * 3600;
+
+/// What the agent does, and what this side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhenLost {
+    /// It stops and cleans up at once.
+    Stop,
+    /// It ends the trial under way, keeps its record, and waits so long for the host,
+    /// which goes there again; then it stops and cleans up.
+    Wait(Duration),
+}
+
+/// Why a text says nothing of that.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("write stop, wait, or wait=TIME with a time from 10s to 7d (30s, 5m, 1h)")]
+pub struct WhenLostError;
+
+impl Default for WhenLost {
+    fn default() -> Self {
+        Self::Wait(GRACE)
+    }
+}
+
+impl FromStr for WhenLost {
+    type Err = WhenLostError;
+
+    fn from_str(text: &str) -> Result<Self, WhenLostError> {
+        match text.split_once('=') {
+            None if text == "stop" => Ok(Self::Stop),
+            None if text == "wait" => Ok(Self::default()),
+            Some(("wait", time)) => seconds(time)
+                .filter(|seconds| (SHORTEST..=LONGEST).contains(seconds))
+                .map(|seconds| Self::Wait(Duration::from_secs(seconds)))
+                .ok_or(WhenLostError),
+            _ => Err(WhenLostError),
+        }
+    }
+}
+
+fn seconds(time: &str) -> Option<u64> {
+    let unit = time
+        .find(|c: char| !c.is_ascii_digit())
+        .unwrap_or(time.len());
+    let (number, unit) = time.split_at(unit);
+    let unit = match unit {
+        "" | "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 24 * 3600,
+        _ => return None,
+    };
+    number.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+impl fmt::Display for WhenLost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stop => f.write_str("stop"),
+            Self::Wait(grace) => write!(f, "wait={}s", grace.as_secs()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_a_unit_and_limits() {
+        for (text, seconds) in [
+            ("wait", 120),
+            ("wait=10", 10),
+            ("wait=5m", 300),
+            ("wait=7d", LONGEST),
+        ] {
+            assert_eq!(
+                text.parse(),
+                Ok(WhenLost::Wait(Duration::from_secs(seconds)))
+            );
+        }
+        assert_eq!("stop".parse(), Ok(WhenLost::Stop));
+        for text in [
+            "", "stop=1", "wait=", "wait=9s", "wait=8d", "wait=1w", "wait=-1", "wait=s",
+        ] {
+            assert_eq!(text.parse::<WhenLost>(), Err(WhenLostError), "{text}");
+        }
+        let again: WhenLost = WhenLost::default().to_string().parse().unwrap();
+        assert_eq!(again, WhenLost::default());
+    }
+}
