@@ -6,6 +6,7 @@ mod agents;
 mod boot;
 mod complaint;
 mod kept;
+pub mod labgrid;
 mod local;
 mod remote;
 mod session;
@@ -93,18 +94,29 @@ pub enum TargetError {
     /// What needs this terminal or its files cannot be done elsewhere.
     #[error("{0} has no part in this terminal: this command runs only without --on")]
     NotInFront(String),
+    /// A board of a lab cannot be had.
+    #[error(transparent)]
+    Lab(#[from] labgrid::LabError),
 }
 
 impl TargetError {
     /// The command cannot be carried out as given: nothing was lost.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::NoAgent { .. } | Self::NotInFront(_))
+        match self {
+            Self::NoAgent { .. } | Self::NotInFront(_) => true,
+            Self::Lab(error) => error.is_usage(),
+            _ => false,
+        }
     }
 
     /// The machine went away, or never was there.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Lab(error) => error.is_lost(),
+            _ => false,
+        }
     }
 }

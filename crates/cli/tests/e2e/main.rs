@@ -38,6 +38,7 @@ mod refusals;
 mod reports;
 mod run_file;
 mod seeds;
+mod several;
 mod stop;
 mod sweep;
 mod sweep_mkfs;

@@ -10,12 +10,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs the last of its arguments as a login shell would, but in a session of its
+/// Runs the last of its arguments as a login shell would (on all hosts but `dead`), but in a session of its
 /// own: the shell lives on when the group of this one is killed, and only its streams
 /// end.
 const SSH: &str = "\
 #!/bin/sh
 for last; do :; done
+case \"$*\" in *' -- dead '*) echo 'connect to host dead: No route to host' >&2; exit 255; esac
 export TMPDIR=\"${0%/*}/there\"
 mkfifo \"$0.$$.in\" \"$0.$$.out\"
 setsid sh -c \"$last\" <\"$0.$$.in\" >\"$0.$$.out\" &
