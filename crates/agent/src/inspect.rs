@@ -1,5 +1,6 @@
 //! What is behind a path, and what may be done there.
 
+use crate::devices;
 use assay_model::job::EngineKind;
 use assay_model::storage::{Backing, Storage, folder_of};
 use assay_model::units::Bytes;
@@ -15,7 +16,10 @@ use std::path::Path;
 /// Looks at a path. Nothing is written.
 pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal> {
     let path = fs::canonicalize(path).map_err(|error| cannot_look(path, error))?;
-    let storage = stack::resolve(roots, &path).map_err(|error| refuse(error.to_string()))?;
+    let mut storage = stack::resolve(roots, &path).map_err(|error| refuse(error.to_string()))?;
+    for layer in &mut storage.layers {
+        devices::ask(roots, layer);
+    }
     let kind = kind_of(&path, storage.total)?;
     let in_use = match (&kind, storage.top()) {
         (PathKind::Device { .. }, Some(top)) => uses(roots, &path, &top.name),
@@ -38,15 +42,20 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
 pub(crate) fn uses(roots: &Roots, node: &Path, name: &str) -> Vec<String> {
     let mut reasons = safety::in_use(roots, name);
     if reasons.is_empty() {
-        match safety::held_exclusively(node) {
-            Ok(false) => {}
-            Ok(true) => reasons.push(format!(
-                "{name} is held by another program or mounted in another namespace"
-            )),
-            Err(error) => reasons.push(format!("{name} cannot be opened: {error}")),
-        }
+        reasons.extend(is_held(node, name));
     }
     reasons
+}
+
+/// The reason against writing a device that only opening it tells.
+pub(crate) fn is_held(node: &Path, name: &str) -> Option<String> {
+    match safety::held_exclusively(node) {
+        Ok(false) => None,
+        Ok(true) => Some(format!(
+            "{name} is held by another program or mounted in another namespace"
+        )),
+        Err(error) => Some(format!("{name} cannot be opened: {error}")),
+    }
 }
 
 fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {

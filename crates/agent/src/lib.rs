@@ -6,10 +6,13 @@
 //! streams; the same code serves this machine, and boards through a link.
 
 mod cached;
+mod checkup;
 mod commands;
 mod conditions;
+mod devices;
 mod fatal;
 pub mod frame;
+mod glances;
 mod inbox;
 mod inspect;
 mod last_resort;

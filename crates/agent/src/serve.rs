@@ -1,6 +1,8 @@
 //! A session: requests in, records out.
 
+use crate::checkup::checkup;
 use crate::conditions;
+use crate::devices;
 use crate::frame::FrameError;
 use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::inspect;
@@ -152,6 +154,11 @@ impl Session {
                 // Before: they undo their own.
                 agents: self.folder.as_deref().map_or(0, end_abandoned),
                 settings: conditions::undo_abandoned(&self.roots, &conditions::journals()),
+            },
+            ToAgent::Devices => FromAgent::Devices(Box::new(devices::list(&self.roots))),
+            ToAgent::Checkup { path } => match checkup(&self.roots, path.as_deref()) {
+                Ok(checkup) => FromAgent::Checkup(Box::new(checkup)),
+                Err(refusal) => FromAgent::Refused(refusal),
             },
             ToAgent::Offers { path, subjects } => self.offers(path, subjects),
             ToAgent::Rehearse {

@@ -3,7 +3,9 @@
 use crate::androbench::args::AndroBenchArgs;
 use crate::capacity::CapacityArgs;
 use crate::compare::args::{CompareArgs, Terms};
+use crate::devices::DevicesArgs;
 use crate::disks::DisksArgs;
+use crate::doctor::DoctorArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
@@ -22,8 +24,8 @@ use std::path::PathBuf;
 /// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
 const ALL_EXIT_CODES: &str = "\
 Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-3 slower than it may be, or a class missed, 4 data read back is not what had been
-written, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished
+3 slower than it may be, a class missed, or (assay doctor --strict) something that
+spoils figures, 4 data read back is not what had been written, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished
 trials are kept in every case.
 assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
 
@@ -84,6 +86,11 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Lists the disks of a machine: what they are, how they are connected, how worn,
+    /// and what of them may be tested.
+    Devices(DevicesArgs),
+    /// What would spoil a measurement here, and what to do about it.
+    Doctor(DoctorArgs),
     /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
     /// imports and files, or of two targets that are measured in turn.
     Compare(CompareArgs),

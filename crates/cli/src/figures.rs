@@ -4,7 +4,7 @@
 use crate::args::StoreArgs;
 use crate::exit::Failure;
 use crate::stored::{Stored, load_from, store_path};
-use assay_model::figures::{Figure, Results};
+use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::Run;
 use assay_report::comparison;
 use assay_report::text::enumerate;
@@ -89,6 +89,11 @@ impl Source {
         }
     }
 
+    /// All figures of results that were made elsewhere.
+    pub fn of_import(import: Import) -> Self {
+        Self::of_results(import.id, import.results)
+    }
+
     fn of_results(name: String, results: Results) -> Self {
         let mut circumstances = results.circumstances;
         if !results.tool.is_empty() {
@@ -116,7 +121,7 @@ impl Source {
             false => failure,
         })?;
         Ok(match loaded {
-            Stored::Import(import) => Self::of_results(import.id, import.results),
+            Stored::Import(import) => Self::of_import(*import),
             Stored::Run(run) => Self::of_run(*run),
         })
     }

@@ -4,7 +4,9 @@ use crate::exit::Failure;
 use crate::leftovers;
 use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
+use assay_model::checkup::Checkup;
 use assay_model::condition::{Condition, Offered, Restore, Subject};
+use assay_model::device::DeviceList;
 use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::text::clean;
@@ -150,6 +152,23 @@ impl Host {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
             FromAgent::Inspected(inspection) => Ok(*inspection),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// All disks of the machine.
+    pub fn devices(&mut self) -> Result<DeviceList, Failure> {
+        match self.ask(&ToAgent::Devices)? {
+            FromAgent::Devices(list) => Ok(*list),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    /// What the machine is like, and the storage behind a path.
+    pub fn checkup(&mut self, path: Option<&Path>) -> Result<Checkup, Failure> {
+        let path = path.map(Path::to_owned);
+        match self.ask(&ToAgent::Checkup { path })? {
+            FromAgent::Checkup(checkup) => Ok(*checkup),
             other => Err(self.unexpected(&other)),
         }
     }

@@ -61,6 +61,8 @@ pub fn execute(
             | FromAgent::Undone { .. }
             | FromAgent::Offers { .. }
             | FromAgent::Rehearsed { .. }
+            | FromAgent::Devices(_)
+            | FromAgent::Checkup(_)
             | FromAgent::Preparing { .. }
             | FromAgent::TrialStarted { .. }
             | FromAgent::Progress { .. }

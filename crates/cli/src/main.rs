@@ -7,7 +7,9 @@ mod capacity;
 mod compare;
 mod crew;
 mod dd;
+mod devices;
 mod disks;
+mod doctor;
 mod estimate;
 mod exit;
 mod figures;
@@ -95,6 +97,12 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+        }
+        Command::Devices(args) => {
+            on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
+        }
+        Command::Doctor(args) => {
+            on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Rank(args) => rank::run(&args),

@@ -167,14 +167,12 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 /// One machine to measure on.
 fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     match on {
-        On::Ssh(address) => {
-            let ssh = Ssh::new(address.clone());
-            Ok(Box::new(ssh.when_lost(when_lost, tell)))
-        }
-        On::Adb(device) => {
-            let adb = Adb::new(device.clone());
-            Ok(Box::new(adb.when_lost(when_lost, tell)))
-        }
+        On::Ssh(address) => Ok(Box::new(
+            Ssh::new(address.clone()).when_lost(when_lost, tell),
+        )),
+        On::Adb(device) => Ok(Box::new(
+            Adb::new(device.clone()).when_lost(when_lost, tell),
+        )),
         On::Local => {
             let program = this_program()?;
             Ok(Box::new(Local::new(program, &[AGENT])))

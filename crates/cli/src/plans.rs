@@ -177,6 +177,8 @@ impl<'a> Execution<'a> {
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
                 | FromAgent::Rehearsed { .. }
+                | FromAgent::Devices(_)
+                | FromAgent::Checkup(_)
                 | FromAgent::LoadProgress(_)
                 | FromAgent::LoadStream(_)
                 | FromAgent::LoadReport(_)

@@ -119,24 +119,55 @@ pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         }
         Stored::Import(import) => {
             let write = import_writer_for(format)?;
-            args.output.write(format, |out| write(&import, out))?;
+            args.output.write(format, |out| write(&import, args, out))?;
         }
     }
     Ok(DONE)
 }
 
-type ImportWriter = fn(&Import, &mut dyn Write) -> io::Result<()>;
+type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
 
-/// Figures without trials and evidence make no page and no workbook.
+/// What an import can be written as. Gates ask for evidence.
+const OF_IMPORTS: [Format; 6] = [
+    Format::Html,
+    Format::Json,
+    Format::Csv,
+    Format::Xlsx,
+    Format::Text,
+    Format::Markdown,
+];
+
 fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
-    match format {
-        Format::Json => Ok(write_json),
-        Format::Csv => Ok(write_csv),
-        _ => {
-            let what = "an import, which has no evidence to report,";
-            Err(format.refused(what, &[Format::Json, Format::Csv]))
+    Ok(match format {
+        Format::Html => |import, args, out| {
+            let verdicts = rank::verdicts_of_import(import, args.terms.margin);
+            html::write_import(import, verdicts.as_ref(), out)
+        },
+        Format::Json => |import, _, out| write_json(import, out),
+        Format::Csv => |import, _, out| write_csv(import, out),
+        Format::Xlsx => |import, args, out| {
+            let judged = rank::Judged::of_import(import, args.terms.margin);
+            let ranked = judged.as_ref().map(rank::Judged::ranked);
+            xlsx::write_import(import, ranked.as_ref(), out)
+        },
+        Format::Text => |import, args, out| mail_import(import, args, Form::Text, out),
+        Format::Markdown => |import, args, out| mail_import(import, args, Form::Markdown, out),
+        Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => {
+            let what = "an import, which has no evidence to judge,";
+            return Err(format.refused(what, &OF_IMPORTS));
         }
-    }
+    })
+}
+
+fn mail_import(
+    import: &Import,
+    args: &ReportArgs,
+    form: Form,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let judged = rank::Judged::of_import(import, args.terms.margin);
+    let ranked = judged.as_ref().map(rank::Judged::ranked);
+    mail::write_import(import, ranked.as_ref(), form, out)
 }
 
 type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;

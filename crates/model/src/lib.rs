@@ -5,7 +5,9 @@
 //! tested with values alone. See `docs/architecture.md` for how the other
 //! crates use it.
 
+pub mod checkup;
 pub mod condition;
+pub mod device;
 pub mod evidence;
 pub mod figures;
 pub mod gnu;
@@ -17,7 +19,6 @@ pub mod metric;
 pub mod plan;
 pub mod rng;
 pub mod run;
-
 pub mod storage;
 pub mod system;
 pub mod text;

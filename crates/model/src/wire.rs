@@ -1,7 +1,9 @@
 //! Messages between the host and the agent. `assay_agent::frame` says how they
 //! are put on a byte stream.
 
+use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
+use crate::device::DeviceList;
 use crate::job::Job;
 use crate::load::Load;
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -39,6 +41,13 @@ pub enum ToAgent {
     /// Asks to end agents that lost their host, and to undo the settings that killed
     /// runs left.
     Undo,
+    /// Asks for all disks of the machine; nothing is written.
+    Devices,
+    /// Asks what would spoil a measurement; nothing is written.
+    Checkup {
+        /// Of the storage behind this path; `None`: of the machine alone.
+        path: Option<PathBuf>,
+    },
     /// Asks what the kernel offers to be set of the storage behind a path.
     Offers {
         /// The path.
@@ -108,6 +117,10 @@ pub enum FromAgent {
         /// What killed runs had left, and what became of it.
         settings: Vec<Undone>,
     },
+    /// Answers [`ToAgent::Devices`].
+    Devices(Box<DeviceList>),
+    /// Answers [`ToAgent::Checkup`].
+    Checkup(Box<Checkup>),
     /// Answers [`ToAgent::Offers`], in their order.
     Offers {
         /// What each subject takes.

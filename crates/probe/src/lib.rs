@@ -7,9 +7,11 @@
 //! `None`, never zero.
 
 mod attr;
+pub mod checkup;
 pub mod conditions;
 pub mod counters;
 mod device;
+pub mod devices;
 mod files;
 pub mod identity;
 mod mounts;

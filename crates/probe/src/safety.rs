@@ -34,18 +34,16 @@ pub fn in_use(roots: &Roots, name: &str) -> Vec<String> {
     in_use_with(roots, &KernelFiles, name)
 }
 
+/// The same of several devices, in their order: processes are looked at only once.
+#[must_use]
+pub fn in_use_each(roots: &Roots, names: &[String]) -> Vec<Vec<String>> {
+    let mut search = Search::new(roots, &KernelFiles);
+    let names = names.iter();
+    names.map(|name| search.uses_of(name)).collect()
+}
+
 fn in_use_with(roots: &Roots, files: &dyn Files, name: &str) -> Vec<String> {
-    let Some(device) = Device::named(roots, name) else {
-        return vec![format!("/sys shows no block device {name}")];
-    };
-    let mut search = Search::new(roots, files, name);
-    search.read_only(&device);
-    search.with_partitions(&device);
-    if let Some(disk) = device.parent_disk(roots) {
-        search.read_only(&disk);
-        search.alone(&disk);
-    }
-    search.reasons
+    Search::new(roots, files).uses_of(name)
 }
 
 /// Whether somebody has the device of this node, or a part of it, open for
@@ -82,7 +80,8 @@ struct Search<'a> {
     roots: &'a Roots,
     files: &'a dyn Files,
     mounts: Vec<MountEntry>,
-    swaps: Vec<String>,
+    /// Why they cannot be read, which counts against every device.
+    swaps: Result<Vec<String>, String>,
     openers: Vec<Opener>,
     /// Devices looked at already: holders may be reached on several ways.
     seen: Vec<String>,
@@ -90,28 +89,46 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(roots: &'a Roots, files: &'a dyn Files, name: &str) -> Self {
-        let mut reasons = Vec::new();
-        let mounts = mounts::read(roots).unwrap_or_default();
-        if mounts.is_empty() {
-            reasons.push(format!(
-                "whether {name} is mounted is not known: /proc/self/mountinfo cannot be read"
-            ));
-        }
-        let swaps = swaps(roots).unwrap_or_else(|error| {
-            reasons.push(format!(
-                "whether {name} is swap space is not known: /proc/swaps cannot be read ({error})"
-            ));
-            Vec::new()
-        });
+    fn new(roots: &'a Roots, files: &'a dyn Files) -> Self {
         Self {
             roots,
             files,
-            mounts,
-            swaps,
+            mounts: mounts::read(roots).unwrap_or_default(),
+            swaps: swaps(roots).map_err(|error| error.to_string()),
             openers: openers::lasting_writers(roots, files, &[process::id(), parent_id()]),
             seen: Vec::new(),
-            reasons,
+            reasons: Vec::new(),
+        }
+    }
+
+    /// Every reason against writing the device of that name.
+    fn uses_of(&mut self, name: &str) -> Vec<String> {
+        let Some(device) = Device::named(self.roots, name) else {
+            return vec![format!("/sys shows no block device {name}")];
+        };
+        self.begin(name);
+        self.read_only(&device);
+        self.with_partitions(&device);
+        if let Some(disk) = device.parent_disk(self.roots) {
+            self.read_only(&disk);
+            self.alone(&disk);
+        }
+        std::mem::take(&mut self.reasons)
+    }
+
+    /// Nothing is known yet of the device of that name, but what is not known at all.
+    fn begin(&mut self, name: &str) {
+        self.seen.clear();
+        self.reasons.clear();
+        if self.mounts.is_empty() {
+            self.reasons.push(format!(
+                "whether {name} is mounted is not known: /proc/self/mountinfo cannot be read"
+            ));
+        }
+        if let Err(error) = &self.swaps {
+            self.reasons.push(format!(
+                "whether {name} is swap space is not known: /proc/swaps cannot be read ({error})"
+            ));
         }
     }
 
@@ -163,11 +180,8 @@ impl<'a> Search<'a> {
     }
 
     fn swap(&mut self, device: &Device) {
-        if self
-            .swaps
-            .iter()
-            .any(|file| self.leads_to(Path::new(file), device))
-        {
+        let mut swaps = self.swaps.iter().flatten();
+        if swaps.any(|file| self.leads_to(Path::new(file), device)) {
             self.reasons
                 .push(format!("{} is in use as swap space", device.name));
         }

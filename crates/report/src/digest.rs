@@ -1,18 +1,13 @@
 //! A run in a few lines, for someone who has ten seconds: how fast the device
 //! really is, and whether to believe it. Built from the figures, their labels
-//! and the warnings alone.
+//! and the warnings alone. Of a sweep a figure is its range over the conditions, with
+//! the conditions that make its ends.
 
-use crate::describe;
-use crate::format::quantity;
-use crate::labels::Labels;
-use crate::summary::{Figure, Group, JobSummary, Summary};
-use crate::text::count;
+mod lines;
+mod over;
+
+use crate::summary::Summary;
 use crate::warnings::{Doubt, Warning};
-use crate::way::Way;
-use assay_model::job::{Direction, Job, Rw};
-use assay_model::trial::Measurement;
-use assay_model::units::{Bytes, Nanos};
-use assay_stats::course::Course;
 
 /// One line: its subject, and what is to be said about it. Safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,17 +49,10 @@ impl Digest {
     /// The digest of a run with its warnings.
     #[must_use]
     pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
-        let lines = [
-            sequential(summary),
-            small_random(summary, false),
-            small_random(summary, true),
-            durable_append(summary),
-            sustained(summary),
-        ];
         let doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
         let belief = belief(summary, &doubts);
         Self {
-            lines: lines.into_iter().flatten().collect(),
+            lines: lines::all(summary),
             belief,
             because: because(belief, &doubts),
         }
@@ -112,155 +100,6 @@ fn because(belief: Belief, doubts: &[Doubt]) -> String {
         Belief::InPart => format!("in part: {reasons}"),
         Belief::No if reasons.is_empty() => "no: nothing was seen at a device".to_owned(),
         Belief::No => format!("no: {reasons}"),
-    }
-}
-
-/// The direct sequential transfers; for writes that are not flushed also the
-/// ladder's rate with a flush at the end.
-fn sequential(summary: &Summary<'_>) -> Option<Line> {
-    let direct = |rw: Rw| {
-        let found = summary
-            .jobs
-            .iter()
-            .filter(move |job| job.job.rw == rw && job.job.direct && job.group != Group::Sustained);
-        found.max_by_key(|job| (job.group != Group::WriteLadder, job.job.bs))
-    };
-    let read = direct(Rw::Read).and_then(|job| job.figure("read_bw"));
-    let write = direct(Rw::Write).and_then(|job| job.figure("write_bw"));
-    let is_durable = |figure: &Figure| figure.labels.agreed() == Some("device");
-    let flushed = summary
-        .group(Group::WriteLadder)
-        .find(|job| Way::of(job.job) == Way::FlushAtEnd)
-        .and_then(|job| job.figure("write_bw"))
-        .filter(|flushed| is_durable(flushed) && !write.as_ref().is_some_and(is_durable));
-    let mut words: Vec<String> = read.iter().map(|f| format!("read {}", told(f))).collect();
-    let writes: Vec<String> = flushed.iter().chain(&write).map(told).collect();
-    if !writes.is_empty() {
-        words.push(format!("write {}", writes.join(", ")));
-    }
-    line("Sequential", &words)
-}
-
-/// Random I/O of the smallest blocks, one at a time or at the largest depth.
-fn small_random(summary: &Summary<'_>, deep: bool) -> Option<Line> {
-    let smallest = |group: Group| {
-        let jobs = summary
-            .group(group)
-            .filter(|job| (job.job.iodepth > 1) == deep);
-        jobs.min_by_key(|job| (job.job.bs, std::cmp::Reverse(job.job.iodepth)))
-    };
-    let sides = [(Group::RandomRead, "read"), (Group::RandomWrite, "write")];
-    let mut subject = None;
-    let mut words = Vec::new();
-    for (group, verb) in sides {
-        let Some(job) = smallest(group) else { continue };
-        let Some(figure) = job.headlines().into_iter().next() else {
-            continue;
-        };
-        words.push(format!("{verb} {}", told(&figure)));
-        subject.get_or_insert_with(|| random_subject(job.job));
-    }
-    line(&subject?, &words)
-}
-
-fn random_subject(job: &Job) -> String {
-    match job.iodepth {
-        1 => format!("Random {}", job.bs),
-        depth => format!("{}, depth {depth}", job.bs),
-    }
-}
-
-fn durable_append(summary: &Summary<'_>) -> Option<Line> {
-    let job = summary.group(Group::Fsync).next()?;
-    let figure = job.figure("flush_lat_p50")?;
-    let mut text = format!(
-        "{} until it is flushed",
-        quantity(figure.unit, figure.stats.median)
-    );
-    if let Some(p99) = describe::p99_of(job, &figure) {
-        text.push_str(&format!(" (p99 {})", quantity(p99.unit, p99.stats.median)));
-    }
-    if figure.labels.agreed() != Some("device") {
-        text = format!(
-            "{} a flush{}",
-            quantity(figure.unit, figure.stats.median),
-            space(measured(&figure.labels))
-        );
-    }
-    line(&format!("Append {}", job.job.bs), &[text])
-}
-
-/// The one long write, or the median of several with the longest stall.
-fn sustained(summary: &Summary<'_>) -> Option<Line> {
-    let job = summary.group(Group::Sustained).next()?;
-    let measured_trials: Vec<&Measurement> = job
-        .completed()
-        .filter_map(|trial| trial.measured())
-        .collect();
-    let courses: Vec<Course> = measured_trials
-        .iter()
-        .copied()
-        .filter_map(Course::of)
-        .collect();
-    let rate = match (measured_trials.as_slice(), courses.as_slice()) {
-        ([_], [course]) if course.levels.len() > 1 => describe::levels(&course.levels),
-        ([one], [_]) => {
-            let (bytes, elapsed) = (Bytes(one.write.bytes), Nanos(one.elapsed_ns));
-            format!("{} over {bytes} in {elapsed}", median(job, "write_bw")?)
-        }
-        _ => {
-            let trials = count(courses.len() as u64, "trial");
-            format!("{}, median of {trials}", median(job, "write_bw")?)
-        }
-    };
-    let longest = courses
-        .iter()
-        .max_by_key(|course| course.longest_stall().map(|stall| stall.length))?;
-    let how = measured(&job.labels(Some(Direction::Write)));
-    let words = [format!("{rate}, {how}"), describe::stalls(longest)];
-    line("Sustained", &words)
-}
-
-fn median(job: &JobSummary<'_>, metric: &str) -> Option<String> {
-    let figure = job.figure(metric)?;
-    Some(quantity(figure.unit, figure.stats.median))
-}
-
-fn line(subject: &str, words: &[String]) -> Option<Line> {
-    (!words.is_empty()).then(|| Line {
-        subject: subject.to_owned(),
-        text: words.join("; "),
-    })
-}
-
-/// A figure with what it measured: `15.9 MB/s flushed`.
-fn told(figure: &Figure) -> String {
-    let value = quantity(figure.unit, figure.stats.median);
-    let is_read = figure.name.starts_with("read");
-    match figure.labels.agreed() {
-        Some("device") if is_read => value,
-        _ => format!("{value}{}", space(measured(&figure.labels))),
-    }
-}
-
-fn space(words: String) -> String {
-    if words.is_empty() {
-        words
-    } else {
-        format!(" {words}")
-    }
-}
-
-/// What writes measured, in a word or two next to a figure.
-fn measured(labels: &Labels) -> String {
-    match labels.agreed() {
-        Some("device") => "flushed".to_owned(),
-        Some("device-unflushed") => "not flushed".to_owned(),
-        Some("page-cache") => "in memory".to_owned(),
-        Some("mixed") => labels.to_string(),
-        Some(_) => "(what it measured is unknown)".to_owned(),
-        None if labels.is_empty() => String::new(),
-        None => "(trials measured different things)".to_owned(),
     }
 }
 
@@ -336,5 +175,35 @@ mod tests {
         let text = told(&digest, "Sustained").unwrap();
         assert!(text.contains("until 1.0 GiB, then 36.5 MB/s"), "{text}");
         assert!(text.contains("2 stalls, the longest 1.31 s"), "{text}");
+    }
+
+    /// `bfq` takes twice as long.
+    fn swept() -> Run {
+        let mut run = samples::swept();
+        for trial in &mut run.trials {
+            if trial.condition.as_deref() == Some("scheduler=bfq") {
+                let measured = trial.measured.iter_mut();
+                measured.for_each(|measured| measured.elapsed_ns *= 2);
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn of_a_sweep_each_figure_is_a_range_that_names_its_conditions() {
+        let run = swept();
+        for run in [&run, &crate::sweep::by_condition(run.clone())] {
+            let digest = digest(run);
+            let text = told(&digest, "Sequential").unwrap();
+            let read = "read 83.2 .. 166 MB/s (least scheduler=bfq, most scheduler=none)";
+            assert!(text.contains(read), "{text}");
+        }
+        let mut alone = run;
+        alone
+            .trials
+            .retain(|trial| trial.condition.as_deref() != Some("scheduler=bfq"));
+        let digest = digest(&alone);
+        let text = told(&digest, "Sequential").unwrap();
+        assert!(text.starts_with("read 166 MB/s; "), "{text}");
     }
 }

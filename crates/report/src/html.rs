@@ -15,6 +15,7 @@ mod data;
 mod evidence;
 mod extent;
 mod figure;
+mod import;
 mod index;
 mod ladder;
 mod latency;
@@ -30,6 +31,8 @@ mod storage;
 mod unfinished;
 
 use crate::comparison::{Compared, Side};
+use crate::sweep::Verdicts;
+use assay_model::figures::Import;
 use assay_model::run::Run;
 use std::io::{self, Write};
 
@@ -41,6 +44,20 @@ pub use index::Entry;
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let page = run::page(run)?.markup();
+    out.write_all(page.into_string().as_bytes())
+}
+
+/// Writes the page of results that were made elsewhere; `verdicts` where they have
+/// several conditions.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_import(
+    import: &Import,
+    verdicts: Option<&Verdicts>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let page = import::page(import, verdicts)?.markup();
     out.write_all(page.into_string().as_bytes())
 }
 

@@ -1,6 +1,7 @@
 //! Device, path, machine and run in words; what is not known is left out.
 
 use crate::format::utc;
+use crate::registers;
 use crate::summary::Summary;
 use crate::text::clean;
 use assay_model::run::Run;
@@ -42,7 +43,7 @@ pub fn name(storage: &Storage) -> String {
     }
 }
 
-fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
+pub(crate) fn maker_and_model(identity: &DeviceIdentity) -> Option<String> {
     let model = identity.model.as_deref().map(clean);
     let vendor = identity.vendor.as_deref().map(clean);
     match (vendor, model) {
@@ -80,6 +81,9 @@ pub fn device_facts(layer: &Layer) -> Vec<Fact> {
         ("rotational", yes_no(identity.rotational)),
         ("removable", yes_no(identity.removable)),
     ])
+    .into_iter()
+    .chain(registers::facts(identity))
+    .collect()
 }
 
 /// Where the bytes were: path, mount, room.

@@ -5,6 +5,7 @@
 mod tests;
 
 use crate::json::{SCHEMA, rfc3339};
+use crate::text::clean;
 use assay_model::figures::{Better, Figure, Import, Sample};
 use assay_stats::summary::Moments;
 use serde::Serialize;
@@ -24,6 +25,46 @@ const COLUMNS: [&str; 10] = [
     "stdev",
     "measured",
 ];
+
+/// What is shown of a figure.
+pub(crate) const HEADER: [&str; 7] = [
+    "condition",
+    "metric",
+    "n",
+    "mean",
+    "stdev",
+    "unit",
+    "measured",
+];
+/// Digits of what has many, such as a mean of several trials.
+const DIGITS: usize = 6;
+/// Digits of what is shown as it is.
+const EXACT: usize = 9;
+
+/// A figure as people read it, a cell for each of [`HEADER`]; safe to show.
+pub(crate) fn cells(figure: &Figure) -> [String; HEADER.len()] {
+    let Moments { n, mean, stdev } = moments(&figure.sample);
+    [
+        clean(&figure.condition),
+        clean(&figure.metric),
+        n.to_string(),
+        number(mean),
+        stdev.map_or_else(String::new, number),
+        clean(&figure.unit),
+        figure.measured.as_deref().map_or_else(String::new, clean),
+    ]
+}
+
+/// As it was written where that has few digits, else rounded.
+fn number(value: f64) -> String {
+    let exact = value.to_string();
+    let digits = exact.bytes().filter(u8::is_ascii_digit).count();
+    let whole = exact.split('.').next().map_or(0, str::len);
+    match digits {
+        0..=EXACT => exact,
+        _ => format!("{value:.places$}", places = DIGITS.saturating_sub(whole)),
+    }
+}
 
 /// Arithmetic mean, and standard deviation (n - 1) where there is one.
 pub(crate) fn moments(sample: &Sample) -> Moments {

@@ -7,6 +7,8 @@
 
 mod comparison;
 mod course;
+mod devices;
+mod doctor;
 mod evidence;
 mod layout;
 mod tails;
@@ -14,6 +16,7 @@ mod tails;
 mod tests;
 mod trial;
 
+use crate::derived::Derived;
 use crate::format::civil_from_days;
 use crate::stopping::settled_at;
 use assay_model::run::{Run, RunStatus};
@@ -26,10 +29,13 @@ use serde_json::{Serializer, Value};
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
+use std::rc::Rc;
 use tails::TailPart;
 use trial::TrialPart;
 
 pub use comparison::{comparison, line, power, ranking};
+pub use devices::devices;
+pub use doctor::doctor;
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -37,7 +43,7 @@ pub const SCHEMA: u32 = 1;
 /// The run as one JSON object.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    serde_json::to_value(Document::of(run))
+    serde_json::to_value(Document::of(run, &Derived::all(run), Without::Nothing))
         .expect("the document has only text keys and no serializer that can fail")
 }
 
@@ -47,7 +53,7 @@ pub fn run(run: &Run) -> Value {
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Layout::default());
-    Document::of(run).serialize(&mut serializer)?;
+    Document::of(run, &Derived::all(run), Without::Nothing).serialize(&mut serializer)?;
     writeln!(out)
 }
 
@@ -62,16 +68,18 @@ pub enum Without {
     Details,
 }
 
-/// Writes the run as [`write()`] does, in one line; what is left out is `null`.
+/// Writes the run as [`write()`] does, in one line, from what is derived already; what
+/// is left out is `null`.
 ///
 /// # Errors
 /// When `out` cannot be written.
-pub fn write_without(run: &Run, without: Without, out: &mut dyn Write) -> io::Result<()> {
-    let mut document = Document::of(run);
-    for trial in &mut document.trials {
-        trial.leave_out(without);
-    }
-    serde_json::to_writer(&mut *out, &document)?;
+pub fn write_without(
+    run: &Run,
+    derived: &[Rc<Derived>],
+    without: Without,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, &Document::of(run, derived, without))?;
     writeln!(out)
 }
 
@@ -86,14 +94,17 @@ struct Document<'a> {
 }
 
 impl<'a> Document<'a> {
-    fn of(run: &'a Run) -> Self {
+    fn of(run: &'a Run, derived: &[Rc<Derived>], without: Without) -> Self {
+        let trials = run.trials.iter().zip(derived);
         Self {
             schema: SCHEMA,
             run: RunPart::of(run),
             system: SystemPart::of(&run.header.system),
             device: DevicePart::of(&run.header.storage),
             tails: TailPart::all(run),
-            trials: run.trials.iter().map(TrialPart::of).collect(),
+            trials: trials
+                .map(|(record, derived)| TrialPart::of(record, derived, without))
+                .collect(),
         }
     }
 }

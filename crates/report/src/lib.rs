@@ -1,19 +1,25 @@
 //! Outputs: one file per format. Each gets a run and writes it; none queries
 //! the store or measures anything.
 
+#[cfg(test)]
+mod agreement;
 pub mod cache_edge;
 pub mod capacity;
 pub mod chart;
 pub mod comparison;
 pub mod csv;
+pub mod derived;
 pub mod describe;
+pub mod devices;
 pub mod digest;
+pub mod doctor;
 pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
 pub mod gallery;
 pub mod gate;
+pub mod health;
 pub mod html;
 pub mod identity;
 pub mod import;
@@ -23,6 +29,7 @@ pub mod labels;
 pub mod ladder;
 pub mod mail;
 pub mod matrix;
+pub mod registers;
 #[cfg(test)]
 mod samples;
 #[cfg(test)]

@@ -1,16 +1,19 @@
 //! The one view of a run that every output shows: jobs in a fixed reading
 //! order, each with its figures, their spread, and what they measured.
 
+use crate::derived::Derived;
 use crate::labels::Labels;
 use crate::way::Way;
 use assay_model::job::{Direction, Job, Purpose, Rw};
-use assay_model::label::{DirectionEvidence, Judgement, Measured, judge};
-use assay_model::metric::{Metric, Unit};
+use assay_model::label::{DirectionEvidence, Measured};
+use assay_model::metric::Unit;
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
+use assay_stats::course::Course;
 use assay_stats::derive::{self, direction_of};
 use assay_stats::summary::Summary as Statistics;
+use std::rc::Rc;
 
 /// A run, ready to be shown.
 #[derive(Debug)]
@@ -39,10 +42,8 @@ pub struct JobSummary<'a> {
 pub struct JudgedTrial<'a> {
     /// The raw record.
     pub record: &'a TrialRecord,
-    /// Its figures.
-    pub metrics: Vec<Metric>,
-    /// What its evidence says; `None` when it has none.
-    pub judgement: Option<Judgement>,
+    /// What follows from it.
+    pub derived: Rc<Derived>,
 }
 
 /// One metric of one job over its completed trials.
@@ -134,17 +135,25 @@ impl Group {
 }
 
 impl<'a> Summary<'a> {
-    /// Derives and judges everything once.
+    /// Derives and judges everything.
     #[must_use]
     pub fn of(run: &'a Run) -> Self {
+        Self::with(run, &Derived::all(run))
+    }
+
+    /// The same where everything is derived already: `derived` has an entry for each
+    /// record of the run.
+    #[must_use]
+    pub fn with(run: &'a Run, derived: &[Rc<Derived>]) -> Self {
         let mut jobs: Vec<JobSummary<'a>> = Vec::new();
         for planned in &run.header.plan.jobs {
             let job = job_entry(&mut jobs, as_run(run, &planned.job));
             job.planned += usize::try_from(planned.trials).unwrap_or(usize::MAX);
         }
-        for record in &run.trials {
+        for (record, derived) in run.trials.iter().zip(derived) {
             let job = job_entry(&mut jobs, &record.job);
-            job.trials.push(JudgedTrial::of(record));
+            let derived = Rc::clone(derived);
+            job.trials.push(JudgedTrial { record, derived });
         }
         complete_read_ladder(&mut jobs);
         jobs.sort_by_key(|job| reading_key(job.group, job.job));
@@ -251,7 +260,7 @@ impl<'a> JobSummary<'a> {
         let direction = direction_of(name);
         let mut labels = Vec::new();
         for trial in self.completed() {
-            let Some(metric) = trial.metrics.iter().find(|m| m.name == name) else {
+            let Some(metric) = trial.derived.metrics.iter().find(|m| m.name == name) else {
                 continue;
             };
             unit = Some(metric.unit);
@@ -288,23 +297,21 @@ impl<'a> JobSummary<'a> {
 }
 
 impl<'a> JudgedTrial<'a> {
-    fn of(record: &'a TrialRecord) -> Self {
-        Self {
-            record,
-            metrics: derive::metrics(record),
-            judgement: judge(record),
-        }
-    }
-
     /// What was measured; `None` when it did not start.
     #[must_use]
     pub fn measured(&self) -> Option<&'a Measurement> {
         self.record.measured.as_ref()
     }
 
+    /// Its rate over time; `None` when it has no series.
+    #[must_use]
+    pub fn course(&self) -> Option<&Course> {
+        self.derived.course.as_ref()
+    }
+
     /// The judged evidence of each direction that moved bytes.
     pub fn directions(&self) -> impl Iterator<Item = (Direction, &DirectionEvidence)> {
-        self.judgement.iter().flat_map(|judgement| {
+        self.derived.judgement.iter().flat_map(|judgement| {
             let read = judgement.read.as_ref().map(|e| (Direction::Read, e));
             let write = judgement.write.as_ref().map(|e| (Direction::Write, e));
             read.into_iter().chain(write)
@@ -315,7 +322,7 @@ impl<'a> JudgedTrial<'a> {
     /// something but has no evidence is `unknown`.
     #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
-        if self.judgement.is_none() && self.record.measured.is_some() {
+        if self.derived.judgement.is_none() && self.record.measured.is_some() {
             return vec![Measured::Unknown {
                 why: "no evidence was recorded".to_owned(),
             }];

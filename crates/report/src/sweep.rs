@@ -2,7 +2,8 @@
 //! against each other starts from here.
 
 use crate::labels::Labels;
-use crate::summary::{Figure, JobSummary, Summary};
+use crate::summary::{self, JobSummary, Summary};
+use assay_model::figures::Figure;
 use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::plan::PlannedJob;
@@ -12,7 +13,7 @@ use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{Ranking, rank_figures};
 
 /// A run under several conditions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Sweep<'a> {
     /// One table for each primary metric of each job, in reading order.
     pub metrics: Vec<SweptMetric<'a>>,
@@ -38,7 +39,7 @@ pub struct Arm<'a> {
     pub condition: &'a str,
     /// The values of its completed trials by their round, conditioning trials
     /// apart; `None` when there is none.
-    pub figure: Option<Figure>,
+    pub figure: Option<summary::Figure>,
     /// How its trials ended that make no figure, for example `2 failed`; `None`
     /// when all are there.
     pub missing: Option<String>,
@@ -54,7 +55,7 @@ impl<'a> Sweep<'a> {
             let under: Vec<(&str, JobSummary<'a>)> = conditions
                 .map(|c| (c.name.as_str(), job.under(&c.name)))
                 .collect();
-            for Figure { name, unit, .. } in job.headlines() {
+            for summary::Figure { name, unit, .. } in job.headlines() {
                 let arms = under.iter().map(|(condition, own)| Arm {
                     condition,
                     figure: own.figure(&name),
@@ -100,18 +101,26 @@ impl Verdicts {
     /// `None` for a run without conditions, or too few of them that were measured.
     #[must_use]
     pub fn of(run: &Run) -> Option<Self> {
-        let baseline = run.header.plan.conditions.first()?.name.clone();
-        let mut figures = of_trials(&run.header, &run.trials);
-        figures.retain(|figure| figure.primary);
+        let baseline = &run.header.plan.conditions.first()?.name;
         let options = Options {
             same_session: true,
             ..Options::of_run(&run.header.stopping)
         };
+        let figures = of_trials(&run.header, &run.trials);
+        Self::of_figures(&figures, baseline, options)
+    }
+
+    /// Of figures under several conditions, by those that decide; `None` where there is
+    /// only one.
+    #[must_use]
+    pub fn of_figures(figures: &[Figure], baseline: &str, options: Options) -> Option<Self> {
+        let deciding = figures.iter().filter(|figure| figure.primary);
+        let deciding: Vec<Figure> = deciding.cloned().collect();
         Some(Self {
-            all: rank_figures(&figures, None, &options).ok()?,
-            against: rank_figures(&figures, Some(&baseline), &options).ok()?,
+            all: rank_figures(&deciding, None, &options).ok()?,
+            against: rank_figures(&deciding, Some(baseline), &options).ok()?,
             options,
-            baseline,
+            baseline: baseline.to_owned(),
         })
     }
 }

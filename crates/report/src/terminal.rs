@@ -5,7 +5,9 @@
 mod capacity;
 mod compared;
 mod course;
+mod devices;
 mod digest;
+mod doctor;
 mod extent;
 mod import;
 mod ladder;
@@ -20,6 +22,8 @@ mod tails;
 mod warned;
 
 pub use compared::{write_comparison, write_qualification};
+pub use devices::{write_device, write_devices};
+pub use doctor::write_checkup;
 pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};

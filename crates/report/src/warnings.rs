@@ -9,6 +9,7 @@ mod find_device;
 mod words;
 
 pub use doubt::Doubt;
+pub(crate) use find_device::slow_bus;
 
 use crate::summary::Summary;
 use assay_model::job::Direction;

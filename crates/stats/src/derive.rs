@@ -71,13 +71,22 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// ([`Distribution::of`]) are left out.
 #[must_use]
 pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
+    let measured = trial.measured.as_ref();
+    let in_one_direction = measured.filter(|measured| direction_moved(measured).is_some());
+    let course = in_one_direction.and_then(Course::of);
+    metrics_with(trial, course.as_ref())
+}
+
+/// The same where the trial's course is known already.
+#[must_use]
+pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric> {
     let mut metrics = Metrics::default();
     if let Some(measured) = &trial.measured {
         metrics.direction(Direction::Read, &measured.read, measured.elapsed_ns);
         metrics.direction(Direction::Write, &measured.write, measured.elapsed_ns);
         metrics.flushes(&measured.flush);
         metrics.continuity(measured);
-        metrics.levels(measured);
+        metrics.levels(measured, course);
         metrics.processor(measured);
     }
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
@@ -185,14 +194,11 @@ impl Metrics {
     }
 
     /// A cliff makes two figures: their mean is one that the device never had.
-    fn levels(&mut self, measured: &Measurement) {
-        let direction = match (measured.read.bytes, measured.write.bytes) {
-            (1.., 0) => Direction::Read,
-            (0, 1..) => Direction::Write,
-            _ => return,
+    fn levels(&mut self, measured: &Measurement, course: Option<&Course>) {
+        let Some(direction) = direction_moved(measured) else {
+            return;
         };
-        let levels = Course::of(measured).map(|course| course.levels);
-        let Some([first, next, others @ ..]) = levels.as_deref() else {
+        let Some([first, next, others @ ..]) = course.map(|course| course.levels.as_slice()) else {
             return;
         };
         let last = others.last().unwrap_or(next);
@@ -222,6 +228,15 @@ impl Metrics {
             .voluntary_switches
             .saturating_add(cpu.involuntary_switches);
         self.count("context_switches", switches);
+    }
+}
+
+/// The one direction in which bytes were moved; `None` of both or neither.
+const fn direction_moved(measured: &Measurement) -> Option<Direction> {
+    match (measured.read.bytes, measured.write.bytes) {
+        (1.., 0) => Some(Direction::Read),
+        (0, 1..) => Some(Direction::Write),
+        _ => None,
     }
 }
 

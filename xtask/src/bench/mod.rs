@@ -3,8 +3,11 @@
 mod bare;
 mod dialects;
 mod fio;
+mod huge;
 mod overhead;
+mod report;
 mod scratch;
 
 pub use dialects::dialects;
 pub use overhead::{measure_child, overhead};
+pub use report::report;

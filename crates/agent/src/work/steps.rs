@@ -208,6 +208,7 @@ impl<'a> Steps<'a> {
             before: before.clone(),
             after,
             other_processes,
+            during: Vec::new(),
         })
     }
 

@@ -4,6 +4,7 @@ use crate::args::StoreArgs;
 use crate::compare::Judged;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say, style};
+use crate::rank;
 use crate::stored::{Stored, load, write_file};
 use assay_model::run::Run;
 use assay_report::chart::{self, Chart};
@@ -91,19 +92,20 @@ enum Wanted {
 }
 
 fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
-    let name = &args.runs[0];
-    let Stored::Run(run) = load(&args.store, name)? else {
-        return Err(Failure::usage(format!(
-            "{name} is an import: results that were made elsewhere have no trials to draw; assay rank and assay compare show them"
-        )));
+    let gallery = match (load(&args.store, &args.runs[0])?, &args.metric) {
+        (Stored::Run(run), Some(metric)) => return of_metric(*run, metric),
+        (Stored::Import(_), Some(_)) => {
+            return Err(Failure::usage(
+                "--metric is for runs: of an import, --chart draws what plot without it lists",
+            ));
+        }
+        (Stored::Run(run), None) => Gallery::of(&run),
+        (Stored::Import(import), None) => {
+            let verdicts = rank::verdicts_of_import(&import, None);
+            Gallery::of_import(&import, verdicts.as_ref())
+        }
     };
-    match &args.metric {
-        Some(metric) => of_metric(*run, metric),
-        None => pick(
-            Gallery::of(&run).iter().cloned().collect(),
-            args.chart.as_deref(),
-        ),
-    }
+    pick(gallery.iter().cloned().collect(), args.chart.as_deref())
 }
 
 fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
@@ -114,7 +116,7 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
     }
     let trials = summary.jobs.iter().flat_map(|job| job.completed());
     let known: BTreeSet<&str> = trials
-        .flat_map(|trial| &trial.metrics)
+        .flat_map(|trial| &trial.derived.metrics)
         .map(|metric| metric.name.as_str())
         .collect();
     let known: Vec<&str> = known.into_iter().collect();

@@ -5,10 +5,12 @@ use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::{Source, held_to};
 use crate::output::{print, say, style};
+use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::comparison::Ranked;
 use assay_report::json;
 use assay_report::stopping::looked_at;
+use assay_report::sweep::Verdicts;
 use assay_report::terminal::write_ranking;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
@@ -65,6 +67,18 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
+/// The conditions of an import against each other and against its first one; `None` when
+/// it has fewer than two.
+pub fn verdicts_of_import(import: &Import, margin: Option<f64>) -> Option<Verdicts> {
+    let source = Source::of_import(import.clone());
+    let options = Options {
+        same_session: false,
+        ..held_to([&source], margin)
+    };
+    let conditions = source.conditions();
+    Verdicts::of_figures(&source.figures, conditions.first()?, options)
+}
+
 /// Conditions and what came of them.
 pub struct Judged {
     name: String,
@@ -102,6 +116,13 @@ impl Judged {
     /// than two.
     pub fn of_run(run: &Run, margin: Option<f64>) -> Option<Self> {
         let mut source = Source::of_run(run.clone());
+        source.figures.retain(|figure| figure.primary);
+        Self::of(&source, None, margin).ok()
+    }
+
+    /// The conditions of an import in the same way.
+    pub fn of_import(import: &Import, margin: Option<f64>) -> Option<Self> {
+        let mut source = Source::of_import(import.clone());
         source.figures.retain(|figure| figure.primary);
         Self::of(&source, None, margin).ok()
     }

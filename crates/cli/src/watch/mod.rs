@@ -97,6 +97,8 @@ impl Seen {
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
                 | FromAgent::Rehearsed { .. }
+                | FromAgent::Devices(_)
+                | FromAgent::Checkup(_)
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }

@@ -119,6 +119,8 @@ impl Runner<'_> {
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }
                 | FromAgent::Rehearsed { .. }
+                | FromAgent::Devices(_)
+                | FromAgent::Checkup(_)
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }

@@ -64,8 +64,23 @@ impl Bed {
         command
     }
 
+    /// `assay WORDS` of a command that has no store.
+    pub fn command_without_store(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        command.args(words);
+        command.env(JOURNALS, self.join("journals"));
+        command
+    }
+
     /// The same as a user who may do nothing special. The bed becomes theirs.
     pub fn command_of_nobody(&self, words: &[&str]) -> Command {
+        let mut command = self.command_of_nobody_without_store(words);
+        command.arg("--store").arg(self.store());
+        command
+    }
+
+    /// The same of a command that has no store.
+    pub fn command_of_nobody_without_store(&self, words: &[&str]) -> Command {
         const NOBODY: u32 = 65534;
         let program = self.join("assay");
         if !program.exists() {
@@ -79,7 +94,6 @@ impl Bed {
         let mut command = Command::new("setpriv");
         command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
         command.arg(program).args(words);
-        command.arg("--store").arg(self.store());
         command.env(JOURNALS, self.join("journals"));
         command
     }

@@ -12,7 +12,13 @@ const CARD: &str = "/mnt/sd";
 
 /// `assay WORDS --on` the board.
 fn on(board: &Board, bed: &Bed, words: &[&str]) -> Command {
-    let mut command = bed.command(&[words, &["--on", &board.url()]].concat());
+    reaching(
+        board,
+        bed.command(&[words, &["--on", &board.url()]].concat()),
+    )
+}
+
+fn reaching(board: &Board, mut command: Command) -> Command {
     command
         .env("PATH", board.search_path())
         .env("ASSAY_AGENTS", Board::agents());
@@ -21,6 +27,13 @@ fn on(board: &Board, bed: &Bed, words: &[&str]) -> Command {
 
 fn run(board: &Board, bed: &Bed, words: &[&str]) -> Ended {
     Running::start(&mut on(board, bed, words)).end()
+}
+
+/// The same of a command that has no store.
+fn run_without_store(board: &Board, bed: &Bed, words: &[&str]) -> Ended {
+    let mut command = reaching(board, bed.command_without_store(words));
+    command.args(["--on", &board.url()]);
+    Running::start(&mut command).end()
 }
 
 /// Nothing of assay's is on the board any more.
@@ -62,6 +75,65 @@ fn a_card_on_a_board_is_qualified() {
     assert_eq!(label(&run, "read-cached", "read").0, "page-cache");
     let shown = bed.run(&["show", run["run"]["id"].as_str().unwrap()]);
     assert!(shown.out.contains(&board.url()), "{}", shown.out);
+    assert_clean(&board);
+}
+
+/// The registers of the emulated devices, asked for over their real drivers.
+#[test]
+fn the_disks_of_a_board_are_listed_with_what_they_say_of_themselves() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let list = run_without_store(&board, &bed, &["devices", "--json"]);
+    list.assert_code(0);
+    let list = list.json();
+    assert_eq!(list["target"], board.url());
+    let devices = list["devices"].as_array().unwrap();
+    let device = |name: &str| {
+        let found = devices.iter().find(|device| device["name"] == name);
+        found.unwrap_or_else(|| panic!("no {name}: {list:#}"))
+    };
+    let card = device("mmcblk0");
+    // 26 MHz or less, 4 bits, less the framing of blocks.
+    let ceiling = card["ceiling"]["read_bytes_per_sec"].as_f64().unwrap();
+    assert!((5e6..26e6).contains(&ceiling), "{ceiling}");
+    assert_eq!(card["mounted"][0]["point"], CARD);
+    assert_eq!(card["in_use"][0], format!("mmcblk0 is mounted on {CARD}"));
+    let registers = &card["registers"];
+    assert!(registers["SD version"].is_string(), "{registers}");
+    assert!(registers["speed classes"].is_string(), "{registers}");
+
+    let drive = device("nvme0n1");
+    assert_eq!(drive["in_use"].as_array().unwrap().len(), 0, "{drive:#}");
+    let registers = &drive["registers"];
+    assert!(registers["NVMe version"].is_string(), "{registers}");
+    assert!(registers["spare blocks"].is_string(), "{registers}");
+    assert!(
+        drive["health"].as_str().unwrap().contains("spare"),
+        "{drive:#}"
+    );
+    let stick = device("sda");
+    assert_eq!(stick["kind"], "usb", "{stick:#}");
+    assert!(stick["registers"]["USB ids"].is_string(), "{stick:#}");
+    assert!(stick["ceiling"]["read_bytes_per_sec"].is_f64(), "{stick:#}");
+    assert_clean(&board);
+}
+
+#[test]
+fn a_board_is_looked_over_before_it_is_measured() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let checkup = run_without_store(&board, &bed, &["doctor", CARD, "--json"]);
+    checkup.assert_code(0);
+    let checkup = checkup.json();
+    let findings = checkup["findings"].as_array().unwrap();
+    let has = |kind: &str| findings.iter().any(|finding| finding["kind"] == kind);
+    assert!(has("virtual_machine"), "{checkup:#}");
+    assert!(has("no_discard"), "{checkup:#}");
+    assert!(!has("no_root"), "{checkup:#}");
+    let strict = run_without_store(&board, &bed, &["doctor", CARD, "--strict"]);
+    strict.assert_code(3);
     assert_clean(&board);
 }
 

@@ -252,10 +252,38 @@ fn an_import_is_listed_shown_reported_and_taken_in_again() {
     let again = bed.join("again.csv");
     bed.run(&["report", id, "-o", text(&again)]).assert_code(0);
     assert_eq!(import(&bed, &[], &[&again])["figures"], json["figures"]);
-    let page = bed.join("page.html");
-    let said = bed.refused(&["report", id, "-o", text(&page)]);
-    assert!(said.contains("it can be json, csv"), "{said}");
-    assert!(!page.exists());
+    let gate = bed.join("gate.tap");
+    let said = bed.refused(&["report", id, "-o", text(&gate)]);
+    assert!(said.contains("it can be html, json, csv, xlsx"), "{said}");
+    assert!(!gate.exists());
+}
+
+#[test]
+fn an_import_is_a_page_a_mail_a_workbook_and_charts() {
+    let bed = Bed::new();
+    let table = file(&bed, "phone.csv", GOVERNORS);
+    let json = import(&bed, &[], &[&table]);
+    let id = json["import"]["id"].as_str().expect("an id");
+    for ending in ["html", "txt", "md"] {
+        let path = bed.join(&format!("report.{ending}"));
+        bed.run(&["report", id, "-o", text(&path)]).assert_code(0);
+        let report = fs::read_to_string(&path).expect("a report");
+        for words in ["seq_read", "interactive", "ondemand", "phone.csv"] {
+            assert!(report.contains(words), "no '{words}' in {report}");
+        }
+    }
+    let workbook = bed.join("report.xlsx");
+    bed.run(&["report", id, "-o", text(&workbook)])
+        .assert_code(0);
+    assert!(fs::read(&workbook).expect("a workbook").starts_with(b"PK"));
+    let charts = bed.run(&["plot", id]);
+    charts.assert_code(0);
+    assert!(charts.out.contains("trials-rand-read"), "{}", charts.out);
+    let drawn = bed.run(&["plot", id, "--chart", "trials-rand-read"]);
+    drawn.assert_code(0);
+    assert!(drawn.out.contains("ondemand"), "{}", drawn.out);
+    let said = bed.refused(&["plot", id, "--metric", "read_bw"]);
+    assert!(said.contains("--chart"), "{said}");
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod capacity;
 mod compare;
 mod dd;
 mod device;
+mod devices;
 mod disks;
 mod evidence;
 mod examples;

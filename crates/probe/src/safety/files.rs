@@ -116,7 +116,8 @@ impl<'a> KernelOwned<'a> {
 
     fn uses_of_loop(&self, device: &Device) -> Vec<String> {
         let name = &device.name;
-        let mut search = Search::new(self.roots, self.files, name);
+        let mut search = Search::new(self.roots, self.files);
+        search.begin(name);
         search.with_partitions(device);
         let node = Path::new("/dev").join(name);
         // Who may not open the node sees the mounts all the same.

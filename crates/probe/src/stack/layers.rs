@@ -108,7 +108,7 @@ impl Walk<'_> {
     }
 }
 
-fn layer(device: &Device, role: LayerRole, parent: Option<String>) -> Layer {
+pub(crate) fn layer(device: &Device, role: LayerRole, parent: Option<String>) -> Layer {
     Layer {
         name: device.name.clone(),
         major: device.number.major,

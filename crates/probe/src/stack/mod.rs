@@ -3,7 +3,7 @@
 pub(crate) mod btrfs;
 mod gone;
 mod holder;
-mod layers;
+pub(crate) mod layers;
 mod overlay;
 
 #[cfg(test)]

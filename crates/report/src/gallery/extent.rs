@@ -92,7 +92,11 @@ fn samples(step: &ExtentStep, tint: Tint, mark: Mark) -> Series {
 fn words(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
     let figure = |word: &str, statistic: &str| {
         let name = format!("{}_{statistic}", metric(kind));
-        let found = trial.metrics.iter().find(|metric| metric.name == name)?;
+        let found = trial
+            .derived
+            .metrics
+            .iter()
+            .find(|metric| metric.name == name)?;
         Some(format!("{word} {}", quantity(found.unit, found.value)))
     };
     let all = [("lowest", "min"), ("average", "mean"), ("highest", "max")];

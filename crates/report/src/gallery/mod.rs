@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod course;
 pub mod extent;
+pub mod import;
 pub mod latency;
 pub mod matrix;
 pub mod ranking;
@@ -12,6 +13,7 @@ pub mod trials;
 use crate::chart::Chart;
 use crate::summary::Summary;
 use crate::sweep::{Verdicts, by_condition};
+use assay_model::figures::Import;
 use assay_model::run::Run;
 use std::collections::HashMap;
 
@@ -44,6 +46,19 @@ impl Gallery {
     pub fn of(run: &Run) -> Self {
         let split = by_condition(run.clone());
         Self::of_parts(&Summary::of(&split), Verdicts::of(run).as_ref())
+    }
+
+    /// The charts of results that were made elsewhere; `verdicts` where they have several
+    /// conditions.
+    #[must_use]
+    pub fn of_import(import: &Import, verdicts: Option<&Verdicts>) -> Self {
+        let mut gallery = Self {
+            ranking: verdicts.map_or_else(Vec::new, ranking::charts),
+            trials: import::charts(&import.results.figures),
+            ..Self::default()
+        };
+        gallery.tell_names_apart();
+        gallery
     }
 
     /// The same from what is derived already.

@@ -115,7 +115,7 @@ fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
                 th scope="row" { (number) " " (outcome) }
                 td {}
                 td {
-                    @if trial.judgement.is_some() { "nothing moved" }
+                    @if trial.derived.judgement.is_some() { "nothing moved" }
                     @else { @for measured in trial.labels(None) { (parts::label(&measured)) } }
                 }
                 td colspan="7" { "no evidence of bytes moved" }
@@ -151,7 +151,11 @@ fn judged(evidence: &DirectionEvidence) -> Markup {
 }
 
 fn others(trial: &JudgedTrial<'_>) -> String {
-    let foreign = trial.judgement.as_ref().and_then(|j| j.foreign.as_ref());
+    let foreign = trial
+        .derived
+        .judgement
+        .as_ref()
+        .and_then(|j| j.foreign.as_ref());
     let Some(foreign) = foreign else {
         return DASH.to_owned();
     };

@@ -7,6 +7,7 @@ use super::{
     overview, ranking, results, storage, unfinished,
 };
 use crate::chart::Chart;
+use crate::derived::Derived;
 use crate::format::utc;
 use crate::gallery::Gallery;
 use crate::identity;
@@ -18,6 +19,7 @@ use crate::text::clean;
 use assay_model::run::Run;
 use maud::{Markup, html};
 use std::io;
+use std::rc::Rc;
 
 /// The page of a run.
 ///
@@ -26,13 +28,14 @@ use std::io;
 pub fn page(run: &Run) -> io::Result<Page> {
     let verdicts = Verdicts::of(run);
     let split = by_condition(run.clone());
-    let summary = Summary::of(&split);
+    let derived = Derived::all(run);
+    let summary = Summary::with(&split, &derived);
     let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
     Ok(Page {
         title: identity::name(&run.header.storage),
         subtitle: subtitle(run),
         sections: sections(&summary, &gallery, verdicts.as_ref()),
-        data: Some(archive(run, &gallery)?),
+        data: Some(archive(run, &derived, &gallery)?),
         version: run.header.assay_version.clone(),
     })
 }
@@ -105,9 +108,9 @@ fn subtitle(run: &Run) -> Markup {
 /// About so many figures of series and distributions are worth packing at all.
 const FIGURES: usize = 100_000;
 
-fn archive(run: &Run, gallery: &Gallery) -> io::Result<Archive> {
+fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<Archive> {
     let way = |without: Without, what: &str| Way {
-        write: Box::new(move |out| json::write_without(run, without, out)),
+        write: Box::new(move |out| json::write_without(run, derived, without, out)),
         note: (without != Without::Nothing).then(|| {
             format!(
                 "To keep the page small, {what} are not in run.json: assay show {} --json has them",

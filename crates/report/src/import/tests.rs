@@ -1,9 +1,19 @@
 //! What is written of an import.
 
 use super::{moments, write_csv, write_json};
+use crate::comparison::Ranked;
+use crate::mail::{self, Form};
+use crate::samples::HOSTILE;
+use crate::sides::ranked;
+use crate::sweep::Verdicts;
 use crate::terminal::{Style, write_import};
+use crate::{html, xlsx};
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
+use assay_stats::verdict::line::Options;
+use assay_stats::verdict::ranking::rank_figures;
 use serde_json::Value;
+use std::io::{Cursor, Read};
+use zip::ZipArchive;
 
 fn import() -> Import {
     let figure = |condition: &str, metric: &str, sample| Figure {
@@ -87,4 +97,127 @@ fn the_terminal_shows_a_line_for_each_figure() {
     let mut out = Vec::new();
     write_import(&import(), style, &["Stored".to_owned()], &mut out).unwrap();
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
+}
+
+/// A read and a write under two conditions, three trials of each; everything that has a
+/// name has a hostile one.
+fn swept() -> Import {
+    let figure = |condition: &str, metric: &str, values: [f64; 3]| Figure {
+        condition: format!("{condition} {HOSTILE}"),
+        metric: format!("{metric} {HOSTILE}"),
+        unit: "MB/s".to_owned(),
+        better: Some(Better::Higher),
+        primary: true,
+        sample: Sample::Values {
+            values: values.to_vec(),
+            positions: Vec::new(),
+        },
+        measured: Some("device".to_owned()),
+    };
+    let mut import = import();
+    import.files = vec![format!("{HOSTILE}.csv")];
+    import.results.tool = format!("={HOSTILE}");
+    import.results.circumstances = vec![HOSTILE.to_owned(); 20];
+    import.results.figures = vec![
+        figure("before", "read", [100.0, 101.0, 102.0]),
+        figure("before", "write", [50.0, 51.0, 52.0]),
+        figure("after", "read", [200.0, 201.0, 202.0]),
+        figure("after", "write", [50.5, 51.5, 51.0]),
+    ];
+    import
+}
+
+fn options() -> Options {
+    Options {
+        min_trials: 3,
+        same_session: false,
+        ..Options::default()
+    }
+}
+
+fn page(import: &Import) -> String {
+    let first = &import.results.figures[0].condition;
+    let verdicts = Verdicts::of_figures(&import.results.figures, first, options());
+    let mut out = Vec::new();
+    html::write_import(import, verdicts.as_ref(), &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Calls `write` with what came of the conditions, if there are several.
+fn with_ranking(import: &Import, write: impl FnOnce(Option<&Ranked<'_>>)) {
+    let (figures, options) = (&import.results.figures, options());
+    let ranking = rank_figures(figures, None, &options).ok();
+    let found = ranking.as_ref().map(|ranking| ranked(ranking, &options));
+    write(found.as_ref());
+}
+
+#[test]
+fn a_page_has_each_figure_and_its_trials_and_says_what_is_not_known() {
+    let plain = page(&import());
+    for words in ["65.28", "86.9", "assay measured nothing of this", "phone"] {
+        assert!(plain.contains(words), "{words}");
+    }
+    let swept = page(&swept());
+    assert!(swept.contains("id=\"verdict\"") && swept.contains(">faster</span>"));
+    assert!(
+        swept.contains("<title>trial 2: 201 MB/s</title>"),
+        "a mark for each trial"
+    );
+    assert!(swept.contains("class=\"label device\"") || swept.contains("<td>device</td>"));
+    for page in [plain, swept] {
+        assert_eq!(page.matches("<script").count(), 1, "assay's own");
+        assert!(!page.contains(['\u{1b}', '\u{202e}']));
+    }
+}
+
+#[test]
+fn a_mail_has_each_figure_and_is_no_wider_than_a_mail() {
+    for import in [import(), swept()] {
+        for form in [Form::Text, Form::Markdown] {
+            let mut out = Vec::new();
+            with_ranking(&import, |ranked| {
+                mail::write_import(&import, ranked, form, &mut out).unwrap();
+            });
+            let text = String::from_utf8(out).unwrap();
+            assert!(text.contains("seq") || text.contains("read"), "{text}");
+            assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
+            for line in text.lines() {
+                assert!(line.chars().count() <= 72, "too wide: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_workbook_has_each_figure_as_a_number_and_no_name_as_a_formula() {
+    let import = swept();
+    let mut out = Vec::new();
+    with_ranking(&import, |ranked| {
+        xlsx::write_import(&import, ranked, &mut out).unwrap()
+    });
+    let mut archive = ZipArchive::new(Cursor::new(out)).unwrap();
+    let mut part = |name: &str| {
+        let mut text = String::new();
+        let mut part = archive.by_name(name).unwrap();
+        part.read_to_string(&mut text).unwrap();
+        text
+    };
+    let book = part("xl/workbook.xml");
+    for sheet in ["Summary", "Figures", "Trials"] {
+        assert!(book.contains(&format!("name=\"{sheet}\"")), "{sheet}");
+    }
+    let figures = part("xl/worksheets/sheet2.xml");
+    assert!(
+        figures.contains("<v>201</v>") && figures.contains("<f>AVERAGE("),
+        "{figures}"
+    );
+    let formulas = figures.split("<f>").skip(1);
+    for formula in formulas {
+        assert!(
+            ["AVERAGE(", "STDEV(", "GEOMEAN("]
+                .iter()
+                .any(|own| formula.starts_with(own))
+        );
+    }
+    assert!(!part("xl/worksheets/sheet1.xml").contains("<f>"));
 }

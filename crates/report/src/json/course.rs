@@ -28,20 +28,18 @@ struct SettledPart {
 }
 
 impl CoursePart {
-    /// `None` when the trial has no series.
-    pub fn of(measured: &Measurement) -> Option<Self> {
-        let course = Course::of(measured)?;
+    pub fn of(measured: &Measurement, course: &Course) -> Self {
         let interval_ns = measured.series.interval_ns;
         let level = |level: &Level| LevelPart {
             start_ns: interval_ns.saturating_mul(level.start as u64),
             bytes_before: level.bytes_before.0,
             bytes_per_sec: level.rate,
         };
-        Some(Self {
+        Self {
             levels: course.levels.iter().map(level).collect(),
             warm_up_ns: course.warm_up.map(|time| time.0),
             settled: course.settled.map(SettledPart::of),
-        })
+        }
     }
 }
 

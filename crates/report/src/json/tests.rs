@@ -16,7 +16,12 @@ const DOCS: &str = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs
 fn trial_of(run: &Run, job: &str, trial: u32) -> Value {
     let is_it = |t: &&TrialRecord| t.job.name == job && t.trial == trial;
     let record = run.trials.iter().find(is_it).unwrap();
-    serde_json::to_value(TrialPart::of(record)).unwrap()
+    serde_json::to_value(TrialPart::of(
+        record,
+        &Derived::of(record),
+        Without::Nothing,
+    ))
+    .unwrap()
 }
 
 fn text_of(run: &Run) -> String {
@@ -390,7 +395,7 @@ fn fields_can_be_left_out_where_there_is_little_room() {
     let run = fixture::run();
     let written = |without| -> Value {
         let mut out = Vec::new();
-        write_without(&run, without, &mut out).unwrap();
+        write_without(&run, &Derived::all(&run), without, &mut out).unwrap();
         serde_json::from_slice(&out).unwrap()
     };
     let whole: Value = serde_json::from_str(&text_of(&run)).unwrap();

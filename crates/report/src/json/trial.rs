@@ -3,18 +3,18 @@
 use super::course::CoursePart;
 use super::evidence::EvidencePart;
 use super::{Without, rfc3339};
+use crate::derived::Derived;
 use assay_model::condition::InForce;
 use assay_model::job::{
     CacheState, Content, EngineKind, FileState, FlushCall, Job, OpenSync, Purpose, RateLimit, Rw,
 };
-use assay_model::label::{Judgement, judge};
+use assay_model::label::Judgement;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{
     CpuUse, DirectionTotals, Gap, IoErrorRecord, Measurement, Outcome, Series, TrialRecord,
 };
 use assay_model::work::StepDetail;
-use assay_stats::derive;
 use assay_stats::derive::label_of;
 use assay_stats::histogram::bucket_bounds;
 use assay_stats::latency::{DamagedRecord, Distribution};
@@ -54,20 +54,11 @@ pub struct TrialPart<'a> {
 }
 
 impl<'a> TrialPart<'a> {
-    /// Makes it shorter.
-    pub fn leave_out(&mut self, without: Without) {
-        if without != Without::Nothing {
-            self.series = None;
-        }
-        if without == Without::Details {
-            self.latency = None;
-            self.evidence = None;
-        }
-    }
-
-    pub fn of(record: &'a TrialRecord) -> Self {
-        let judgement = judge(record);
+    pub fn of(record: &'a TrialRecord, derived: &Derived, without: Without) -> Self {
+        let judgement = derived.judgement.as_ref();
         let measured = record.measured.as_ref();
+        let in_detail = measured.filter(|_| without != Without::Details);
+        let in_full = measured.filter(|_| without == Without::Nothing);
         let (reasons, error) = match &record.outcome {
             Outcome::Skipped { reasons } => (Some(reasons.as_slice()), None),
             Outcome::Failed { error } => (None, Some(error.as_str())),
@@ -82,15 +73,18 @@ impl<'a> TrialPart<'a> {
             outcome: record.outcome.word(),
             reasons,
             error,
-            metrics: derive::metrics(record)
-                .into_iter()
-                .map(|metric| MetricPart::of(metric, judgement.as_ref()))
+            metrics: derived
+                .metrics
+                .iter()
+                .map(|metric| MetricPart::of(metric, judgement))
                 .collect(),
             elapsed_ns: measured.map(|m| m.elapsed_ns),
             totals: measured.map(TotalsPart::of),
-            latency: measured.map(LatencyParts::of),
-            series: measured.map(|m| intervals(&m.series)),
-            course: measured.and_then(CoursePart::of),
+            latency: in_detail.map(LatencyParts::of),
+            series: in_full.map(|m| intervals(&m.series)),
+            course: measured
+                .zip(derived.course.as_ref())
+                .map(|(measured, course)| CoursePart::of(measured, course)),
             longest_gap: measured.and_then(|m| m.longest_gap),
             error_count: measured.map(|m| m.errors.count),
             errors: measured.map(|m| m.errors.first.as_slice()),
@@ -98,7 +92,8 @@ impl<'a> TrialPart<'a> {
             evidence: record
                 .evidence
                 .as_ref()
-                .map(|evidence| EvidencePart::of(evidence, judgement)),
+                .filter(|_| without != Without::Details)
+                .map(|evidence| EvidencePart::of(evidence, derived.judgement.clone())),
             condition: record.condition.as_deref(),
             in_force: &record.in_force,
             detail: record.detail.as_deref(),
@@ -184,10 +179,10 @@ struct MetricPart {
 }
 
 impl MetricPart {
-    fn of(metric: Metric, judgement: Option<&Judgement>) -> Self {
+    fn of(metric: &Metric, judgement: Option<&Judgement>) -> Self {
         Self {
             label: label_of(&metric.name, judgement),
-            name: metric.name,
+            name: metric.name.clone(),
             unit: metric.unit,
             value: metric.value,
         }

@@ -4,6 +4,7 @@
 
 mod command;
 mod comparison;
+mod import;
 mod markdown;
 mod place;
 mod plain;
@@ -14,6 +15,7 @@ mod tests;
 
 use crate::comparison::{Compared, Ranked};
 use crate::terminal::table::Table;
+use assay_model::figures::Import;
 use assay_model::run::Run;
 use markdown::Markdown;
 use plain::Plain;
@@ -57,6 +59,22 @@ pub fn write_sweep(
     match form {
         Form::Text => sweep::write(run, ranked, &mut Plain::to(out)),
         Form::Markdown => sweep::write(run, ranked, &mut Markdown::to(out)),
+    }
+}
+
+/// Writes results that were made elsewhere; `ranked` where they have several conditions.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_import(
+    import: &Import,
+    ranked: Option<&Ranked<'_>>,
+    form: Form,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match form {
+        Form::Text => import::write(import, ranked, &mut Plain::to(out)),
+        Form::Markdown => import::write(import, ranked, &mut Markdown::to(out)),
     }
 }
 

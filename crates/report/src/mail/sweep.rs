@@ -15,7 +15,7 @@ use assay_model::run::Run;
 use assay_stats::verdict::ranking::{self, MetricRanking};
 use std::io;
 
-const METHOD: &str = "Values are geometric means. Conditions without a common letter differ; a \
+pub(super) const METHOD: &str = "Values are geometric means. Conditions without a common letter differ; a \
                       common letter does not say that they are equal. Delta is against the \
                       median of the conditions, positive is better.";
 
@@ -25,6 +25,20 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
         "Conditions of {} against each other",
         clean(&run.header.id)
     ))?;
+    write_ranking(ranked, &sweep, sheet)?;
+    let split = by_condition(run.clone());
+    write_warnings(&warnings::collect(&Summary::of(&split)), sheet)?;
+    place::write(run, sheet)?;
+    sheet.heading("Method")?;
+    sheet.paragraph(METHOD)
+}
+
+/// What came of the conditions: a sentence, and a table for each metric.
+pub(super) fn write_ranking(
+    ranked: &Ranked<'_>,
+    sweep: &Sweep<'_>,
+    sheet: &mut impl Sheet,
+) -> io::Result<()> {
     sheet.paragraph(&clean(&ranked.ranking.sentence))?;
     sheet.paragraph(&match ranked.ranking.deciding.as_slice() {
         [] => "No metric tells any two of them apart.".to_owned(),
@@ -40,7 +54,7 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
             &metric.metric,
             jobs::is_alone(&metric.metric, all),
         ))?;
-        let mut table = table(metric, &sweep);
+        let mut table = table(metric, sweep);
         let mut said = said_once(&mut table.rows);
         sheet.table(table)?;
         said.extend(pairs(metric, ranked.baseline.is_some()));
@@ -49,11 +63,7 @@ pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> i
             sheet.list(&said)?;
         }
     }
-    let split = by_condition(run.clone());
-    write_warnings(&warnings::collect(&Summary::of(&split)), sheet)?;
-    place::write(run, sheet)?;
-    sheet.heading("Method")?;
-    sheet.paragraph(METHOD)
+    Ok(())
 }
 
 fn table(metric: &MetricRanking, sweep: &Sweep<'_>) -> Table<6> {

@@ -15,10 +15,10 @@ const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█
 const MARGIN: usize = 5 + 2 + "59 min 59 s".len();
 
 pub(super) fn write(job: &JobSummary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let courses: Vec<(&JudgedTrial<'_>, Course)> = job
+    let courses: Vec<(&JudgedTrial<'_>, &Course)> = job
         .trials
         .iter()
-        .filter_map(|trial| Some((trial, Course::of(trial.measured()?)?)))
+        .filter_map(|trial| Some((trial, trial.course()?)))
         .collect();
     if courses.is_empty() {
         return Ok(());

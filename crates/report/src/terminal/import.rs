@@ -3,10 +3,9 @@
 
 use super::style::Tone;
 use super::{Page, Style};
-use crate::import::moments;
+use crate::import::{HEADER, cells};
 use crate::text::{clean, count};
 use assay_model::figures::{Figure, Import};
-use assay_stats::summary::Moments;
 use std::io::{self, Write};
 
 /// Circumstances that are shown; texts of many jobs have many.
@@ -15,21 +14,7 @@ const CIRCUMSTANCES: usize = 24;
 const INDENT: usize = 2;
 /// Blanks between columns.
 const GAP: usize = 2;
-/// Digits of what has many, such as a mean of several trials.
-const DIGITS: usize = 6;
-/// Digits of what is shown as it is.
-const EXACT: usize = 9;
-
-const HEADER: [&str; COLUMNS] = [
-    "condition",
-    "metric",
-    "n",
-    "mean",
-    "stdev",
-    "unit",
-    "measured",
-];
-const COLUMNS: usize = 7;
+const COLUMNS: usize = HEADER.len();
 /// Columns of numbers, which stand right.
 const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
 
@@ -94,30 +79,6 @@ fn table(figures: &[Figure], page: &mut Page<'_>) -> io::Result<()> {
         page.line(&line(row, &shown, &widths))?;
     }
     Ok(())
-}
-
-fn cells(figure: &Figure) -> [String; COLUMNS] {
-    let Moments { n, mean, stdev } = moments(&figure.sample);
-    [
-        clean(&figure.condition),
-        clean(&figure.metric),
-        n.to_string(),
-        number(mean),
-        stdev.map_or_else(String::new, number),
-        clean(&figure.unit),
-        figure.measured.as_deref().map_or_else(String::new, clean),
-    ]
-}
-
-/// As it was written where that has few digits, else rounded.
-fn number(value: f64) -> String {
-    let exact = value.to_string();
-    let digits = exact.bytes().filter(u8::is_ascii_digit).count();
-    let whole = exact.split('.').next().map_or(0, str::len);
-    match digits {
-        0..=EXACT => exact,
-        _ => format!("{value:.places$}", places = DIGITS.saturating_sub(whole)),
-    }
 }
 
 fn line(cells: &[String; COLUMNS], shown: &[usize], widths: &[usize; COLUMNS]) -> String {

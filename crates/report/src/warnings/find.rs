@@ -11,7 +11,7 @@ use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
-use assay_stats::course::Course;
+use assay_stats::steps::stalls as stalls_in;
 
 /// A coefficient of variation above this is a warning.
 const WIDE_SPREAD: f64 = 0.10;
@@ -246,7 +246,7 @@ fn has_stalled(measured: &Measurement) -> bool {
     let usual_ns = measured.elapsed_ns / ios;
     let gap_ns = measured.longest_gap.map_or(0, |gap| gap.length_ns);
     let stands_out = gap_ns / 5 > usual_ns;
-    let empty = Course::of(measured).is_some_and(|course| !course.stalls.is_empty());
+    let empty = !stalls_in(measured).is_empty();
     stands_out && (gap_ns > STALL.0 || empty)
 }
 

@@ -92,7 +92,7 @@ fn busiest(busy: &[ProcessIo], bytes: u64) -> Vec<String> {
 
 /// Foreign I/O of a trial, if it is enough to disturb.
 fn disturbing(trial: &JudgedTrial<'_>) -> Option<ForeignIo> {
-    let foreign = trial.judgement.as_ref()?.foreign.clone()?;
+    let foreign = trial.derived.judgement.as_ref()?.foreign.clone()?;
     let measured = trial.measured()?;
     let own = measured.read.bytes.saturating_add(measured.write.bytes);
     let others = foreign.read_bytes.saturating_add(foreign.write_bytes);

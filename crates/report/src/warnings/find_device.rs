@@ -1,21 +1,17 @@
 //! Warnings about the device: what is beneath it, its wear, its bus.
 
 use super::Warning;
+use crate::health;
 use crate::summary::Summary;
 use crate::text::clean;
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
-use std::ops::RangeInclusive;
-
-/// JEDEC (eMMC 5.0 `DEVICE_LIFE_TIME_EST`, UFS `bDeviceLifeTimeEst`): 0x09 is
-/// 80 to 90 % of the life used, 0x0b is exceeded; others are reserved.
-const LIFE_USED: RangeInclusive<u64> = 0x09..=0x0b;
 
 /// All of them.
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let layers = &summary.run.header.storage.layers;
     let mut found: Vec<Warning> = layers.iter().filter_map(loop_device).collect();
     found.extend(layers.iter().filter_map(worn));
-    found.extend(layers.iter().filter_map(slow_bus));
+    found.extend(layers.iter().filter_map(of_bus));
     found
 }
 
@@ -29,44 +25,25 @@ fn loop_device(layer: &Layer) -> Option<Warning> {
 }
 
 fn worn(layer: &Layer) -> Option<Warning> {
-    let identity = &layer.identity;
-    let mut state = Vec::new();
-    if life_used(identity) {
-        state.push(match &identity.life_time {
-            Some(words) => format!("life time {}", clean(words)),
-            None => "more than 80 % of its life time is used".to_owned(),
-        });
-    }
-    let reserves = identity.pre_eol.as_deref();
-    if let Some(level @ ("warning" | "urgent")) = reserves {
-        state.push(format!("reserved blocks: {level}"));
-    }
+    let state = health::problems(&layer.identity);
     (!state.is_empty()).then(|| Warning::Worn {
         device: clean(&layer.name),
         state: state.join(", "),
     })
 }
 
-fn life_used(identity: &DeviceIdentity) -> bool {
-    let estimates = identity
-        .raw
-        .iter()
-        .filter(|(key, _)| key.contains("life_time"));
-    estimates
-        .flat_map(|(_, value)| value.split_whitespace())
-        .filter_map(|estimate| u64::from_str_radix(estimate.trim_start_matches("0x"), 16).ok())
-        .any(|estimate| LIFE_USED.contains(&estimate))
-}
-
-fn slow_bus(layer: &Layer) -> Option<Warning> {
-    let identity = &layer.identity;
-    let bus = slow_usb(identity)
-        .or_else(|| slow_card(identity))
-        .or_else(|| slow_pcie(identity))?;
+fn of_bus(layer: &Layer) -> Option<Warning> {
     Some(Warning::SlowBus {
         device: clean(&layer.name),
-        bus: clean(&bus),
+        bus: clean(&slow_bus(&layer.identity)?),
     })
+}
+
+/// A bus that is slower than nearly every device of its kind, in words.
+pub fn slow_bus(identity: &DeviceIdentity) -> Option<String> {
+    slow_usb(identity)
+        .or_else(|| slow_card(identity))
+        .or_else(|| slow_pcie(identity))
 }
 
 /// A USB link of at most 480 Mbit/s.

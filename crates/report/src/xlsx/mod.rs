@@ -10,6 +10,7 @@ mod conditions;
 mod crossing;
 mod evidence;
 mod figures;
+mod import;
 mod look;
 mod matrix;
 mod run;
@@ -21,6 +22,7 @@ mod trials;
 
 use crate::comparison::{Compared, Ranked};
 use crate::matrix::{Matrix, matrices};
+use assay_model::figures::Import;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
 use std::ffi::OsStr;
@@ -57,6 +59,26 @@ pub fn write_matrices(run: &Run, matrices: &[Matrix], out: &mut dyn Write) -> io
 pub fn write_sweep(run: &Run, ranked: &Ranked<'_>, out: &mut dyn Write) -> io::Result<()> {
     save(properties(run), out, |workbook| {
         run::fill_swept(workbook, run, ranked)
+    })
+}
+
+/// Writes the workbook of results that were made elsewhere; `ranked` where they have
+/// several conditions.
+///
+/// # Errors
+/// When they do not fit a workbook, or `out` cannot be written.
+pub fn write_import(
+    import: &Import,
+    ranked: Option<&Ranked<'_>>,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let properties = titled(
+        crate::text::clean(&import.results.tool),
+        import.imported_unix_ms,
+    );
+    save(properties, out, |workbook| {
+        import::fill(workbook, import, ranked)?;
+        Ok(Vec::new())
     })
 }
 
@@ -135,9 +157,16 @@ fn save(
 /// bytes.
 fn properties(run: &Run) -> Result<DocProperties, XlsxError> {
     let header = &run.header;
-    let seconds = i64::try_from(header.started_unix_ms / 1000).unwrap_or(i64::MAX);
+    titled(
+        crate::identity::name(&header.storage),
+        header.started_unix_ms,
+    )
+}
+
+fn titled(title: String, unix_ms: u64) -> Result<DocProperties, XlsxError> {
+    let seconds = i64::try_from(unix_ms / 1000).unwrap_or(i64::MAX);
     Ok(DocProperties::new()
-        .set_title(crate::identity::name(&header.storage))
+        .set_title(title)
         .set_author(AUTHOR)
         .set_creation_datetime(&ExcelDateTime::from_timestamp(seconds)?))
 }

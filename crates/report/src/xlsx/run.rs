@@ -12,12 +12,12 @@ use assay_model::run::Run;
 use assay_stats::figures::of_trials;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
-const PLAIN: Heads = Heads {
+pub(super) const PLAIN: Heads = Heads {
     series: "Condition",
     said: &[],
 };
 
-const RANKED: Heads = Heads {
+pub(super) const RANKED: Heads = Heads {
     series: "Condition",
     said: &[("Delta", 10), ("Letters", 9), ("Rank", 7)],
 };
@@ -82,7 +82,7 @@ fn of_jobs(summary: &Summary<'_>) -> Vec<Figure> {
 }
 
 /// The conditions of a metric one below the other.
-fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
+pub(super) fn by_metric(figures: &[Figure]) -> Vec<&Figure> {
     let metrics = jobs::metrics(figures.iter()).into_iter();
     let conditions = |metric| figures.iter().filter(move |figure| figure.metric == metric);
     metrics.flat_map(conditions).collect()
@@ -97,7 +97,7 @@ fn row(figure: &Figure, said: Vec<Said>) -> Row<'_> {
 }
 
 /// What came of one condition; of metrics that do not decide nothing was found.
-fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
+pub(super) fn said(figure: &Figure, ranked: &Ranked<'_>) -> Vec<Said> {
     let metric = ranked
         .ranking
         .metrics

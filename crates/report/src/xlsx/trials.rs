@@ -46,11 +46,11 @@ fn write_run(sheet: &mut Worksheet, mut row: u32, summary: &Summary<'_>) -> Resu
         summary.jobs.iter().flat_map(|job| &job.trials).collect();
     trials.sort_by_key(|trial| trial.record.position);
     for trial in trials {
-        if trial.metrics.is_empty() {
+        if trial.derived.metrics.is_empty() {
             row += 1;
             write_trial(sheet, row, &summary.run.header.id, trial)?;
         }
-        for metric in &trial.metrics {
+        for metric in &trial.derived.metrics {
             row += 1;
             write_trial(sheet, row, &summary.run.header.id, trial)?;
             write_metric(sheet, row, trial, metric)?;
@@ -115,7 +115,7 @@ fn write_metric(
     trial: &JudgedTrial<'_>,
     metric: &Metric,
 ) -> Result<(), XlsxError> {
-    let judgement = trial.judgement.as_ref();
+    let judgement = trial.derived.judgement.as_ref();
     sheet.write_string(row, 11, clean(&metric.name))?;
     sheet.write_string(row, 12, metric.unit.symbol())?;
     sheet.write_number(row, 13, metric.value)?;

@@ -31,6 +31,7 @@ impl Cost {
         Self { sums }
     }
 
+    #[cfg(test)]
     fn of(&self, start: usize, end: usize) -> f64 {
         let sum = self.sums[end].0 - self.sums[start].0;
         let squares = self.sums[end].1 - self.sums[start].1;
@@ -38,12 +39,91 @@ impl Cost {
     }
 }
 
-/// A place where the last segment may begin.
-struct Candidate {
-    start: usize,
-    /// Least cost of all before it, with the penalty of one more segment.
-    before: f64,
+/// Places where the last segment may begin, field by field: most of the time of a long
+/// series goes into [`Self::least`], which a compiler turns into vectors only so.
+#[derive(Default)]
+struct Candidates {
+    start: Vec<usize>,
+    /// The same as a number.
+    index: Vec<f64>,
+    /// Sum of the samples before it.
+    sum: Vec<f64>,
+    /// Least cost of all before it with the penalty of one more segment, less the sum of
+    /// their squares.
+    before: Vec<f64>,
+    /// Room for the costs.
+    costs: Vec<f64>,
 }
+
+impl Candidates {
+    fn push(&mut self, start: usize, before: f64, cost: &Cost) {
+        let (sum, squares) = cost.sums[start];
+        self.start.push(start);
+        self.index.push(start as f64);
+        self.sum.push(sum);
+        self.before.push(before - squares);
+    }
+
+    /// The cost of all before `end`, for each place.
+    fn costs(&mut self, end: usize, cost: &Cost) -> &[f64] {
+        let (sum, squares) = cost.sums[end];
+        let end = end as f64;
+        let places = self.index.iter().zip(&self.sum).zip(&self.before);
+        self.costs.clear();
+        self.costs
+            .extend(places.map(|((index, before_sum), before)| {
+                let own = sum - before_sum;
+                squares + before - own * own / (end - index)
+            }));
+        &self.costs
+    }
+
+    /// The best place for a segment that ends before `end`, and the cost of all until
+    /// then.
+    fn least(&mut self, end: usize, cost: &Cost) -> (f64, usize) {
+        let costs = self.costs(end, cost);
+        let least = smallest(costs);
+        let place = costs.iter().position(|cost| *cost <= least);
+        (least, place.map_or(0, |place| self.start[place]))
+    }
+
+    /// Drops the places that cost more than `ceiling` at `end`.
+    fn prune(&mut self, end: usize, ceiling: f64, cost: &Cost) {
+        self.costs(end, cost);
+        let costs = std::mem::take(&mut self.costs);
+        let mut kept = 0;
+        for place in (0..costs.len()).filter(|place| costs[*place] <= ceiling) {
+            self.start[kept] = self.start[place];
+            self.index[kept] = self.index[place];
+            self.sum[kept] = self.sum[place];
+            self.before[kept] = self.before[place];
+            kept += 1;
+        }
+        self.start.truncate(kept);
+        self.index.truncate(kept);
+        self.sum.truncate(kept);
+        self.before.truncate(kept);
+        self.costs = costs;
+    }
+}
+
+/// The smallest value. Several at a time, for a chain of comparisons is slow.
+fn smallest(values: &[f64]) -> f64 {
+    const LANES: usize = 8;
+    let less = |a: f64, b: f64| if b < a { b } else { a };
+    let (whole, rest) = values.as_chunks::<LANES>();
+    let mut lanes = [f64::INFINITY; LANES];
+    for chunk in whole {
+        for (lane, value) in lanes.iter_mut().zip(chunk) {
+            *lane = less(*lane, *value);
+        }
+    }
+    let all = lanes.iter().chain(rest).copied();
+    all.fold(f64::INFINITY, less)
+}
+
+/// One in so many ends is worth the time that pruning takes.
+const PRUNED: usize = 16;
 
 /// The best change points in ascending order: for every end the best start of
 /// the last segment, from the best solutions of all shorter series.
@@ -55,10 +135,8 @@ pub fn change_points(values: &[f64], noise: f64) -> Vec<usize> {
     // best solution for the samples before `end`.
     let mut least = vec![f64::INFINITY; n + 1];
     let mut last = vec![0; n + 1];
-    let mut candidates = vec![Candidate {
-        start: 0,
-        before: 0.0,
-    }];
+    let mut candidates = Candidates::default();
+    candidates.push(0, 0.0, &cost);
     for end in MIN_SEGMENT..=n {
         // A segment that begins at `fresh` is now long enough. A start that
         // was worse there by more than a penalty never wins again: beginning
@@ -66,19 +144,12 @@ pub fn change_points(values: &[f64], noise: f64) -> Vec<usize> {
         let fresh = end - MIN_SEGMENT;
         if fresh >= MIN_SEGMENT {
             let ceiling = least[fresh] + penalty;
-            candidates.retain(|old| old.before + cost.of(old.start, fresh) <= ceiling);
-            candidates.push(Candidate {
-                start: fresh,
-                before: ceiling,
-            });
-        }
-        for candidate in &candidates {
-            let total = candidate.before + cost.of(candidate.start, end);
-            if total < least[end] {
-                least[end] = total;
-                last[end] = candidate.start;
+            if end % PRUNED == 0 {
+                candidates.prune(fresh, ceiling, &cost);
             }
+            candidates.push(fresh, ceiling, &cost);
         }
+        (least[end], last[end]) = candidates.least(end, &cost);
     }
     let starts = std::iter::successors(Some(last[n]), |&start| Some(last[start]));
     let mut points: Vec<usize> = starts.take_while(|&start| start > 0).collect();

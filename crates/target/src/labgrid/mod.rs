@@ -263,16 +263,14 @@ impl Board {
             wanted,
             lease: None,
             when_lost: WhenLost::Stop,
-            tell: |_| (),
+            tell: |_| {},
         }
     }
 
-    /// What becomes of the agent when its link is lost, and who is told, a line at a
-    /// time.
+    /// As [`Ssh::when_lost`].
     #[must_use]
     pub fn when_lost(mut self, when_lost: WhenLost, tell: fn(&str)) -> Self {
-        self.when_lost = when_lost;
-        self.tell = tell;
+        (self.when_lost, self.tell) = (when_lost, tell);
         self
     }
 }
@@ -291,9 +289,8 @@ impl Target for Board {
             None => self.wanted.get(&self.lab)?,
         };
         let lease = self.lease.insert(lease);
-        Ssh::new(lease.address().clone())
-            .when_lost(self.when_lost, self.tell)
-            .start()
+        let ssh = Ssh::new(lease.address().clone());
+        ssh.when_lost(self.when_lost, self.tell).start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {

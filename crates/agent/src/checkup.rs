@@ -1,0 +1,124 @@
+//! What the machine is like, and what others do on it.
+
+use crate::inspect::inspect;
+use assay_model::checkup::{Checkup, DiskUse, Others};
+use assay_model::evidence::DeviceCounters;
+use assay_model::storage::Storage;
+use assay_model::wire::Refusal;
+use assay_model::work::watch::Processor;
+use assay_probe::counters::device_counters;
+use assay_probe::processes::{ProcessIoTable, busiest};
+use assay_probe::roots::Roots;
+use assay_probe::{checkup, watch};
+use std::os::unix::process::parent_id;
+use std::path::Path;
+use std::process;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long others are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// So many of them are told.
+const MOST_PROCESSES: usize = 8;
+
+/// Looks at the machine, and at the storage behind a path. It takes a second, in which
+/// nothing is done; nothing is written.
+pub(crate) fn checkup(roots: &Roots, path: Option<&Path>) -> Result<Checkup, Refusal> {
+    let place = path.map(|path| inspect(roots, path)).transpose()?;
+    let storage = place.as_ref().map(|place| &place.storage);
+    let mut checkup = checkup::take(roots, storage);
+    checkup.others = Some(others(roots, storage));
+    checkup.place = place.map(Box::new);
+    Ok(checkup)
+}
+
+fn others(roots: &Roots, storage: Option<&Storage>) -> Others {
+    let disks = match storage {
+        Some(storage) => storage.leaves().map(|layer| layer.name.clone()).collect(),
+        None => watch::disks(roots),
+    };
+    let look = || Look::at(roots, &disks);
+    let (begin, before) = (Instant::now(), look());
+    thread::sleep(LOOK);
+    let after = look();
+    let disks = before.disks.iter().zip(&after.disks);
+    Others {
+        elapsed_ns: u64::try_from(begin.elapsed().as_nanos()).unwrap_or(u64::MAX),
+        disks: disks.map(|(before, after)| moved(before, after)).collect(),
+        processes: busiest(&before.processes, &after.processes, MOST_PROCESSES),
+        cpu_share: before.cpu.zip(after.cpu).and_then(|(a, b)| used(&a, &b)),
+    }
+}
+
+/// Counters at one moment.
+struct Look {
+    disks: Vec<DeviceCounters>,
+    processes: ProcessIoTable,
+    cpu: Option<Processor>,
+}
+
+impl Look {
+    fn at(roots: &Roots, disks: &[String]) -> Self {
+        let own = [process::id(), parent_id()];
+        Self {
+            disks: disks
+                .iter()
+                .map(|name| {
+                    device_counters(roots, name).unwrap_or_else(|| DeviceCounters {
+                        name: name.clone(),
+                        ..DeviceCounters::default()
+                    })
+                })
+                .collect(),
+            processes: ProcessIoTable::take(roots, &own),
+            cpu: watch::processor(roots),
+        }
+    }
+}
+
+fn moved(before: &DeviceCounters, after: &DeviceCounters) -> DiskUse {
+    DiskUse {
+        name: after.name.clone(),
+        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+        write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
+    }
+}
+
+/// The share of all processors' time that was not idle. Time of guests is counted as
+/// user time already.
+fn used(before: &Processor, after: &Processor) -> Option<f64> {
+    let passed = |of: fn(&Processor) -> u64| of(after).saturating_sub(of(before));
+    let idle = passed(|cpu| cpu.idle) + passed(|cpu| cpu.iowait);
+    let busy = passed(|cpu| cpu.user)
+        + passed(|cpu| cpu.nice)
+        + passed(|cpu| cpu.system)
+        + passed(|cpu| cpu.irq)
+        + passed(|cpu| cpu.softirq)
+        + passed(|cpu| cpu.steal);
+    #[expect(clippy::cast_precision_loss, reason = "ticks of a second")]
+    let share = busy as f64 / (busy + idle) as f64;
+    (busy + idle > 0).then_some(share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_what_passed() {
+        let before = Processor {
+            user: 100,
+            idle: 1_000,
+            ..Processor::default()
+        };
+        let after = Processor {
+            user: 130,
+            system: 20,
+            idle: 1_030,
+            iowait: 20,
+            ..Processor::default()
+        };
+        assert_eq!(used(&before, &after), Some(0.5));
+        assert_eq!(used(&before, &before), None);
+    }
+}

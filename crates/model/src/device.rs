@@ -1,0 +1,45 @@
+//! The block devices of a machine, as a list of them shows each.
+
+pub mod bus;
+pub mod register;
+
+use crate::storage::{Layer, Mount};
+use crate::system::System;
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// All block devices of a machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceList {
+    /// The machine.
+    pub system: System,
+    /// Its disks, by name; partitions are parts of theirs.
+    pub devices: Vec<ListedDevice>,
+}
+
+/// One disk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListedDevice {
+    /// What it is.
+    pub layer: Layer,
+    /// File systems on it and on its partitions that are mounted here.
+    pub mounted: Vec<MountedPart>,
+    /// Its partitions, by name.
+    pub partitions: Vec<String>,
+    /// Why it may not be written as a whole, one clause each ("sda1 is mounted on
+    /// /home"); empty: nothing speaks against it.
+    pub in_use: Vec<String>,
+}
+
+/// A mounted file system.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MountedPart {
+    /// The disk or its partition, by its kernel name.
+    pub device: String,
+    /// Where it is mounted, and how.
+    pub mount: Mount,
+    /// Room for a new file of this user.
+    pub available: Option<Bytes>,
+    /// Whether this user may make files in its uppermost folder.
+    pub writable: bool,
+}

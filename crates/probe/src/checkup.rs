@@ -1,0 +1,248 @@
+//! What the machine is like: raw, for a look before something is measured.
+
+mod limits;
+mod power;
+mod virtual_machine;
+
+use crate::attr;
+use crate::counters::queues;
+use crate::mounts::unescaped;
+use crate::roots::Roots;
+use crate::snapshot::memory;
+use crate::stack::resolve;
+use crate::system::system;
+use assay_model::checkup::{Checkup, CoolingDevice, CpuSpeed, HeatZone, SwapArea, Writeback};
+use assay_model::storage::Storage;
+use std::path::Path;
+
+/// All but [`Checkup::place`] and [`Checkup::others`], of the machine and of the
+/// storage where there is one.
+#[must_use]
+pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
+    Checkup {
+        system: system(roots),
+        place: None,
+        queues: storage
+            .map(|storage| queues(roots, storage))
+            .unwrap_or_default(),
+        cpus: cpus(roots),
+        throttle_events: throttle_events(roots),
+        heat: heat(roots),
+        cooling: cooling(roots),
+        memory: memory(roots),
+        swaps: swaps(roots),
+        writeback: writeback(roots),
+        clocksources: clocksources(roots),
+        limits: limits::limits(roots),
+        container: virtual_machine::container(roots),
+        hypervisor: virtual_machine::hypervisor(roots),
+        power: power::power(roots, storage),
+        others: None,
+    }
+}
+
+/// Documentation/admin-guide/pm/cpufreq.rst.
+fn cpus(roots: &Roots) -> Vec<CpuSpeed> {
+    let folder = roots.sys.join("devices/system/cpu");
+    let names = attr::entries(&folder).into_iter();
+    let numbered = names.filter_map(|name| Some((attr::numbered(&name, "cpu")?, name)));
+    let mut cpus: Vec<CpuSpeed> = numbered
+        .map(|(cpu, name)| (cpu, folder.join(name).join("cpufreq")))
+        .filter(|(_, cpufreq)| cpufreq.is_dir())
+        .map(|(cpu, cpufreq)| CpuSpeed {
+            cpu,
+            governor: attr::text(&cpufreq.join("scaling_governor")),
+            limit_khz: attr::number(&cpufreq.join("scaling_max_freq")),
+            most_khz: attr::number(&cpufreq.join("cpuinfo_max_freq")),
+        })
+        .collect();
+    cpus.sort_by_key(|cpu| cpu.cpu);
+    cpus
+}
+
+/// `thermal_throttle/core_throttle_count` of all processors together
+/// (Documentation/ABI/testing/sysfs-devices-system-cpu).
+fn throttle_events(roots: &Roots) -> Option<u64> {
+    let folder = roots.sys.join("devices/system/cpu");
+    let names = attr::entries(&folder).into_iter();
+    let cpus = names.filter(|name| attr::numbered(name, "cpu").is_some());
+    let counts = cpus.filter_map(|name| {
+        attr::number::<u64>(
+            &folder
+                .join(name)
+                .join("thermal_throttle/core_throttle_count"),
+        )
+    });
+    let counts: Vec<u64> = counts.collect();
+    (!counts.is_empty()).then(|| counts.iter().sum())
+}
+
+/// Documentation/driver-api/thermal/sysfs-api.rst.
+fn heat(roots: &Roots) -> Vec<HeatZone> {
+    let folder = roots.sys.join("class/thermal");
+    let names = attr::entries(&folder).into_iter();
+    let zones = names.filter(|name| attr::numbered(name, "thermal_zone").is_some());
+    zones
+        .filter_map(|name| {
+            let zone = folder.join(&name);
+            Some(HeatZone {
+                millicelsius: attr::number(&zone.join("temp"))?,
+                slows_from_millicelsius: slows_from(&zone),
+                name: attr::text(&zone.join("type")).unwrap_or(name),
+            })
+        })
+        .collect()
+}
+
+fn slows_from(zone: &Path) -> Option<i64> {
+    let names = attr::entries(zone).into_iter();
+    let numbers = names.filter_map(|name| {
+        let number = name.strip_prefix("trip_point_")?.strip_suffix("_type")?;
+        let kind = attr::text(&zone.join(&name))?;
+        (kind == "passive").then(|| number.to_owned())
+    });
+    let limits = numbers
+        .filter_map(|number| attr::number::<i64>(&zone.join(format!("trip_point_{number}_temp"))));
+    limits.filter(|limit| *limit > 0).min()
+}
+
+/// Those that are turned up; a fan slows nothing down.
+fn cooling(roots: &Roots) -> Vec<CoolingDevice> {
+    let folder = roots.sys.join("class/thermal");
+    let names = attr::entries(&folder).into_iter();
+    let devices = names.filter(|name| attr::numbered(name, "cooling_device").is_some());
+    devices
+        .filter_map(|name| {
+            let device = folder.join(name);
+            Some(CoolingDevice {
+                name: attr::text(&device.join("type"))?,
+                // One that is not in use may show -1.
+                state: attr::number(&device.join("cur_state"))?,
+            })
+        })
+        .filter(|device| device.state > 0 && !device.name.to_ascii_lowercase().contains("fan"))
+        .collect()
+}
+
+/// `/proc/swaps`; sizes are in units of 1024 bytes.
+fn swaps(roots: &Roots) -> Vec<SwapArea> {
+    let text = attr::whole(&roots.proc.join("swaps")).unwrap_or_default();
+    let lines = text.lines().skip(1);
+    lines
+        .filter_map(|line| {
+            let fields: Vec<&str> = line.split_whitespace().collect();
+            let [path, _kind, _size, used, ..] = fields[..] else {
+                return None;
+            };
+            let path = unescaped(path);
+            let storage = resolve(roots, Path::new(&path)).ok();
+            let layers = storage.map(|storage| storage.layers).unwrap_or_default();
+            Some(SwapArea {
+                path,
+                used_bytes: used.parse::<u64>().ok()?.checked_mul(1024)?,
+                devices: layers.into_iter().map(|layer| layer.name).collect(),
+            })
+        })
+        .collect()
+}
+
+/// Documentation/admin-guide/sysctl/vm.rst.
+fn writeback(roots: &Roots) -> Writeback {
+    let folder = roots.proc.join("sys/vm");
+    let number = |name: &str| attr::number(&folder.join(name));
+    Writeback {
+        dirty_bytes: number("dirty_bytes"),
+        dirty_ratio: number("dirty_ratio"),
+        background_bytes: number("dirty_background_bytes"),
+        background_ratio: number("dirty_background_ratio"),
+        laptop_mode: number("laptop_mode"),
+    }
+}
+
+fn clocksources(roots: &Roots) -> Vec<String> {
+    let folder = roots.sys.join("devices/system/clocksource/clocksource0");
+    let offered = attr::text(&folder.join("available_clocksource")).unwrap_or_default();
+    offered.split_whitespace().map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Machine;
+    use assay_model::checkup::Limits;
+
+    #[test]
+    fn a_machine_that_shows_nothing_has_nothing() {
+        let machine = Machine::new();
+        let checkup = take(&machine.roots, None);
+        let expected = Checkup {
+            system: checkup.system.clone(),
+            ..Checkup::default()
+        };
+        assert_eq!(checkup, expected);
+        assert_eq!(checkup.limits, Limits::default());
+    }
+
+    #[test]
+    fn heat_and_what_is_done_against_it_are_read() {
+        let machine = Machine::new();
+        machine.files(
+            "sys/class/thermal/thermal_zone0",
+            &[
+                ("type", "soc-thermal\n"),
+                ("temp", "71000\n"),
+                ("trip_point_0_type", "passive\n"),
+                ("trip_point_0_temp", "75000\n"),
+                ("trip_point_1_type", "critical\n"),
+                ("trip_point_1_temp", "60000\n"),
+                ("trip_point_2_type", "passive\n"),
+                ("trip_point_2_temp", "70000\n"),
+            ],
+        );
+        for (number, name, state) in [
+            (0, "cpufreq-cpu0", "2"),
+            (1, "pwm-fan", "3"),
+            (2, "x", "-1"),
+        ] {
+            let folder = format!("sys/class/thermal/cooling_device{number}");
+            machine.files(&folder, &[("type", name), ("cur_state", state)]);
+        }
+        let checkup = take(&machine.roots, None);
+        assert_eq!(checkup.heat.len(), 1);
+        assert_eq!(checkup.heat[0].slows_from_millicelsius, Some(70_000));
+        let cooling: Vec<&str> = checkup.cooling.iter().map(|c| c.name.as_str()).collect();
+        assert_eq!(cooling, ["cpufreq-cpu0"], "neither the fan nor what is off");
+    }
+
+    #[test]
+    fn processors_swap_and_writeback_are_read() {
+        let machine = Machine::new();
+        let cpu = "sys/devices/system/cpu/cpu1";
+        machine.files(
+            cpu,
+            &[
+                ("cpufreq/scaling_governor", "ondemand\n"),
+                ("cpufreq/scaling_max_freq", "800000\n"),
+                ("cpufreq/cpuinfo_max_freq", "1500000\n"),
+                ("thermal_throttle/core_throttle_count", "3\n"),
+            ],
+        );
+        machine.file(
+            "sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count",
+            "4\n",
+        );
+        machine.file(
+            "proc/swaps",
+            "Filename Type Size Used Priority\n/swap\\040file file 2048 16 -2\n",
+        );
+        machine.file("proc/sys/vm/dirty_ratio", "20\n");
+        let checkup = take(&machine.roots, None);
+        assert_eq!(checkup.cpus.len(), 1);
+        assert_eq!(checkup.cpus[0].limit_khz, Some(800_000));
+        assert_eq!(checkup.throttle_events, Some(7));
+        assert_eq!(checkup.swaps[0].path, "/swap file");
+        assert_eq!(checkup.swaps[0].used_bytes, 16 * 1024);
+        assert_eq!(checkup.writeback.dirty_ratio, Some(20));
+        assert_eq!(checkup.writeback.dirty_bytes, None);
+    }
+}

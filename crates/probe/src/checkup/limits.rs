@@ -1,0 +1,120 @@
+//! Limits of control groups (Documentation/admin-guide/cgroup-v2.rst, and of version 1
+//! the memory's).
+
+use crate::attr;
+use crate::roots::Roots;
+use assay_model::checkup::Limits;
+use std::path::{Path, PathBuf};
+
+/// What version 1 shows for no limit is the largest number of whole pages.
+const NO_LIMIT: u64 = 1 << 62;
+
+/// The tightest limits of this process's group and of those around it.
+pub(super) fn limits(roots: &Roots) -> Limits {
+    let groups = attr::whole(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let mut found = Limits::default();
+    for line in groups.lines() {
+        // `0::/path` of version 2, `4:memory:/path` of version 1.
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
+            continue;
+        };
+        let mounted = roots.sys.join("fs/cgroup");
+        match controllers {
+            "" => unified(&mounted, path, &mut found),
+            "memory" => {
+                let folders = upward(&mounted.join("memory"), path);
+                let limits = folders
+                    .iter()
+                    .filter_map(|folder| attr::number(&folder.join("memory.limit_in_bytes")));
+                found.memory_bytes = tightest(limits.filter(|limit| *limit < NO_LIMIT));
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+fn unified(mounted: &Path, path: &str, found: &mut Limits) {
+    let folders = upward(mounted, path);
+    let limits = folders
+        .iter()
+        .filter_map(|folder| attr::number(&folder.join("memory.max")));
+    found.memory_bytes = tightest(limits);
+    let cpus = folders.iter().filter_map(|folder| cpus(folder));
+    found.cpus = cpus.reduce(f64::min);
+    let io = folders
+        .iter()
+        .filter_map(|folder| attr::text(&folder.join("io.max")));
+    found.io = io
+        .flat_map(|text| text.lines().map(str::to_owned).collect::<Vec<_>>())
+        .collect();
+}
+
+fn tightest(limits: impl Iterator<Item = u64>) -> Option<u64> {
+    limits.min()
+}
+
+/// `max 100000`, or a share of the time: `50000 100000`.
+fn cpus(folder: &Path) -> Option<f64> {
+    let text = attr::text(&folder.join("cpu.max"))?;
+    let (quota, period) = text.split_once(' ')?;
+    let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
+    (period > 0.0).then(|| quota / period)
+}
+
+/// The folder of a group, and those above it. A group outside of what is seen from
+/// here begins with `/..`.
+fn upward(mounted: &Path, path: &str) -> Vec<PathBuf> {
+    let inside = Path::new(path.trim_start_matches('/'));
+    let escapes = path.contains("..");
+    let inside = if escapes { Path::new("") } else { inside };
+    let ancestors = inside.ancestors();
+    ancestors.map(|part| mounted.join(part)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Machine;
+
+    #[test]
+    fn the_tightest_limit_of_all_groups_counts() {
+        let machine = Machine::new();
+        machine.file("proc/self/cgroup", "0::/a.slice/b.scope\n");
+        let files = [
+            ("a.slice/b.scope/memory.max", "max\n"),
+            ("a.slice/memory.max", "1073741824\n"),
+            ("a.slice/b.scope/cpu.max", "50000 100000\n"),
+            ("a.slice/cpu.max", "max 100000\n"),
+            (
+                "a.slice/io.max",
+                "8:0 rbps=1048576 wbps=max riops=max wiops=max\n",
+            ),
+        ];
+        machine.files("sys/fs/cgroup", &files);
+        let found = limits(&machine.roots);
+        assert_eq!(found.memory_bytes, Some(1 << 30));
+        assert_eq!(found.cpus, Some(0.5));
+        assert_eq!(found.io.len(), 1);
+    }
+
+    #[test]
+    fn version_1_shows_no_limit_as_a_huge_one() {
+        let machine = Machine::new();
+        machine.file("proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/x\n");
+        let file = "sys/fs/cgroup/memory/x/memory.limit_in_bytes";
+        machine.file(file, "9223372036854771712\n");
+        assert_eq!(limits(&machine.roots).memory_bytes, None);
+        machine.file(file, "536870912\n");
+        assert_eq!(limits(&machine.roots).memory_bytes, Some(512 << 20));
+    }
+
+    #[test]
+    fn a_group_outside_of_what_is_seen_is_not_followed() {
+        let machine = Machine::new();
+        machine.file("proc/self/cgroup", "0::/../../other\n");
+        machine.file("sys/fs/cgroup/memory.max", "4096\n");
+        assert_eq!(limits(&machine.roots).memory_bytes, Some(4096));
+    }
+}

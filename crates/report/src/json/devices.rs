@@ -1,0 +1,82 @@
+//! The disks of a machine as JSON: `docs/devices.md` describes it.
+
+use super::{LayerPart, MountPart, SystemPart};
+use crate::{health, registers};
+use assay_model::device::bus::{Ceiling, ceiling};
+use assay_model::device::{DeviceList, ListedDevice, MountedPart};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// Version of the document: rises when a field changes its meaning or goes.
+const SCHEMA: u32 = 1;
+
+#[derive(Serialize)]
+struct Document<'a> {
+    schema: u32,
+    target: Option<&'a str>,
+    system: SystemPart<'a>,
+    devices: Vec<DevicePart<'a>>,
+}
+
+#[derive(Serialize)]
+struct DevicePart<'a> {
+    #[serde(flatten)]
+    layer: LayerPart<'a>,
+    ceiling: Option<Ceiling>,
+    health: Option<String>,
+    problems: Vec<String>,
+    registers: BTreeMap<&'static str, String>,
+    partitions: &'a [String],
+    mounted: Vec<MountedJson<'a>>,
+    in_use: &'a [String],
+}
+
+#[derive(Serialize)]
+struct MountedJson<'a> {
+    device: &'a str,
+    #[serde(flatten)]
+    mount: MountPart<'a>,
+    available_bytes: Option<u64>,
+    writable: bool,
+}
+
+/// The document.
+#[must_use]
+pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
+    let document = Document {
+        schema: SCHEMA,
+        target,
+        system: SystemPart::of(&list.system),
+        devices: list.devices.iter().map(DevicePart::of).collect(),
+    };
+    serde_json::to_value(document)
+        .expect("the document has only text keys and no serializer that can fail")
+}
+
+impl<'a> DevicePart<'a> {
+    fn of(device: &'a ListedDevice) -> Self {
+        let identity = &device.layer.identity;
+        Self {
+            layer: LayerPart::of(&device.layer),
+            ceiling: ceiling(identity),
+            health: health::in_words(identity),
+            problems: health::problems(identity),
+            registers: registers::facts(identity).into_iter().collect(),
+            partitions: &device.partitions,
+            mounted: device.mounted.iter().map(MountedJson::of).collect(),
+            in_use: &device.in_use,
+        }
+    }
+}
+
+impl<'a> MountedJson<'a> {
+    fn of(part: &'a MountedPart) -> Self {
+        Self {
+            device: &part.device,
+            mount: MountPart::of(&part.mount),
+            available_bytes: part.available.map(|bytes| bytes.0),
+            writable: part.writable,
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Results that were made elsewhere.
+
+use super::Sheet;
+use super::sweep::{self, write_ranking};
+use crate::comparison::Ranked;
+use crate::format::utc;
+use crate::import::cells;
+use crate::labels::Labels;
+use crate::sweep::Sweep;
+use crate::terminal::table::{Column, Row, Table};
+use crate::text::{clean, count};
+use assay_model::figures::{Figure, Import};
+use std::io;
+
+/// Lines that are shown of what the results tell of themselves.
+const CIRCUMSTANCES: usize = 12;
+
+const METHOD: &str = "Made elsewhere and taken in as it was: assay has no evidence of what \
+                      reached the device. Means are arithmetic; what a figure measured is said \
+                      where the results tell it.";
+
+pub(super) fn write(
+    import: &Import,
+    ranked: Option<&Ranked<'_>>,
+    sheet: &mut impl Sheet,
+) -> io::Result<()> {
+    let results = &import.results;
+    let figures = count(results.figures.len() as u64, "figure");
+    sheet.title(&format!("{}: {figures}", clean(&results.tool)))?;
+    if let Some(ranked) = ranked {
+        write_ranking(ranked, &Sweep::default(), sheet)?;
+    }
+    let is_ranked = |figure: &&Figure| {
+        let mut metrics = ranked
+            .into_iter()
+            .flat_map(|ranked| &ranked.ranking.metrics);
+        metrics.any(|metric| metric.metric == figure.metric)
+    };
+    let others = results.figures.iter().filter(|figure| !is_ranked(figure));
+    let others: Vec<&Figure> = others.collect();
+    if !others.is_empty() {
+        sheet.heading(if ranked.is_some() {
+            "Others"
+        } else {
+            "Results"
+        })?;
+        sheet.table(table(&others))?;
+    }
+    if !results.notes.is_empty() {
+        sheet.heading("Not known, or left out")?;
+        sheet.list(&cleaned(&results.notes))?;
+    }
+    source(import, sheet)?;
+    sheet.heading("Method")?;
+    sheet.paragraph(METHOD)?;
+    ranked.map_or(Ok(()), |_| sheet.paragraph(sweep::METHOD))
+}
+
+/// Where it comes from, and what it tells of itself.
+fn source(import: &Import, sheet: &mut impl Sheet) -> io::Result<()> {
+    sheet.heading("Where")?;
+    let taken_in = format!(
+        "{}, {}, by assay {}",
+        clean(&import.id),
+        utc(import.imported_unix_ms),
+        clean(&import.assay_version)
+    );
+    let facts = [
+        ("files", clean(&import.files.join(", "))),
+        ("import", taken_in),
+    ];
+    sheet.facts(&facts.map(|(name, value)| (name.to_owned(), value)))?;
+    let mut told = cleaned(&import.results.circumstances);
+    let more = told.len().saturating_sub(CIRCUMSTANCES);
+    told.truncate(CIRCUMSTANCES);
+    if more > 0 {
+        told.push(format!("and {}", count(more as u64, "more line")));
+    }
+    if told.is_empty() {
+        told.push("kernel and device are not told".to_owned());
+    }
+    sheet.list(&told)
+}
+
+fn table(figures: &[&Figure]) -> Table<5> {
+    let column = |head, right| Column { head, right };
+    Table {
+        columns: [
+            column("metric", false),
+            column("mean", true),
+            column("stdev", true),
+            column("unit", false),
+            column("n", true),
+        ],
+        rows: figures.iter().map(|figure| row(figure)).collect(),
+    }
+}
+
+fn row(figure: &Figure) -> Row {
+    let [condition, metric, n, mean, stdev, unit, measured] = cells(figure);
+    let under = (!condition.is_empty()).then(|| format!("under {condition}"));
+    let measured = (!measured.is_empty()).then(|| format!("measured {measured}"));
+    let words: Vec<String> = under.into_iter().chain(measured).collect();
+    let stdev = if stdev.is_empty() {
+        "-".to_owned()
+    } else {
+        stdev
+    };
+    Row {
+        cells: vec![metric, mean, stdev, unit, n],
+        labels: Labels::default(),
+        sentence: (!words.is_empty()).then(|| words.join("; ")),
+    }
+}
+
+fn cleaned(lines: &[String]) -> Vec<String> {
+    lines.iter().map(|line| clean(line)).collect()
+}
