@@ -12,9 +12,11 @@ mod board;
 mod calibrate;
 mod fio_tests;
 mod limits;
+mod packages;
 mod prerequisites;
 mod python;
 mod run;
+mod servers;
 mod test;
 
 use anyhow::{Result, bail};
@@ -33,6 +35,7 @@ cargo xtask COMMAND
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [MACHINE]...  build the static agents, or only those for some machines
   board                prepare the emulated board that tests reach by ssh
+  servers              prepare the servers of adb and ssh that tests reach
   agent-size           build the static agent and check its size and its crates
   help                 this text";
 
@@ -59,6 +62,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", machines @ ..] => agents::provide(machines),
         ["board"] => board::prepare(),
+        ["servers"] => servers::prepare(),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

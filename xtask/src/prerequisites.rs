@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 39] = [
+const PROGRAMS: [(&str, &str); 41] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -28,6 +28,7 @@ const PROGRAMS: [(&str, &str); 39] = [
     ("fio-verify-state", "fio"),
     ("gnuplot", "gnuplot-nox"),
     ("iozone", "iozone3"),
+    ("ip", "iproute2"),
     ("losetup", "mount"),
     ("mkfifo", "coreutils"),
     ("mkfs.btrfs", "btrfs-progs"),
@@ -38,6 +39,7 @@ const PROGRAMS: [(&str, &str); 39] = [
     ("mkswap", "util-linux"),
     ("mount", "mount"),
     ("nbdfuse", "libnbd-bin"),
+    ("nsenter", "util-linux"),
     ("prlimit", "util-linux"),
     ("prove", "perl"),
     ("script", "bsdutils"),

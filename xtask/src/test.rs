@@ -4,6 +4,7 @@ use crate::board;
 use crate::prerequisites;
 use crate::python;
 use crate::run::{cargo, replace_by};
+use crate::servers;
 use anyhow::Result;
 
 /// Provides what the tests need and becomes `cargo test`, so that its closing
@@ -16,6 +17,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
     command.arg("test");
     if !names_a_package(rest) {
         board::provide();
+        servers::provide();
         command.arg("--workspace");
     }
     replace_by(command.args(rest))

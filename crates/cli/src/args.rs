@@ -14,6 +14,7 @@ use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
+use crate::targets::TargetsArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -111,6 +112,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
     Plot(PlotArgs),
+    /// Boards that killed runs still hold are given back.
+    Targets(TargetsArgs),
 }
 
 /// Where runs are kept.

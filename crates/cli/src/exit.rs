@@ -68,6 +68,11 @@ impl Failure {
         self.code == LOST
     }
 
+    /// The exit code as a number.
+    pub fn number(&self) -> u8 {
+        self.code
+    }
+
     /// What the command ends with.
     pub fn code(&self) -> ExitCode {
         ExitCode::from(self.code)
@@ -91,6 +96,12 @@ impl From<assay_target::TargetError> for Failure {
             code,
             message: error.to_string(),
         }
+    }
+}
+
+impl From<assay_target::labgrid::LabError> for Failure {
+    fn from(error: assay_target::labgrid::LabError) -> Self {
+        assay_target::TargetError::from(error).into()
     }
 }
 

@@ -5,6 +5,7 @@ mod announce;
 mod args;
 mod capacity;
 mod compare;
+mod crew;
 mod dd;
 mod devices;
 mod disks;
@@ -18,12 +19,14 @@ mod host;
 mod import;
 mod interrupt;
 mod iozone;
+mod lab;
 mod leftovers;
 mod loads;
 mod mark;
 mod on;
 mod output;
 mod owner;
+mod part;
 mod place;
 mod plans;
 mod plot;
@@ -36,10 +39,12 @@ mod room;
 mod rounds;
 mod run;
 mod runs;
+mod several;
 mod steps;
 mod store_guard;
 mod stored;
 mod sweep;
+mod targets;
 mod usage;
 mod watch;
 mod works;
@@ -49,7 +54,6 @@ use assay_model::text::clean;
 use assay_target::Target;
 use exit::Failure;
 use host::AGENT;
-use on::OnArgs;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::ExitCode;
@@ -62,33 +66,45 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<ExitCode, Failure> {
-    let words: Vec<OsString> = std::env::args_os().collect();
+    let mut words: Vec<OsString> = std::env::args_os().collect();
+    part::take(&mut words)?;
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
-            return run_tool(run, words);
+            return run_tool(name, run, words);
         }
     }
+    let own = words.get(1..).unwrap_or_default().to_vec();
     let Some(args) = usage::parse(words)? else {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => qualify::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Sweep(args) => sweep::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Mark(args) => mark::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Run(args) => run::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Fio(args) => run_tool(fio::run, &args.words),
-        Command::Dd(args) => run_tool(dd::run, &args.words),
-        Command::Androbench(args) => androbench::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Watch(args) => watch::run(&args, on::target(&OnArgs::default())?.as_mut()),
-        Command::Iozone(args) => run_tool(iozone::run, &args.words),
-        Command::Disks(args) => disks::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Capacity(args) => capacity::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Devices(args) => devices::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Doctor(args) => doctor::run(&args, on::target(&args.on)?.as_mut()),
-        Command::Compare(args) => compare::run(&args, on::target(&OnArgs::default())?.as_mut()),
+        Command::Qualify(args) => {
+            on::measure(&args.on, &own, args.json, |on| qualify::run(&args, on))
+        }
+        Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
+        Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
+        Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
+        Command::Fio(args) => run_tool("fio", fio::run, &args.words),
+        Command::Dd(args) => run_tool("dd", dd::run, &args.words),
+        Command::Androbench(args) => {
+            on::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
+        }
+        Command::Watch(args) => watch::run(&args, on::this_machine()?.as_mut()),
+        Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
+        Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
+        Command::Capacity(args) => {
+            on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+        }
+        Command::Devices(args) => {
+            on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
+        }
+        Command::Doctor(args) => {
+            on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
+        }
+        Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),
@@ -96,6 +112,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Targets(args) => targets::run(&args),
     }
 }
 
@@ -106,9 +123,11 @@ type Tool = fn(&[OsString], &mut dyn Target) -> Result<ExitCode, Failure>;
 const TOOLS: [(&str, Tool); 3] = [("fio", fio::run), ("dd", dd::run), ("iozone", iozone::run)];
 
 /// Runs a tool where its first words say.
-fn run_tool(tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
-    let (on, words) = on::take(words)?;
-    tool(words, on::target(&on)?.as_mut())
+fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
+    let (on, own) = on::take(words)?;
+    let json = own.iter().any(|word| word == "--json");
+    let command = [&[name.into()], words].concat();
+    on::measure(&on, &command, json, |target| tool(own, target))
 }
 
 /// What follows `assay TOOL`, or the name of a link that is called like the tool:

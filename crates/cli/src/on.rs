@@ -1,11 +1,21 @@
-//! `--on`: on which machine a command measures.
+//! `--on`: on which machines a command measures.
 
 use crate::exit::Failure;
 use crate::host::AGENT;
-use assay_target::ssh::{AddressError, SshAddress};
-use assay_target::{Local, Ssh, Target};
+use crate::lab;
+use crate::output::say;
+use crate::part;
+use crate::several;
+use assay_target::adb::AdbDevice;
+use assay_target::labgrid::{Board, Wanted};
+use assay_target::ssh::SshAddress;
+use assay_target::{Adb, Local, Session, Ssh, Target, TargetError};
 use clap::Args;
 use std::ffi::OsString;
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 /// The flag.
 const FLAG: &str = "--on";
@@ -13,10 +23,13 @@ const FLAG: &str = "--on";
 /// Where to measure.
 #[derive(Args, Clone, Debug, Default)]
 pub struct OnArgs {
-    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them.
-    /// Paths are those of that machine.
+    /// Measure on another machine: ssh://user@host:port, as far as ssh needs them,
+    /// adb:SERIAL, as adb devices lists it (adb: for the only one), or a board of a
+    /// labgrid: labgrid:PLACE or labgrid:reserve?TAG=VALUE. Paths are those of that machine.
+    /// Given several times, or as @FILE with a target on each line: on all of them at the
+    /// same time, each as a run of its own.
     #[arg(long, value_name = "TARGET", value_parser = parse)]
-    pub on: Option<On>,
+    pub on: Vec<On>,
 }
 
 /// Another machine, or this one by its name.
@@ -26,44 +39,200 @@ pub enum On {
     Local,
     /// `ssh://...`.
     Ssh(SshAddress),
+    /// `adb:...`.
+    Adb(AdbDevice),
+    /// `labgrid:...`.
+    Labgrid(Wanted),
+    /// `@FILE`: those that a file names.
+    File(PathBuf),
 }
 
 /// Reads a target.
-fn parse(text: &str) -> Result<On, AddressError> {
-    match text {
-        "local" => Ok(On::Local),
-        _ => text.parse().map(On::Ssh),
+pub fn parse(text: &str) -> Result<On, String> {
+    if let Some(file) = text.strip_prefix('@') {
+        return match file {
+            "" => Err("@ needs the name of a file".to_owned()),
+            file => Ok(On::File(file.into())),
+        };
+    }
+    match text.split_once(':') {
+        None if text == "local" => Ok(On::Local),
+        Some(("ssh", _)) => text.parse().map(On::Ssh).map_err(|why| why.to_string()),
+        Some(("adb", _)) => text.parse().map(On::Adb).map_err(|why| why.to_string()),
+        Some(("labgrid", _)) => {
+            let wanted = text.parse().map(On::Labgrid);
+            wanted.map_err(|why| why.to_string())
+        }
+        _ => Err(
+            "no machine is called so; write ssh://user@host:port, adb:SERIAL, labgrid:PLACE, \
+             local, or @FILE for a file with several"
+                .to_owned(),
+        ),
     }
 }
 
-/// The machine to measure on.
-pub fn target(args: &OnArgs) -> Result<Box<dyn Target>, Failure> {
-    match &args.on {
-        Some(On::Ssh(address)) => Ok(Box::new(Ssh::new(address.clone()))),
-        Some(On::Local) | None => {
-            let program = std::env::current_exe().map_err(|error| {
-                Failure::failed(format!("cannot find the assay program: {error}"))
-            })?;
-            Ok(Box::new(Local::new(program, &[AGENT])))
+impl fmt::Display for On {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Local => f.write_str("local"),
+            Self::Ssh(address) => address.fmt(f),
+            Self::Adb(device) => device.fmt(f),
+            Self::Labgrid(wanted) => wanted.fmt(f),
+            Self::File(path) => write!(f, "@{}", path.display()),
         }
     }
 }
 
-/// Takes `--on TARGET` from the front of another tool's words, which are all that
+impl OnArgs {
+    /// All targets, with those that files name; none: this machine.
+    pub fn targets(&self) -> Result<Vec<On>, Failure> {
+        let mut targets = Vec::new();
+        for on in &self.on {
+            match on {
+                On::File(path) => targets.extend(from_file(path)?),
+                other => targets.push(other.clone()),
+            }
+        }
+        for (index, target) in targets.iter().enumerate() {
+            let is_one = !matches!(target, On::Labgrid(Wanted::Any(_)));
+            if is_one && targets[..index].contains(target) {
+                return Err(Failure::usage(format!(
+                    "--on {target} is given twice: two runs at a time would measure each other"
+                )));
+            }
+        }
+        Ok(targets)
+    }
+}
+
+/// A target on each line; what follows a `#` is for people.
+fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
+    let refuse = |why: String| Failure::usage(format!("{}: {why}", path.display()));
+    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let mut targets = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line
+            .split_once('#')
+            .map_or(line, |(target, _)| target)
+            .trim();
+        match parse(line) {
+            _ if line.is_empty() => {}
+            Ok(On::File(_)) => {
+                return Err(refuse(format!(
+                    "line {}: a file names no files",
+                    number + 1
+                )));
+            }
+            Ok(target) => targets.push(target),
+            Err(why) => return Err(refuse(format!("line {}: {why}", number + 1))),
+        }
+    }
+    match targets.is_empty() {
+        true => Err(refuse("it names no target".to_owned())),
+        false => Ok(targets),
+    }
+}
+
+/// Measures on the target that is asked for, or starts a process for each of several;
+/// `words` are those of the command.
+pub fn measure(
+    args: &OnArgs,
+    words: &[OsString],
+    json: bool,
+    run: impl FnOnce(&mut dyn Target) -> Result<ExitCode, Failure>,
+) -> Result<ExitCode, Failure> {
+    if let Some(part) = part::this() {
+        let inner = target(&part.address)?;
+        return run(&mut Named::new(inner, &part.name));
+    }
+    match args.targets()?.as_slice() {
+        [] => run(this_machine()?.as_mut()),
+        [only] => run(target(only)?.as_mut()),
+        several => several::run(several, words, json),
+    }
+}
+
+/// This machine.
+pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
+    target(&On::Local)
+}
+
+/// One machine to measure on.
+fn target(on: &On) -> Result<Box<dyn Target>, Failure> {
+    match on {
+        On::Ssh(address) => Ok(Box::new(Ssh::new(address.clone()))),
+        On::Adb(device) => Ok(Box::new(Adb::new(device.clone()))),
+        On::Local => {
+            let program = this_program()?;
+            Ok(Box::new(Local::new(program, &[AGENT])))
+        }
+        On::Labgrid(wanted) => {
+            if matches!(wanted, Wanted::Any(_)) {
+                say(&lab::waiting_for(wanted));
+            }
+            Ok(Box::new(Board::new(lab::open()?, wanted.clone())))
+        }
+        On::File(path) => Err(Failure::usage(format!(
+            "@{} is a list of targets",
+            path.display()
+        ))),
+    }
+}
+
+/// This program's file.
+pub fn this_program() -> Result<PathBuf, Failure> {
+    std::env::current_exe()
+        .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))
+}
+
+/// A target under the name that its user gives it.
+struct Named {
+    target: Box<dyn Target>,
+    name: Option<String>,
+}
+
+impl Named {
+    /// This machine has no other name.
+    fn new(target: Box<dyn Target>, name: &str) -> Self {
+        let name = target.name().map(|_| name.to_owned());
+        Self { target, name }
+    }
+}
+
+impl Target for Named {
+    fn name(&self) -> Option<String> {
+        self.name.clone()
+    }
+
+    fn start(&mut self) -> Result<Session, TargetError> {
+        self.target.start()
+    }
+
+    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+        self.target.start_in_front()
+    }
+}
+
+/// Takes each `--on TARGET` from the front of another tool's words, which are all that
 /// tool's from there on.
 pub fn take(words: &[OsString]) -> Result<(OnArgs, &[OsString]), Failure> {
-    let (value, rest) = match words {
-        [flag, value, rest @ ..] if flag == FLAG => (value.to_str(), rest),
-        [flag] if flag == FLAG => return Err(Failure::usage("--on needs a value")),
-        [word, rest @ ..] if starts(word) => (
-            word.to_str().and_then(|w| w.split_once('=')).map(|w| w.1),
-            rest,
-        ),
-        _ => return Ok((OnArgs::default(), words)),
-    };
-    let value = value.ok_or_else(|| Failure::usage("the value of --on is not UTF-8"))?;
-    let on = parse(value).map_err(|error| Failure::usage(format!("--on {value}: {error}")))?;
-    Ok((OnArgs { on: Some(on) }, rest))
+    let mut args = OnArgs::default();
+    let mut rest = words;
+    loop {
+        let (value, after) = match rest {
+            [flag, value, after @ ..] if flag == FLAG => (value.to_str(), after),
+            [flag] if flag == FLAG => return Err(Failure::usage("--on needs a value")),
+            [word, after @ ..] if starts(word) => (
+                word.to_str().and_then(|w| w.split_once('=')).map(|w| w.1),
+                after,
+            ),
+            _ => return Ok((args, rest)),
+        };
+        let value = value.ok_or_else(|| Failure::usage("the value of --on is not UTF-8"))?;
+        let on = parse(value).map_err(|error| Failure::usage(format!("--on {value}: {error}")))?;
+        args.on.push(on);
+        rest = after;
+    }
 }
 
 fn starts(word: &OsString) -> bool {
@@ -73,25 +242,66 @@ fn starts(word: &OsString) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_testkit::Scratch;
 
-    fn taken(words: &[&str]) -> Result<(Option<On>, usize), String> {
+    fn taken(words: &[&str]) -> Result<(Vec<String>, usize), String> {
         let words: Vec<OsString> = words.iter().map(OsString::from).collect();
         take(&words)
-            .map(|(args, rest)| (args.on, rest.len()))
+            .map(|(args, rest)| (args.on.iter().map(On::to_string).collect(), rest.len()))
             .map_err(|failure| failure.to_string())
     }
 
     #[test]
     fn only_the_first_words_are_not_the_tools_own() {
-        let board = || Some(On::Ssh("ssh://board".parse().unwrap()));
-        assert_eq!(taken(&["--on", "ssh://board", "-a"]), Ok((board(), 1)));
-        assert_eq!(taken(&["--on=ssh://board"]), Ok((board(), 0)));
-        assert_eq!(taken(&["--on", "local", "x"]), Ok((Some(On::Local), 1)));
-        assert_eq!(taken(&["-a", "--on", "ssh://board"]), Ok((None, 3)));
-        assert_eq!(taken(&["--only"]), Ok((None, 1)));
-        assert_eq!(taken(&[]), Ok((None, 0)));
-        for words in [&["--on"][..], &["--on", "board"], &["--on="]] {
+        let of = |on: &[&str], rest| Ok((on.iter().map(ToString::to_string).collect(), rest));
+        let board = "ssh://board";
+        assert_eq!(taken(&["--on", board, "-a"]), of(&[board], 1));
+        assert_eq!(taken(&["--on=ssh://board"]), of(&[board], 0));
+        assert_eq!(taken(&["--on", "local", "x"]), of(&["local"], 1));
+        assert_eq!(taken(&["--on", "adb:0123", "-a"]), of(&["adb:0123"], 1));
+        let both = ["--on", "local", "--on=ssh://board", "-a"];
+        assert_eq!(taken(&both), of(&["local", board], 1));
+        assert_eq!(taken(&["-a", "--on", board]), of(&[], 3));
+        assert_eq!(taken(&["--only"]), of(&[], 1));
+        assert_eq!(taken(&[]), of(&[], 0));
+        for words in [
+            &["--on"][..],
+            &["--on", "board"],
+            &["--on="],
+            &["--on=@"],
+            &["--on", "adb:a b"],
+        ] {
             assert!(taken(words).is_err(), "{words:?}");
+        }
+    }
+
+    fn targets(list: &str) -> Result<Vec<String>, String> {
+        let folder = Scratch::new().unwrap();
+        let file = folder.join("list");
+        fs::write(&file, list).unwrap();
+        let args = OnArgs {
+            on: vec![On::Local, On::File(file)],
+        };
+        let targets = args.targets().map_err(|failure| failure.to_string())?;
+        Ok(targets.iter().map(On::to_string).collect())
+    }
+
+    #[test]
+    fn a_file_names_a_target_on_each_line() {
+        let any = "labgrid:reserve?media=sd";
+        let list = format!("# the lab\nssh://a  # old part\n\n  ssh://root@b:22\n{any}\n{any}\n");
+        let expected = ["local", "ssh://a", "ssh://root@b:22", any, any];
+        assert_eq!(targets(&list).unwrap(), expected);
+        for (list, expected) in [
+            ("", "names no target"),
+            ("ssh://a\nboard\n", "line 2"),
+            ("@more\n", "names no files"),
+            ("ssh://a\nssh://a\n", "given twice"),
+            ("local\n", "given twice"),
+            ("labgrid:sd1\nlabgrid:sd1\n", "given twice"),
+        ] {
+            let why = targets(list).unwrap_err();
+            assert!(why.contains(expected), "{list:?}: {why}");
         }
     }
 }

@@ -61,6 +61,12 @@ pub fn talk_columns() -> Option<usize> {
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
 }
 
+/// Rows of the terminal that [`say`] speaks to; `None` where there is none.
+pub fn talk_rows() -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(io::stderr()).ok()?;
+    (size.ws_row > 0).then_some(usize::from(size.ws_row))
+}
+
 /// Columns of the terminal that standard output is; `None` where it is none.
 pub fn print_columns() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(io::stdout()).ok()?;

@@ -1,9 +1,10 @@
 //! What the user sees while a run is under way: one live line on a terminal, a
 //! plain line per step elsewhere. All on standard error.
 
+pub mod block;
 mod brief;
 mod forecast;
-mod live;
+pub mod live;
 
 use assay_model::job::Job;
 use assay_model::plan::{Plan, Slot};

@@ -20,14 +20,20 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-/// The store to use.
-///
-/// The default is `assay/runs.sqlite` under `$XDG_DATA_HOME`, which itself
-/// defaults to `~/.local/share` (XDG Base Directory Specification).
+/// The store to use: by default `runs.sqlite` in [`data_folder`].
 pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     if let Some(path) = &args.store {
         return Ok(path.clone());
     }
+    let folder = data_folder().ok_or_else(|| {
+        Failure::usage("neither XDG_DATA_HOME nor HOME is set: name a file with --store")
+    })?;
+    Ok(folder.join("runs.sqlite"))
+}
+
+/// Where assay keeps what is its own: `assay` under `$XDG_DATA_HOME`, which itself
+/// defaults to `~/.local/share` (XDG Base Directory Specification).
+pub fn data_folder() -> Option<PathBuf> {
     let absolute = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)
@@ -35,10 +41,7 @@ pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
     };
     absolute("XDG_DATA_HOME")
         .or_else(|| Some(absolute("HOME")?.join(".local/share")))
-        .map(|data| data.join("assay/runs.sqlite"))
-        .ok_or_else(|| {
-            Failure::usage("neither XDG_DATA_HOME nor HOME is set: name a file with --store")
-        })
+        .map(|data| data.join("assay"))
 }
 
 /// `assay list`.

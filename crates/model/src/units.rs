@@ -205,11 +205,13 @@ impl fmt::Display for BytesPerSec {
     }
 }
 
-/// Three significant digits, never scientific: `1.23`, `12.3`, `123`, `1234`.
-/// For figures whose unit stands elsewhere, such as at the head of a column.
+/// Three significant digits: `1.23`, `12.3`, `123`, `1234`; scientific only where no
+/// unit of this world is that large. For figures whose unit stands elsewhere, such as at
+/// the head of a column.
 #[must_use]
 pub fn three_digits(value: f64) -> String {
     match value.abs() {
+        v if v >= 1e15 => format!("{value:.2e}"),
         v if v >= 99.95 => format!("{value:.0}"),
         v if v >= 9.995 => format!("{value:.1}"),
         _ => format!("{value:.2}"),
@@ -258,5 +260,6 @@ mod tests {
         assert_eq!(Nanos::secs(60).to_string(), "60.0 s");
         assert_eq!(BytesPerSec(99_960_000.0).to_string(), "100 MB/s");
         assert_eq!(Iops(23_400.0).to_string(), "23.4 k IOPS");
+        assert_eq!(three_digits(1e308), "1.00e308");
     }
 }

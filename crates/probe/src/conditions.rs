@@ -54,6 +54,15 @@ pub enum ConditionError {
         /// What is there instead.
         there: String,
     },
+    /// A file that holds more than one value.
+    #[error(
+        "file:{} cannot be varied: it holds more than one line, so it is no setting that could \
+         be put back; name a file of one value, or use cmd: with --apply and --undo", path.display()
+    )]
+    NotASetting {
+        /// The file.
+        path: PathBuf,
+    },
     /// It may not be written.
     #[error("{knob} cannot be set: {error}{}", remedy(error))]
     NotWritable {

@@ -110,13 +110,21 @@ impl<'a> Compared<'a> {
         let notes = self.comparison.notes.iter().map(ToString::to_string);
         let warnings = notes.chain(self.warnings.iter().cloned());
         let mut warnings: Vec<String> = warnings.map(|warning| clean(&warning)).collect();
+        warnings.extend(self.doubts());
+        warnings
+    }
+
+    /// What puts figures of a side in doubt, with the side, a sentence each, safe to show.
+    #[must_use]
+    pub fn doubts(&self) -> Vec<String> {
         let (a, b) = (doubts(&self.a_sources), doubts(&self.b_sources));
         let (both, of_a): (Vec<_>, Vec<_>) = a.into_iter().partition(|doubt| b.contains(doubt));
         let of_b = b.into_iter().filter(|doubt| !both.contains(doubt));
-        warnings.extend(of_a.into_iter().map(|doubt| format!("A: {doubt}")));
-        warnings.extend(of_b.map(|doubt| format!("B: {doubt}")));
-        warnings.extend(both.iter().map(|doubt| format!("both: {doubt}")));
-        warnings
+        let of_a = of_a.into_iter().map(|doubt| format!("A: {doubt}"));
+        let of_b = of_b.map(|doubt| format!("B: {doubt}"));
+        of_a.chain(of_b)
+            .chain(both.iter().map(|doubt| format!("both: {doubt}")))
+            .collect()
     }
 
     /// The word for a line: its verdict, or its qualification where that was asked.
@@ -144,8 +152,8 @@ impl<'a> Compared<'a> {
         clean(&reason)
     }
 
-    /// What a metric measured on both sides, safe to show; `None` where neither
-    /// recorded it.
+    /// What a metric measured on both sides, safe to show; `None` where it is known of
+    /// neither.
     #[must_use]
     pub fn measured(&self, metric: &str) -> Option<String> {
         let of = |sources: &[Source<'_>]| {
@@ -153,10 +161,10 @@ impl<'a> Compared<'a> {
             let figure = figures.find(|figure| figure.metric == metric)?;
             figure.measured.as_deref().map(clean)
         };
-        let recorded = |what: Option<String>| what.unwrap_or_else(|| "not recorded".to_owned());
+        let known = |what: Option<String>| what.unwrap_or_else(|| "not known".to_owned());
         match (of(&self.a_sources), of(&self.b_sources)) {
             (a, b) if a == b => a,
-            (a, b) => Some(format!("A {}, B {}", recorded(a), recorded(b))),
+            (a, b) => Some(format!("A {}, B {}", known(a), known(b))),
         }
     }
 }

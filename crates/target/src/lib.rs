@@ -1,12 +1,18 @@
 //! Where the agent runs. A target starts it and gives the byte stream to talk
 //! to it; what is said on the stream is not its business.
 
+pub mod adb;
 mod agents;
+mod boot;
+mod complaint;
+pub mod labgrid;
 mod local;
+mod remote;
 mod session;
 pub mod ssh;
 mod watchdog;
 
+pub use adb::Adb;
 pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;
@@ -85,18 +91,29 @@ pub enum TargetError {
     /// What needs this terminal or its files cannot be done elsewhere.
     #[error("{0} has no part in this terminal: this command runs only without --on")]
     NotInFront(String),
+    /// A board of a lab cannot be had.
+    #[error(transparent)]
+    Lab(#[from] labgrid::LabError),
 }
 
 impl TargetError {
     /// The command cannot be carried out as given: nothing was lost.
     #[must_use]
     pub const fn is_usage(&self) -> bool {
-        matches!(self, Self::NoAgent { .. } | Self::NotInFront(_))
+        match self {
+            Self::NoAgent { .. } | Self::NotInFront(_) => true,
+            Self::Lab(error) => error.is_usage(),
+            _ => false,
+        }
     }
 
     /// The machine went away, or never was there.
     #[must_use]
     pub const fn is_lost(&self) -> bool {
-        matches!(self, Self::Unreachable { .. })
+        match self {
+            Self::Unreachable { .. } => true,
+            Self::Lab(error) => error.is_lost(),
+            _ => false,
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::command::{Unavailable, run, text};
 use crate::scratch::Scratch;
+use crate::ssh_client;
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;
@@ -196,14 +197,8 @@ impl Cards {
     }
 }
 
-/// The folder that `cargo xtask board` made: beside that of the test program.
 fn prepared() -> Result<PathBuf, Unavailable> {
-    let program = std::env::current_exe().map_err(|error| Unavailable(error.to_string()))?;
-    let folders = program.ancestors().map(|folder| folder.join(FOLDER));
-    folders
-        .into_iter()
-        .find(|folder| folder.join("recipe").exists())
-        .ok_or_else(|| Unavailable("no emulated board: cargo xtask board prepares it".to_owned()))
+    crate::prepared::folder(FOLDER, "cargo xtask board")
 }
 
 /// One that nobody listened on a moment ago.
@@ -225,30 +220,12 @@ fn write_client(parts: &Parts) -> Result<(), Unavailable> {
     let learned = fs::read_to_string(parts.prepared.join(KEY).with_extension("pub"));
     let other_key = format!("[127.0.0.1]:{} {}", parts.port, learned.map_err(failed)?);
     let known = parts.scratch.join("known_hosts_of_a_stranger");
-    fs::write(known, other_key).map_err(failed)?;
-    for (folder, hosts, check) in [
-        ("bin", "known_hosts", "accept-new"),
-        ("stranger", "known_hosts_of_a_stranger", "yes"),
-    ] {
-        let hosts = parts.scratch.join(hosts);
-        let config = parts.scratch.join(&format!("config_of_{folder}"));
-        let settings = format!(
-            "Host *\n IdentityFile {}\n IdentitiesOnly yes\n IdentityAgent none\n \
-             UserKnownHostsFile {}\n GlobalKnownHostsFile /dev/null\n \
-             StrictHostKeyChecking {check}\n LogLevel ERROR\n",
-            key.display(),
-            hosts.display()
-        );
-        fs::write(&config, settings).map_err(failed)?;
+    fs::write(&known, other_key).map_err(failed)?;
+    let hosts = parts.scratch.join("known_hosts");
+    for (folder, hosts, check) in [("bin", hosts, "accept-new"), ("stranger", known, "yes")] {
         let folder = parts.scratch.join(folder);
         fs::create_dir(&folder).map_err(failed)?;
-        let ssh = folder.join("ssh");
-        let script = format!(
-            "#!/bin/sh\nPATH=${{PATH#*:}} exec /usr/bin/ssh -F '{}' \"$@\"\n",
-            config.display()
-        );
-        fs::write(&ssh, script).map_err(failed)?;
-        fs::set_permissions(&ssh, fs::Permissions::from_mode(0o755)).map_err(failed)?;
+        ssh_client::write(&folder, &key, &hosts, check).map_err(failed)?;
     }
     Ok(())
 }

@@ -5,15 +5,14 @@
 //! `assay_testkit::Board` starts it.
 
 mod initramfs;
-mod packages;
 
 use crate::agents;
-use crate::run::{build_folder, run};
+use crate::packages::{self, Packages, launcher, unpack};
+use crate::run::run;
 use anyhow::{Context, Result};
 use assay_testkit::board;
-use packages::{Packages, unpack};
 use std::fs;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -33,23 +32,7 @@ pub fn provide() {
 
 /// Makes the folder unless it is there already.
 pub fn prepare() -> Result<()> {
-    let folder = build_folder()?.join(board::FOLDER);
-    let recipe = folder.join("recipe");
-    if fs::read_to_string(&recipe).is_ok_and(|made_by| made_by == RECIPE) {
-        return Ok(());
-    }
-    let unfinished = folder.with_extension("unfinished");
-    for old in [&unfinished, &folder] {
-        if old.exists() {
-            fs::remove_dir_all(old)?;
-        }
-    }
-    fs::create_dir_all(&unfinished)?;
-    make(&unfinished).context("cannot prepare the emulated board")?;
-    fs::write(unfinished.join("recipe"), RECIPE)?;
-    fs::rename(&unfinished, &folder)?;
-    println!("the emulated board is in {}", folder.display());
-    Ok(())
+    packages::prepare(board::FOLDER, RECIPE, make).context("cannot prepare the emulated board")
 }
 
 fn make(folder: &Path) -> Result<()> {
@@ -58,10 +41,11 @@ fn make(folder: &Path) -> Result<()> {
 
     let host = folder.join("host");
     let needed = ["qemu-system-arm", "kmod", "cpio"];
-    for package in packages.missing_here(&needed)? {
+    for package in packages.to_run(&needed)? {
         unpack(&package, &host)?;
     }
-    launcher(folder, board::QEMU, &host, "usr/bin/qemu-system-aarch64")?;
+    let data = "-L \"$here/usr/share/qemu\"";
+    launcher(folder, &host, &format!("usr/bin/{}", board::QEMU), data)?;
 
     let kernel = work.join("kernel");
     let image = packages.newest_kernel()?;
@@ -98,25 +82,6 @@ fn make(folder: &Path) -> Result<()> {
         image: &folder.join(board::INITRAMFS),
     })?;
     fs::remove_dir_all(&work)?;
-    Ok(())
-}
-
-/// A script that starts a program which is not installed, but unpacked.
-fn launcher(folder: &Path, name: &str, host: &Path, program: &str) -> Result<()> {
-    let host = host.strip_prefix(folder)?.display();
-    let script = format!(
-        "#!/bin/sh\n\
-         # Its libraries that this system does not have lie beside it.\n\
-         here=$(dirname \"$0\")/{host}\n\
-         for folder in \"$here\"/lib/*-linux-gnu \"$here\"/usr/lib/*-linux-gnu; do\n    \
-         LD_LIBRARY_PATH=$LD_LIBRARY_PATH${{LD_LIBRARY_PATH:+:}}$folder\n\
-         done\n\
-         export LD_LIBRARY_PATH\n\
-         exec \"$here/{program}\" -L \"$here/usr/share/qemu\" \"$@\"\n"
-    );
-    let path = folder.join(name);
-    fs::write(&path, script)?;
-    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
     Ok(())
 }
 

@@ -9,6 +9,7 @@ use crate::args::StoreArgs;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::{print, say};
+use crate::part;
 use crate::runs::{present, random};
 use crate::stored::write_file;
 use crate::works::{self, Done, Request};
@@ -117,6 +118,12 @@ fn measure(
     words: &[String],
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
+    if command.output.workbook.is_some() && part::this().is_some() {
+        return Err(Failure::usage(
+            "-b: all targets would write the same workbook: use assay report RUN -o FILE.xlsx \
+             for each run after it",
+        ));
+    }
     let mut host = Host::start(target)?;
     let file = command.work.files.first().cloned().unwrap_or_default();
     let (inspection, place) = place(&mut host, &file)?;

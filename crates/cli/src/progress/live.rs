@@ -5,6 +5,8 @@
 //! line is left behind.
 
 use crate::output::{colour_wanted, say, talk_columns};
+use crate::part;
+use assay_model::text::clean;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -15,24 +17,68 @@ const WIDE: usize = 78;
 /// Characters of the bar.
 const BAR: usize = 20;
 /// Carriage return and ECMA-48 "erase in line", the whole of it.
-const CLEAR: &str = "\r\u{1b}[2K";
+pub const CLEAR: &str = "\r\u{1b}[2K";
 
-/// Says lines on standard error without tearing the live one, which exists
-/// only on a terminal. Can be used from several threads.
+/// What a live line begins with that is for the display of another process: a
+/// character that [`clean`](assay_model::text::clean) takes away.
+const REPORT: char = '\u{1e}';
+/// What is between the parts of such a line.
+const BETWEEN: char = '\u{1f}';
+
+/// Says lines on standard error without tearing the live one, which exists only on a
+/// terminal, or on that of the process whose part this one is. Can be used from several
+/// threads.
 #[derive(Clone)]
 pub struct Voice {
     /// What is shown; `None` where lines cannot be drawn over.
     shown: Option<Arc<Mutex<String>>>,
+    /// Another process shows it.
+    is_reported: bool,
+}
+
+/// What is shown in a live line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reported {
+    /// So many steps are done...
+    pub done: usize,
+    /// ...of so many.
+    pub of: usize,
+    /// What is under way.
+    pub text: String,
+}
+
+impl Reported {
+    /// A line for another process.
+    fn write(&self) -> String {
+        let Self { done, of, text } = self;
+        format!("{REPORT}{done}{BETWEEN}{of}{BETWEEN}{text}")
+    }
+
+    /// Reads such a line; `None`: it is one for the user.
+    pub fn read(line: &str) -> Option<Self> {
+        let mut parts = line.strip_prefix(REPORT)?.splitn(3, BETWEEN);
+        Some(Self {
+            done: parts.next()?.parse().ok()?,
+            of: parts.next()?.parse().ok()?,
+            text: clean(parts.next()?),
+        })
+    }
+}
+
+/// Whether standard error is a terminal that can draw over its last lines.
+pub fn is_live() -> bool {
+    let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    io::stderr().is_terminal() && !dumb
 }
 
 impl Voice {
     /// With a live line where there is a terminal that can draw over its last
     /// line.
     pub fn new() -> Self {
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let is_live = io::stderr().is_terminal() && !dumb;
+        let is_reported = part::this().is_some_and(|part| part.live);
         Self {
-            shown: is_live.then(Arc::default),
+            shown: (is_reported || is_live()).then(Arc::default),
+            is_reported,
         }
     }
 
@@ -45,6 +91,7 @@ impl Voice {
     pub fn say(&self, line: &str) {
         match self.lock() {
             None => say(line),
+            Some(_) if self.is_reported => say(line),
             Some(shown) => draw(&format!("{CLEAR}{line}\n{shown}", shown = *shown)),
         }
     }
@@ -53,6 +100,11 @@ impl Voice {
     /// is under way.
     pub fn show(&self, done: usize, of: usize, text: &str) {
         let Some(mut shown) = self.lock() else { return };
+        if self.is_reported {
+            let text = text.to_owned();
+            say(&Reported { done, of, text }.write());
+            return;
+        }
         let line = line(
             done,
             of,
@@ -70,7 +122,9 @@ impl Voice {
     pub fn clear(&self) {
         if let Some(mut shown) = self.lock() {
             shown.clear();
-            draw(CLEAR);
+            if !self.is_reported {
+                draw(CLEAR);
+            }
         }
     }
 
@@ -81,7 +135,7 @@ impl Voice {
 }
 
 /// Nobody listening is no reason to stop.
-fn draw(text: &str) {
+pub fn draw(text: &str) {
     let mut stderr = io::stderr().lock();
     let _ = stderr
         .write_all(text.as_bytes())
@@ -89,7 +143,7 @@ fn draw(text: &str) {
 }
 
 /// The line, with a bar where there is room for one.
-fn line(done: usize, of: usize, text: &str, columns: usize, colour: bool) -> String {
+pub fn line(done: usize, of: usize, text: &str, columns: usize, colour: bool) -> String {
     let start = format!("{done:>3}/{of} ");
     let bar = (columns >= WIDE).then(|| bar(done, of, colour));
     let taken = start.len() + FREE + bar.as_ref().map_or(0, |_| BAR + 1);
@@ -119,6 +173,22 @@ mod tests {
         for columns in [40, 50, 77, 78, 80, 200] {
             let line = line(12, 61, &"x".repeat(300), columns, false);
             assert_eq!(line.chars().count(), columns - FREE, "{columns}: {line}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_elsewhere_is_no_line_for_the_user() {
+        let text = "0:07 left".to_owned();
+        let (done, of) = (3, 45);
+        let reported = Reported { done, of, text };
+        assert_eq!(Reported::read(&reported.write()), Some(reported));
+        for line in [
+            "",
+            "[ 3/45] rand-read-4k",
+            "\u{1e}3\u{1f}x\u{1f}y",
+            "\u{1e}3",
+        ] {
+            assert_eq!(Reported::read(line), None, "{line:?}");
         }
     }
 

@@ -10,12 +10,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Runs the last of its arguments as a login shell would, but in a session of its
+/// Runs the last of its arguments as a login shell would (on all hosts but `dead`), but in a session of its
 /// own: the shell lives on when the group of this one is killed, and only its streams
 /// end.
 const SSH: &str = "\
 #!/bin/sh
 for last; do :; done
+case \"$*\" in *' -- dead '*) echo 'connect to host dead: No route to host' >&2; exit 255; esac
 export TMPDIR=\"${0%/*}/there\"
 mkfifo \"$0.$$.in\" \"$0.$$.out\"
 setsid sh -c \"$last\" <\"$0.$$.in\" >\"$0.$$.out\" &
@@ -24,8 +25,8 @@ exec cat >\"$0.$$.in\"
 ";
 
 /// A machine that is reached by that ssh, with an agent of its own.
-struct Machine {
-    bed: Bed,
+pub struct Machine {
+    pub bed: Bed,
     folder: Scratch,
 }
 
@@ -42,12 +43,12 @@ impl Machine {
     }
 
     /// One that does its work: this program, as an agent.
-    fn with_honest_agent() -> Self {
+    pub fn with_honest_agent() -> Self {
         let program = env!("CARGO_BIN_EXE_assay");
         Self::new(&format!("exec '{program}' --serve-as-assay-agent"))
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = self.bed.command(words);
         let path = std::env::var("PATH").unwrap_or_default();
         command
@@ -56,7 +57,7 @@ impl Machine {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Ended {
+    pub fn run(&self, words: &[&str]) -> Ended {
         Running::start(&mut self.command(words)).end()
     }
 
@@ -71,7 +72,7 @@ impl Machine {
         self.run(&words)
     }
 
-    fn assert_clean(&self) {
+    pub fn assert_clean(&self) {
         let there = self.folder.join("there");
         until("its folder is removed", || {
             fs::read_dir(&there).expect("a folder").count() == 0

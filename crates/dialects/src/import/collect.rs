@@ -3,7 +3,7 @@
 use super::unit::{self, Prefixes};
 use super::{ImportError, Taken};
 use assay_model::figures::{Figure, Results, Sample};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// One metric under one condition.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,8 @@ pub(super) struct Collector {
     /// Places of the figures of a metric, one for each condition. Their unit is
     /// that of the metric.
     places: HashMap<String, Vec<usize>>,
+    /// Condition and metric of figures whose trials measured different things.
+    mixed: HashSet<[String; 2]>,
 }
 
 impl Collector {
@@ -42,6 +44,7 @@ impl Collector {
             },
             prefixes,
             places: HashMap::new(),
+            mixed: HashSet::new(),
         }
     }
 
@@ -121,6 +124,37 @@ impl Collector {
         Ok(())
     }
 
+    /// Whether there is a figure of which nobody said what it measured.
+    pub(super) fn has_unrecorded(&self) -> bool {
+        let is_mixed = |figure: &Figure| {
+            let name = [figure.condition.clone(), figure.metric.clone()];
+            self.mixed.contains(&name)
+        };
+        let mut figures = self.results.figures.iter();
+        figures.any(|figure| figure.measured.is_none() && !is_mixed(figure))
+    }
+
+    /// Says of which metrics two trials have the same place in the session: their order
+    /// is unknown then.
+    pub(super) fn check_order(&mut self) {
+        let figures = &self.results.figures;
+        let has_one_twice = |places: &Vec<usize>| {
+            let samples = places.iter().map(|place| &figures[*place].sample);
+            let mut positions: Vec<f64> = samples.flat_map(positions).copied().collect();
+            positions.sort_by(f64::total_cmp);
+            positions.windows(2).any(|pair| pair[0] >= pair[1])
+        };
+        let of_metrics = self.places.iter();
+        let doubtful = of_metrics.filter(|(_, places)| has_one_twice(places));
+        let mut doubtful: Vec<String> = doubtful.map(|(metric, _)| metric.clone()).collect();
+        doubtful.sort();
+        for metric in doubtful {
+            self.note(format!(
+                "{metric}: two of its trials have the same position, so their order is unknown."
+            ));
+        }
+    }
+
     pub(super) fn finish(self) -> Results {
         self.results
     }
@@ -187,10 +221,19 @@ impl Collector {
         if let Some(figure) = self.known(key) {
             figure.measured = None;
         }
+        self.mixed
+            .insert([key.condition.clone(), key.metric.clone()]);
         self.note(format!(
             "{}: its trials did not all measure the same, so what they measured is unknown.",
             name(key)
         ));
+    }
+}
+
+fn positions(sample: &Sample) -> &[f64] {
+    match sample {
+        Sample::Values { positions, .. } => positions,
+        Sample::Moments { .. } => &[],
     }
 }
 

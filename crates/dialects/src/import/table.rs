@@ -64,16 +64,11 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
         }
     }
     reader.close();
-    let mut results = all.finish();
-    if results
-        .figures
-        .iter()
-        .any(|figure| figure.measured.is_none())
-    {
-        let note = "What was measured, device or page cache, is not recorded.";
-        results.notes.push(note.to_owned());
+    all.check_order();
+    if all.has_unrecorded() {
+        all.note("What was measured, device or page cache, is not recorded.");
     }
-    Ok(results)
+    Ok(all.finish())
 }
 
 /// Takes the rows of a table.

@@ -49,6 +49,9 @@ pub enum VaryError {
          (read_ahead_kb), file:/PATH or cmd:NAME"
     )]
     Subject(String),
+    /// A mount that nothing can be measured on.
+    #[error("--vary {0}: on a read-only mount no test file can be written; leave out ro")]
+    ReadOnly(String),
     /// A file whose path does not start at the root.
     #[error("'{0}': the path must begin with / and have no ..")]
     Path(String),
@@ -222,6 +225,9 @@ impl Vary {
                     value: value.to_owned(),
                 });
             }
+            if subject == Subject::Mount && value.split('+').any(|option| option == "ro") {
+                return Err(VaryError::ReadOnly(text.to_owned()));
+            }
             these.push(value.to_owned());
         }
         Ok(Self {
@@ -358,6 +364,7 @@ mod tests {
             ("Sched/uler=a", "nothing that can be varied"),
             ("../x=a", "nothing that can be varied"),
             ("vm.../x=a", "nothing that can be varied"),
+            ("mount=noatime,ro+sync", "leave out ro"),
             ("file:sys/x=a", "begin with /"),
             ("file:/sys/../etc/x=a", "no .."),
             ("cmd:other=a", "--apply 'other=COMMAND'"),

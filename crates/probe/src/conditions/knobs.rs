@@ -6,6 +6,8 @@ use crate::device::Device;
 use crate::roots::Roots;
 use assay_model::condition::{Knob, Subject};
 use assay_model::storage::Storage;
+use std::fs::File;
+use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
@@ -34,7 +36,11 @@ pub fn knobs(
         }
         Subject::File { path } => {
             let below = path.strip_prefix("/").unwrap_or(path);
-            one_file(subject, roots.root.join(below))
+            let file = roots.root.join(below);
+            match file.is_file() && !is_one_value(&file) {
+                true => Err(ConditionError::NotASetting { path: file }),
+                false => one_file(subject, file),
+            }
         }
         Subject::Command {
             name,
@@ -61,6 +67,23 @@ pub fn knobs(
         Subject::Affinity => Ok(vec![Knob::Affinity]),
     }
 }
+
+/// Whether it holds a value and not a text: what is more would not come back as it was.
+/// A file that cannot be read is refused later, with the reason.
+fn is_one_value(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return true;
+    };
+    let mut text = Vec::new();
+    let read = file.take(LONGEST_VALUE + 1).read_to_end(&mut text);
+    let lines = text.split(|byte| *byte == b'\n');
+    read.is_err()
+        || (text.len() as u64 <= LONGEST_VALUE
+            && lines.filter(|line| !line.is_empty()).count() <= 1)
+}
+
+/// The kernel shows a page of an attribute at most.
+const LONGEST_VALUE: u64 = 4096;
 
 fn one_file(subject: &Subject, path: PathBuf) -> Result<Vec<Knob>, ConditionError> {
     if path.is_file() {

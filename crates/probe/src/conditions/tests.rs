@@ -158,6 +158,23 @@ fn what_is_not_there_is_refused_with_what_is() {
 }
 
 #[test]
+fn a_text_is_no_setting() {
+    let machine = Machine::new();
+    let file = |content: &str| {
+        machine.files("etc", &[("thing", content)]);
+        let subject = Subject::File {
+            path: "/etc/thing".into(),
+        };
+        offers(&machine.roots, &storage(), &subject).map_err(|error| error.to_string())
+    };
+    assert!(file("5\n").is_ok());
+    assert!(file("").is_ok());
+    for text in ["a = 1\nb = 2\n", &"x".repeat(5000)] {
+        assert!(file(text).unwrap_err().contains("more than one line"));
+    }
+}
+
+#[test]
 fn a_setting_is_read_back_and_undone() {
     let machine = machine();
     let roots = &machine.roots;

@@ -92,9 +92,10 @@ pub fn in_short(comparison: &Comparison) -> String {
     let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
     if open > 0 {
         let of = count(primary.len() as u64, "metric");
-        said.push(match said.is_empty() {
-            true => format!("No conclusion on {} of {of} that decide", open),
-            false => format!("no conclusion on {open} of {of}"),
+        said.push(match (said.is_empty(), open) {
+            (true, 1) => "No conclusion on the metric that decides".to_owned(),
+            (true, _) => format!("No conclusion on any of the {of} that decide"),
+            (false, _) => format!("no conclusion on {open} of {of}"),
         });
     }
     if open > 0 && primary.iter().any(|line| is_single(line)) {

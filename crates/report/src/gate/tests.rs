@@ -247,7 +247,7 @@ fn what_one_side_did_not_record_is_not_taken_from_the_other() {
         .find(|figure| figure.metric == "seq-read-1m: read_bw");
     figure.unwrap().measured = None;
     let measured = sides.compared().measured("seq-read-1m: read_bw");
-    assert_eq!(measured.as_deref(), Some("A device, B not recorded"));
+    assert_eq!(measured.as_deref(), Some("A device, B not known"));
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn notes(compared: &Compared<'_>) -> Vec<String> {
             ));
         }
     }
+    notes.extend(compared.doubts());
     notes
 }
 

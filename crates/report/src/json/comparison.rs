@@ -130,7 +130,6 @@ pub fn line(line: &Line, compared: &Compared<'_>) -> Value {
 pub fn comparison(compared: &Compared<'_>) -> Value {
     let pair = |line| LinePart::of(line, compared.a, compared.b);
     let found = compared.comparison;
-    let notes = found.notes.iter().map(ToString::to_string);
     let document = Document {
         schema: super::SCHEMA,
         a: compared.a,
@@ -140,7 +139,7 @@ pub fn comparison(compared: &Compared<'_>) -> Value {
         alpha: compared.options.alpha,
         pairs: found.lines.iter().map(pair).collect(),
         composite: found.composite.as_ref().map(pair),
-        warnings: notes.chain(compared.warnings.iter().cloned()).collect(),
+        warnings: compared.all_warnings(),
     };
     serde_json::to_value(document).unwrap_or(Value::Null)
 }

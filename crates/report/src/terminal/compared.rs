@@ -27,7 +27,9 @@ pub fn write_comparison(
     let head = format!("B: {}, compared with A: {}", compared.b, compared.a);
     page.paragraph("".into(), &clean(&head), Some(Tone::Strong))?;
     let terms = format!(
-        "margin {} %; intervals are unadjusted, verdicts hold for all metrics together; {}",
+        "margin {} %; a change is how a typical trial of B differs from one of A, without the \
+         drift, not the ratio of the means; intervals are unadjusted, verdicts hold for all \
+         metrics together; {}",
         percent_points(compared.options.margin),
         comparison.scope,
     );
@@ -36,12 +38,7 @@ pub fn write_comparison(
     if let Some(drift) = drift(comparison) {
         page.paragraph("  ".into(), &clean(&drift), Some(Tone::Soft))?;
     }
-    for note in &comparison.notes {
-        page.paragraph("  ! ".into(), &clean(&note.to_string()), None)?;
-    }
-    for warning in &compared.warnings {
-        page.paragraph("  ! ".into(), &clean(warning), None)?;
-    }
+    warnings(compared, &mut page)?;
     page.title("In short")?;
     page.paragraph("  ".into(), &clean(&in_short(comparison)), None)
 }
@@ -78,8 +75,12 @@ pub fn write_qualification(
             page.paragraph("      ".into(), &clean(&note.to_string()), Some(Tone::Soft))?;
         }
     }
-    for warning in &compared.warnings {
-        page.paragraph("  ! ".into(), &clean(warning), None)?;
+    warnings(compared, &mut page)
+}
+
+fn warnings(compared: &Compared<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    for warning in compared.all_warnings() {
+        page.paragraph("  ! ".into(), &warning, None)?;
     }
     Ok(())
 }

@@ -42,7 +42,7 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
         }
     }
     page.blank()?;
-    let note = "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better.";
+    let note = "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better. CV is that of trials without the drift that all conditions share.";
     page.paragraph("".into(), note, Some(Tone::Soft))
 }
 

@@ -117,12 +117,9 @@ impl<const N: usize> Table<N> {
     fn stacked(&self, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
         let name = row.cells.first().map_or("", String::as_str);
         page.paragraph("  ".into(), name, None)?;
-        let named = row.cells.iter().zip(&self.columns).enumerate();
-        let figures = named.skip(1).filter(|(_, (cell, _))| !cell.is_empty());
-        let figures = figures.map(|(index, (cell, column))| match index {
-            1 => cell.clone(),
-            _ => format!("{} {cell}", column.head),
-        });
+        let named = row.cells.iter().zip(&self.columns).skip(1);
+        let figures = named.filter(|(cell, _)| !cell.is_empty());
+        let figures = figures.map(|(cell, column)| format!("{} {cell}", column.head));
         let figures: Vec<String> = figures.collect();
         page.paragraph("    ".into(), &figures.join("; "), None)?;
         if row.labels.is_empty() {

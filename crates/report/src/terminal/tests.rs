@@ -108,7 +108,8 @@ fn narrow_terminals_get_one_figure_below_the_other() {
         ascii: false,
     };
     let text = written(&fixture::run(), narrow);
-    assert!(text.contains("\n  fdatasync\n    15.9 MB/s; low .. high 15.8 .. 16.0;"));
+    let stacked = "\n  fdatasync\n    median 15.9 MB/s; low .. high 15.8 .. 16.0;";
+    assert!(text.contains(stacked), "{text}");
     assert!(text.lines().all(|l| l.chars().count() <= 50), "{text}");
 }
 

@@ -144,7 +144,9 @@ impl Warning {
             Self::Stalls { .. } => {
                 "judge by p99 and the longest gap, not by the mean; the report draws the course"
             }
-            Self::Spread { .. } => "more trials (--trials 10) on an idle, cool machine",
+            Self::Spread { .. } => {
+                "measure more trials (assay power tells how many), on an idle, cool machine"
+            }
             Self::FewTrials { .. } => "use --trials 3 or more: one figure has no spread",
             Self::ShortTransfers { .. } => "they were continued and counted; check free space",
             Self::Governor { .. } => {

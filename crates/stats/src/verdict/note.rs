@@ -73,6 +73,12 @@ impl Note {
     pub const fn is_on_more_trials(&self) -> bool {
         matches!(self, Self::MoreTrials(_) | Self::OutOfReach(..))
     }
+
+    /// Whether it says that trials are too few, or too much alike, to judge by.
+    #[must_use]
+    pub const fn is_on_trials(&self) -> bool {
+        matches!(self, Self::NoEstimate(_) | Self::TooFew(..) | Self::Few(_))
+    }
 }
 
 impl Display for Note {
@@ -106,7 +112,8 @@ impl Display for Note {
             ),
             Self::NoEstimate(why) => write!(f, "{why}"),
             Self::TooFew(n, floor) => {
-                write!(f, "{n} trials on a side are too few: a verdict takes {floor}")
+                let (plural, verb) = if *n == 1 { ("", "is") } else { ("s", "are") };
+                write!(f, "{n} trial{plural} on a side {verb} too few: a verdict takes {floor}")
             }
             Self::Few(n) => write!(
                 f,
@@ -156,5 +163,5 @@ impl Display for Note {
 }
 
 fn measured(what: Option<&str>) -> &str {
-    what.unwrap_or("something that was not recorded")
+    what.unwrap_or("something that is not known")
 }

@@ -13,6 +13,7 @@ use super::outlier::median;
 use anova::Omnibus;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::{Change, Verdict};
+use pairs::Found;
 use thiserror::Error;
 
 /// All metrics of several conditions.
@@ -57,7 +58,8 @@ pub struct Ranked {
     /// better, also where less is.
     pub delta_percent: f64,
     /// Conditions without a common letter differ (Games-Howell). A common
-    /// letter does not say that they are equal. `None` when refused.
+    /// letter does not say that they are equal. `None` when no pair with it could be
+    /// judged.
     pub letters: Option<String>,
     /// First place that it may have: 1 + conditions that are better.
     pub best_rank: usize,
@@ -156,32 +158,37 @@ struct Entry {
 /// A metric's ranking with what was found of all pairs.
 struct Table {
     ranking: MetricRanking,
-    /// `worse[i][j]`: condition i is significantly worse than j; in the order
-    /// of `names`.
-    worse: Vec<Vec<bool>>,
-    equivalent: Vec<Vec<bool>>,
+    /// In the order of `names`.
+    found: Found,
     names: Vec<String>,
 }
 
 impl Table {
     fn decides(&self) -> bool {
-        self.worse.iter().flatten().any(|worse| *worse)
+        self.found.worse.iter().flatten().any(|worse| *worse)
+    }
+
+    fn index(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
     }
 
     fn find(&self, table: &[Vec<bool>], a: &str, b: &str) -> bool {
-        let index = |name: &str| self.names.iter().position(|n| n == name);
-        match (index(a), index(b)) {
+        match (self.index(a), self.index(b)) {
             (Some(a), Some(b)) => table[a][b],
             _ => false,
         }
     }
 
+    fn is_judged(&self, name: &str) -> bool {
+        self.index(name).is_some_and(|i| self.found.is_judged(i))
+    }
+
     fn is_worse(&self, a: &str, b: &str) -> bool {
-        self.find(&self.worse, a, b)
+        self.find(&self.found.worse, a, b)
     }
 
     fn is_equivalent(&self, a: &str, b: &str) -> bool {
-        self.find(&self.equivalent, a, b)
+        self.find(&self.found.equivalent, a, b)
     }
 }
 
@@ -194,8 +201,13 @@ fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -
         Some(name) => pairs::against(&entries, name, options, refused.as_ref()),
         None => found.pairs.clone(),
     };
-    let conditions = places(&entries, better(figures), &found.worse, refused.is_none());
+    let conditions = places(&entries, better(figures), &found);
     notes.extend(refused);
+    for note in found.pairs.iter().flat_map(|pair| &pair.notes) {
+        if note.is_on_trials() && !notes.contains(note) {
+            notes.push(note.clone());
+        }
+    }
     let (metric, unit) = match figures.first() {
         Some(figure) => (figure.metric.clone(), figure.unit.clone()),
         None => (String::new(), String::new()),
@@ -213,8 +225,7 @@ fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -
     let names = entries.into_iter().map(|entry| entry.condition).collect();
     Table {
         ranking,
-        worse: found.worse,
-        equivalent: found.equivalent,
+        found,
         names,
     }
 }
@@ -269,12 +280,8 @@ fn differently_measured(figures: &[&Figure]) -> Option<Note> {
     ))
 }
 
-fn places(
-    entries: &[Entry],
-    better: Option<Better>,
-    worse: &[Vec<bool>],
-    lettered: bool,
-) -> Vec<Ranked> {
+fn places(entries: &[Entry], better: Option<Better>, found: &Found) -> Vec<Ranked> {
+    let worse = &found.worse;
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by(|&i, &j| entries[j].arm.mean.total_cmp(&entries[i].arm.mean));
     let differ: Vec<Vec<bool>> = order
@@ -292,7 +299,7 @@ fn places(
             Some(Better::Lower) => 100.0 * (centre / centres[i] - 1.0),
             _ => 100.0 * (centres[i] / centre - 1.0),
         },
-        letters: lettered.then(|| letters[place].clone()),
+        letters: found.is_judged(i).then(|| letters[place].clone()),
         best_rank: 1 + (0..k).filter(|&j| worse[i][j]).count(),
         worst_rank: k - (0..k).filter(|&j| worse[j][i]).count(),
     };

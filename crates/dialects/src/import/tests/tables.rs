@@ -202,3 +202,28 @@ fn what_cannot_be_is_said_with_its_line() {
         assert_eq!(said.lines().count(), 1, "{said}");
     }
 }
+
+#[test]
+fn what_is_mixed_is_not_called_unrecorded() {
+    let table = "metric,unit,value,measured\nbw,MB/s,1,device\nbw,MB/s,2,page-cache\n";
+    let results = results(table);
+    assert_eq!(figure(&results, "", "bw").measured, None);
+    assert_eq!(
+        results.notes,
+        ["bw: its trials did not all measure the same, so what they measured is unknown."]
+    );
+}
+
+#[test]
+fn positions_that_cannot_be_an_order_are_told() {
+    let table = |last: &str| {
+        results(&format!(
+            "condition,metric,unit,value,position\nx,bw,MB/s,1,1\ny,bw,MB/s,2,{last}\n"
+        ))
+    };
+    let says = |last: &str| {
+        let notes = table(last).notes;
+        notes.iter().any(|note| note.contains("same position"))
+    };
+    assert!(says("1") && !says("2"));
+}

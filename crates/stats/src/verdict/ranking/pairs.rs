@@ -18,6 +18,15 @@ pub(super) struct Found {
     pub worse: Vec<Vec<bool>>,
     /// `equivalent[i][j]`: they are equivalent.
     pub equivalent: Vec<Vec<bool>>,
+    /// `judged[i][j]`: there were trials enough to tell.
+    judged: Vec<Vec<bool>>,
+}
+
+impl Found {
+    /// Whether condition `i` was held to any other.
+    pub fn is_judged(&self, i: usize) -> bool {
+        self.judged[i].contains(&true)
+    }
 }
 
 /// All pairs by Games and Howell (1976): q = sqrt(2) |t| of Welch, held to the
@@ -25,7 +34,7 @@ pub(super) struct Found {
 pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) -> Found {
     let k = entries.len();
     let mut worse = vec![vec![false; k]; k];
-    let mut equivalent = worse.clone();
+    let (mut equivalent, mut judged) = (worse.clone(), worse.clone());
     let mut pairs = Vec::new();
     let tests = (k * k.saturating_sub(1) / 2).max(1) as f64;
     for (i, j) in each_two(k) {
@@ -40,12 +49,15 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) 
         worse[i][j] = differs(&pair, true, options);
         equivalent[i][j] = matches!(pair.verdict, Verdict::Equivalent(_));
         equivalent[j][i] = equivalent[i][j];
+        judged[i][j] = pair.p_adjusted.is_some();
+        judged[j][i] = judged[i][j];
         pairs.push(pair);
     }
     Found {
         pairs,
         worse,
         equivalent,
+        judged,
     }
 }
 

@@ -4,17 +4,32 @@ use super::Table;
 
 /// Who is at the front, who is slower and on how many metrics.
 pub(super) fn of(tables: &[Table], conditions: &[String]) -> String {
+    let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
+    let (all, unjudged): (Vec<&String>, Vec<&String>) = conditions.iter().partition(judged);
+    if all.is_empty() {
+        return format!(
+            "{}: none can be judged, and each metric says why",
+            list(&unjudged)
+        );
+    }
+    let mut said = vec![of_judged(tables, &all)];
+    if !unjudged.is_empty() {
+        said.push(format!("{} cannot be judged", list(&unjudged)));
+    }
+    said.join("; ")
+}
+
+fn of_judged(tables: &[Table], all: &[&String]) -> String {
     let loses = |name: &str, others: &[&String]| {
         let lost = |table: &&Table| others.iter().any(|other| table.is_worse(name, other));
         tables.iter().filter(lost).count()
     };
-    let all: Vec<&String> = conditions.iter().collect();
     let (leaders, others): (Vec<&String>, Vec<&String>) =
-        all.iter().copied().partition(|name| loses(name, &all) == 0);
+        all.iter().copied().partition(|name| loses(name, all) == 0);
     if others.is_empty() {
-        return format!("{}: no condition can be told from another", list(&all));
+        return format!("{}: no condition can be told from another", list(all));
     }
-    let rivals = if leaders.is_empty() { &all } else { &leaders };
+    let rivals: &[&String] = if leaders.is_empty() { all } else { &leaders };
     let mut losers: Vec<(usize, &String)> = others
         .iter()
         .map(|name| (loses(name, rivals), *name))

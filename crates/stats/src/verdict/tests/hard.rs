@@ -76,7 +76,7 @@ fn units_directions_and_labels_must_agree() {
     assert!(other(|f| f.better = Some(Better::Lower)).contains("disagree"));
     assert_eq!(
         other(|f| f.measured = Some("page-cache".to_owned())),
-        "no conclusion: A measured something that was not recorded, B measured page-cache: \
+        "no conclusion: A measured something that is not known, B measured page-cache: \
          not the same thing, so it is not judged"
     );
     assert!(other(|f| f.sample = of_values(&[1.0, -2.0]).sample).contains("side B: trial 2 is -2"));
@@ -281,6 +281,47 @@ fn conditions_one_after_another_get_no_letters() {
             .iter()
             .all(|p| p.verdict.word() == "no conclusion")
     );
+}
+
+#[test]
+fn a_ranking_says_what_it_cannot_judge_and_why() {
+    let condition = |name: &str, values: &[f64]| Figure {
+        condition: name.to_owned(),
+        ..of_values(values)
+    };
+    let enough = [
+        condition("x", &[100.0, 101.0, 99.0, 100.5]),
+        condition("y", &[50.0, 50.5, 49.5, 50.2]),
+        condition("z", &[70.0]),
+    ];
+    let found = rank_figures(&enough, None, &Options::default()).unwrap();
+    assert_eq!(
+        found.sentence,
+        "x is slower than no other on any metric; y is slower on 1 of 1; z cannot be judged"
+    );
+    let letters = |name: &str| {
+        let mut conditions = found.metrics[0].conditions.iter();
+        conditions.find(|c| c.condition == name)?.letters.clone()
+    };
+    assert_eq!(letters("x").as_deref(), Some("a"));
+    assert_eq!(letters("y").as_deref(), Some("b"));
+    assert_eq!(letters("z"), None);
+    let notes: Vec<String> = found.metrics[0]
+        .notes
+        .iter()
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(
+        notes,
+        ["a single trial has no spread: nothing tells a difference from chance"]
+    );
+    let few = [condition("x", &[1.0, 1.1]), condition("y", &[1.0, 1.2])];
+    let found = rank_figures(&few, None, &Options::default()).unwrap();
+    assert_eq!(
+        found.sentence,
+        "x and y: none can be judged, and each metric says why"
+    );
+    assert_eq!(found.metrics[0].notes, [Note::TooFew(2, 4)]);
 }
 
 fn any_sample() -> impl Strategy<Value = Sample> {

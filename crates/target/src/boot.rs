@@ -64,13 +64,13 @@ const SCRIPT: &str = "\
     chmod 700 \"$dir/agent\"; \
     \"$dir/agent\"";
 
-/// The command for ssh.
-pub(super) fn command() -> String {
+/// The command for the program that reaches the machine.
+pub(crate) fn command() -> String {
     format!("exec sh -c '{SCRIPT}'")
 }
 
 /// Why no agent runs.
-pub(super) enum Fault {
+pub(crate) enum Fault {
     /// The shell never spoke.
     NotReached,
     /// There is none for the machine.
@@ -80,7 +80,7 @@ pub(super) enum Fault {
 }
 
 /// The dialogue.
-pub(super) struct Boot<'a> {
+pub(crate) struct Boot<'a> {
     target: &'a str,
     /// Folders with agents.
     agents: &'a [PathBuf],
@@ -88,7 +88,7 @@ pub(super) struct Boot<'a> {
 }
 
 impl<'a> Boot<'a> {
-    pub(super) fn new(target: &'a str, agents: &'a [PathBuf], session: &'a mut Session) -> Self {
+    pub(crate) fn new(target: &'a str, agents: &'a [PathBuf], session: &'a mut Session) -> Self {
         Self {
             target,
             agents,
@@ -97,7 +97,7 @@ impl<'a> Boot<'a> {
     }
 
     /// Leaves the session's stream at the agent's first byte.
-    pub(super) fn run(mut self) -> Result<(), Fault> {
+    pub(crate) fn run(mut self) -> Result<(), Fault> {
         let machine = self.machine()?;
         let path = agent_for(self.target, &machine, self.agents).map_err(Fault::NoAgent)?;
         let agent = fs::read(&path)
@@ -113,7 +113,7 @@ impl<'a> Boot<'a> {
         let got = self.answer()?;
         let mut words = got.split(' ');
         let (word, size) = (words.next(), words.next());
-        // A machine without sha256sum leaves it to ssh that bytes are right.
+        // A machine without sha256sum leaves it to the link that bytes are right.
         let right = words.next().is_none_or(|sum| sum.is_empty() || sum == hash);
         if word != Some("got") || size != Some(&agent.len().to_string()) || !right {
             return Err(Fault::Failed(format!(
@@ -198,4 +198,15 @@ fn folder_name() -> String {
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_survives_any_login_shell() {
+        assert_eq!(command().matches('\'').count(), 2);
+        assert!(!command().contains(['\n', '!']));
+    }
 }

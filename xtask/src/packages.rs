@@ -1,20 +1,24 @@
 //! Debian's packages without installing them: apt with folders and settings of
 //! its own.
 
-use crate::run::{output, run};
+use crate::run::{build_folder, output, run};
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The architecture of the board.
 const BOARD: &str = "arm64";
-/// QEMU is from here, for its newer devices.
+/// QEMU is from here, for its newer devices, and adbd, which is nowhere else.
 const BACKPORTS: &str = "bookworm-backports";
 const SOURCES: &str = "\
 deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main
 deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm-backports main
 ";
+
+/// Says by what a folder was made; tests look for it.
+const RECIPE: &str = "recipe";
 
 /// Debian's packages for this machine and for the board.
 pub struct Packages {
@@ -37,10 +41,11 @@ impl Packages {
         Ok(packages)
     }
 
-    /// Files of the packages that this machine lacks to run some of Debian's.
-    pub fn missing_here(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
+    /// Files of some of Debian's packages, and of those that this machine lacks to run
+    /// them.
+    pub fn to_run(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let mut install = self.apt("apt-get");
-        install.args(["--quiet=2", "--yes", "--download-only"]);
+        install.args(["--quiet=2", "--yes", "--download-only", "--reinstall"]);
         install.args(["--target-release", BACKPORTS, "install"]);
         run(install.args(packages))?;
         files(&self.folder.join("archives"))
@@ -104,6 +109,52 @@ fn settings(folder: &Path, native: &str) -> String {
          Acquire::Languages \"none\";\n\
          Debug::NoLocking \"true\";\n"
     )
+}
+
+/// Makes a folder of the build folder unless it is there already, made by the same
+/// recipe. One that is half made is never taken for it.
+pub fn prepare(name: &str, recipe: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let folder = build_folder()?.join(name);
+    let made_by = fs::read_to_string(folder.join(RECIPE));
+    if made_by.is_ok_and(|made_by| made_by == recipe) {
+        return Ok(());
+    }
+    let unfinished = folder.with_extension("unfinished");
+    for old in [&unfinished, &folder] {
+        if old.exists() {
+            fs::remove_dir_all(old)?;
+        }
+    }
+    fs::create_dir_all(&unfinished)?;
+    make(&unfinished)?;
+    fs::write(unfinished.join(RECIPE), recipe)?;
+    fs::rename(&unfinished, &folder)?;
+    println!("prepared: {}", folder.display());
+    Ok(())
+}
+
+/// A script that starts a program which is not installed, but unpacked below
+/// `host`; `words` come first, and may speak of `$here`, the tree.
+pub fn launcher(folder: &Path, host: &Path, program: &str, words: &str) -> Result<()> {
+    let host = host.strip_prefix(folder)?.display();
+    let name = Path::new(program)
+        .file_name()
+        .context("a program without a name")?;
+    let script = format!(
+        "#!/bin/sh\n\
+         # Its libraries that this system does not have lie beside it.\n\
+         here=$(dirname \"$0\")/{host}\n\
+         for folder in \"$here\"/lib/*-linux-gnu \"$here\"/usr/lib/*-linux-gnu \
+         \"$here\"/usr/lib/*-linux-gnu/android; do\n    \
+         LD_LIBRARY_PATH=$LD_LIBRARY_PATH${{LD_LIBRARY_PATH:+:}}$folder\n\
+         done\n\
+         export LD_LIBRARY_PATH\n\
+         exec \"$here/{program}\" {words} \"$@\"\n"
+    );
+    let path = folder.join(name);
+    fs::write(&path, script)?;
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755))?;
+    Ok(())
 }
 
 /// Unpacks a package over a folder.

@@ -1,6 +1,5 @@
-//! What ssh complains about, kept short and put into words.
+//! What a program that reaches a machine complains about, kept short.
 
-use super::address::SshAddress;
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,10 +10,10 @@ use std::time::Duration;
 const LINES: usize = 40;
 /// Bytes that are kept of each.
 const WIDTH: usize = 400;
-/// How long the last of them may take after ssh has ended.
+/// How long the last of them may take after the program has ended.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-/// The last lines that ssh, or a program over there, has said on standard error.
+/// The last lines that the program, or one over there, has said on standard error.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Complaints(Arc<Shared>);
 
@@ -26,6 +25,14 @@ struct Shared {
 }
 
 impl Complaints {
+    /// What was said at once.
+    #[cfg(test)]
+    pub(crate) fn of(text: &str) -> Self {
+        let complaints = Self::default();
+        complaints.read(text.as_bytes());
+        complaints
+    }
+
     /// Reads them on a thread of its own, until there are no more.
     pub(crate) fn listen(stderr: impl Read + Send + 'static) -> Self {
         let complaints = Self::default();
@@ -43,7 +50,7 @@ impl Complaints {
         complaints
     }
 
-    /// Waits until all was read that is there, if that does not take long: ssh may
+    /// Waits until all was read that is there, if that does not take long: it may
     /// have left a process that holds the stream open.
     pub(crate) fn await_end(&self) {
         let reading = self
@@ -83,33 +90,10 @@ impl Complaints {
         lines.back().cloned()
     }
 
-    /// Why a machine cannot be reached, and what to do.
-    pub(crate) fn in_words(&self, address: &SshAddress) -> String {
+    /// The first line that has these words.
+    pub(crate) fn with(&self, words: &str) -> Option<String> {
         let lines = self.lines();
-        let says = |words: &str| lines.iter().any(|line| line.contains(words));
-        let by_hand = address.by_hand();
-        if says("REMOTE HOST IDENTIFICATION HAS CHANGED") {
-            return format!(
-                "its host key has changed: it was set up anew, or it is not the machine that it \
-                 was. If you know why, forget the old key: ssh-keygen -R '{}'",
-                address.known_as()
-            );
-        }
-        if says("Host key verification failed") {
-            return format!(
-                "its host key is not known here: go there once by hand and look at it ({by_hand})"
-            );
-        }
-        if let Some(line) = lines.iter().find(|line| line.contains("Permission denied")) {
-            return format!(
-                "ssh is not let in ({line}); assay asks for no password, so {by_hand} has to work \
-                 with a key"
-            );
-        }
-        match lines.back() {
-            Some(line) => line.clone(),
-            None => format!("ssh ended without a word; does {by_hand} work?"),
-        }
+        lines.iter().find(|line| line.contains(words)).cloned()
     }
 }
 
@@ -138,40 +122,6 @@ fn read_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(stderr: &str) -> String {
-        let complaints = Complaints::default();
-        complaints.read(stderr.as_bytes());
-        complaints.in_words(&"ssh://root@board:2222".parse().unwrap())
-    }
-
-    #[test]
-    fn what_ssh_says_at_length_is_one_line_with_a_remedy() {
-        for (stderr, expected) in [
-            (
-                "@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\n@@@\nHost key \
-                 verification failed.\n",
-                "ssh-keygen -R '[board]:2222'",
-            ),
-            (
-                "No ED25519 host key is known\r\nHost key verification failed.\r\n",
-                "(ssh -p 2222 root@board)",
-            ),
-            (
-                "root@board: Permission denied (publickey).\n",
-                "no password",
-            ),
-            (
-                "ssh: connect to host board port 2222: Connection refused\n",
-                "port 2222: Connection refused",
-            ),
-            ("", "without a word"),
-        ] {
-            let said = words(stderr);
-            assert!(said.contains(expected), "{said}");
-            assert_eq!(said.lines().count(), 1, "{said}");
-        }
-    }
 
     #[test]
     fn a_flood_of_complaints_takes_little_room() {

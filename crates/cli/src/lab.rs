@@ -1,0 +1,42 @@
+//! Boards of a labgrid, for commands: opening a session, giving boards back.
+
+use crate::exit::Failure;
+use crate::stored::data_folder;
+use assay_model::text::clean;
+use assay_target::labgrid::{Lab, Lease, Wanted};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Opens a session with the coordinator that the environment names.
+pub fn open() -> Result<Arc<Lab>, Failure> {
+    Ok(Lab::open(&folder()?)?)
+}
+
+/// Where it is noted what is held.
+pub fn folder() -> Result<PathBuf, Failure> {
+    data_folder().ok_or_else(|| {
+        Failure::usage(
+            "neither XDG_DATA_HOME nor HOME is set: there is no folder to note in which boards \
+             are held, so none could be released after a kill",
+        )
+    })
+}
+
+/// What there is to say before a board is there.
+pub fn waiting_for(wanted: &Wanted) -> String {
+    clean(&format!("{wanted}: waiting for a board"))
+}
+
+/// Gives a board back; what is to be known of how that went.
+pub fn give_back(lease: Lease) -> Option<String> {
+    match lease.release() {
+        Ok(true) => None,
+        Ok(false) => Some(
+            "somebody released or took it meanwhile: what was measured may be of two jobs at a time"
+                .to_owned(),
+        ),
+        Err(error) => Some(format!(
+            "it could not be released ({error}); assay targets --release-stale does so later"
+        )),
+    }
+}

@@ -1,0 +1,120 @@
+//! A phone, or a board, that is reached by the system's adb.
+
+mod device;
+mod words;
+
+pub use device::{AdbDevice, DeviceError};
+
+use crate::complaint::Complaints;
+use crate::remote::{self, Program};
+use crate::watchdog::Watchdog;
+use crate::{Session, Target, TargetError, agents};
+use std::ffi::OsString;
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// What a serial may take; adb may have to start its server first.
+const ASKING: Duration = Duration::from_secs(60);
+/// The longest answer that is a serial.
+const LONGEST_SERIAL: u64 = 400;
+
+/// A device that is reached by adb.
+#[derive(Clone, Debug)]
+pub struct Adb {
+    device: AdbDevice,
+    program: OsString,
+    /// Folders with agents.
+    agents: Vec<PathBuf>,
+}
+
+impl Adb {
+    /// That device.
+    #[must_use]
+    pub fn new(device: AdbDevice) -> Self {
+        Self {
+            device,
+            program: "adb".into(),
+            agents: agents::folders(),
+        }
+    }
+
+    /// The only device there is, by its serial: a run says where it was made, and
+    /// another one may be there next time.
+    fn find(&self) -> Result<AdbDevice, TargetError> {
+        let mut command = Command::new(&self.program);
+        command
+            .arg("get-serialno")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|source| TargetError::Spawn {
+            program: self.program.to_string_lossy().into_owned(),
+            source,
+        })?;
+        let complaints = child.stderr.take().map(Complaints::listen);
+        let watchdog = Watchdog::over(child.id(), ASKING);
+        let mut answer = String::new();
+        if let Some(stdout) = child.stdout.take() {
+            // What is no text is no serial.
+            let _ = stdout.take(LONGEST_SERIAL).read_to_string(&mut answer);
+        }
+        drop(watchdog);
+        let found = child.wait().is_ok_and(|status| status.success());
+        let complaints = complaints.unwrap_or_default();
+        complaints.await_end();
+        let unreachable = |why| TargetError::Unreachable {
+            target: "adb".to_owned(),
+            why,
+        };
+        match answer.trim() {
+            serial if found && !serial.is_empty() => format!("adb:{serial}")
+                .parse()
+                .map_err(|error: DeviceError| unreachable(error.to_string())),
+            _ => Err(unreachable(self.in_words(&complaints))),
+        }
+    }
+}
+
+impl Program for Adb {
+    fn target(&self) -> String {
+        self.device.to_string()
+    }
+
+    /// Without a terminal (`-T`) the shell's protocol carries bytes as they are,
+    /// standard error apart, and the end of the input. `-x` would lose that end, and
+    /// `exec-out` the input.
+    fn carrying_out(&self, command: &str) -> Command {
+        let mut adb = Command::new(&self.program);
+        if let Some(serial) = self.device.serial() {
+            adb.args(["-s", serial]);
+        }
+        adb.args(["shell", "-T", command]);
+        adb
+    }
+
+    fn in_words(&self, complaints: &Complaints) -> String {
+        words::of(complaints, &self.device)
+    }
+}
+
+impl Target for Adb {
+    fn name(&self) -> Option<String> {
+        Some(self.target())
+    }
+
+    fn start(&mut self) -> Result<Session, TargetError> {
+        if self.device.serial().is_none() {
+            self.device = self.find()?;
+        }
+        remote::start(self, &self.agents)
+    }
+
+    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+        Err(TargetError::NotInFront(self.target()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! A script stands in place of adb.
+
+use super::*;
+use assay_testkit::Scratch;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
+    let scratch = Scratch::new().unwrap();
+    let program = scratch.join("adb");
+    let log = scratch.join("words");
+    let script = format!(
+        "#!/bin/sh\nprintf '%s|' \"$@\" >>'{}'\n{script}",
+        log.display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut adb = Adb::new(device.parse().unwrap());
+    adb.program = program.into();
+    adb.agents = Vec::new();
+    let why = adb.start().unwrap_err().to_string();
+    assert_eq!(why.lines().count(), 1, "{why}");
+    let words = fs::read_to_string(log).unwrap();
+    (scratch, adb, format!("{words}\n{why}"))
+}
+
+#[test]
+fn a_device_is_named_to_adb_by_its_serial() {
+    let (_scratch, _, seen) = started("adb:0123", "echo assay-boot 1 pdp11");
+    assert!(seen.starts_with("-s|0123|shell|-T|exec sh -c '"), "{seen}");
+    assert!(seen.contains("adb:0123 is pdp11"), "{seen}");
+}
+
+#[test]
+fn the_only_device_gets_its_name() {
+    let script = "[ $1 = get-serialno ] && echo 0123 || echo assay-boot 1 pdp11";
+    let (_scratch, adb, seen) = started("adb:", script);
+    assert!(seen.starts_with("get-serialno|-s|0123|shell|"), "{seen}");
+    assert_eq!(adb.name().as_deref(), Some("adb:0123"));
+}
+
+#[test]
+fn without_the_only_device_nothing_is_tried() {
+    for (script, expected) in [
+        (
+            "echo 'error: no devices/emulators found' >&2; exit 1",
+            "is its cable in",
+        ),
+        (
+            "echo 'error: more than one device/emulator' >&2; exit 1",
+            "there are several",
+        ),
+        ("echo '$(touch x)'", "that is no serial"),
+        ("echo 0123; echo 4567", "that is no serial"),
+        ("yes", "adb ended without a word"),
+        ("exit 0", "adb ended without a word; does adb shell work?"),
+    ] {
+        let (_scratch, _, seen) = started("adb:", script);
+        assert!(seen.starts_with("get-serialno|\n"), "{seen}");
+        assert!(seen.contains(expected), "{seen}");
+    }
+}

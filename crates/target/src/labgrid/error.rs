@@ -1,0 +1,76 @@
+//! Why a board of a lab cannot be had.
+
+use serde_json::Value;
+use thiserror::Error;
+
+/// Why a board of a lab cannot be had.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum LabError {
+    /// There is no labgrid here.
+    #[error(
+        "labgrid cannot be used here ({0}): install it (pip install labgrid) so that labgrid-client \
+         is found, or its python3"
+    )]
+    Missing(String),
+    /// The coordinator has no such thing.
+    #[error("labgrid: {0}")]
+    Unknown(String),
+    /// Somebody else has it.
+    #[error("labgrid: {0}")]
+    Busy(String),
+    /// The coordinator, or the way to it, is gone.
+    #[error("labgrid: {0}")]
+    Lost(String),
+    /// What is held could not be noted.
+    #[error("{0}")]
+    Journal(String),
+}
+
+impl LabError {
+    /// What the session says went wrong, if it did.
+    pub(super) fn said(answer: &Value) -> Option<Self> {
+        let why = answer["why"].as_str().unwrap_or_default().to_owned();
+        Some(match answer["error"].as_str()? {
+            "missing" => Self::Missing(why),
+            "unknown" => Self::Unknown(why),
+            "busy" => Self::Busy(why),
+            _ => Self::Lost(why),
+        })
+    }
+
+    /// The same of a place.
+    pub(super) fn of_place(self, place: &str) -> Self {
+        self.map(|why| format!("{place}: {why}"))
+    }
+
+    /// The same of a coordinator.
+    pub(super) fn at(self, coordinator: &str) -> Self {
+        match self {
+            Self::Lost(why) => Self::Lost(format!(
+                "no coordinator at {coordinator} ({why}); LG_COORDINATOR names another"
+            )),
+            other => other,
+        }
+    }
+
+    fn map(self, say: impl FnOnce(String) -> String) -> Self {
+        match self {
+            Self::Unknown(why) => Self::Unknown(say(why)),
+            Self::Busy(why) => Self::Busy(say(why)),
+            Self::Lost(why) => Self::Lost(say(why)),
+            other => other,
+        }
+    }
+
+    /// The command cannot be carried out as given.
+    #[must_use]
+    pub const fn is_usage(&self) -> bool {
+        matches!(self, Self::Missing(_) | Self::Unknown(_))
+    }
+
+    /// Others have it, or it is gone: another board, or another time, may do.
+    #[must_use]
+    pub const fn is_lost(&self) -> bool {
+        matches!(self, Self::Busy(_) | Self::Lost(_))
+    }
+}

@@ -1,0 +1,284 @@
+//! Which places a process holds, on a file that survives it.
+//!
+//! One file for each process, in assay's folder of data. It is locked for as long as its
+//! process lives. The first line says at which coordinator and as whom, each other one
+//! what became of a place; it is synced before the place is acquired.
+
+use super::{LabError, Wire};
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// In assay's folder of data.
+const FOLDER: &str = "labgrid";
+const ENDING: &str = "journal";
+
+/// The first line.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Head {
+    coordinator: String,
+    owner: String,
+}
+
+/// What became of a place.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+struct Entry {
+    place: String,
+    held: bool,
+    /// When the coordinator says that it was acquired; `None`: it had not answered yet.
+    changed: Option<f64>,
+}
+
+/// The journal of this process. Its file goes with it if nothing is held.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    /// Locked; the lock ends with the process, however it ends.
+    file: File,
+    held: BTreeMap<String, Option<f64>>,
+}
+
+impl Journal {
+    pub(super) fn create(data: &Path, coordinator: &str, owner: &str) -> Result<Self, LabError> {
+        let folder = data.join(FOLDER);
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let name = format!("{}-{}", std::process::id(), since.as_nanos());
+        let path = folder.join(format!("{name}.{ENDING}"));
+        let head = Head {
+            coordinator: coordinator.to_owned(),
+            owner: owner.to_owned(),
+        };
+        let file = make(&folder, &folder.join(name), &path, &head);
+        let file = file.map_err(|error| unwritable(&path, &error))?;
+        Ok(Self {
+            path,
+            file,
+            held: BTreeMap::new(),
+        })
+    }
+
+    /// When this returns, the place will be found after a kill.
+    pub(super) fn acquiring(&mut self, place: &str) -> Result<(), LabError> {
+        self.note(place, true, None)
+            .map_err(|error| unwritable(&self.path, &error))
+    }
+
+    /// It is held. `asked`: by which name it was asked for.
+    pub(super) fn acquired(&mut self, asked: &str, place: &str, changed: f64) {
+        // What is noted already is enough to find it.
+        let _ = self.note(place, true, Some(changed));
+        if asked != place {
+            self.released(asked);
+        }
+    }
+
+    /// It is not held, or not any more.
+    pub(super) fn released(&mut self, place: &str) {
+        // Who looks finds it free.
+        let _ = self.note(place, false, None);
+    }
+
+    fn note(&mut self, place: &str, held: bool, changed: Option<f64>) -> io::Result<()> {
+        match held {
+            true => self.held.insert(place.to_owned(), changed),
+            false => self.held.remove(place),
+        };
+        let entry = Entry {
+            place: place.to_owned(),
+            held,
+            changed,
+        };
+        write_line(&mut self.file, &entry)
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if self.held.is_empty() {
+            // One that says nothing does no harm.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// It gets its name only when it is locked and has its first line.
+fn make(folder: &Path, unnamed: &Path, path: &Path, head: &Head) -> io::Result<File> {
+    DirBuilder::new()
+        .mode(0o700)
+        .recursive(true)
+        .create(folder)?;
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .append(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(unnamed)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    write_line(&mut file, head)?;
+    fs::rename(unnamed, path)?;
+    Ok(file)
+}
+
+fn write_line(file: &mut File, line: &impl Serialize) -> io::Result<()> {
+    let mut text = serde_json::to_vec(line)?;
+    text.push(b'\n');
+    file.write_all(&text)?;
+    file.sync_data()
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> LabError {
+    LabError::Journal(format!(
+        "cannot write {}, without which boards could not be released after a kill: {error}",
+        path.display()
+    ))
+}
+
+/// What became of a place that a dead process held.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Freed {
+    /// The place.
+    pub place: String,
+    /// Its coordinator.
+    pub coordinator: String,
+    /// Whether it was still held and is released now; otherwise somebody released it,
+    /// or it changed since, and it was left alone.
+    pub released: bool,
+}
+
+/// Releases what processes of this user on this host held that are dead.
+///
+/// A place that changed since it was acquired is left alone: somebody may have released
+/// and acquired it by hand, as the same user.
+///
+/// # Errors
+/// When a coordinator does not answer; its journals stay.
+pub fn release_stale(data: &Path) -> Result<Vec<Freed>, LabError> {
+    let mut freed = Vec::new();
+    for (path, _lock) in abandoned(&data.join(FOLDER)) {
+        let (head, held) = read(&path);
+        if let Some(head) = head.filter(|_| !held.is_empty()) {
+            let (mut wire, _) = Wire::open(&head.coordinator)?;
+            for (place, changed) in held {
+                freed.push(free(&mut wire, &head, place, changed)?);
+            }
+        }
+        // Another one may have been faster.
+        let _ = fs::remove_file(&path);
+    }
+    Ok(freed)
+}
+
+fn free(
+    wire: &mut Wire,
+    head: &Head,
+    place: String,
+    changed: Option<f64>,
+) -> Result<Freed, LabError> {
+    #[derive(Deserialize)]
+    struct Released {
+        kept: bool,
+    }
+    let owner = &head.owner;
+    let request = json!({"do": "free_stale", "place": place, "owner": owner, "changed": changed});
+    let released = match wire.ask::<Released>(&request) {
+        Ok(released) => released.kept,
+        // A place that is gone is held by nobody.
+        Err(LabError::Unknown(_)) => false,
+        Err(error) => return Err(error.of_place(&place)),
+    };
+    Ok(Freed {
+        place,
+        coordinator: head.coordinator.clone(),
+        released,
+    })
+}
+
+/// Journals whose process is gone, locked so that nobody else takes them too.
+fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    paths.sort();
+    let locked = |path: PathBuf| {
+        let file = File::open(&path).ok()?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
+        path.exists().then_some((path, file))
+    };
+    paths.into_iter().filter_map(locked).collect()
+}
+
+/// The first line, and what was held at last. A line that was not written whole says
+/// nothing: what it was about had not begun.
+fn read(path: &Path) -> (Option<Head>, BTreeMap<String, Option<f64>>) {
+    let text = fs::read(path).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines();
+    let head = lines
+        .next()
+        .and_then(|line| serde_json::from_str(line).ok());
+    let mut held = BTreeMap::new();
+    for entry in lines.filter_map(|line| serde_json::from_str::<Entry>(line).ok()) {
+        match entry.held {
+            true => held.insert(entry.place, entry.changed),
+            false => held.remove(&entry.place),
+        };
+    }
+    (head, held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_testkit::Scratch;
+
+    fn files(data: &Path) -> Vec<PathBuf> {
+        let entries = fs::read_dir(data.join(FOLDER)).into_iter().flatten();
+        entries.map(|entry| entry.unwrap().path()).collect()
+    }
+
+    #[test]
+    fn what_a_dead_process_held_is_known_and_what_a_living_one_holds_is_not_touched() {
+        let data = Scratch::new().unwrap();
+        let mut journal = Journal::create(data.path(), "c:1", "host/me").unwrap();
+        journal.acquiring("kept").unwrap();
+        journal.acquired("kept", "kept", 1.25);
+        journal.acquiring("alias").unwrap();
+        journal.acquired("alias", "name", 2.5);
+        journal.acquiring("gone").unwrap();
+        journal.released("gone");
+        journal.acquiring("asked").unwrap();
+        let [path] = &files(data.path())[..] else {
+            panic!("one file");
+        };
+        assert!(abandoned(&data.join(FOLDER)).is_empty(), "it lives");
+        // A kill ends the lock, and may leave half a line.
+        flock(&journal.file, FlockOperation::Unlock).unwrap();
+        journal.file.write_all(br#"{"place":"half","#).unwrap();
+        assert_eq!(abandoned(&data.join(FOLDER)).len(), 1);
+        let (head, held) = read(path);
+        let (coordinator, owner) = ("c:1".to_owned(), "host/me".to_owned());
+        assert_eq!(head, Some(Head { coordinator, owner }));
+        let expected = [("asked", None), ("kept", Some(1.25)), ("name", Some(2.5))];
+        let expected = expected.map(|(place, changed)| (place.to_owned(), changed));
+        assert_eq!(held, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn a_journal_goes_when_nothing_is_held() {
+        let data = Scratch::new().unwrap();
+        let mut journal = Journal::create(data.path(), "c:1", "host/me").unwrap();
+        journal.acquiring("p").unwrap();
+        journal.acquired("p", "p", 1.0);
+        journal.released("p");
+        drop(journal);
+        assert!(files(data.path()).is_empty());
+    }
+}

@@ -1,0 +1,103 @@
+//! What is held of a lab, and given back when it is dropped.
+
+use super::{Lab, LabError};
+use crate::ssh::SshAddress;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// A place that this process has acquired. It is released when this is dropped.
+pub struct Lease {
+    lab: Arc<Lab>,
+    place: String,
+    address: SshAddress,
+    /// It goes after the place.
+    reservation: Option<Reservation>,
+    is_held: bool,
+}
+
+impl Lease {
+    pub(super) fn new(lab: Arc<Lab>, place: String, address: SshAddress) -> Self {
+        Self {
+            lab,
+            place,
+            address,
+            reservation: None,
+            is_held: true,
+        }
+    }
+
+    /// What a user calls it.
+    #[must_use]
+    pub fn name(&self) -> String {
+        format!("labgrid:{}", self.place)
+    }
+
+    /// How its board is reached.
+    #[must_use]
+    pub fn address(&self) -> &SshAddress {
+        &self.address
+    }
+
+    /// Gives it back; whether it was this process's alone until now.
+    ///
+    /// # Errors
+    /// When the coordinator does not answer. The journal then still has it.
+    pub fn release(mut self) -> Result<bool, LabError> {
+        self.is_held = false;
+        self.lab.release(&self.place)
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        if self.is_held {
+            // What could not be given back is in the journal.
+            let _ = self.lab.release(&self.place);
+        }
+        drop(self.reservation.take());
+    }
+}
+
+/// A reservation under way. It is cancelled when this is dropped.
+pub struct Reservation {
+    lab: Arc<Lab>,
+    token: String,
+}
+
+impl Reservation {
+    pub(super) fn new(lab: Arc<Lab>, token: String) -> Self {
+        Self { lab, token }
+    }
+
+    /// The place that it got; `None`: not yet.
+    ///
+    /// # Errors
+    /// When the coordinator does not know it any more.
+    pub fn place(&self) -> Result<Option<String>, LabError> {
+        #[derive(Deserialize)]
+        struct State {
+            place: Option<String>,
+        }
+        let state: State = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
+        Ok(state.place)
+    }
+
+    /// Acquires that place.
+    ///
+    /// # Errors
+    /// As [`Lab::acquire`].
+    pub fn acquire(self, place: &str) -> Result<Lease, LabError> {
+        let mut lease = self.lab.acquire(place)?;
+        lease.reservation = Some(self);
+        Ok(lease)
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        // One that nobody asks for ends by itself.
+        let _: Result<Value, LabError> =
+            self.lab.ask(&json!({"do": "cancel", "token": self.token}));
+    }
+}

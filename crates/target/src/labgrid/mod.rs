@@ -1,0 +1,287 @@
+//! Boards of a labgrid coordinator: acquired, reached by ssh, and always released.
+//!
+//! One Python process with labgrid's own messages holds all places of this process
+//! (`session.py`). It releases them when its input ends, so also when this process is
+//! killed. What not even that outlives is in a journal (see [`release_stale`]).
+
+mod error;
+mod journal;
+mod lease;
+mod python;
+#[cfg(test)]
+mod tests;
+mod wanted;
+
+pub use error::LabError;
+pub use journal::{Freed, release_stale};
+pub use lease::{Lease, Reservation};
+pub use wanted::{Wanted, WantedError};
+
+use crate::ssh::SshAddress;
+use crate::{Session, Ssh, Target, TargetError};
+use journal::Journal;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Names the coordinator, as for labgrid's own client.
+const COORDINATOR: &str = "LG_COORDINATOR";
+/// Where it is if nobody says otherwise, as for labgrid's own client.
+const DEFAULT_COORDINATOR: &str = "127.0.0.1:20408";
+/// Of what is said between here and `session.py`.
+const VERSION: u32 = 1;
+/// What the session may take for an answer: it waits for the coordinator, and that for
+/// exporters.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The longest answer: all places of a large lab.
+const LONGEST: u64 = 64 << 20;
+
+/// A session with a coordinator.
+pub struct Lab {
+    wire: Mutex<Wire>,
+    journal: Mutex<Journal>,
+}
+
+/// A place as its coordinator knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Place {
+    /// Its name.
+    pub name: String,
+    /// Its tags.
+    pub tags: BTreeMap<String, String>,
+    /// Who has acquired it; empty: nobody.
+    pub acquired: String,
+}
+
+/// What a place is once it is acquired.
+#[derive(Deserialize)]
+struct Acquired {
+    place: String,
+    changed: f64,
+    #[serde(default)]
+    address: Option<String>,
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    port: u16,
+}
+
+impl Lab {
+    /// Opens a session with the coordinator that the environment names. What is held is
+    /// noted in a folder of `data`.
+    ///
+    /// # Errors
+    /// When there is no labgrid or no coordinator, or the folder cannot be written.
+    pub fn open(data: &Path) -> Result<Arc<Self>, LabError> {
+        let coordinator = std::env::var(COORDINATOR)
+            .ok()
+            .filter(|name| !name.is_empty());
+        let coordinator = coordinator.unwrap_or_else(|| DEFAULT_COORDINATOR.to_owned());
+        let (wire, owner) = Wire::open(&coordinator)?;
+        let journal = Journal::create(data, &coordinator, &owner)?;
+        Ok(Arc::new(Self {
+            wire: Mutex::new(wire),
+            journal: Mutex::new(journal),
+        }))
+    }
+
+    /// All places.
+    ///
+    /// # Errors
+    /// When the coordinator does not answer.
+    pub fn places(&self) -> Result<Vec<Place>, LabError> {
+        #[derive(Deserialize)]
+        struct Places {
+            places: Vec<Place>,
+        }
+        let places: Places = self.ask(&json!({"do": "places"}))?;
+        Ok(places.places)
+    }
+
+    /// Acquires a place by its name or alias.
+    ///
+    /// # Errors
+    /// [`LabError::Busy`] when somebody else has it; when there is none of that name, or
+    /// its board has no address.
+    pub fn acquire(self: &Arc<Self>, place: &str) -> Result<Lease, LabError> {
+        self.journal().acquiring(place)?;
+        let acquired: Acquired = match self.ask(&json!({"do": "acquire", "place": place})) {
+            Ok(acquired) => acquired,
+            Err(error) => {
+                self.journal().released(place);
+                return Err(error.of_place(place));
+            }
+        };
+        self.journal()
+            .acquired(place, &acquired.place, acquired.changed);
+        let found = address(
+            acquired.address.as_deref(),
+            &acquired.username,
+            acquired.port,
+        );
+        match found {
+            Ok(address) => Ok(Lease::new(Arc::clone(self), acquired.place, address)),
+            Err(why) => {
+                // What could not be given back is in the journal.
+                let _ = self.release(&acquired.place);
+                Err(LabError::Lost(why).of_place(&acquired.place))
+            }
+        }
+    }
+
+    /// Gives a place back; whether it was this process's alone until now.
+    fn release(&self, place: &str) -> Result<bool, LabError> {
+        #[derive(Deserialize)]
+        struct Released {
+            kept: bool,
+        }
+        let released: Result<Released, _> = self.ask(&json!({"do": "release", "place": place}));
+        let released = released.map_err(|error| error.of_place(place))?;
+        self.journal().released(place);
+        Ok(released.kept)
+    }
+
+    /// Reserves a place that has these tags.
+    ///
+    /// # Errors
+    /// When the coordinator does not take the tags.
+    pub fn reserve(
+        self: &Arc<Self>,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<Reservation, LabError> {
+        #[derive(Deserialize)]
+        struct Reserved {
+            token: String,
+        }
+        let reserved: Reserved = self.ask(&json!({"do": "reserve", "tags": tags}))?;
+        Ok(Reservation::new(Arc::clone(self), reserved.token))
+    }
+
+    fn journal(&self) -> MutexGuard<'_, Journal> {
+        self.journal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask<T: DeserializeOwned>(&self, request: &Value) -> Result<T, LabError> {
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        wire.ask(request)
+    }
+}
+
+/// How a board is reached, from what its exporter says.
+fn address(address: Option<&str>, user: &str, port: u16) -> Result<SshAddress, String> {
+    let host = address.ok_or("it has no NetworkService, so there is no way to its board")?;
+    let host = match host.contains(':') {
+        true => format!("[{host}]"),
+        false => host.to_owned(),
+    };
+    let user = (!user.is_empty()).then(|| format!("{user}@"));
+    let port = (port != 0).then(|| format!(":{port}"));
+    let text = format!(
+        "ssh://{}{host}{}",
+        user.unwrap_or_default(),
+        port.unwrap_or_default()
+    );
+    let parsed = text.parse::<SshAddress>();
+    parsed.map_err(|error| format!("its NetworkService cannot be used: {error}"))
+}
+
+/// The session's process and its lines.
+struct Wire {
+    // Before the session: it ends with its input.
+    lines: BufReader<Box<dyn Read + Send>>,
+    session: Session,
+}
+
+impl Wire {
+    /// With it comes who this side is.
+    fn open(coordinator: &str) -> Result<(Self, String), LabError> {
+        #[derive(Deserialize)]
+        struct Hello {
+            version: u32,
+            name: String,
+        }
+        let mut target = python::session(coordinator);
+        let mut session = target
+            .start()
+            .map_err(|error| LabError::Missing(error.to_string()))?;
+        let reader = std::mem::replace(&mut session.reader, Box::new(std::io::empty()));
+        let lines = BufReader::new(reader);
+        let mut wire = Self { lines, session };
+        let hello: Hello = wire.hear().map_err(|error| error.at(coordinator))?;
+        match hello.version == VERSION {
+            true => Ok((wire, hello.name)),
+            false => Err(LabError::Lost("it speaks another version".to_owned())),
+        }
+    }
+
+    fn ask<T: DeserializeOwned>(&mut self, request: &Value) -> Result<T, LabError> {
+        let writer = self.session.writer.as_mut();
+        let sent = writer.is_some_and(|writer| writeln!(writer, "{request}").is_ok());
+        match sent {
+            true => self.hear(),
+            false => Err(LabError::Lost("its session has ended".to_owned())),
+        }
+    }
+
+    fn hear<T: DeserializeOwned>(&mut self) -> Result<T, LabError> {
+        let watchdog = self.session.must_answer_within(PATIENCE);
+        let mut line = String::new();
+        // An end in the middle is no answer either.
+        let _ = (&mut self.lines).take(LONGEST).read_line(&mut line);
+        if watchdog.has_barked() || line.is_empty() {
+            return Err(LabError::Lost("its session does not answer".to_owned()));
+        }
+        let answer: Value = serde_json::from_str(&line).unwrap_or_default();
+        if let Some(error) = LabError::said(&answer) {
+            return Err(error);
+        }
+        serde_json::from_value(answer)
+            .map_err(|error| LabError::Lost(format!("its session says what is no answer: {error}")))
+    }
+}
+
+/// A place as a target. It is acquired when the agent is started for the first time.
+pub struct Board {
+    lab: Arc<Lab>,
+    wanted: Wanted,
+    lease: Option<Lease>,
+}
+
+impl Board {
+    /// The place, or one of those, that are wanted.
+    #[must_use]
+    pub fn new(lab: Arc<Lab>, wanted: Wanted) -> Self {
+        Self {
+            lab,
+            wanted,
+            lease: None,
+        }
+    }
+}
+
+impl Target for Board {
+    fn name(&self) -> Option<String> {
+        Some(match &self.lease {
+            Some(lease) => lease.name(),
+            None => self.wanted.to_string(),
+        })
+    }
+
+    fn start(&mut self) -> Result<Session, TargetError> {
+        let lease = match self.lease.take() {
+            Some(lease) => lease,
+            None => self.wanted.get(&self.lab)?,
+        };
+        let lease = self.lease.insert(lease);
+        Ssh::new(lease.address().clone()).start()
+    }
+
+    fn start_in_front(&mut self) -> Result<Session, TargetError> {
+        Err(TargetError::NotInFront(self.wanted.to_string()))
+    }
+}

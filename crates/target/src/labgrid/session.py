@@ -1,0 +1,239 @@
+"""Holds places of a labgrid coordinator for assay: requests come as lines of JSON on
+standard input, and each is answered by one line on standard output. Whatever is held
+is released when the input ends, however the other side ended."""
+
+import getpass
+import importlib.metadata
+import json
+import os
+import queue
+import signal
+import socket
+import sys
+import threading
+
+VERSION = 1
+# A coordinator asks exporters, for which it waits 10 s each.
+PATIENCE = 60
+
+
+def say(answer):
+    sys.stdout.write(json.dumps(answer) + "\n")
+    sys.stdout.flush()
+
+
+class Refused(Exception):
+    def __init__(self, kind, why):
+        super().__init__(why)
+        self.kind = kind
+
+
+class Session:
+    def __init__(self, coordinator):
+        self.name = "{}/{}".format(
+            os.environ.get("LG_HOSTNAME", socket.gethostname()),
+            os.environ.get("LG_USERNAME") or getpass.getuser(),
+        )
+        self.held = {}
+        self.reserved = set()
+        self.resources = {}
+        self.stub = rpc.CoordinatorStub(grpc.insecure_channel(coordinator))
+        self.begin()
+
+    def begin(self):
+        """Only whoever has a stream open may acquire."""
+        self.synced = queue.Queue()
+        self.outgoing = queue.Queue()
+        stream = self.stub.ClientStream(iter(self.outgoing.get, None))
+        self.listener = threading.Thread(target=self.listen, args=[stream, self.synced], daemon=True)
+        self.listener.start()
+        started = pb2.ClientInMessage()
+        started.startup.version = importlib.metadata.version("labgrid")
+        started.startup.name = self.name
+        self.outgoing.put(started)
+        wanted = pb2.ClientInMessage()
+        wanted.subscribe.all_resources = True
+        self.outgoing.put(wanted)
+        wanted = pb2.ClientInMessage()
+        wanted.subscribe.all_places = True
+        self.outgoing.put(wanted)
+        self.sync()
+
+    def listen(self, stream, synced):
+        why = "the coordinator closed the session"
+        try:
+            for message in stream:
+                for update in message.updates:
+                    self.update(update)
+                if message.HasField("sync"):
+                    synced.put(None)
+        except grpc.RpcError as error:
+            why = error.details()
+        for held in list(self.held.values()):
+            held["watched"] = False
+        synced.put(why)
+
+    def ensure(self):
+        """A coordinator that was started anew knows no session."""
+        if not self.listener.is_alive():
+            self.begin()
+
+    def update(self, update):
+        kind = update.WhichOneof("kind")
+        if kind == "resource":
+            self.resources[path_of(update.resource.path)] = update.resource
+        elif kind == "place":
+            held = self.held.get(update.place.name)
+            if held and held["changed"] and update.place.acquired != self.name:
+                held["lost"] = True
+        elif kind == "del_resource":
+            self.resources.pop(path_of(update.del_resource), None)
+
+    def sync(self):
+        message = pb2.ClientInMessage()
+        message.sync.id = 1
+        self.outgoing.put(message)
+        try:
+            why = self.synced.get(timeout=PATIENCE)
+        except queue.Empty:
+            why = "the coordinator does not answer"
+        if why is not None:
+            raise Refused("lost", why)
+
+    def all_places(self):
+        return self.stub.GetPlaces(pb2.GetPlacesRequest(), timeout=PATIENCE).places
+
+    def place(self, name):
+        for place in self.all_places():
+            if place.name == name or name in place.aliases:
+                return place
+        raise Refused("unknown", "there is no such place")
+
+    def places(self):
+        return {"places": [
+            {"name": place.name, "tags": dict(place.tags), "acquired": place.acquired}
+            for place in self.all_places()
+        ]}
+
+    def acquire(self, place):
+        self.ensure()
+        name = self.place(place).name
+        request = pb2.AcquirePlaceRequest(placename=name)
+        self.stub.AcquirePlace(request, timeout=PATIENCE)
+        # Until it is known when, it is held all the same.
+        held = self.held[name] = {"changed": None, "watched": True, "lost": False}
+        acquired = self.place(name)
+        held["changed"] = acquired.changed
+        return {"place": name, "changed": acquired.changed, **self.address(acquired)}
+
+    def address(self, place):
+        """How its board is reached, once the exporter has told all of it."""
+        self.sync()
+        for path in place.acquired_resources:
+            exporter, group, _, name = path.split("/")
+            resource = self.resources.get((exporter, group, name))
+            if resource is None or resource.cls not in ("NetworkService", "RemoteNetworkService"):
+                continue
+            params = resource.params
+            return {
+                "address": params["address"].string_value,
+                "username": params["username"].string_value,
+                "port": params["port"].uint_value if "port" in params else 0,
+            }
+        return {}
+
+    def release(self, place):
+        """Whether it was ours until now. Who releases and who sets a tag changes a place
+        alike; who saw all changes knows better."""
+        held = self.held.pop(place, None) or {"changed": None, "watched": False, "lost": False}
+        if held["lost"]:
+            return {"kept": False}
+        changed = None if held["watched"] else held["changed"]
+        return {"kept": self.free(place, self.name, changed)}
+
+    def free_stale(self, place, owner, changed):
+        return {"kept": self.free(place, owner, changed)}
+
+    def free(self, name, owner, changed):
+        place = self.place(name)
+        if place.acquired != owner or changed not in (None, place.changed):
+            return False
+        request = pb2.ReleasePlaceRequest(placename=name, fromuser=owner)
+        self.stub.ReleasePlace(request, timeout=PATIENCE)
+        return True
+
+    def reserve(self, tags):
+        self.ensure()
+        request = pb2.CreateReservationRequest(prio=0.0)
+        request.filters["main"].filter.update(tags)
+        answer = self.stub.CreateReservation(request, timeout=PATIENCE)
+        self.reserved.add(answer.reservation.token)
+        return {"token": answer.reservation.token}
+
+    def poll(self, token):
+        """The place that a reservation got; asking keeps the reservation."""
+        request = pb2.PollReservationRequest(token=token)
+        reservation = self.stub.PollReservation(request, timeout=PATIENCE).reservation
+        return {"place": reservation.allocations.get("main")}
+
+    def cancel(self, token):
+        self.reserved.discard(token)
+        request = pb2.CancelReservationRequest(token=token)
+        self.stub.CancelReservation(request, timeout=PATIENCE)
+        return {}
+
+    def free_all(self):
+        for undo, what in [(self.release, list(self.held)), (self.cancel, list(self.reserved))]:
+            for each in what:
+                try:
+                    undo(each)
+                except (grpc.RpcError, Refused):
+                    pass  # The journal still has it.
+
+    def answer(self, request):
+        do = getattr(self, request.pop("do"))
+        try:
+            return do(**request)
+        except grpc.RpcError as error:
+            kinds = {
+                grpc.StatusCode.FAILED_PRECONDITION: "busy",
+                grpc.StatusCode.PERMISSION_DENIED: "busy",
+                grpc.StatusCode.INVALID_ARGUMENT: "unknown",
+            }
+            return {"error": kinds.get(error.code(), "lost"), "why": error.details()}
+        except Refused as refused:
+            return {"error": refused.kind, "why": str(refused)}
+
+
+def path_of(path):
+    return (path.exporter_name, path.group_name, path.resource_name)
+
+
+def main(coordinator):
+    session = Session(coordinator)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        say({"version": VERSION, "name": session.name})
+        for line in sys.stdin:
+            say(session.answer(json.loads(line)))
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        session.free_all()
+        session.outgoing.put(None)
+
+
+try:
+    import grpc
+    from labgrid.remote.generated import labgrid_coordinator_pb2 as pb2
+    from labgrid.remote.generated import labgrid_coordinator_pb2_grpc as rpc
+except ImportError as error:
+    say({"error": "missing", "why": f"{sys.executable}: {error}"})
+    sys.exit(1)
+try:
+    main(sys.argv[1])
+except Refused as refused:
+    say({"error": refused.kind, "why": str(refused)})
+    sys.exit(1)
+except BrokenPipeError:
+    # Nobody reads any more; what was held is released.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

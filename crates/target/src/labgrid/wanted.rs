@@ -1,0 +1,94 @@
+//! Which board is asked for: `labgrid:PLACE`, or `labgrid:reserve?media=sd`.
+
+use super::{Lab, LabError, Lease};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use thiserror::Error;
+
+const SCHEME: &str = "labgrid:";
+const RESERVE: &str = "reserve?";
+/// How often a reservation is looked at. It is kept as long as somebody asks at least
+/// once a minute.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Which board is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// This place.
+    Place(String),
+    /// Any with these tags, as soon as one is free.
+    Any(BTreeMap<String, String>),
+}
+
+/// Why a text asks for no board.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no board of a lab: {0}; write labgrid:PLACE or labgrid:reserve?TAG=VALUE&TAG=VALUE")]
+pub struct WantedError(&'static str);
+
+impl Wanted {
+    /// Acquires it; waits for a reservation.
+    ///
+    /// # Errors
+    /// As [`Lab::acquire`] and [`Lab::reserve`].
+    pub fn get(&self, lab: &Arc<Lab>) -> Result<Lease, LabError> {
+        match self {
+            Self::Place(place) => lab.acquire(place),
+            Self::Any(tags) => {
+                let reservation = lab.reserve(tags)?;
+                loop {
+                    if let Some(place) = reservation.place()? {
+                        return reservation.acquire(&place);
+                    }
+                    std::thread::sleep(LOOK);
+                }
+            }
+        }
+    }
+}
+
+impl FromStr for Wanted {
+    type Err = WantedError;
+
+    fn from_str(text: &str) -> Result<Self, WantedError> {
+        let rest = text.strip_prefix(SCHEME);
+        let rest = rest.ok_or(WantedError("it does not begin with labgrid:"))?;
+        let Some(tags) = rest.strip_prefix(RESERVE) else {
+            return match rest {
+                "" => Err(WantedError("the place has no name")),
+                "reserve" => Err(WantedError("a reservation needs tags")),
+                place => Ok(Self::Place(place.to_owned())),
+            };
+        };
+        let mut wanted = BTreeMap::new();
+        for tag in tags.split('&') {
+            let (name, value) = tag
+                .split_once('=')
+                .ok_or(WantedError("a tag has no value"))?;
+            if name.is_empty() || value.is_empty() {
+                return Err(WantedError("a tag has no name or no value"));
+            }
+            if wanted.insert(name.to_owned(), value.to_owned()).is_some() {
+                return Err(WantedError("a tag is named twice"));
+            }
+        }
+        Ok(Self::Any(wanted))
+    }
+}
+
+impl fmt::Display for Wanted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Place(place) => write!(f, "{SCHEME}{place}"),
+            Self::Any(tags) => {
+                let tags: Vec<_> = tags
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                write!(f, "{SCHEME}{RESERVE}{}", tags.join("&"))
+            }
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! What `cargo xtask` prepares for tests, in the build folder.
+
+use crate::command::Unavailable;
+use std::path::PathBuf;
+
+/// The folder of that name, beside that of the test program; `by` prepares it.
+pub(crate) fn folder(name: &str, by: &str) -> Result<PathBuf, Unavailable> {
+    let program = std::env::current_exe().map_err(|error| Unavailable(error.to_string()))?;
+    let folders = program.ancestors().map(|folder| folder.join(name));
+    folders
+        .into_iter()
+        .find(|folder| folder.join("recipe").exists())
+        .ok_or_else(|| Unavailable(format!("nothing is prepared for that: {by} does it")))
+}

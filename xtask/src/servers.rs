@@ -1,0 +1,48 @@
+//! `cargo xtask servers`: what makes this machine one that is reached, by adb and
+//! by ssh, for tests. Everything comes from Debian's packages and stays in the build
+//! folder, as for the board.
+//!
+//! `assay_testkit::Neighbour` starts them.
+
+use crate::packages::{self, Packages, launcher, unpack};
+use anyhow::{Context, Result};
+use assay_testkit::neighbour::SERVERS;
+use std::fs;
+use std::path::Path;
+
+/// To be raised with every change of what is prepared here.
+const RECIPE: &str = "1";
+
+const PACKAGES: [&str; 3] = ["adb", "adbd", "dropbear-bin"];
+
+const PROGRAMS: [&str; 4] = [
+    "usr/bin/dropbearkey",
+    "usr/lib/android-sdk/platform-tools/adb",
+    "usr/lib/android-sdk/platform-tools/adbd",
+    "usr/sbin/dropbear",
+];
+
+/// Prepares them for the tests, which are skipped without.
+pub fn provide() {
+    if let Err(error) = prepare() {
+        eprintln!("xtask: {error:#}\nxtask: tests over adb and real links of ssh are skipped");
+    }
+}
+
+/// Makes the folder unless it is there already.
+pub fn prepare() -> Result<()> {
+    packages::prepare(SERVERS, RECIPE, make).context("cannot prepare the servers of adb and ssh")
+}
+
+fn make(folder: &Path) -> Result<()> {
+    let work = folder.join("work");
+    let host = folder.join("host");
+    for package in Packages::update(&work)?.to_run(&PACKAGES)? {
+        unpack(&package, &host)?;
+    }
+    for program in PROGRAMS {
+        launcher(folder, &host, program, "")?;
+    }
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
