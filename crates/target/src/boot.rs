@@ -4,7 +4,7 @@
 //! ```text
 //!  host                             shell
 //!                               <-  assay-boot 1 MACHINE
-//!  NAME SIZE                    ->  makes a private folder of that name, where
+//!  NAME SIZE SHA256             ->  makes a private folder of that name, where
 //!                                   programs may run
 //!                               <-  assay-boot send
 //!  SIZE bytes                   ->
@@ -13,10 +13,15 @@
 //!                                   folder is removed
 //! ```
 //!
+//! Where an agent of that sum stays, the shell answers `assay-boot kept SHA256 PATH`
+//! instead of asking for it, and runs that one. After `keep` in the place of `run` the
+//! agent stays: `assay-boot at PATH`.
+//!
 //! Nobody sends before it is asked: tools over there may read more than they are
 //! told to.
 
 use crate::agents::agent_for;
+use crate::kept::{AgentState, AgentThere};
 use crate::{Session, TargetError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
@@ -42,11 +47,22 @@ const LONGEST_LINE: usize = 400;
 const SCRIPT: &str = "\
     umask 077; \
     echo assay-boot 1 $(uname -m); \
-    read -r name size || exit 1; \
+    read -r name size sum || exit 1; \
     dir=; \
     leave() { cd /; [ -z \"$dir\" ] || rm -rf \"$dir\"; }; \
     trap leave EXIT; \
     trap : HUP INT TERM PIPE; \
+    for base in \"${HOME:-/root}\" /data/local/tmp; do \
+    kept=$base/.assay-agent/agent; \
+    [ -f \"$kept\" ] || continue; \
+    set -- $(sha256sum <\"$kept\" 2>/dev/null); \
+    [ \"$1\" = \"$sum\" ] || continue; \
+    echo assay-boot kept $1 \"$kept\"; \
+    read -r word; \
+    [ \"$word\" = run ] || exit 0; \
+    \"$kept\"; \
+    exit; \
+    done; \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
     mkdir \"$base/$name\" 2>/dev/null || continue; \
     dir=$base/$name; \
@@ -60,9 +76,20 @@ const SCRIPT: &str = "\
     set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
     echo assay-boot got $(wc -c <\"$dir/agent\") $1; \
     read -r word; \
-    [ \"$word\" = run ] || exit 1; \
     chmod 700 \"$dir/agent\"; \
-    \"$dir/agent\"";
+    if [ \"$word\" = run ]; then \"$dir/agent\"; exit; fi; \
+    [ \"$word\" = keep ] || exit 1; \
+    for base in \"${HOME:-/root}\" /data/local/tmp; do \
+    at=$base/.assay-agent; \
+    mkdir \"$at\" 2>/dev/null; \
+    chmod 700 \"$at\" 2>/dev/null || continue; \
+    true >\"$at/try\" && chmod 700 \"$at/try\" && \"$at/try\" 2>/dev/null && \
+    cp \"$dir/agent\" \"$at/new\" && chmod 700 \"$at/new\" && mv -f \"$at/new\" \"$at/agent\" && \
+    rm -f \"$at/try\" && echo assay-boot at \"$at/agent\" && exit 0; \
+    rm -rf \"$at\"; \
+    done; \
+    echo assay-boot nowhere; \
+    exit 1";
 
 /// The command for the program that reaches the machine.
 pub(crate) fn command() -> String {
@@ -98,13 +125,63 @@ impl<'a> Boot<'a> {
 
     /// Leaves the session's stream at the agent's first byte.
     pub(crate) fn run(mut self) -> Result<(), Fault> {
+        self.bring()?;
+        self.say("run\n")
+    }
+
+    /// Puts the agent there to stay.
+    pub(crate) fn keep(mut self) -> Result<AgentThere, Fault> {
+        if let Some(path) = self.bring()? {
+            let state = AgentState::Kept;
+            return Ok(AgentThere { path, state });
+        }
+        self.say("keep\n")?;
+        match self.answer()?.split_once(' ') {
+            Some(("at", path)) => Ok(AgentThere {
+                path: path.to_owned(),
+                state: AgentState::Pushed,
+            }),
+            _ => Err(Fault::Failed(NOWHERE_TO_STAY.to_owned())),
+        }
+    }
+
+    /// What a listing says, up to its end.
+    pub(crate) fn listing(mut self) -> Result<Vec<String>, Fault> {
+        let mut lines = Vec::new();
+        let mut heard = 0;
+        while heard < MOST_CHATTER {
+            let line = self.line().map_err(|fault| match lines.is_empty() {
+                true => Fault::NotReached,
+                false => fault,
+            })?;
+            heard += line.len() + 1;
+            match line.strip_prefix(MARK) {
+                Some("end") => return Ok(lines),
+                Some(found) => lines.push(found.to_owned()),
+                // Login scripts may speak before.
+                None => {}
+            }
+        }
+        Err(Fault::Failed("it talks without end".to_owned()))
+    }
+
+    /// Sees to it that the agent is over there. The path of one that stays there;
+    /// `None`: it was sent, into a folder that goes with it.
+    fn bring(&mut self) -> Result<Option<String>, Fault> {
         let machine = self.machine()?;
         let path = agent_for(self.target, &machine, self.agents).map_err(Fault::NoAgent)?;
         let agent = fs::read(&path)
             .map_err(|source| Fault::NoAgent(TargetError::Unreadable { path, source }))?;
-        let hash = hex(&Sha256::digest(&agent));
-        self.say(&format!("{} {}\n", folder_name(), agent.len()))?;
-        match self.answer()?.as_str() {
+        let hash = hash(&agent);
+        self.say(&format!("{} {} {hash}\n", folder_name(), agent.len()))?;
+        let answer = self.answer()?;
+        if let Some(kept) = answer.strip_prefix("kept ") {
+            let path = kept
+                .strip_prefix(&hash)
+                .ok_or_else(|| unexpected(&answer))?;
+            return Ok(Some(path.trim().to_owned()));
+        }
+        match answer.as_str() {
             "send" => {}
             "nowhere" => return Err(Fault::Failed(NOWHERE.to_owned())),
             other => return Err(unexpected(other)),
@@ -121,7 +198,7 @@ impl<'a> Boot<'a> {
                 agent.len()
             )));
         }
-        self.say("run\n")
+        Ok(None)
     }
 
     /// What the machine is; login scripts may have spoken before.
@@ -184,6 +261,9 @@ impl<'a> Boot<'a> {
 const NOWHERE: &str = "no folder there takes a program: neither /dev/shm, /tmp, /var/tmp nor the \
                        home of the user (all are full, read-only or mounted noexec)";
 
+const NOWHERE_TO_STAY: &str = "no folder there keeps a program: neither the home of the user nor \
+                               /data/local/tmp (all are full, read-only or mounted noexec)";
+
 fn unexpected(answer: &str) -> Fault {
     Fault::Failed(format!("its shell answers '{answer}'"))
 }
@@ -194,6 +274,11 @@ fn folder_name() -> String {
     // Before the kernel's pool is ready the name is one that `mkdir` may refuse.
     let _ = getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
     format!("assay-agent-{}", hex(&bytes))
+}
+
+/// SHA-256, as sha256sum writes it.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {

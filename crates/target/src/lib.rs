@@ -5,6 +5,7 @@ pub mod adb;
 mod agents;
 mod boot;
 mod complaint;
+mod kept;
 pub mod labgrid;
 mod local;
 mod remote;
@@ -13,6 +14,7 @@ pub mod ssh;
 mod watchdog;
 
 pub use adb::Adb;
+pub use kept::{AgentOrder, AgentState, AgentThere};
 pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;
@@ -41,6 +43,15 @@ pub trait Target {
     /// # Errors
     /// When it cannot be started, or the target has no such place.
     fn start_in_front(&mut self) -> Result<Session, TargetError>;
+
+    /// Puts the agent there to stay, tells of those that are there, or removes them.
+    ///
+    /// # Errors
+    /// When the machine cannot be reached, or is this one, which needs no agent.
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        let _ = order;
+        Err(TargetError::NothingThere)
+    }
 }
 
 /// Why a target cannot be used.
@@ -91,6 +102,9 @@ pub enum TargetError {
     /// What needs this terminal or its files cannot be done elsewhere.
     #[error("{0} has no part in this terminal: this command runs only without --on")]
     NotInFront(String),
+    /// No agent is put onto the machine.
+    #[error("no agent is put onto this machine, the program is its own: name another one (--on)")]
+    NothingThere,
     /// A board of a lab cannot be had.
     #[error(transparent)]
     Lab(#[from] labgrid::LabError),
@@ -101,7 +115,7 @@ impl TargetError {
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::NoAgent { .. } | Self::NotInFront(_) => true,
+            Self::NoAgent { .. } | Self::NotInFront(_) | Self::NothingThere => true,
             Self::Lab(error) => error.is_usage(),
             _ => false,
         }

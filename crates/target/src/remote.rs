@@ -37,7 +37,18 @@ pub(crate) trait Program {
 
 /// Starts the agent over there.
 pub(crate) fn start(program: &impl Program, agents: &[PathBuf]) -> Result<Session, TargetError> {
-    let mut child = spawn(program)?;
+    let (session, ()) = dialogue(program, agents, &boot::command(), |boot| boot.run())?;
+    Ok(session)
+}
+
+/// Has a command carried out over there, and talks with it.
+pub(crate) fn dialogue<T>(
+    program: &impl Program,
+    agents: &[PathBuf],
+    command: &str,
+    talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
+) -> Result<(Session, T), TargetError> {
+    let mut child = spawn(program, command)?;
     let complaints = child.stderr.take().map(Complaints::listen);
     let complaints = complaints.unwrap_or_default();
     let heard = complaints.clone();
@@ -50,8 +61,8 @@ pub(crate) fn start(program: &impl Program, agents: &[PathBuf]) -> Result<Sessio
         parting: PARTING,
     });
     let watchdog = session.must_answer_within(STARTING);
-    match Boot::new(&program.target(), agents, &mut session).run() {
-        Ok(()) => Ok(session),
+    match talk(Boot::new(&program.target(), agents, &mut session)) {
+        Ok(said) => Ok((session, said)),
         Err(fault) => {
             let too_late = watchdog.has_barked();
             drop(watchdog);
@@ -63,8 +74,8 @@ pub(crate) fn start(program: &impl Program, agents: &[PathBuf]) -> Result<Sessio
     }
 }
 
-fn spawn(program: &impl Program) -> Result<Child, TargetError> {
-    let mut command = program.carrying_out(&boot::command());
+fn spawn(program: &impl Program, command: &str) -> Result<Child, TargetError> {
+    let mut command = program.carrying_out(command);
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -1,14 +1,16 @@
 //! A phone, or a board, that is reached by the system's adb.
 
 mod device;
+mod list;
 mod words;
 
 pub use device::{AdbDevice, DeviceError};
+pub use list::devices;
 
 use crate::complaint::Complaints;
 use crate::remote::{self, Program};
 use crate::watchdog::Watchdog;
-use crate::{Session, Target, TargetError, agents};
+use crate::{AgentOrder, AgentThere, Session, Target, TargetError, agents, kept};
 use std::ffi::OsString;
 use std::io::Read;
 use std::path::PathBuf;
@@ -113,6 +115,13 @@ impl Target for Adb {
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         Err(TargetError::NotInFront(self.target()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        if self.device.serial().is_none() {
+            self.device = self.find()?;
+        }
+        kept::carry_out(self, &self.agents, order)
     }
 }
 

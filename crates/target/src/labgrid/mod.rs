@@ -18,7 +18,7 @@ pub use lease::{Lease, Reservation};
 pub use wanted::{Wanted, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{Session, Ssh, Target, TargetError};
+use crate::{AgentOrder, AgentThere, Session, Ssh, Target, TargetError};
 use journal::Journal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -262,6 +262,16 @@ impl Board {
             lease: None,
         }
     }
+
+    /// The way to the board, which is acquired now unless it was.
+    fn ssh(&mut self) -> Result<Ssh, TargetError> {
+        let lease = match self.lease.take() {
+            Some(lease) => lease,
+            None => self.wanted.get(&self.lab)?,
+        };
+        let lease = self.lease.insert(lease);
+        Ok(Ssh::new(lease.address().clone()))
+    }
 }
 
 impl Target for Board {
@@ -273,15 +283,14 @@ impl Target for Board {
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        let lease = match self.lease.take() {
-            Some(lease) => lease,
-            None => self.wanted.get(&self.lab)?,
-        };
-        let lease = self.lease.insert(lease);
-        Ssh::new(lease.address().clone()).start()
+        self.ssh()?.start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         Err(TargetError::NotInFront(self.wanted.to_string()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        self.ssh()?.agents(order)
     }
 }

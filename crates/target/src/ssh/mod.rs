@@ -2,13 +2,15 @@
 //! hosts that its user has.
 
 mod address;
+mod configured;
 mod words;
 
 pub use address::{AddressError, SshAddress};
+pub use configured::configured;
 
 use crate::complaint::Complaints;
 use crate::remote::{self, Program};
-use crate::{Session, Target, TargetError, agents};
+use crate::{AgentOrder, AgentThere, Session, Target, TargetError, agents, kept};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::Command;
@@ -78,6 +80,10 @@ impl Target for Ssh {
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         Err(TargetError::NotInFront(self.target()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        kept::carry_out(self, &self.agents, order)
     }
 }
 
