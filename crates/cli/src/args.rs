@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::agent::AgentArgs;
 use crate::androbench::args::AndroBenchArgs;
 use crate::campaign::CampaignArgs;
 use crate::capacity::CapacityArgs;
@@ -120,8 +121,11 @@ pub enum Command {
     Report(ReportArgs),
     /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
     Plot(PlotArgs),
-    /// Boards that killed runs still hold are given back.
+    /// Lists the machines that can be measured on, and whether they are reached; gives
+    /// back boards that killed runs still hold.
     Targets(TargetsArgs),
+    /// Agents that stay on targets: puts them there, lists and removes them.
+    Agent(AgentArgs),
 }
 
 /// Where runs are kept.

@@ -1,5 +1,6 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod agent;
 mod androbench;
 mod announce;
 mod args;
@@ -117,6 +118,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Targets(args) => targets::run(&args),
+        Command::Agent(args) => agent::run(&args),
     }
 }
 

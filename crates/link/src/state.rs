@@ -129,10 +129,10 @@ impl State {
         self.outgoing.end_arrived
     }
 
-    /// Both sides have ended, and this one has told that it knows it.
+    /// The other side has ended, and was told over this connection that this is known.
     pub(crate) fn is_done(&self) -> bool {
         let told = self.incoming.told.map(|(arrived, _)| arrived);
-        self.is_delivered() && self.incoming.ended && told == Some(self.incoming.arrived)
+        self.incoming.ended && told == Some(self.incoming.arrived)
     }
 
     /// What is to be done next.

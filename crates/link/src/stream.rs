@@ -27,7 +27,7 @@ pub struct Writer(Arc<Shared>);
 pub enum Broken {
     /// It broke, or another one took its place.
     Off,
-    /// Both sides have said all that they had to say.
+    /// The other side has ended.
     Done,
 }
 
@@ -76,13 +76,13 @@ impl Link {
         })
     }
 
-    /// Waits until a connection ends that [`Link::carry`] goes over meanwhile, as long
+    /// Waits until a connection ends that [`Link::carry`] goes over since then, as long
     /// as the other side says something; whether it fell silent, or is not waited for
     /// any more.
-    pub fn await_silence(&self, goes_on: impl Fn() -> bool) -> bool {
+    pub fn await_silence(&self, since: Instant, goes_on: impl Fn() -> bool) -> bool {
         let mut state = self.lock();
         while goes_on() {
-            let silent = state.heard.elapsed();
+            let silent = state.heard.max(since).elapsed();
             if silent >= self.times.silence || state.given_up.is_some() {
                 return true;
             }

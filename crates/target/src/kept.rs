@@ -7,7 +7,7 @@ use assay_link::{Broken, Link, NotOfThisVersion, Times, link};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// What going there again may take at a time.
 const ATTEMPT: Duration = Duration::from_secs(60);
@@ -108,6 +108,7 @@ impl<P: Program> Links<P> {
     fn carry(&self, mut session: Session) -> Result<Broken, NotOfThisVersion> {
         let (reader, writer) = session.take_streams();
         let (ended, link) = (AtomicBool::new(false), &self.link);
+        let since = Instant::now();
         let carried = std::thread::scope(|threads| {
             let carrying = threads.spawn(|| {
                 let carried = link.carry(reader, writer);
@@ -115,7 +116,7 @@ impl<P: Program> Links<P> {
                 link.wake();
                 carried
             });
-            if link.await_silence(|| !ended.load(Ordering::Relaxed)) {
+            if link.await_silence(since, || !ended.load(Ordering::Relaxed)) {
                 session.cut();
             }
             // It does not panic; if it did, the link would be off as well.

@@ -194,8 +194,8 @@ fn what_needs_this_machine_is_refused_elsewhere() {
     fs::write(&job, "[j]\nrw=read\nsize=4k\n").unwrap();
     for (words, expected) in [
         (
-            vec!["dd", "--on", "ssh://board", "if=a", "of=b"],
-            "does not run on ssh://board",
+            vec!["dd", "--on", "ssh://board", "of=b"],
+            "on ssh://board dd copies between files and devices that are there",
         ),
         (
             vec!["fio", "--on=ssh://board", text(&job)],

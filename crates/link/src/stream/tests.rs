@@ -104,10 +104,28 @@ fn silence_is_noticed_and_ends_a_link_at_last() {
         ..TIMES
     };
     let (link, mut reader, _writer) = link(times);
-    assert!(link.await_silence(|| true));
-    assert!(!link.await_silence(|| false));
+    assert!(link.await_silence(Instant::now(), || true));
+    assert!(!link.await_silence(Instant::now(), || false));
     link.watch();
     assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+}
+
+/// However long there was none before.
+#[test]
+fn a_new_connection_has_its_time() {
+    let (link, _reader, _writer) = link(TIMES);
+    link.change(|state| state.heard -= TIMES.silence);
+    let looks = std::cell::Cell::new(0);
+    let silent = link.await_silence(Instant::now(), || {
+        looks.set(looks.get() + 1);
+        looks.get() < 2 && {
+            let link = link.clone();
+            spawn(move || link.wake());
+            true
+        }
+    });
+    assert!(!silent);
+    assert!(link.await_silence(Instant::now() - TIMES.silence, || true));
 }
 
 #[test]
