@@ -1,4 +1,7 @@
 use super::*;
+use crate::args::Cli;
+use assay_lang::within;
+use clap::CommandFactory;
 
 fn words(words: &str) -> Vec<OsString> {
     words.split(' ').map(OsString::from).collect()
@@ -44,4 +47,28 @@ fn the_strongest_variable_that_says_something_decides() {
         of(&[("LC_ALL", "C"), ("LANG", "zh_CN.UTF-8")]),
         Language::English
     );
+}
+
+#[test]
+fn help_is_chinese_down_to_its_headings() {
+    within(Language::Chinese, || check(&mut localized(Cli::command())));
+}
+
+fn check(command: &mut Command) {
+    let help = command.render_long_help().to_string();
+    assert!(help.contains("用法"), "{help}");
+    for english in [
+        "Usage:",
+        "Commands:",
+        "Arguments:",
+        "Options:",
+        "[default:",
+        "[possible values:",
+        "Print ",
+    ] {
+        assert!(!help.contains(english), "{english} in {help}");
+    }
+    for below in command.get_subcommands_mut() {
+        check(below);
+    }
 }
