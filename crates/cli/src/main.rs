@@ -53,6 +53,7 @@ mod watch;
 mod works;
 
 use args::Command;
+use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
 use exit::Failure;
@@ -130,6 +131,8 @@ const TOOLS: [(&str, Tool); 3] = [("fio", fio::run), ("dd", dd::run), ("iozone",
 
 /// Runs a tool where its first words say.
 fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Failure> {
+    // It is that tool, to whoever reads what it prints.
+    assay_lang::speak(Language::English);
     let (on, own) = on::take(words)?;
     let json = own.iter().any(|word| word == "--json");
     let command = [&[name.into()], words].concat();
