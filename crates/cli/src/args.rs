@@ -10,6 +10,7 @@ use crate::disks::DisksArgs;
 use crate::doctor::DoctorArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
+use crate::language::Tag;
 use crate::mark::args::MarkArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
@@ -47,6 +48,10 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 #[derive(Debug, Parser)]
 #[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
+    /// The language of reports, summaries, warnings and help [default: that of the
+    /// locale]. What programs read is always English.
+    #[arg(long, value_enum, value_name = "LANG", global = true)]
+    pub lang: Option<Tag>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,

@@ -22,6 +22,7 @@ mod import;
 mod interrupt;
 mod iozone;
 mod lab;
+mod language;
 mod leftovers;
 mod loads;
 mod mark;
@@ -73,6 +74,7 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
+    assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
             return run_tool(name, run, words);
