@@ -10,6 +10,7 @@ mod commands;
 mod conditions;
 mod fatal;
 pub mod frame;
+mod glances;
 mod inbox;
 mod inspect;
 mod last_resort;

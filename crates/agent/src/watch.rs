@@ -1,12 +1,13 @@
 //! The evidence around one trial, and its progress.
 
+use crate::glances::Glances;
 use assay_engine::{Observer, Progress, Start, page_cache};
 use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::storage::Storage;
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::snapshot;
+use assay_probe::snapshot::{glance, snapshot};
 use std::fs::File;
 
 /// Processes named in the evidence.
@@ -21,6 +22,7 @@ pub(crate) struct Watch<'a> {
     tell: &'a mut dyn FnMut(Progress),
     before: Option<Moment>,
     after: Option<Moment>,
+    glances: Glances,
 }
 
 struct Moment {
@@ -42,6 +44,7 @@ impl<'a> Watch<'a> {
             tell,
             before: None,
             after: None,
+            glances: Glances::default(),
         }
     }
 
@@ -54,6 +57,7 @@ impl<'a> Watch<'a> {
             other_processes: busiest(&before.processes, &after.processes, PROCESSES_KEPT),
             before: before.snapshot,
             after: after.snapshot,
+            during: self.glances.taken().to_vec(),
         })
     }
 
@@ -104,6 +108,11 @@ impl Observer for Watch<'_> {
     }
 
     fn progress(&mut self, progress: Progress) {
+        // Not in a ramp.
+        if self.before.is_some() && self.after.is_none() {
+            let roots = self.roots;
+            self.glances.look(progress.elapsed_ns, || glance(roots));
+        }
         (self.tell)(progress);
     }
 }

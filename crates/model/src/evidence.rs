@@ -16,9 +16,29 @@ pub struct Evidence {
     pub before: Snapshot,
     /// Just after it stopped.
     pub after: Snapshot,
+    /// What the machine was like meanwhile, in order; empty in a trial of less than a
+    /// second, and in records before this field existed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub during: Vec<Glance>,
     /// Other processes that did I/O meanwhile, busiest first, at most eight;
     /// `None` when they may not be looked at.
     pub other_processes: Option<Vec<ProcessIo>>,
+}
+
+/// What is cheap to look at while the clock runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Glance {
+    /// When, on the monotonic clock.
+    pub at_ns: u64,
+    /// The hottest thermal zone, in thousandths of a degree Celsius.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hottest_millicelsius: Option<i64>,
+    /// Dirty pages of the system (`Dirty` of `/proc/meminfo`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dirty_bytes: Option<u64>,
+    /// Pages that are being written (`Writeback`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writeback_bytes: Option<u64>,
 }
 
 /// Counters at one moment.

@@ -3,7 +3,9 @@
 use crate::attr;
 use crate::counters::device_counters;
 use crate::roots::Roots;
-use assay_model::evidence::{CpuState, MemoryCounters, OwnIo, Pressure, Snapshot, ThermalZone};
+use assay_model::evidence::{
+    CpuState, Glance, MemoryCounters, OwnIo, Pressure, Snapshot, ThermalZone,
+};
 use assay_model::storage::Storage;
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
@@ -33,6 +35,20 @@ pub fn counters(roots: &Roots, storage: &Storage) -> Snapshot {
         own_io: own_io(roots),
         memory: memory(roots),
         ..Snapshot::default()
+    }
+}
+
+/// What may be looked at while the clock runs: a file of `/proc` and the sensors, some
+/// tens of microseconds where sensors answer at once.
+#[must_use]
+pub fn glance(roots: &Roots) -> Glance {
+    let memory = memory(roots);
+    let zones = thermal(roots).into_iter();
+    Glance {
+        at_ns: monotonic_ns(),
+        hottest_millicelsius: zones.map(|zone| zone.millicelsius).max(),
+        dirty_bytes: memory.map(|memory| memory.dirty_bytes),
+        writeback_bytes: memory.map(|memory| memory.writeback_bytes),
     }
 }
 

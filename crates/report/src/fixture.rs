@@ -376,6 +376,7 @@ fn evidence(shape: &Shape, measured: &Measurement) -> Evidence {
         queues: vec![queue()],
         before,
         after,
+        during: Vec::new(),
         other_processes: Some(if crowded { vec![logger] } else { Vec::new() }),
     }
 }

@@ -5,6 +5,7 @@ use super::disks::Disks;
 use super::send_report;
 use crate::cached::pages;
 use crate::frame::FrameError;
+use crate::glances::Glances;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
 use assay_engine::load::{LoadObserver, Note};
@@ -16,8 +17,9 @@ use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::snapshot;
+use assay_probe::snapshot::{glance, snapshot};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 /// Processes named in the evidence.
 const PROCESSES_KEPT: usize = 8;
@@ -41,6 +43,8 @@ struct Wave {
     number: u32,
     places: Vec<Place>,
     processes: ProcessIoTable,
+    began: Instant,
+    glances: Glances,
 }
 
 /// One storage that a wave works on.
@@ -139,6 +143,7 @@ impl<'a> Watch<'a> {
                     queues: counters::queues(self.roots, &place.storage),
                     before: place.before.clone(),
                     after,
+                    during: wave.glances.taken().to_vec(),
                     other_processes: others.clone(),
                 },
             })
@@ -177,6 +182,8 @@ impl LoadObserver for Watch<'_> {
             number: wave,
             places,
             processes,
+            began: Instant::now(),
+            glances: Glances::default(),
         });
     }
 
@@ -188,6 +195,11 @@ impl LoadObserver for Watch<'_> {
     }
 
     fn progress(&mut self, progress: &LoadProgress) {
+        if let Some(wave) = &mut self.under_way {
+            let elapsed_ns = u64::try_from(wave.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+            let roots = self.roots;
+            wave.glances.look(elapsed_ns, || glance(roots));
+        }
         self.outbox.tell(&FromAgent::LoadProgress(progress.clone()));
     }
 

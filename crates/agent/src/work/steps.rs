@@ -207,6 +207,8 @@ impl<'a> Steps<'a> {
             storage,
             before: before.clone(),
             after,
+            // A step is on the thread that would look.
+            during: Vec::new(),
             other_processes,
         })
     }

@@ -392,6 +392,7 @@ mod tests {
                     ..Snapshot::default()
                 },
                 after: Snapshot::default(),
+                during: Vec::new(),
                 other_processes: None,
             },
         };

@@ -67,6 +67,7 @@ impl Trial {
                 queues: Vec::new(),
                 before: Snapshot::default(),
                 after: Snapshot::default(),
+                during: Vec::new(),
                 other_processes: Some(Vec::new()),
             }),
         });

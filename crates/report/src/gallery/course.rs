@@ -8,7 +8,7 @@ use crate::chart::{
 use crate::describe;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
-use assay_model::evidence::{Evidence, Snapshot};
+use assay_model::evidence::{Evidence, Glance, Snapshot};
 use assay_model::metric::Unit;
 use assay_model::units::Nanos;
 use assay_stats::course::{Course, Level};
@@ -217,49 +217,71 @@ fn span(from: f64, to: f64, note: Option<String>) -> Point {
     }
 }
 
-/// What was recorded just before and just after the trial.
+/// Heat and dirty pages: just before the trial, while it ran, and just after it.
 fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
-    let both =
-        |of: fn(&Snapshot) -> Option<f64>| Some((of(&evidence.before)?, of(&evidence.after)?));
-    let panel = |label: &str, measure, scale, (before, after)| Panel {
+    let heat = around(evidence, end_s, hottest, |glance| {
+        Some(degrees(glance.hottest_millicelsius?))
+    });
+    let dirty = around(evidence, end_s, dirty, |glance| {
+        Some(as_f64(glance.dirty_bytes?))
+    });
+    let heat = heat.map(|series| ("hottest sensor", Measure::Celsius, Scale::Close, series));
+    let dirty = dirty.map(|series| ("dirty pages", Measure::Size, Scale::Linear, series));
+    let known = heat.into_iter().chain(dirty);
+    let panels = known.map(|(what, measure, scale, series)| Panel {
         y: Axis {
-            label: label.to_owned(),
+            label: match series.mark {
+                Mark::Dots => format!("{what}, before and after"),
+                _ => what.to_owned(),
+            },
             measure,
             scale,
         },
-        series: vec![Series {
-            name: String::new(),
-            tint: Tint::Ink,
-            // No line: what was between them is not known.
-            mark: Mark::Dots,
-            points: vec![Point::at(0.0, before), Point::at(end_s, after)],
-        }],
-    };
-    let heat = both(hottest).map(|ends| {
-        panel(
-            "hottest sensor, before and after",
-            Measure::Celsius,
-            Scale::Close,
-            ends,
-        )
+        series: vec![series],
     });
-    let dirty = both(dirty).map(|ends| {
-        panel(
-            "dirty pages, before and after",
-            Measure::Size,
-            Scale::Linear,
-            ends,
-        )
+    panels.collect()
+}
+
+/// What was seen before, during and after a trial. Without anything in between it is
+/// two marks and no line, for what was between them is not known.
+fn around(
+    evidence: &Evidence,
+    end_s: f64,
+    of: fn(&Snapshot) -> Option<f64>,
+    during: fn(&Glance) -> Option<f64>,
+) -> Option<Series> {
+    let begun_ns = evidence.before.at_ns;
+    let seen = evidence.during.iter().filter_map(|glance| {
+        let at_s = Nanos(glance.at_ns.saturating_sub(begun_ns)).as_secs_f64();
+        Some(Point::at(at_s.min(end_s), during(glance)?))
     });
-    heat.into_iter().chain(dirty).collect()
+    let mut points = vec![Point::at(0.0, of(&evidence.before)?)];
+    points.extend(seen);
+    points.push(Point::at(end_s, of(&evidence.after)?));
+    Some(Series {
+        name: String::new(),
+        tint: Tint::Ink,
+        mark: if points.len() > 2 {
+            Mark::Line
+        } else {
+            Mark::Dots
+        },
+        points,
+    })
 }
 
 /// The hottest zone, in degrees Celsius.
 #[must_use]
 pub fn hottest(snapshot: &Snapshot) -> Option<f64> {
     let zones = snapshot.thermal.iter().map(|zone| zone.millicelsius);
-    #[expect(clippy::cast_precision_loss, reason = "a temperature")]
-    zones.max().map(|millicelsius| millicelsius as f64 / 1e3)
+    zones.max().map(degrees)
+}
+
+/// In degrees Celsius.
+#[expect(clippy::cast_precision_loss, reason = "a temperature")]
+#[must_use]
+pub fn degrees(millicelsius: i64) -> f64 {
+    millicelsius as f64 / 1e3
 }
 
 /// Bytes of dirty pages.

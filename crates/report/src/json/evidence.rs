@@ -1,8 +1,8 @@
 //! The evidence of one trial: conclusions, states, raw counters.
 
 use assay_model::evidence::{
-    CpuState, DeviceCounters, Evidence, FileCache, MemoryCounters, OwnIo, Pressure, ProcessIo,
-    QueueSettings, Snapshot, ThermalZone,
+    CpuState, DeviceCounters, Evidence, FileCache, Glance, MemoryCounters, OwnIo, Pressure,
+    ProcessIo, QueueSettings, Snapshot, ThermalZone,
 };
 use assay_model::label::{DirectionEvidence, ForeignIo, Judgement, Measured};
 use serde::Serialize;
@@ -21,6 +21,8 @@ pub struct EvidencePart<'a> {
     context_switches: Option<u64>,
     before: CountersPart<'a>,
     after: CountersPart<'a>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    during: &'a [Glance],
 }
 
 impl<'a> EvidencePart<'a> {
@@ -40,6 +42,7 @@ impl<'a> EvidencePart<'a> {
             context_switches: context_switches(evidence),
             before: CountersPart::of(&evidence.before),
             after: CountersPart::of(&evidence.after),
+            during: &evidence.during,
         }
     }
 }

@@ -127,6 +127,7 @@ mod tests {
             queues: Vec::new(),
             before: counters(5, 3),
             after: counters(120_005, 43),
+            during: Vec::new(),
             other_processes: None,
         }
     }

@@ -200,6 +200,7 @@ fn evidence() -> Evidence {
             ..Snapshot::default()
         },
         after: Snapshot::default(),
+        during: Vec::new(),
         other_processes: None,
     }
 }

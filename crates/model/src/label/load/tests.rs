@@ -59,6 +59,7 @@ impl Wave {
                 }],
                 before: moment(0),
                 after: moment(10 * SECOND),
+                during: Vec::new(),
                 other_processes: Some(Vec::new()),
             },
         });

@@ -1,0 +1,98 @@
+//! Heat and dirty pages while the clock runs. They are looked at on the thread that
+//! tells the host of the progress, which wakes up anyway: once a second, and less often
+//! in a long trial.
+
+use assay_model::evidence::Glance;
+
+/// How often at first.
+const FIRST_STEP_NS: u64 = 1_000_000_000;
+/// As many are kept as a chart can show.
+const MOST: usize = 300;
+
+/// The glances of one trial.
+#[derive(Debug)]
+pub(crate) struct Glances {
+    taken: Vec<Glance>,
+    step_ns: u64,
+    /// Since the clock started.
+    due_ns: u64,
+}
+
+impl Default for Glances {
+    fn default() -> Self {
+        Self {
+            taken: Vec::new(),
+            step_ns: FIRST_STEP_NS,
+            due_ns: FIRST_STEP_NS,
+        }
+    }
+}
+
+impl Glances {
+    /// Looks if it is time to, `elapsed_ns` after the clock started. When there are too
+    /// many, every other is dropped, and they come half as often from then on.
+    pub(crate) fn look(&mut self, elapsed_ns: u64, look: impl FnOnce() -> Glance) {
+        if elapsed_ns < self.due_ns {
+            return;
+        }
+        self.taken.push(look());
+        if self.taken.len() >= MOST {
+            let mut keep = false;
+            self.taken.retain(|_| {
+                keep = !keep;
+                !keep
+            });
+            self.step_ns *= 2;
+        }
+        // Not one after the other where it woke up late.
+        self.due_ns = elapsed_ns - elapsed_ns % self.step_ns + self.step_ns;
+    }
+
+    /// All that were kept, in order.
+    pub(crate) fn taken(&self) -> &[Glance] {
+        &self.taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Progress four times a second for so many seconds; when it was looked, in
+    /// seconds.
+    fn looked(seconds: u64) -> Vec<u64> {
+        let mut glances = Glances::default();
+        for quarter in 1..=4 * seconds {
+            let elapsed_ns = quarter * 250_000_000;
+            glances.look(elapsed_ns, || Glance {
+                at_ns: elapsed_ns,
+                ..Glance::default()
+            });
+        }
+        let taken = glances.taken().iter();
+        taken.map(|glance| glance.at_ns / 1_000_000_000).collect()
+    }
+
+    #[test]
+    fn it_looks_once_a_second_and_not_at_all_in_a_short_trial() {
+        assert_eq!(looked(0), []);
+        assert_eq!(looked(3), [1, 2, 3]);
+    }
+
+    #[test]
+    fn a_long_trial_is_looked_at_evenly_and_keeps_few() {
+        for seconds in [299, 300, 301, 599, 3_600, 100_000] {
+            let times = looked(seconds);
+            assert!(times.len() < MOST, "{seconds} s: {}", times.len());
+            let steps: Vec<u64> = times.windows(2).map(|two| two[1] - two[0]).collect();
+            assert!(
+                steps.iter().all(|step| *step == steps[0]),
+                "{seconds} s: {steps:?}"
+            );
+            assert!(
+                times[0] == steps[0] && times.len() > MOST / 3,
+                "{seconds} s"
+            );
+        }
+    }
+}
