@@ -16,8 +16,9 @@ use std::io;
 const CIRCUMSTANCES: usize = 12;
 
 const METHOD: &str = "Made elsewhere and taken in as it was: assay has no evidence of what \
-                      reached the device. Means are arithmetic; what a figure measured is said \
-                      where the results tell it.";
+                      reached the device. What a figure measured is said where the results tell \
+                      it.";
+const MEANS: &str = "Means of results are arithmetic.";
 
 pub(super) fn write(
     import: &Import,
@@ -40,7 +41,7 @@ pub(super) fn write(
     let others: Vec<&Figure> = others.collect();
     if !others.is_empty() {
         sheet.heading(if ranked.is_some() {
-            "Others"
+            "Other results"
         } else {
             "Results"
         })?;
@@ -53,6 +54,9 @@ pub(super) fn write(
     source(import, sheet)?;
     sheet.heading("Method")?;
     sheet.paragraph(METHOD)?;
+    if !others.is_empty() {
+        sheet.paragraph(MEANS)?;
+    }
     ranked.map_or(Ok(()), |_| sheet.paragraph(sweep::METHOD))
 }
 
