@@ -1,0 +1,13 @@
+//! What flash storage can do, and why: the ceilings of buses, and a model of MMC and SD
+//! transfers in virtual time.
+//!
+//! - [`limits`]: what a bus carries at most, with the formula and its source.
+//!
+//! Pure: no I/O, no clock. Virtual time is counted in whole picoseconds, and the few
+//! transcendental functions are those of `libm`, so that the same seed gives the same run,
+//! bit for bit, on every architecture.
+
+pub mod limits;
+
+/// Bytes of a block: the unit of addresses and transfers in MMC and SD.
+pub const BLOCK_BYTES: u64 = 512;
