@@ -7,11 +7,13 @@
 //! - [`device`]: host, bus and card together, in virtual time.
 //! - [`workload`]: what benchmarks ask of a device, and what falls into their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
+//! - [`check`]: all that can happen under a policy, searched for what must not.
 //!
 //! Pure: no I/O, no clock. Virtual time is counted in whole picoseconds, and the few
 //! transcendental functions are those of `libm`, so that the same seed gives the same run,
 //! bit for bit, on every architecture.
 
+pub mod check;
 pub mod device;
 pub mod experiment;
 pub mod fit;

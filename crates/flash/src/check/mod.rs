@@ -1,0 +1,172 @@
+//! All that can happen under a policy, searched for what must not.
+//!
+//! A breadth-first search through every state of a small world: three blocks, three writes,
+//! reads, flushes, a timer, one failure, a power cut, in every order. What is found is found
+//! by a shortest way; what is not found cannot happen in a world of that size.
+
+mod world;
+
+pub use world::{Event, Rule};
+
+use crate::policy::Policy;
+use std::collections::HashSet;
+use world::World;
+
+/// States at most; the searches need less than a tenth.
+const MOST_STATES: usize = 1_000_000;
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The policy.
+    pub policy: Policy,
+    /// States that were seen.
+    pub states: usize,
+    /// Whether these are all.
+    pub complete: bool,
+    /// For each rule that can be broken, a shortest way to it.
+    pub holes: Vec<Hole>,
+}
+
+impl Checked {
+    /// Whether a rule holds in all states.
+    #[must_use]
+    pub fn holds(&self, rule: Rule) -> bool {
+        self.complete && self.hole(rule).is_none()
+    }
+
+    /// How a rule can be broken.
+    #[must_use]
+    pub fn hole(&self, rule: Rule) -> Option<&Hole> {
+        self.holes.iter().find(|hole| hole.rule == rule)
+    }
+}
+
+/// A way to break a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// What is broken.
+    pub rule: Rule,
+    /// What happens until then.
+    pub steps: Vec<Step>,
+}
+
+/// An event, and what the driver did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What happened.
+    pub event: Event,
+    /// What was sent.
+    pub did: Vec<&'static str>,
+}
+
+/// A state, and how it was reached.
+struct Seen {
+    world: World,
+    from: Option<(usize, Event)>,
+}
+
+/// Searches all states that a policy can come to.
+#[must_use]
+pub fn check(policy: Policy) -> Checked {
+    let mut seen = vec![Seen {
+        world: World::new(policy),
+        from: None,
+    }];
+    let mut known = HashSet::from([World::new(policy)]);
+    let mut holes: Vec<Hole> = Vec::new();
+    let mut at = 0;
+    while at < seen.len() && seen.len() < MOST_STATES {
+        for event in seen[at].world.events() {
+            let next = seen[at].world.after(event);
+            for rule in next.broken {
+                if holes.iter().all(|hole| hole.rule != rule) {
+                    let steps = way(&seen, at, event);
+                    holes.push(Hole { rule, steps });
+                }
+            }
+            if known.insert(next.world.clone()) {
+                seen.push(Seen {
+                    world: next.world,
+                    from: Some((at, event)),
+                });
+            }
+        }
+        at += 1;
+    }
+    holes.sort_by_key(|hole| hole.rule);
+    Checked {
+        policy,
+        states: seen.len(),
+        complete: at == seen.len(),
+        holes,
+    }
+}
+
+/// The events until state `last`, and one more.
+fn way(seen: &[Seen], last: usize, event: Event) -> Vec<Step> {
+    let mut steps = vec![step(seen, last, event)];
+    let mut at = last;
+    while let Some((from, event)) = seen[at].from {
+        steps.push(step(seen, from, event));
+        at = from;
+    }
+    steps.reverse();
+    steps
+}
+
+fn step(seen: &[Seen], from: usize, event: Event) -> Step {
+    Step {
+        event,
+        did: seen[from].world.after(event).did,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_that_wait_keep_all_rules_in_all_states() {
+        for policy in [
+            Policy::Closed,
+            Policy::SetCount,
+            Policy::OPEN_SAFE,
+            Policy::OPEN_AFTER_TWO,
+            Policy::Open {
+                after: 1,
+                waits: true,
+            },
+        ] {
+            let checked = check(policy);
+            assert_eq!(checked.holes, [], "{policy}");
+            for rule in Rule::ALL {
+                assert!(checked.holds(rule), "{policy}: {rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_holes_of_the_published_policy_are_found_by_shortest_ways() {
+        let checked = check(Policy::OPEN);
+        assert!(checked.complete);
+        let way = |rule| -> Vec<Event> {
+            let hole = checked.hole(rule).unwrap_or_else(|| panic!("{rule} holds"));
+            hole.steps.iter().map(|step| step.event).collect()
+        };
+        use Event::{Fails, Flush, PowerCut, Read, Write};
+        assert_eq!(way(Rule::FlushedIsKept), [Write(0), Flush, PowerCut]);
+        assert_eq!(way(Rule::ReadIsFresh), [Write(0), Read(0)]);
+        assert_eq!(way(Rule::CardIsReady), [Write(0), Read(0)]);
+        assert_eq!(way(Rule::FailureIsTold), [Write(0), Fails, Flush]);
+        assert!(checked.holds(Rule::TransferEnds));
+    }
+
+    #[test]
+    fn a_way_says_what_was_sent() {
+        let checked = check(Policy::OPEN);
+        let steps = &checked.hole(Rule::ReadIsFresh).expect("a hole").steps;
+        assert_eq!(steps[0].did, ["CMD25", "data"]);
+        assert_eq!(steps[1].did, ["CMD12", "CMD18", "data"]);
+    }
+}
