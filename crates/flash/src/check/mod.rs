@@ -22,6 +22,8 @@ pub struct Checked {
     pub policy: Policy,
     /// States that were seen.
     pub states: usize,
+    /// States of these with an open transfer.
+    pub open_states: usize,
     /// Whether these are all.
     pub complete: bool,
     /// For each rule that can be broken, a shortest way to it.
@@ -66,9 +68,29 @@ struct Seen {
     from: Option<(usize, Event)>,
 }
 
+/// Requests in a row that the world has room for before a transfer is left open.
+pub const MOST_AFTER: u32 = 2;
+
+/// No transfer would ever be left open in the small world, and every rule hold for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} cannot be checked: there is no room for so many requests in a row, up to {MOST_AFTER} \
+     there is (what follows once a transfer is open is the same)"
+)]
+pub struct OutOfReach(Policy);
+
 /// Searches all states that a policy can come to.
-#[must_use]
-pub fn check(policy: Policy) -> Checked {
+///
+/// # Errors
+/// When the world is too small for the policy to do anything.
+pub fn check(policy: Policy) -> Result<Checked, OutOfReach> {
+    match policy {
+        Policy::Open { after, .. } if after > MOST_AFTER => Err(OutOfReach(policy)),
+        _ => Ok(search(policy)),
+    }
+}
+
+fn search(policy: Policy) -> Checked {
     let mut seen = vec![Seen {
         world: World::new(policy),
         from: None,
@@ -98,6 +120,7 @@ pub fn check(policy: Policy) -> Checked {
     Checked {
         policy,
         states: seen.len(),
+        open_states: seen.iter().filter(|seen| seen.world.has_open()).count(),
         complete: at == seen.len(),
         holes,
     }
@@ -138,8 +161,14 @@ mod tests {
                 waits: true,
             },
         ] {
-            let checked = check(policy);
+            let checked = check(policy).expect("it is within reach");
             assert_eq!(checked.holes, [], "{policy}");
+            let opens = matches!(policy, Policy::Open { .. });
+            assert_eq!(
+                checked.open_states > 0,
+                opens,
+                "{policy}: holds for nothing"
+            );
             for rule in Rule::ALL {
                 assert!(checked.holds(rule), "{policy}: {rule}");
             }
@@ -148,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_holes_of_the_published_policy_are_found_by_shortest_ways() {
-        let checked = check(Policy::OPEN);
+        let checked = check(Policy::OPEN).expect("it is within reach");
         assert!(checked.complete);
         let way = |rule| -> Vec<Event> {
             let hole = checked.hole(rule).unwrap_or_else(|| panic!("{rule} holds"));
@@ -163,8 +192,18 @@ mod tests {
     }
 
     #[test]
+    fn a_policy_that_never_opens_in_the_small_world_is_not_called_sound() {
+        let policy = Policy::Open {
+            after: MOST_AFTER + 1,
+            waits: true,
+        };
+        assert_eq!(check(policy), Err(OutOfReach(policy)));
+        assert_eq!(search(policy).open_states, 0);
+    }
+
+    #[test]
     fn a_way_says_what_was_sent() {
-        let checked = check(Policy::OPEN);
+        let checked = check(Policy::OPEN).expect("it is within reach");
         let steps = &checked.hole(Rule::ReadIsFresh).expect("a hole").steps;
         assert_eq!(steps[0].did, ["CMD25", "data"]);
         assert_eq!(steps[1].did, ["CMD12", "CMD18", "data"]);

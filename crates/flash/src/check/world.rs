@@ -177,6 +177,11 @@ impl World {
         }
     }
 
+    /// Whether a transfer is open.
+    pub fn has_open(&self) -> bool {
+        self.card.open.is_some()
+    }
+
     /// All that can happen now.
     pub fn events(&self) -> Vec<Event> {
         if self.over {

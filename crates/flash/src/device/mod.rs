@@ -234,7 +234,11 @@ impl Device {
         if !plan.opens {
             return course.wait(Phase::Command, self.costs(request.direction).resume);
         }
-        course.until(Phase::Program, self.units[unit]);
+        let busy_with = match self.host.policy() {
+            Policy::Queued => Phase::Queue,
+            _ => Phase::Program,
+        };
+        course.until(busy_with, self.units[unit]);
         course.wait(Phase::Command, self.command);
         if request.direction == Direction::Read {
             course.wait(Phase::Ramp, self.read.ramp(request.blocks));

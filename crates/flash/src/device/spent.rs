@@ -9,6 +9,8 @@ pub enum Phase {
     Command,
     /// Fetching the first blocks of a read.
     Ramp,
+    /// Waiting in the card's queue.
+    Queue,
     /// Data on the bus, and waiting for it.
     Transfer,
     /// The card is programming.
@@ -23,9 +25,10 @@ pub enum Phase {
 
 impl Phase {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Command,
         Self::Ramp,
+        Self::Queue,
         Self::Transfer,
         Self::Program,
         Self::Break,
@@ -39,6 +42,7 @@ impl Phase {
         match self {
             Self::Command => "command",
             Self::Ramp => "ramp",
+            Self::Queue => "queue",
             Self::Transfer => "transfer",
             Self::Program => "program",
             Self::Break => "break",
