@@ -7,6 +7,7 @@ use crate::disks::DisksArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::mark::args::MarkArgs;
+use crate::model::ModelArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
@@ -105,6 +106,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
     Plot(PlotArgs),
+    /// What a bus can carry, and why storage is as fast as it is: limits, a simulated card,
+    /// the multi-block experiment.
+    Model(ModelArgs),
     /// Boards that killed runs still hold are given back.
     Targets(TargetsArgs),
 }

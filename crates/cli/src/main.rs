@@ -21,6 +21,7 @@ mod lab;
 mod leftovers;
 mod loads;
 mod mark;
+mod model;
 mod on;
 mod output;
 mod owner;
@@ -104,6 +105,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Targets(args) => targets::run(&args),
     }
 }

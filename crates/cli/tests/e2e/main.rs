@@ -27,6 +27,7 @@ mod looks;
 mod machine;
 mod mails;
 mod mark;
+mod model;
 mod outputs;
 mod over_adb;
 mod over_ssh;
