@@ -29,6 +29,7 @@ cargo xtask COMMAND
   test                 install or name what the tests need, then run them all
   bench overhead       cost per I/O against a bare pread loop and against fio
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
+  bench model          simulated I/Os of cards per second
   calibrate            simulated comparisons against the limits of verdicts
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
@@ -56,6 +57,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["test", rest @ ..] => test::run(rest),
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "dialects"] => bench::dialects(),
+        ["bench", "model"] => bench::model(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),

@@ -3,8 +3,10 @@
 mod bare;
 mod dialects;
 mod fio;
+mod model;
 mod overhead;
 mod scratch;
 
 pub use dialects::dialects;
+pub use model::model;
 pub use overhead::{measure_child, overhead};
