@@ -12,6 +12,7 @@ use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::language::Tag;
 use crate::mark::args::MarkArgs;
+use crate::model::ModelArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
@@ -121,6 +122,9 @@ pub enum Command {
     Report(ReportArgs),
     /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
     Plot(PlotArgs),
+    /// What a bus can carry, and why storage is as fast as it is: limits, a simulated card,
+    /// the multi-block experiment.
+    Model(ModelArgs),
     /// Lists the machines that can be measured on, and whether they are reached; gives
     /// back boards that killed runs still hold.
     Targets(TargetsArgs),

@@ -26,6 +26,7 @@ mod language;
 mod leftovers;
 mod loads;
 mod mark;
+mod model;
 mod on;
 mod output;
 mod owner;
@@ -118,6 +119,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Model(args) => model::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Agent(args) => agent::run(&args),
     }

@@ -9,7 +9,6 @@
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
 use crate::kept::Kept;
-use crate::session::Link;
 use crate::{Session, TargetError, WhenLost, agents};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -111,13 +110,7 @@ impl<P: Program> Remote<P> {
         let complaints = child.stderr.take().map(Complaints::listen);
         let complaints = complaints.unwrap_or_default();
         let heard = complaints.clone();
-        let mut session = Session::over(
-            child,
-            Link {
-                complaint: Box::new(move || heard.last()),
-                parting: PARTING,
-            },
-        );
+        let mut session = Session::over(child, Box::new(move || heard.last()), PARTING);
         let watchdog = session.must_answer_within(patience);
         let target = self.program.target();
         match talk(Boot::new(&target, &self.agents, &mut session)) {

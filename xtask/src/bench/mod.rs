@@ -4,10 +4,12 @@ mod bare;
 mod dialects;
 mod fio;
 mod huge;
+mod model;
 mod overhead;
 mod report;
 mod scratch;
 
 pub use dialects::dialects;
+pub use model::model;
 pub use overhead::{measure_child, overhead};
 pub use report::report;

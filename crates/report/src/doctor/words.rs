@@ -106,11 +106,8 @@ fn of_machine(finding: &Finding) -> String {
         }
         Finding::ClockSource { source, .. } => format!("the kernel's clock source is {source}"),
         Finding::PowerSaving {
-            how,
-            device,
-            file,
-            value,
-        } => power(*how, device, file, value),
+            how, device, value, ..
+        } => power(*how, device, value),
         Finding::LaptopMode => "laptop mode is on".to_owned(),
         Finding::DirtyLimits { background, limit } => dirty_limits(*background, *limit),
         Finding::MemoryLimit { limit, memory } => {
@@ -147,18 +144,16 @@ fn others(disk: &DiskUse, elapsed_ns: u64, processes: &[String]) -> String {
     )
 }
 
-fn power(how: PowerKind, device: &str, file: &str, value: &str) -> String {
+fn power(how: PowerKind, device: &str, value: &str) -> String {
     match how {
-        PowerKind::Runtime => format!("{device} may sleep when it is idle ({file})"),
-        PowerKind::UsbAutosuspend => {
-            format!("the USB device {device} may sleep when it is idle ({file})")
-        }
+        PowerKind::Runtime => format!("{device} may sleep when it is idle"),
+        PowerKind::UsbAutosuspend => format!("the USB device {device} may sleep when it is idle"),
         PowerKind::NvmeApst => format!(
             "{device} may change to states of less power, as far as that costs no more than {value} \
-             µs ({file})"
+             µs"
         ),
-        PowerKind::PcieAspm => format!("links of PCIe may sleep: {value} ({file})"),
-        PowerKind::SataLink => format!("the SATA link {device} may sleep: {value} ({file})"),
+        PowerKind::PcieAspm => format!("links of PCIe may sleep: {value}"),
+        PowerKind::SataLink => format!("the SATA link {device} may sleep: {value}"),
     }
 }
 

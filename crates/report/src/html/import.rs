@@ -27,7 +27,7 @@ pub fn page(import: &Import, verdicts: Option<&Verdicts>) -> io::Result<Page> {
     let results = &import.results;
     let new = Section::new;
     Ok(Page {
-        title: clean(&results.tool),
+        title: clean(&format!("{}: {}", results.tool, import.files.join(", "))),
         subtitle: subtitle(import),
         sections: vec![
             new(
@@ -55,9 +55,8 @@ pub fn page(import: &Import, verdicts: Option<&Verdicts>) -> io::Result<Page> {
 }
 
 fn subtitle(import: &Import) -> Markup {
-    let files = clean(&import.files.join(", "));
     let (id, when) = (clean(&import.id), utc(import.imported_unix_ms));
-    html! { (tr!("{files}, import {id}, {when}", files, id, when)) }
+    html! { (tr!("import {id}, {when}", id, when)) }
 }
 
 fn table(import: &Import) -> Markup {
@@ -66,18 +65,22 @@ fn table(import: &Import) -> Markup {
     html! {
         p.soft {
             (tr!("Made elsewhere, and taken in as it was: assay measured nothing of this and has no evidence of what \
-             reached the device. What a figure measured is said where the results tell it."))
+             reached the device. What a figure measured stands in the last column where the results tell it."))
         }
         div.scroll tabindex="0" {
             table {
                 thead {
-                    tr { @for name in HEADER { th scope="col" { (translated(name)) } } }
+                    tr {
+                        @for (at, name) in HEADER.iter().enumerate() {
+                            th.n[NUMBERS.contains(&at)] scope="col" { (translated(name)) }
+                        }
+                    }
                 }
                 tbody {
                     @for figure in &import.results.figures {
                         tr {
                             @for (at, cell) in cells(figure).iter().enumerate() {
-                                @if NUMBERS.contains(&at) { td.n { (cell) } } @else { td { (cell) } }
+                                td.n[NUMBERS.contains(&at)] { (cell) }
                             }
                         }
                     }
@@ -110,8 +113,8 @@ fn list(lines: &[String]) -> Option<Markup> {
 fn limits() -> Markup {
     html! {
         ul {
-            li { (tr!("A mean is arithmetic, and a standard deviation that of the trials (n - 1), as they were handed down or follow from the trials.")) }
-            li { (tr!("Whether a figure is the device's or the page cache's is only known where the results say so; a dash or nothing means that they do not.")) }
+            li { (tr!("In the results a mean is arithmetic, and a standard deviation that of the trials (n - 1), as they were handed down or follow from the trials. Conditions are judged by geometric means.")) }
+            li { (tr!("Whether a figure is the device's or the page cache's is only known where the results say so.")) }
             li { (tr!("Conditions that others varied may differ in more than their names tell: heat, wear, fill and order are not known.")) }
         }
         h3 { (tr!("Labels")) }

@@ -18,9 +18,9 @@ const CIRCUMSTANCES: usize = 12;
 
 const METHOD: &str = key!(
     "Made elsewhere and taken in as it was: assay has no evidence of what \
-                      reached the device. Means are arithmetic; what a figure measured is said \
-                      where the results tell it."
+     reached the device. What a figure measured is said where the results tell it."
 );
+const MEANS: &str = key!("Means of results are arithmetic.");
 
 pub(super) fn write(
     import: &Import,
@@ -43,7 +43,7 @@ pub(super) fn write(
     let others: Vec<&Figure> = others.collect();
     if !others.is_empty() {
         sheet.heading(if ranked.is_some() {
-            tr!("Others")
+            tr!("Other results")
         } else {
             tr!("Results")
         })?;
@@ -56,6 +56,9 @@ pub(super) fn write(
     source(import, sheet)?;
     sheet.heading(tr!("Method"))?;
     sheet.paragraph(translated(METHOD))?;
+    if !others.is_empty() {
+        sheet.paragraph(translated(MEANS))?;
+    }
     ranked.map_or(Ok(()), |_| sheet.paragraph(translated(sweep::METHOD)))
 }
 

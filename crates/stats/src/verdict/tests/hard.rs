@@ -296,7 +296,7 @@ fn a_ranking_says_what_it_cannot_judge_and_why() {
     ];
     let found = rank_figures(&enough, None, &Options::default()).unwrap();
     assert_eq!(
-        found.sentence,
+        found.sentence.to_string(),
         "x is slower than no other on any metric; y is slower on 1 of 1; z cannot be judged"
     );
     let letters = |name: &str| {
@@ -318,7 +318,7 @@ fn a_ranking_says_what_it_cannot_judge_and_why() {
     let few = [condition("x", &[1.0, 1.1]), condition("y", &[1.0, 1.2])];
     let found = rank_figures(&few, None, &Options::default()).unwrap();
     assert_eq!(
-        found.sentence,
+        found.sentence.to_string(),
         "x and y: none can be judged, and each metric says why"
     );
     assert_eq!(found.metrics[0].notes, [Note::TooFew(2, 4)]);

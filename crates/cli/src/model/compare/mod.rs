@@ -1,0 +1,118 @@
+//! `assay model compare`: the multi-block experiment.
+
+mod json;
+mod text;
+
+use super::args::CompareArgs;
+use crate::exit::{DONE, Failure};
+use crate::output::print;
+use assay_flash::check::{Checked, OutOfReach, check};
+use assay_flash::experiment::{Cell, Experiment, mean_and_worst};
+use assay_flash::policy::Policy;
+use std::process::ExitCode;
+
+/// The policies of the published table.
+const PUBLISHED: [Policy; 2] = [Policy::Closed, Policy::OPEN];
+/// What else could have been sent.
+const ALTERNATIVES: [Policy; 4] = [
+    Policy::Closed,
+    Policy::OPEN,
+    Policy::OPEN_SAFE,
+    Policy::OPEN_AFTER_TWO,
+];
+
+/// Fits, and shows all that follows.
+pub fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    let outcome = Outcome::of(&policies(args))?;
+    if args.json {
+        let value = json::value(&outcome);
+        print(|out| writeln!(out, "{value:#}"))?;
+    } else {
+        print(|out| text::write(&outcome, out))?;
+    }
+    Ok(DONE)
+}
+
+/// Each that was named once, in that order.
+fn policies(args: &CompareArgs) -> Vec<Policy> {
+    let mut policies: Vec<Policy> = Vec::new();
+    for policy in &args.policies {
+        if !policies.contains(policy) {
+            policies.push(*policy);
+        }
+    }
+    match policies.as_slice() {
+        [] => PUBLISHED.to_vec(),
+        _ => policies,
+    }
+}
+
+/// All that is shown.
+struct Outcome {
+    experiment: Experiment,
+    /// The table of each policy that was asked for.
+    tables: Vec<Table>,
+    /// The tables of what else could have been sent.
+    alternatives: Vec<Table>,
+    /// What each policy can break.
+    checked: Vec<Result<Checked, OutOfReach>>,
+    fit: Errors,
+    left_out: Errors,
+}
+
+/// The lines of the table under one policy.
+struct Table {
+    policy: Policy,
+    cells: Vec<Cell>,
+}
+
+/// Absolute errors, in percent.
+struct Errors {
+    count: usize,
+    mean: f64,
+    worst: f64,
+}
+
+impl Errors {
+    fn of(errors: &[f64]) -> Self {
+        let (mean, worst) = mean_and_worst(errors);
+        Self {
+            count: errors.len(),
+            mean,
+            worst,
+        }
+    }
+}
+
+impl Outcome {
+    fn of(policies: &[Policy]) -> Result<Self, Failure> {
+        let experiment = Experiment::of_table();
+        let experiment = experiment.map_err(|error| Failure::failed(error.to_string()))?;
+        // The errors are those of the whole fit, whatever was asked for.
+        let published = tables(&experiment, &PUBLISHED)?;
+        let of_all = |of: fn(&Cell) -> Option<f64>| {
+            let cells = published.iter().flat_map(|table| &table.cells);
+            Errors::of(&cells.filter_map(of).collect::<Vec<_>>())
+        };
+        Ok(Self {
+            tables: tables(&experiment, policies)?,
+            alternatives: tables(&experiment, &ALTERNATIVES)?,
+            checked: policies.iter().map(|policy| check(*policy)).collect(),
+            fit: of_all(Cell::error_percent),
+            left_out: of_all(Cell::left_out_percent),
+            experiment,
+        })
+    }
+}
+
+fn tables(experiment: &Experiment, policies: &[Policy]) -> Result<Vec<Table>, Failure> {
+    let table = |policy: &Policy| {
+        let cells = experiment.cells(*policy);
+        let cells = cells.map_err(|error| Failure::usage(error.to_string()))?;
+        Ok(Table {
+            policy: *policy,
+            cells,
+        })
+    };
+    policies.iter().map(table).collect()
+}

@@ -1,0 +1,75 @@
+//! Plain columns, as wide as their widest cell.
+
+use std::io::{self, Write};
+
+/// Writes rows below a head, two blanks before each; cells of the first `left` columns
+/// stand left, all others right.
+pub fn write(
+    head: &[&str],
+    rows: &[Vec<String>],
+    left: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write_noted(head, rows, &[], left, out)
+}
+
+/// The same with a line below each row that has a note.
+pub fn write_noted(
+    head: &[&str],
+    rows: &[Vec<String>],
+    notes: &[String],
+    left: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        let widest = cells.map(|cell| cell.chars().count()).max();
+        let head = head[column].chars().count();
+        head.max(widest.unwrap_or_default())
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let line = |cells: &mut dyn Iterator<Item = &str>| {
+        let cells = cells
+            .zip(&widths)
+            .enumerate()
+            .map(|(column, (cell, width))| {
+                if column < left {
+                    format!("  {cell:<width$}")
+                } else {
+                    format!("  {cell:>width$}")
+                }
+            });
+        cells.collect::<String>().trim_end().to_owned()
+    };
+    writeln!(out, "{}", line(&mut head.iter().copied()))?;
+    for (number, row) in rows.iter().enumerate() {
+        writeln!(out, "{}", line(&mut row.iter().map(String::as_str)))?;
+        if let Some(note) = notes.get(number) {
+            paragraph(note, 6, out)?;
+        }
+    }
+    Ok(())
+}
+
+/// A paragraph, wrapped, behind so many blanks.
+pub fn paragraph(text: &str, indent: usize, out: &mut dyn Write) -> io::Result<()> {
+    let width = crate::output::style().width.max(40) - indent;
+    for line in assay_report::text::wrap(text, width) {
+        writeln!(out, "{:indent$}{line}", "")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["a", "1"], ["bcd", "10"]].map(|row| row.map(str::to_owned).to_vec());
+        let mut out = Vec::new();
+        write(&["x", "no"], &rows, 1, &mut out).expect("it can be written");
+        let text = String::from_utf8(out).expect("it is text");
+        assert_eq!(text, "  x    no\n  a     1\n  bcd  10\n");
+    }
+}

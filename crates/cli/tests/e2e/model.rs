@@ -1,0 +1,102 @@
+//! `assay model`: ceilings, the multi-block experiment, searches, simulated parts.
+
+use crate::assay::{Bed, text};
+use serde_json::Value;
+use std::fs;
+
+fn json(bed: &Bed, words: &[&str], code: i32) -> Value {
+    let ended = bed.run(&[&["model"], words, &["--json"]].concat());
+    ended.assert_code(code);
+    ended.json()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().expect("a list")
+}
+
+#[test]
+fn the_experiment_has_a_cell_for_each_published_figure() {
+    let bed = Bed::new();
+    let words = ["compare", "--policy", "closed", "--policy", "open"];
+    let found = json(&bed, &words, 0);
+    let cells = list(&found["cells"]);
+    assert_eq!(cells.len(), 16);
+    let mut sum = 0.0;
+    for cell in cells {
+        for field in ["tool", "workload", "block_size", "policy"] {
+            assert!(cell[field].is_string(), "{field}: {cell}");
+        }
+        let number = |field: &str| {
+            cell[field]
+                .as_f64()
+                .unwrap_or_else(|| panic!("{field}: {cell}"))
+        };
+        let error = (number("model") / number("published") - 1.0) * 100.0;
+        assert!((error - number("error_pct")).abs() < 1e-9, "{cell}");
+        assert!(error.abs() <= 6.0, "{cell}");
+        sum += error.abs();
+    }
+    assert!(sum / 16.0 <= 2.5, "{sum}");
+    assert!(
+        list(&found["parameters"])
+            .iter()
+            .all(|one| one["std_error"].is_number())
+    );
+    assert_eq!(list(&found["changes"]).len(), 8);
+}
+
+#[test]
+fn holes_are_found_with_the_way_to_them_and_end_with_3() {
+    let bed = Bed::new();
+    let found = json(&bed, &["check", "--policy", "open"], 3);
+    let rules = list(&found["policies"][0]["rules"]);
+    let broken = rules.iter().filter(|rule| rule["holds"] == false);
+    assert_eq!(broken.clone().count(), 4);
+    assert!(
+        broken
+            .into_iter()
+            .all(|rule| !list(&rule["trace"]).is_empty())
+    );
+    for policy in ["closed", "open-safe", "open-after-2"] {
+        bed.run(&["model", "check", "--policy", policy])
+            .assert_code(0);
+    }
+    let far = bed.run(&["model", "check", "--policy", "open-after-3"]);
+    far.assert_code(2);
+}
+
+#[test]
+fn a_measured_rate_stands_beside_the_ceiling() {
+    let bed = Bed::new();
+    let found = json(&bed, &["limits", "--bus", "HS400", "--read", "275MiB/s"], 0);
+    let share = found["measured"][0]["share"].as_f64().expect("a number");
+    assert!((share - 0.794).abs() < 0.001, "{found}");
+    assert!(list(&json(&bed, &["limits"], 0)["limits"]).len() > 40);
+    bed.run(&["model", "limits", "--bus", "hs500"])
+        .assert_code(2);
+}
+
+#[test]
+fn a_part_in_a_file_is_simulated_and_the_seed_decides() {
+    let bed = Bed::new();
+    let known = fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../flash/parts/emmc-8gb-hs400.toml"
+    ));
+    let path = bed.join("mine.toml");
+    let mine = known
+        .expect("it is there")
+        .replace("emmc-8gb-hs400", "mine");
+    fs::write(&path, mine).expect("it can be written");
+    let run = |part: &str, seed: &str| {
+        let words = [
+            "simulate", "--part", part, "--rw", "randrw", "--ios", "500", "--seed", seed,
+        ];
+        json(&bed, &words, 0)["digest"].clone()
+    };
+    assert_eq!(run(text(&path), "1"), run("emmc-8gb-hs400", "1"));
+    assert_ne!(run(text(&path), "1"), run(text(&path), "2"));
+    fs::write(&path, "name = 3").expect("it can be written");
+    bed.run(&["model", "simulate", "--part", text(&path)])
+        .assert_code(2);
+}

@@ -1,0 +1,211 @@
+//! All that can happen under a policy, searched for what must not.
+//!
+//! A breadth-first search through every state of a small world: three blocks, three writes,
+//! reads, flushes, a timer, one failure, a power cut, in every order. What is found is found
+//! by a shortest way; what is not found cannot happen in a world of that size.
+
+mod world;
+
+pub use world::{Event, Rule};
+
+use crate::policy::Policy;
+use std::collections::HashSet;
+use world::World;
+
+/// States at most; the searches need less than a tenth.
+const MOST_STATES: usize = 1_000_000;
+
+/// What a search found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checked {
+    /// The policy.
+    pub policy: Policy,
+    /// States that were seen.
+    pub states: usize,
+    /// States of these with an open transfer.
+    pub open_states: usize,
+    /// Whether these are all.
+    pub complete: bool,
+    /// For each rule that can be broken, a shortest way to it.
+    pub holes: Vec<Hole>,
+}
+
+impl Checked {
+    /// Whether a rule holds in all states.
+    #[must_use]
+    pub fn holds(&self, rule: Rule) -> bool {
+        self.complete && self.hole(rule).is_none()
+    }
+
+    /// How a rule can be broken.
+    #[must_use]
+    pub fn hole(&self, rule: Rule) -> Option<&Hole> {
+        self.holes.iter().find(|hole| hole.rule == rule)
+    }
+}
+
+/// A way to break a rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hole {
+    /// What is broken.
+    pub rule: Rule,
+    /// What happens until then.
+    pub steps: Vec<Step>,
+}
+
+/// An event, and what the driver did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// What happened.
+    pub event: Event,
+    /// What was sent.
+    pub did: Vec<&'static str>,
+}
+
+/// A state, and how it was reached.
+struct Seen {
+    world: World,
+    from: Option<(usize, Event)>,
+}
+
+/// Requests in a row that the world has room for before a transfer is left open.
+pub const MOST_AFTER: u32 = 2;
+
+/// No transfer would ever be left open in the small world, and every rule hold for nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} cannot be checked: there is no room for so many requests in a row, up to {MOST_AFTER} \
+     there is (what follows once a transfer is open is the same)"
+)]
+pub struct OutOfReach(Policy);
+
+/// Searches all states that a policy can come to.
+///
+/// # Errors
+/// When the world is too small for the policy to do anything.
+pub fn check(policy: Policy) -> Result<Checked, OutOfReach> {
+    match policy {
+        Policy::Open { after, .. } if after > MOST_AFTER => Err(OutOfReach(policy)),
+        _ => Ok(search(policy)),
+    }
+}
+
+fn search(policy: Policy) -> Checked {
+    let mut seen = vec![Seen {
+        world: World::new(policy),
+        from: None,
+    }];
+    let mut known = HashSet::from([World::new(policy)]);
+    let mut holes: Vec<Hole> = Vec::new();
+    let mut at = 0;
+    while at < seen.len() && seen.len() < MOST_STATES {
+        for event in seen[at].world.events() {
+            let next = seen[at].world.after(event);
+            for rule in next.broken {
+                if holes.iter().all(|hole| hole.rule != rule) {
+                    let steps = way(&seen, at, event);
+                    holes.push(Hole { rule, steps });
+                }
+            }
+            if known.insert(next.world.clone()) {
+                seen.push(Seen {
+                    world: next.world,
+                    from: Some((at, event)),
+                });
+            }
+        }
+        at += 1;
+    }
+    holes.sort_by_key(|hole| hole.rule);
+    Checked {
+        policy,
+        states: seen.len(),
+        open_states: seen.iter().filter(|seen| seen.world.has_open()).count(),
+        complete: at == seen.len(),
+        holes,
+    }
+}
+
+/// The events until state `last`, and one more.
+fn way(seen: &[Seen], last: usize, event: Event) -> Vec<Step> {
+    let mut steps = vec![step(seen, last, event)];
+    let mut at = last;
+    while let Some((from, event)) = seen[at].from {
+        steps.push(step(seen, from, event));
+        at = from;
+    }
+    steps.reverse();
+    steps
+}
+
+fn step(seen: &[Seen], from: usize, event: Event) -> Step {
+    Step {
+        event,
+        did: seen[from].world.after(event).did,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn policies_that_wait_keep_all_rules_in_all_states() {
+        for policy in [
+            Policy::Closed,
+            Policy::SetCount,
+            Policy::OPEN_SAFE,
+            Policy::OPEN_AFTER_TWO,
+            Policy::Open {
+                after: 1,
+                waits: true,
+            },
+        ] {
+            let checked = check(policy).expect("it is within reach");
+            assert_eq!(checked.holes, [], "{policy}");
+            let opens = matches!(policy, Policy::Open { .. });
+            assert_eq!(
+                checked.open_states > 0,
+                opens,
+                "{policy}: holds for nothing"
+            );
+            for rule in Rule::ALL {
+                assert!(checked.holds(rule), "{policy}: {rule}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_holes_of_the_published_policy_are_found_by_shortest_ways() {
+        let checked = check(Policy::OPEN).expect("it is within reach");
+        assert!(checked.complete);
+        let way = |rule| -> Vec<Event> {
+            let hole = checked.hole(rule).unwrap_or_else(|| panic!("{rule} holds"));
+            hole.steps.iter().map(|step| step.event).collect()
+        };
+        use Event::{Fails, Flush, PowerCut, Read, Write};
+        assert_eq!(way(Rule::FlushedIsKept), [Write(0), Flush, PowerCut]);
+        assert_eq!(way(Rule::ReadIsFresh), [Write(0), Read(0)]);
+        assert_eq!(way(Rule::CardIsReady), [Write(0), Read(0)]);
+        assert_eq!(way(Rule::FailureIsTold), [Write(0), Fails, Flush]);
+        assert!(checked.holds(Rule::TransferEnds));
+    }
+
+    #[test]
+    fn a_policy_that_never_opens_in_the_small_world_is_not_called_sound() {
+        let policy = Policy::Open {
+            after: MOST_AFTER + 1,
+            waits: true,
+        };
+        assert_eq!(check(policy), Err(OutOfReach(policy)));
+        assert_eq!(search(policy).open_states, 0);
+    }
+
+    #[test]
+    fn a_way_says_what_was_sent() {
+        let checked = check(Policy::OPEN).expect("it is within reach");
+        let steps = &checked.hole(Rule::ReadIsFresh).expect("a hole").steps;
+        assert_eq!(steps[0].did, ["CMD25", "data"]);
+        assert_eq!(steps[1].did, ["CMD12", "CMD18", "data"]);
+    }
+}

@@ -1,0 +1,375 @@
+//! A small world in which a policy is let loose: a driver, a card with three blocks, and a
+//! user who remembers what was promised.
+//!
+//! The driver is the one that is simulated ([`Host`]). What the card does is as weak as the
+//! standard lets it be: written data are safe only when programming has ended, programming
+//! begins when a transfer ends, and a card that is programming promises nothing to a command.
+
+use crate::policy::{Host, Plan, Policy, Request, Stop};
+use assay_model::job::Direction;
+use std::fmt;
+
+/// Blocks of the card.
+const BLOCKS: usize = 3;
+/// Writes of the user.
+const MOST_WRITES: u8 = 3;
+/// After so many ticks without a request the timer ends an open transfer.
+const TIMER_TICKS: u8 = 2;
+
+/// What must never be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Rule {
+    /// A power cut loses what a flush has promised.
+    FlushedIsKept,
+    /// A read gives older data than were written.
+    ReadIsFresh,
+    /// A command is sent to a card that is programming.
+    CardIsReady,
+    /// Programming failed, and a flush says that all is well.
+    FailureIsTold,
+    /// A transfer is open though its timer ran out, or the driver does not know of it.
+    TransferEnds,
+}
+
+impl Rule {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::FlushedIsKept,
+        Self::ReadIsFresh,
+        Self::CardIsReady,
+        Self::FailureIsTold,
+        Self::TransferEnds,
+    ];
+
+    /// In a word for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FlushedIsKept => "flushed-is-kept",
+            Self::ReadIsFresh => "read-is-fresh",
+            Self::CardIsReady => "card-is-ready",
+            Self::FailureIsTold => "failure-is-told",
+            Self::TransferEnds => "transfer-ends",
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FlushedIsKept => "what a flush has promised outlives a power cut",
+            Self::ReadIsFresh => "a read gives what was written last",
+            Self::CardIsReady => "no command goes to a card that is programming",
+            Self::FailureIsTold => "a write that failed is told by the next flush at the latest",
+            Self::TransferEnds => "no transfer stays open past the timer",
+        })
+    }
+}
+
+/// What can happen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Event {
+    /// The user writes a block.
+    Write(usize),
+    /// The user reads a block.
+    Read(usize),
+    /// The user flushes (fsync).
+    Flush,
+    /// Time passes without a request.
+    Tick,
+    /// The card has programmed.
+    Programmed,
+    /// The card could not program.
+    Fails,
+    /// The power is cut.
+    PowerCut,
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Write(block) => write!(f, "write block {block}"),
+            Self::Read(block) => write!(f, "read block {block}"),
+            Self::Flush => f.write_str("flush"),
+            Self::Tick => f.write_str("time passes (half of the timer)"),
+            Self::Programmed => f.write_str("the card has programmed"),
+            Self::Fails => f.write_str("the card fails to program"),
+            Self::PowerCut => f.write_str("the power is cut"),
+        }
+    }
+}
+
+/// The card.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+struct Card {
+    /// Version of each block in flash.
+    flash: [u8; BLOCKS],
+    /// Newer versions that it has taken.
+    taken: [Option<u8>; BLOCKS],
+    /// The transfer that was not ended.
+    open: Option<Direction>,
+    programming: bool,
+    /// Programming failed, and nobody has asked yet.
+    failed: bool,
+}
+
+impl Card {
+    /// CMD12.
+    fn stop(&mut self) {
+        self.open = None;
+        self.programming |= self.taken.iter().any(Option::is_some);
+    }
+
+    /// Programming ends; whether well.
+    fn finish(&mut self, well: bool) {
+        self.programming = false;
+        for (flash, taken) in self.flash.iter_mut().zip(&mut self.taken) {
+            if let Some(version) = taken.take()
+                && well
+            {
+                *flash = version;
+            }
+        }
+        self.failed |= !well;
+    }
+}
+
+/// All there is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct World {
+    host: Host,
+    card: Card,
+    /// Ticks since the last request.
+    idle: u8,
+    writes: u8,
+    /// Versions that were acknowledged.
+    written: [u8; BLOCKS],
+    /// Versions that a flush has promised.
+    flushed: [u8; BLOCKS],
+    /// The card may still fail.
+    can_fail: bool,
+    /// The user was told of a failure, or the power is off: nothing is promised any more.
+    over: bool,
+}
+
+/// What follows an event.
+pub struct Next {
+    /// The world then.
+    pub world: World,
+    /// What the driver did, in words.
+    pub did: Vec<&'static str>,
+    /// What it broke.
+    pub broken: Vec<Rule>,
+}
+
+impl World {
+    /// A new card, and a driver that has sent nothing.
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            host: Host::new(policy),
+            card: Card::default(),
+            idle: 0,
+            writes: 0,
+            written: [0; BLOCKS],
+            flushed: [0; BLOCKS],
+            can_fail: true,
+            over: false,
+        }
+    }
+
+    /// Whether a transfer is open.
+    pub fn has_open(&self) -> bool {
+        self.card.open.is_some()
+    }
+
+    /// All that can happen now.
+    pub fn events(&self) -> Vec<Event> {
+        if self.over {
+            return Vec::new();
+        }
+        let mut events = vec![Event::Flush, Event::PowerCut];
+        events.extend((0..BLOCKS).map(Event::Read));
+        if self.writes < MOST_WRITES {
+            events.extend((0..BLOCKS).map(Event::Write));
+        }
+        if self.idle < TIMER_TICKS + 1 {
+            events.push(Event::Tick);
+        }
+        if self.card.programming {
+            events.push(Event::Programmed);
+        }
+        if self.can_fail && self.card.taken.iter().any(Option::is_some) {
+            events.push(Event::Fails);
+        }
+        events
+    }
+
+    /// What follows `event`.
+    pub fn after(&self, event: Event) -> Next {
+        let mut next = Next {
+            world: self.clone(),
+            did: Vec::new(),
+            broken: Vec::new(),
+        };
+        match event {
+            Event::Write(block) => next.request(Direction::Write, block),
+            Event::Read(block) => next.request(Direction::Read, block),
+            Event::Flush => next.flush(),
+            Event::Tick => next.tick(),
+            Event::Programmed => next.world.card.finish(true),
+            Event::Fails => {
+                next.world.can_fail = false;
+                next.world.card.finish(false);
+            }
+            Event::PowerCut => next.power_cut(),
+        }
+        let world = &next.world;
+        let open = world.card.open.is_some();
+        let late = open && world.idle > TIMER_TICKS;
+        if !world.over && (late || open != world.host.has_open()) {
+            next.broken.push(Rule::TransferEnds);
+        }
+        next
+    }
+}
+
+impl Next {
+    fn request(&mut self, direction: Direction, block: usize) {
+        self.world.idle = 0;
+        let request = Request {
+            direction,
+            block: block as u64,
+            blocks: 1,
+        };
+        let plan = self.world.host.plan(&request);
+        if let Some(stop) = plan.before {
+            self.stop(stop);
+        }
+        self.command(&plan, direction);
+        match direction {
+            Direction::Write => self.write(block),
+            Direction::Read => self.read(block),
+        }
+        if plan.closes {
+            self.did.push("CMD12");
+            self.world.card.stop();
+            self.wait();
+        }
+    }
+
+    /// Ends an open transfer.
+    fn stop(&mut self, stop: Stop) {
+        self.did.push("CMD12");
+        self.world.card.stop();
+        if stop.waits {
+            self.wait();
+        }
+    }
+
+    /// The driver waits until the card is ready, and asks how it went.
+    fn wait(&mut self) {
+        self.did.push("CMD13 until it is ready");
+        if self.world.card.programming {
+            self.world.card.finish(true);
+        }
+        if self.world.card.failed {
+            self.did.push("the failure is told");
+            self.world.over = true;
+        }
+    }
+
+    fn command(&mut self, plan: &Plan, direction: Direction) {
+        if !plan.opens {
+            return;
+        }
+        if self.world.card.programming {
+            self.broken.push(Rule::CardIsReady);
+        }
+        self.did.push(match direction {
+            Direction::Read => "CMD18",
+            Direction::Write => "CMD25",
+        });
+        self.world.card.open = Some(direction);
+    }
+
+    fn write(&mut self, block: usize) {
+        self.did.push("data");
+        let world = &mut self.world;
+        world.writes += 1;
+        world.card.taken[block] = Some(world.writes);
+        world.written[block] = world.writes;
+    }
+
+    /// The card gives what it has in flash: it may not look at what it is programming.
+    fn read(&mut self, block: usize) {
+        self.did.push("data");
+        let world = &self.world;
+        if !world.over && world.card.flash[block] < world.written[block] {
+            self.broken.push(Rule::ReadIsFresh);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.world.idle = 0;
+        match self.world.host.flush() {
+            Some(stop) => self.stop(stop),
+            None => self.did.push("nothing is sent"),
+        }
+        if self.world.over {
+            return;
+        }
+        if self.world.card.failed {
+            self.broken.push(Rule::FailureIsTold);
+        }
+        self.world.flushed = self.world.written;
+    }
+
+    fn tick(&mut self) {
+        self.world.idle += 1;
+        if self.world.host.has_open()
+            && self.world.idle >= TIMER_TICKS
+            && let Some(stop) = self.world.host.expire()
+        {
+            self.did.push("the timer runs out");
+            self.stop(stop);
+        }
+    }
+
+    fn power_cut(&mut self) {
+        let world = &mut self.world;
+        world.over = true;
+        let lost = world.card.flash.iter().zip(&world.flushed);
+        // What failed is another rule's.
+        if !world.card.failed && lost.into_iter().any(|(flash, flushed)| flash < flushed) {
+            self.broken.push(Rule::FlushedIsKept);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A driver whose timer was forgotten is noticed.
+    #[test]
+    fn a_transfer_without_a_timer_breaks_a_rule() {
+        let mut world = World::new(Policy::OPEN_SAFE).after(Event::Write(0)).world;
+        world.idle = TIMER_TICKS;
+        let mut next = world.after(Event::Tick);
+        assert!(next.broken.is_empty(), "the timer ends it");
+        next.world = world;
+        next.world.host = Host::new(Policy::OPEN_SAFE);
+        let broken = next.world.after(Event::Tick).broken;
+        assert_eq!(broken, [Rule::TransferEnds]);
+    }
+
+    #[test]
+    fn a_failure_that_is_asked_for_is_told_and_ends_all_promises() {
+        let world = World::new(Policy::OPEN_SAFE).after(Event::Write(0)).world;
+        let told = world.after(Event::Fails).world.after(Event::Flush);
+        assert!(told.broken.is_empty() && told.world.over);
+        let world = World::new(Policy::OPEN).after(Event::Write(0)).world;
+        let hidden = world.after(Event::Fails).world.after(Event::Flush);
+        assert_eq!(hidden.broken, [Rule::FailureIsTold]);
+    }
+}

@@ -1,0 +1,332 @@
+//! Host driver, bus and card together, in virtual time.
+//!
+//! Requests are given in the order in which they are issued, each with the moment of that.
+//! What they need is free at some moment (the bus, a unit of the card), and they take it
+//! then: first come, first served.
+
+mod background;
+mod spent;
+
+pub use spent::{Phase, Spent};
+
+use crate::part::{Part, blocks};
+use crate::policy::{Host, Plan, Policy, Request, Stop};
+use crate::time::Picos;
+use assay_model::job::Direction;
+use background::{Bucket, Regions};
+
+/// Why a policy cannot be simulated on a part.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DeviceError {
+    /// The host has no CMD23.
+    #[error("policy cmd23: the host of {0} has none (set_count_us would say what it costs)")]
+    NoSetCount(String),
+    /// The card has no queue.
+    #[error("policy queued: {0} has no queue (queue_depth would say how deep it is)")]
+    NoQueue(String),
+}
+
+/// A request that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// When the host knew of its end.
+    pub end: Picos,
+    /// Where its time went, from its issue on.
+    pub spent: Spent,
+}
+
+/// What one direction costs.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    ramp: Picos,
+    ramp_blocks: u64,
+    block: Picos,
+    stop: Picos,
+    resume: Picos,
+}
+
+impl Costs {
+    fn ramp(&self, blocks: u64) -> Picos {
+        self.ramp.times(blocks.min(self.ramp_blocks))
+    }
+}
+
+/// The device.
+#[derive(Clone, Debug)]
+pub struct Device {
+    host: Host,
+    read: Costs,
+    write: Costs,
+    command: Picos,
+    program: Picos,
+    timer: Picos,
+    flush: Picos,
+    depth: u32,
+    max_blocks: u64,
+    /// When each unit of the card is free.
+    units: Vec<Picos>,
+    bus_free: Picos,
+    /// Programming that an open transfer leaves for later.
+    owed: Picos,
+    /// When the last request ended.
+    idle_since: Picos,
+    cache: Option<Bucket>,
+    gc: Option<Bucket>,
+    slc: Option<Bucket>,
+    map: Option<Regions>,
+    /// Where the last write ended.
+    written_to: u64,
+    while_busy: u64,
+}
+
+impl Device {
+    /// A device that is idle and empty, whose garbage collection has no reserve left: as it
+    /// is after long use.
+    ///
+    /// # Errors
+    /// When the part lacks what the policy needs.
+    pub fn new(part: &Part, policy: Policy) -> Result<Self, DeviceError> {
+        let counted = match (policy, part.set_count_us) {
+            (Policy::SetCount, None) => return Err(DeviceError::NoSetCount(part.name.clone())),
+            (Policy::SetCount, Some(us)) => us,
+            _ => 0.0,
+        };
+        let depth = match (policy, part.queue_depth) {
+            (Policy::Queued, None) => return Err(DeviceError::NoQueue(part.name.clone())),
+            (Policy::Queued, Some(depth)) => depth,
+            _ => 1,
+        };
+        let units = if policy == Policy::Queued {
+            part.units
+        } else {
+            1
+        };
+        let us = Picos::from_us;
+        let flush = part.cache.as_ref().map_or(0.0, |cache| cache.flush_us);
+        Ok(Self {
+            host: Host::new(policy),
+            read: read_costs(part),
+            write: write_costs(part),
+            command: us(part.read.command_us) + us(counted),
+            program: us(part.write.program_us),
+            timer: Picos::from_ms(part.timer_ms),
+            flush: us(flush),
+            depth,
+            max_blocks: part.max_request_blocks(),
+            units: vec![Picos::ZERO; units.max(1) as usize],
+            bus_free: Picos::ZERO,
+            owed: Picos::ZERO,
+            idle_since: Picos::ZERO,
+            cache: (part.cache.as_ref())
+                .map(|cache| Bucket::empty(us(cache.drain_us), blocks(cache.size_kib))),
+            gc: (part.gc.as_ref()).map(|gc| Bucket::full(us(gc.block_us), blocks(gc.reserve_kib))),
+            slc: (part.slc.as_ref())
+                .map(|slc| Bucket::empty(us(slc.fold_us), blocks(slc.size_kib))),
+            map: (part.map.as_ref())
+                .map(|map| Regions::new(map.regions, blocks(map.region_kib), us(map.load_us))),
+            written_to: 0,
+            while_busy: 0,
+        })
+    }
+
+    /// Requests that may be in flight.
+    #[must_use]
+    pub const fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// Blocks of the largest request.
+    #[must_use]
+    pub const fn max_blocks(&self) -> u64 {
+        self.max_blocks
+    }
+
+    /// Commands that were sent to a card that was still programming: a hole of the policy.
+    #[must_use]
+    pub const fn sent_while_busy(&self) -> u64 {
+        self.while_busy
+    }
+
+    /// What the card has still to program at that moment, though the host was told that it
+    /// is done. What sits in a volatile cache is not counted.
+    #[must_use]
+    pub fn unfinished(&self, at: Picos) -> Picos {
+        let busy = self.units.iter().map(|free| *free - at).max();
+        busy.unwrap_or_default() + self.owed
+    }
+
+    /// Carries out a request that is issued at `at`.
+    pub fn request(&mut self, at: Picos, request: &Request) -> Done {
+        self.expire(at);
+        let mut course = Course::from(at);
+        let plan = self.host.plan(request);
+        if let Some(stop) = plan.before {
+            self.stop(stop, &mut course);
+        }
+        let unit = self.next_unit();
+        self.begin(&plan, request, unit, &mut course);
+        let begun = self.transfer(request, &mut course);
+        if request.direction == Direction::Write {
+            self.store(request, begun, &mut course);
+        }
+        if plan.closes {
+            course.wait(Phase::Program, self.owed);
+            self.owed = Picos::ZERO;
+        }
+        self.units[unit] = self.units[unit].max(course.now);
+        self.idle_since = self.idle_since.max(course.now);
+        Done {
+            end: course.now,
+            spent: course.spent,
+        }
+    }
+
+    /// Carries out a flush that is issued at `at`.
+    pub fn flush(&mut self, at: Picos) -> Done {
+        self.expire(at);
+        let mut course = Course::from(at);
+        if let Some(stop) = self.host.flush() {
+            self.stop(stop, &mut course);
+            let ready = self.units.iter().max().copied();
+            course.until(Phase::Program, ready.unwrap_or_default());
+        }
+        if let Some(cache) = &self.cache {
+            course.until(Phase::Program, cache.empty_at());
+            course.wait(Phase::Program, self.flush);
+        }
+        Done {
+            end: course.now,
+            spent: course.spent,
+        }
+    }
+
+    /// The timer of an open transfer, if it ran out before `at`.
+    fn expire(&mut self, at: Picos) {
+        let deadline = self.idle_since + self.timer;
+        if self.host.has_open()
+            && at >= deadline
+            && let Some(stop) = self.host.expire()
+        {
+            self.stop(stop, &mut Course::from(deadline));
+        }
+    }
+
+    /// Ends an open transfer: the card begins what was left for later.
+    fn stop(&mut self, stop: Stop, course: &mut Course) {
+        course.wait(Phase::Break, self.costs(stop.direction).stop);
+        let owed = std::mem::take(&mut self.owed);
+        let ready = self.units[0].max(course.now) + owed;
+        if !stop.waits && ready > course.now {
+            self.while_busy += 1;
+        }
+        self.units[0] = ready;
+    }
+
+    /// The unit that is free first.
+    fn next_unit(&self) -> usize {
+        let free = self.units.iter().enumerate();
+        free.min_by_key(|(_, free)| **free)
+            .map_or(0, |(unit, _)| unit)
+    }
+
+    /// The command, until data can flow. A card that is busy holds the line meanwhile.
+    fn begin(&mut self, plan: &Plan, request: &Request, unit: usize, course: &mut Course) {
+        if !plan.opens {
+            return course.wait(Phase::Command, self.costs(request.direction).resume);
+        }
+        let busy_with = match self.host.policy() {
+            Policy::Queued => Phase::Queue,
+            _ => Phase::Program,
+        };
+        course.until(busy_with, self.units[unit]);
+        course.wait(Phase::Command, self.command);
+        if request.direction == Direction::Read {
+            course.wait(Phase::Ramp, self.read.ramp(request.blocks));
+        }
+        if let Some(map) = &mut self.map {
+            course.wait(Phase::Map, map.touch(request.block, request.blocks));
+        }
+    }
+
+    /// The data; when they began to flow.
+    fn transfer(&mut self, request: &Request, course: &mut Course) -> Picos {
+        course.until(Phase::Transfer, self.bus_free);
+        let begun = course.now;
+        let block = self.costs(request.direction).block;
+        course.wait(Phase::Transfer, block.times(request.blocks));
+        self.bus_free = course.now;
+        begun
+    }
+
+    /// What a write leaves in the card beside its data.
+    fn store(&mut self, request: &Request, begun: Picos, course: &mut Course) {
+        let follows = request.block == self.written_to;
+        self.written_to = request.block.saturating_add(request.blocks);
+        match &mut self.cache {
+            Some(cache) => {
+                course.wait(Phase::Program, cache.add(begun, course.now, request.blocks))
+            }
+            None => self.owed += self.program + self.write.ramp(request.blocks),
+        }
+        if let Some(slc) = &mut self.slc {
+            course.wait(Phase::Program, slc.add(begun, course.now, request.blocks));
+        }
+        if let Some(gc) = self.gc.as_mut().filter(|_| !follows) {
+            course.wait(Phase::Reclaim, gc.add(begun, course.now, request.blocks));
+        }
+    }
+
+    const fn costs(&self, direction: Direction) -> &Costs {
+        match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        }
+    }
+}
+
+fn read_costs(part: &Part) -> Costs {
+    Costs {
+        ramp: Picos::from_us(part.read.ramp_us),
+        ramp_blocks: part.read.ramp_blocks,
+        block: part.read_block(),
+        stop: Picos::from_us(part.read.break_us),
+        resume: Picos::from_us(part.read.resume_us),
+    }
+}
+
+fn write_costs(part: &Part) -> Costs {
+    Costs {
+        ramp: Picos::from_us(part.write.ramp_us),
+        ramp_blocks: part.write.ramp_blocks,
+        block: Picos::from_us(part.write.block_us),
+        stop: Picos::from_us(part.write.break_us),
+        resume: Picos::ZERO,
+    }
+}
+
+/// How far a request is.
+struct Course {
+    now: Picos,
+    spent: Spent,
+}
+
+impl Course {
+    fn from(at: Picos) -> Self {
+        Self {
+            now: at,
+            spent: Spent::default(),
+        }
+    }
+
+    fn wait(&mut self, phase: Phase, time: Picos) {
+        self.now += time;
+        self.spent.add(phase, time);
+    }
+
+    fn until(&mut self, phase: Phase, moment: Picos) {
+        self.wait(phase, moment - self.now);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,280 @@
+use super::*;
+use crate::workload::{Job, disks, run};
+use proptest::prelude::*;
+
+fn part(name: &str) -> Part {
+    Part::find(name).unwrap_or_else(|| panic!("{name} is not known"))
+}
+
+fn sd() -> Part {
+    part("rtsx-sd-pro-plus-128")
+}
+
+fn job(read_percent: u8, random: bool, blocks: u64) -> Job {
+    Job {
+        read_percent,
+        random,
+        blocks,
+        span: 1 << 24,
+        warm: 4,
+        ios: 200,
+        seed: 7,
+    }
+}
+
+fn mean_us(part: &Part, policy: Policy, job: &Job) -> f64 {
+    let mut device = Device::new(part, policy).expect("it can be simulated");
+    run(&mut device, job).mean_us()
+}
+
+/// Within a picosecond for each block.
+fn assert_near(found: f64, expected: f64) {
+    assert!((found - expected).abs() < 0.01, "{found} is not {expected}");
+}
+
+/// The formulas of the reference, against what the events add up to.
+#[test]
+fn single_requests_cost_what_the_formulas_say() {
+    let part = sd();
+    let wire = 512e6 / crate::limits::find("sdr104").expect("a bus").read;
+    let read = |n: f64| 298.0 + 6.3 * n.min(32.0) + wire * n;
+    let write = |n: f64| 298.0 + 1158.0 + 18.68 * n.min(128.0) + 8.83 * n;
+    for (blocks, n) in [(16, 16.0), (32, 32.0), (1024, 1024.0)] {
+        assert_near(
+            mean_us(&part, Policy::Closed, &job(100, true, blocks)),
+            read(n),
+        );
+        assert_near(
+            mean_us(&part, Policy::OPEN, &job(100, true, blocks)),
+            read(n) + 138.9,
+        );
+        assert_near(
+            mean_us(&part, Policy::Closed, &job(0, true, blocks)),
+            write(n),
+        );
+        assert_near(
+            mean_us(&part, Policy::OPEN, &job(0, true, blocks)),
+            write(n) + 49.8,
+        );
+    }
+    let going_on = 321.0 + wire * 64.0;
+    assert_near(mean_us(&part, Policy::OPEN, &job(100, false, 64)), going_on);
+}
+
+/// The same run on every architecture: all is whole numbers.
+#[test]
+fn the_same_seed_gives_the_same_run_bit_for_bit() {
+    let digest = |name, policy, seed| {
+        let mut device = Device::new(&part(name), policy).expect("it can be simulated");
+        let job = Job {
+            seed,
+            ..job(70, true, 8)
+        };
+        run(&mut device, &job).digest
+    };
+    let runs = [
+        ("rtsx-sd-pro-plus-128", Policy::OPEN),
+        ("emmc-8gb-hs400", Policy::SetCount),
+        ("emmc-8gb-hs400", Policy::Queued),
+        ("ufs-128gb-g3x2", Policy::Queued),
+    ];
+    let found = runs.map(|(name, policy)| format!("{:016x}", digest(name, policy, 1)));
+    assert_eq!(found, GOLDEN);
+    let others = runs.map(|(name, policy)| format!("{:016x}", digest(name, policy, 2)));
+    assert!(
+        found.iter().zip(&others).all(|(a, b)| a != b),
+        "the seed decides"
+    );
+}
+
+/// Digests of these runs, the same everywhere.
+const GOLDEN: [&str; 4] = [
+    "b253a172e1d705fd",
+    "1f8ba05f70ceb295",
+    "c4dc691027923b95",
+    "40354f9c128e1015",
+];
+
+#[test]
+fn the_board_is_as_fast_as_it_was_measured() {
+    let part = part("emmc-8gb-hs400");
+    for (read_percent, published) in [(100, 275.0), (0, 54.3)] {
+        // The SLC area is full by then, as it was after a minute on the board.
+        let job = Job {
+            warm: 1000,
+            ..job(read_percent, false, 2048)
+        };
+        let us = mean_us(&part, Policy::SetCount, &job);
+        let rate = 1e6 / us;
+        assert!(
+            (rate / published - 1.0).abs() < 0.02,
+            "{rate} MiB/s, not {published}"
+        );
+    }
+}
+
+#[test]
+fn a_queue_gains_where_the_card_has_units() {
+    let part = part("ufs-128gb-g3x2");
+    let random = job(100, true, 8);
+    let one_by_one = mean_us(&part, Policy::SetCount, &random);
+    let queued = mean_us(&part, Policy::Queued, &random);
+    assert!(queued < one_by_one / 4.0, "{queued} {one_by_one}");
+}
+
+#[test]
+fn what_a_policy_needs_must_be_there() {
+    for policy in [Policy::SetCount, Policy::Queued] {
+        let error = Device::new(&sd(), policy).expect_err("the host has neither");
+        assert!(
+            error.to_string().contains("rtsx-sd-pro-plus-128"),
+            "{error}"
+        );
+    }
+}
+
+fn write(block: u64) -> Request {
+    Request {
+        direction: Direction::Write,
+        block,
+        blocks: 64,
+    }
+}
+
+#[test]
+fn an_open_transfer_ends_when_its_timer_runs_out_and_the_next_one_finds_the_card_ready() {
+    let mut device = Device::new(&sd(), Policy::OPEN).expect("it can be simulated");
+    let first = device.request(Picos::ZERO, &write(0));
+    assert!(device.unfinished(first.end) > Picos::ZERO);
+    let later = first.end + Picos::from_ms(200);
+    let second = device.request(later, &write(64));
+    assert_eq!(second.spent.of(Phase::Break), Picos::ZERO);
+    assert_eq!(second.spent.of(Phase::Program), Picos::ZERO);
+    assert!(
+        second.spent.of(Phase::Command) > Picos::ZERO,
+        "it was opened anew"
+    );
+    // Just before that moment it goes on.
+    let mut device = Device::new(&sd(), Policy::OPEN).expect("it can be simulated");
+    let first = device.request(Picos::ZERO, &write(0));
+    let soon = first.end + Picos::from_ms(150) - Picos(1);
+    assert_eq!(
+        device.request(soon, &write(64)).spent.of(Phase::Command),
+        Picos::ZERO
+    );
+}
+
+#[test]
+fn only_the_published_policy_sends_commands_to_a_busy_card() {
+    for (policy, expected) in [(Policy::OPEN, true), (Policy::OPEN_SAFE, false)] {
+        let mut device = Device::new(&sd(), policy).expect("it can be simulated");
+        let _ = disks(&mut device, 2, 1 << 24);
+        assert_eq!(device.sent_while_busy() > 0, expected, "{policy}");
+    }
+}
+
+#[test]
+fn a_cache_hides_programming_until_it_is_full_or_flushed() {
+    let mut part = part("emmc-8gb-hs400");
+    (part.gc, part.slc, part.map) = (None, None, None);
+    let mut device = Device::new(&part, Policy::SetCount).expect("it can be simulated");
+    let first = device.request(Picos::ZERO, &write(0));
+    assert_eq!(first.spent.of(Phase::Program), Picos::ZERO);
+    let flush = device.flush(first.end);
+    assert!(
+        flush.spent.of(Phase::Program) > Picos::from_us(400.0),
+        "{flush:?}"
+    );
+    let full = mean_us(&part, Policy::SetCount, &job(0, false, 64));
+    assert_near(
+        full,
+        8.5 * 64.0 + 0.0_f64.max(200.0 + 7.4 * 64.0 - 8.5 * 64.0),
+    );
+}
+
+fn any_part() -> impl Strategy<Value = Part> {
+    let times = (
+        0.0..500.0,
+        0.0..20.0,
+        0.0..200.0,
+        0.0..2000.0,
+        0.0..20.0,
+        0.0..200.0,
+    );
+    (times, 0..200_u64, 1..1024_u64).prop_map(|(times, ramp, max)| {
+        let mut part = sd();
+        (
+            part.read.command_us,
+            part.read.ramp_us,
+            part.read.break_us,
+            ..,
+        ) = times;
+        (
+            ..,
+            part.write.program_us,
+            part.write.block_us,
+            part.write.break_us,
+        ) = times;
+        (part.read.ramp_blocks, part.write.ramp_blocks) = (ramp, ramp);
+        part.max_request_kib = max;
+        part
+    })
+}
+
+fn any_requests() -> impl Strategy<Value = Vec<(bool, u64, u64, u64)>> {
+    prop::collection::vec((any::<bool>(), 0..64_u64, 1..64_u64, 0..200_000_u64), 1..60)
+}
+
+proptest! {
+    /// Whatever is asked: time goes forward, every picosecond is accounted for, and no
+    /// write is forgotten.
+    #[test]
+    fn time_is_conserved(
+        part in any_part(),
+        requests in any_requests(),
+        safe in any::<bool>(),
+        after in 0..4_u32,
+    ) {
+        let policy = Policy::Open { after, waits: safe };
+        let mut device = Device::new(&part, policy).expect("it can be simulated");
+        let mut now = Picos::ZERO;
+        for (reads, block, blocks, idle_us) in requests {
+            now += Picos::from_us(idle_us as f64);
+            let direction = if reads { Direction::Read } else { Direction::Write };
+            let done = device.request(now, &Request { direction, block, blocks });
+            prop_assert_eq!(done.end - now, done.spent.total());
+            prop_assert!(done.end >= now + device.costs(direction).block.times(blocks));
+            now = done.end;
+        }
+        if safe {
+            let flushed = device.flush(now);
+            prop_assert_eq!(device.unfinished(flushed.end), Picos::ZERO);
+        }
+    }
+
+    /// Opening never makes the card program less: what a write saves while the transfer is
+    /// open is owed, and found again when it is flushed.
+    #[test]
+    fn an_open_transfer_moves_programming_and_saves_only_commands(
+        part in any_part(),
+        count in 1..30_u64,
+    ) {
+        let total = |policy| {
+            let mut device = Device::new(&part, policy).expect("it can be simulated");
+            let mut now = Picos::ZERO;
+            for number in 0..count {
+                now = device.request(now, &write(number * 64)).end;
+            }
+            device.flush(now).end
+        };
+        let saved = Picos::from_us(part.read.command_us).times(count - 1);
+        let ending = Picos::from_us(part.write.break_us);
+        prop_assert_eq!(total(Policy::Closed) + ending, total(Policy::OPEN_SAFE) + saved);
+    }
+
+    /// No text makes reading a part panic.
+    #[test]
+    fn any_text_is_a_part_or_refused(text in "[a-z_=0-9.\\[\\]\" \n-]{0,200}") {
+        let _ = Part::parse(&text);
+    }
+}

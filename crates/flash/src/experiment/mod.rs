@@ -1,0 +1,232 @@
+//! The multi-block experiment: a published before/after table, fitted and explained.
+//!
+//! Each figure of the table is simulated as its tool measured it. Nine parameters are fitted
+//! to the logarithms of the sixteen figures, all with the same weight; none belongs to one
+//! figure. For each figure the fit is repeated without it, and that prediction's error
+//! stands beside the fit's.
+
+mod model;
+mod published;
+
+pub use model::{FREE, Free, Model};
+pub use published::{Row, SOURCE, Tool, rows};
+
+use crate::device::{DeviceError, Phase};
+use crate::fit::fit;
+use crate::part::Part;
+use crate::policy::Policy;
+use crate::workload::Timed;
+
+/// The part whose parameters the experiment estimates.
+pub const PART: &str = "rtsx-sd-pro-plus-128";
+
+/// A parameter with its error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Parameter {
+    /// Its name.
+    pub name: &'static str,
+    /// Of its value.
+    pub unit: &'static str,
+    /// The estimate.
+    pub value: f64,
+    /// Its standard error; `None` where the table does not tell it.
+    pub error: Option<f64>,
+}
+
+/// A figure of the table, or of a policy that was not measured.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cell {
+    /// The line it stands in.
+    pub row: Row,
+    /// The policy.
+    pub policy: Policy,
+    /// What was published, in the row's unit.
+    pub published: Option<f64>,
+    /// What the model says.
+    pub model: f64,
+    /// What it says when it was fitted without this figure.
+    pub left_out: Option<f64>,
+    /// How the simulated time of an I/O was spent.
+    pub timed: Timed,
+    /// Microseconds of an I/O as the tool sees it.
+    pub io_us: f64,
+}
+
+impl Cell {
+    /// How far the model is off, in percent of what was published.
+    #[must_use]
+    pub fn error_percent(&self) -> Option<f64> {
+        self.published
+            .map(|published| percent(self.model, published))
+    }
+
+    /// The same of the prediction without this figure.
+    #[must_use]
+    pub fn left_out_percent(&self) -> Option<f64> {
+        self.published
+            .zip(self.left_out)
+            .map(|(published, left_out)| percent(left_out, published))
+    }
+
+    /// Microseconds of a phase in an I/O, as the tool sees it.
+    #[must_use]
+    pub fn phase_us(&self, phase: Phase) -> f64 {
+        let requests = self.timed.spent.total().as_us();
+        match requests {
+            0.0 => 0.0,
+            requests => self.timed.spent.of(phase).as_us() / requests * self.io_us,
+        }
+    }
+
+    /// Microseconds of programming that one I/O leaves behind when the window ends.
+    #[must_use]
+    pub fn left_us(&self) -> f64 {
+        self.timed.left.as_us()
+    }
+}
+
+fn percent(value: f64, of: f64) -> f64 {
+    (value / of - 1.0) * 100.0
+}
+
+/// The experiment with its fit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// The fitted model.
+    pub model: Model,
+    /// Its parameters.
+    pub parameters: Vec<Parameter>,
+    observations: Vec<Observation>,
+    /// For each observation, the model that was fitted without it.
+    without: Vec<Model>,
+}
+
+/// A published figure.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Observation {
+    row: Row,
+    policy: Policy,
+    rate: f64,
+}
+
+/// Why there is no experiment.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum ExperimentError {
+    /// The part is not there.
+    #[error("the part {PART} is missing")]
+    NoPart,
+    /// A policy cannot be simulated.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+impl Experiment {
+    /// Fits the model to the published table.
+    ///
+    /// # Errors
+    /// When the part is missing, which a test rules out.
+    pub fn of_table() -> Result<Self, ExperimentError> {
+        let part = Part::find(PART).ok_or(ExperimentError::NoPart)?;
+        Self::from(&Model {
+            part,
+            disks_factor: 1.05,
+        })
+    }
+
+    /// Fits the model to the published table, beginning at `start`.
+    ///
+    /// # Errors
+    /// When the part cannot be simulated with the policies of the table.
+    pub fn from(start: &Model) -> Result<Self, ExperimentError> {
+        let observations = observations();
+        for seen in &observations {
+            start.rate(&seen.row, seen.policy)?;
+        }
+        let (model, parameters) = estimate(start, &observations);
+        let without = (0..observations.len()).map(|left_out| {
+            let mut others = observations.clone();
+            others.remove(left_out);
+            estimate(&model, &others).0
+        });
+        let without = without.collect();
+        Ok(Self {
+            model,
+            parameters,
+            observations,
+            without,
+        })
+    }
+
+    /// All lines of the table under a policy.
+    ///
+    /// # Errors
+    /// When the part lacks what the policy needs.
+    pub fn cells(&self, policy: Policy) -> Result<Vec<Cell>, DeviceError> {
+        rows()
+            .into_iter()
+            .map(|row| self.cell(row, policy))
+            .collect()
+    }
+
+    fn cell(&self, row: Row, policy: Policy) -> Result<Cell, DeviceError> {
+        let seen =
+            (self.observations.iter()).position(|seen| seen.row == row && seen.policy == policy);
+        let left_out = match seen.and_then(|seen| self.without.get(seen)) {
+            Some(model) => Some(model.rate(&row, policy)?),
+            None => None,
+        };
+        let timed = self.model.time(&row, policy)?;
+        Ok(Cell {
+            row,
+            policy,
+            published: seen.map(|seen| self.observations[seen].rate),
+            model: self.model.rate(&row, policy)?,
+            left_out,
+            timed,
+            io_us: timed.mean_us() * self.model.factor(row.tool),
+        })
+    }
+}
+
+/// The sixteen figures.
+fn observations() -> Vec<Observation> {
+    let both = |row: Row| {
+        [(Policy::Closed, row.before), (Policy::OPEN, row.after)]
+            .map(|(policy, rate)| Observation { row, policy, rate })
+    };
+    rows().into_iter().flat_map(both).collect()
+}
+
+/// Fits all free parameters.
+fn estimate(start: &Model, observations: &[Observation]) -> (Model, Vec<Parameter>) {
+    let off = |values: &[f64]| -> Vec<f64> {
+        let model = start.with(values);
+        let off = observations.iter().map(|seen| {
+            let rate = model.rate(&seen.row, seen.policy);
+            rate.map_or(f64::NAN, |rate| libm::log(rate / seen.rate))
+        });
+        off.collect()
+    };
+    let fitted = fit(&start.values(), off);
+    let parameters = FREE.iter().zip(&fitted.values).zip(&fitted.errors);
+    let parameters = parameters.map(|((free, value), error)| Parameter {
+        name: free.name,
+        unit: free.unit,
+        value: *value,
+        error: *error,
+    });
+    (start.with(&fitted.values), parameters.collect())
+}
+
+/// Mean and largest of the absolute values.
+#[must_use]
+pub fn mean_and_worst(errors: &[f64]) -> (f64, f64) {
+    #[expect(clippy::cast_precision_loss, reason = "a few figures")]
+    let count = errors.len().max(1) as f64;
+    let sum: f64 = errors.iter().map(|error| error.abs()).sum();
+    let worst = errors.iter().map(|error| error.abs()).fold(0.0, f64::max);
+    (sum / count, worst)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The model of the experiment: a part, the tool that measures it, and what is free.
+
+use super::published::{Row, Tool};
+use crate::BLOCK_BYTES;
+use crate::device::{Device, DeviceError};
+use crate::part::Part;
+use crate::policy::Policy;
+use crate::workload::{Job, Timed, disks, run};
+use assay_model::job::Direction;
+
+/// What is fitted, and what is not.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Card, bus and host.
+    pub part: Part,
+    /// The windows of GNOME Disks take longer by this factor than their requests.
+    pub disks_factor: f64,
+}
+
+/// A parameter that is fitted.
+pub struct Free {
+    /// Its name, as in the file of a part.
+    pub name: &'static str,
+    /// Of its value.
+    pub unit: &'static str,
+    get: fn(&Model) -> f64,
+    set: fn(&mut Model, f64),
+}
+
+/// All that are fitted. The time of a block that is read is the wire's, and the sizes of
+/// the ramps were chosen beforehand.
+pub const FREE: [Free; 9] = [
+    Free {
+        name: "read.command",
+        unit: "µs",
+        get: |model| model.part.read.command_us,
+        set: |model, value| model.part.read.command_us = value,
+    },
+    Free {
+        name: "read.ramp",
+        unit: "µs/block",
+        get: |model| model.part.read.ramp_us,
+        set: |model, value| model.part.read.ramp_us = value,
+    },
+    Free {
+        name: "read.break",
+        unit: "µs",
+        get: |model| model.part.read.break_us,
+        set: |model, value| model.part.read.break_us = value,
+    },
+    Free {
+        name: "read.resume",
+        unit: "µs",
+        get: |model| model.part.read.resume_us,
+        set: |model, value| model.part.read.resume_us = value,
+    },
+    Free {
+        name: "write.program",
+        unit: "µs",
+        get: |model| model.part.write.program_us,
+        set: |model, value| model.part.write.program_us = value,
+    },
+    Free {
+        name: "write.ramp",
+        unit: "µs/block",
+        get: |model| model.part.write.ramp_us,
+        set: |model, value| model.part.write.ramp_us = value,
+    },
+    Free {
+        name: "write.block",
+        unit: "µs/block",
+        get: |model| model.part.write.block_us,
+        set: |model, value| model.part.write.block_us = value,
+    },
+    Free {
+        name: "write.break",
+        unit: "µs",
+        get: |model| model.part.write.break_us,
+        set: |model, value| model.part.write.break_us = value,
+    },
+    Free {
+        name: "gnome-disks",
+        unit: "factor",
+        get: |model| model.disks_factor,
+        set: |model, value| model.disks_factor = value,
+    },
+];
+
+/// I/Os that are simulated for a figure of fio. All take the same time after the first.
+const IOS: u64 = 8;
+/// Samples of GNOME Disks; all are alike, too.
+const SAMPLES: u64 = 2;
+/// The extent: 64 GiB.
+const SPAN: u64 = (64 << 30) / BLOCK_BYTES;
+
+impl Model {
+    /// The values of what is fitted.
+    #[must_use]
+    pub fn values(&self) -> Vec<f64> {
+        FREE.iter().map(|free| (free.get)(self)).collect()
+    }
+
+    /// The same model with other values of what is fitted.
+    #[must_use]
+    pub fn with(&self, values: &[f64]) -> Self {
+        let mut model = self.clone();
+        for (free, value) in FREE.iter().zip(values) {
+            (free.set)(&mut model, *value);
+        }
+        model
+    }
+
+    /// Simulates a line of the table under a policy.
+    ///
+    /// # Errors
+    /// When the part lacks what the policy needs.
+    pub fn time(&self, row: &Row, policy: Policy) -> Result<Timed, DeviceError> {
+        let mut device = Device::new(&self.part, policy)?;
+        Ok(match (row.tool, row.direction) {
+            (Tool::Disks, Direction::Read) => disks(&mut device, SAMPLES, SPAN).0,
+            (Tool::Disks, Direction::Write) => disks(&mut device, SAMPLES, SPAN).1,
+            (Tool::Fio, direction) => run(&mut device, &fio(row, direction)),
+        })
+    }
+
+    /// What the tool makes longer.
+    #[must_use]
+    pub const fn factor(&self, tool: Tool) -> f64 {
+        match tool {
+            Tool::Disks => self.disks_factor,
+            Tool::Fio => 1.0,
+        }
+    }
+
+    /// The rate of a line in its unit.
+    ///
+    /// # Errors
+    /// When the part lacks what the policy needs.
+    pub fn rate(&self, row: &Row, policy: Policy) -> Result<f64, DeviceError> {
+        let us = self.time(row, policy)?.mean_us() * self.factor(row.tool);
+        #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
+        let bytes = row.bytes as f64;
+        Ok(bytes / us * 1e6 / row.unit_bytes)
+    }
+}
+
+fn fio(row: &Row, direction: Direction) -> Job {
+    Job {
+        read_percent: if direction == Direction::Read { 100 } else { 0 },
+        random: true,
+        blocks: row.bytes / BLOCK_BYTES,
+        span: SPAN,
+        warm: 1,
+        ios: IOS,
+        seed: 1,
+    }
+}

@@ -1,0 +1,232 @@
+//! Least squares for models that are not linear: Levenberg and Marquardt, with the errors
+//! of what is estimated.
+//!
+//! Written here, and not taken from a library of linear algebra, because those choose their
+//! instructions by the processor: the last bits of the same fit would differ between
+//! machines.
+
+/// What was estimated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fitted {
+    /// The parameters.
+    pub values: Vec<f64>,
+    /// Their standard errors; `None` where the observations do not tell that parameter.
+    pub errors: Vec<Option<f64>>,
+    /// Residuals at the end.
+    pub residuals: Vec<f64>,
+}
+
+/// Steps at most; a fit that is not done then is taken as it is.
+const MOST_STEPS: usize = 200;
+/// Relative step of the differences that stand for derivatives.
+const DIFFERENCE: f64 = 1e-4;
+/// A step that improves the sum of squares by less than this share is the last.
+const ENOUGH: f64 = 1e-12;
+/// How much other parameters may blow up the variance of one until it counts as untold.
+const MOST_INFLATION: f64 = 1e7;
+
+/// Estimates the parameters that make the squares of `residuals` least, from `start` on.
+/// Parameters stay at 0 or above. `residuals` must always give as many.
+pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Fitted {
+    let mut at = start.to_vec();
+    let mut now = residuals(&at);
+    let mut damping = 1e-3;
+    for _ in 0..MOST_STEPS {
+        let slopes = slopes(&at, &now, &residuals);
+        let Some((next, then)) = step(&at, &now, &slopes, &mut damping, &residuals) else {
+            break;
+        };
+        let gain = squares(&now) - squares(&then);
+        let least = squares(&now) * ENOUGH;
+        (at, now) = (next, then);
+        if gain <= least {
+            break;
+        }
+    }
+    let errors = errors(&slopes(&at, &now, &residuals), &now);
+    Fitted {
+        values: at,
+        errors,
+        residuals: now,
+    }
+}
+
+fn squares(residuals: &[f64]) -> f64 {
+    residuals.iter().map(|r| r * r).sum()
+}
+
+/// For each parameter, how each residual changes with it.
+fn slopes(at: &[f64], now: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
+    let of = |parameter: usize| {
+        let mut moved = at.to_vec();
+        let difference = moved[parameter].abs().max(1e-3) * DIFFERENCE;
+        moved[parameter] += difference;
+        let then = residuals(&moved);
+        let changes = then
+            .iter()
+            .zip(now)
+            .map(|(then, now)| (then - now) / difference);
+        changes.collect()
+    };
+    (0..at.len()).map(of).collect()
+}
+
+/// The next point that is better, with its residuals; `None` when there is none.
+fn step(
+    at: &[f64],
+    now: &[f64],
+    slopes: &[Vec<f64>],
+    damping: &mut f64,
+    residuals: impl Fn(&[f64]) -> Vec<f64>,
+) -> Option<(Vec<f64>, Vec<f64>)> {
+    let (matrix, scale) = normal(slopes);
+    let gradient: Vec<f64> = (slopes.iter().zip(&scale))
+        .map(|(slope, scale)| -dot(slope, now) / scale)
+        .collect();
+    while *damping < 1e12 {
+        let mut damped = matrix.clone();
+        for (i, row) in damped.iter_mut().enumerate() {
+            row[i] += *damping;
+        }
+        let solved = factor(damped).map(|lower| solve(&lower, &gradient));
+        if let Some(solved) = solved {
+            let moves = at.iter().zip(solved.iter().zip(&scale));
+            let next: Vec<f64> = moves
+                .map(|(at, (by, scale))| (at + by / scale).max(0.0))
+                .collect();
+            let then = residuals(&next);
+            if squares(&then) < squares(now) {
+                *damping = (*damping / 10.0).max(1e-12);
+                return Some((next, then));
+            }
+        }
+        *damping *= 10.0;
+    }
+    None
+}
+
+/// The matrix of the normal equations with ones on its diagonal, and the lengths of the
+/// slopes that were divided out. Nothing depends on a parameter whose length is 1e-300.
+fn normal(slopes: &[Vec<f64>]) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let lengths: Vec<f64> = slopes
+        .iter()
+        .map(|slope| squares(slope).sqrt().max(1e-300))
+        .collect();
+    let row = |i: usize| {
+        let cells =
+            (0..slopes.len()).map(|j| dot(&slopes[i], &slopes[j]) / lengths[i] / lengths[j]);
+        cells.collect()
+    };
+    ((0..slopes.len()).map(row).collect(), lengths)
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// Cholesky's lower triangle; `None` for a matrix that is not positive definite.
+fn factor(mut a: Vec<Vec<f64>>) -> Option<Vec<Vec<f64>>> {
+    for i in 0..a.len() {
+        for j in 0..=i {
+            let rest = a[i][j] - dot(&a[i][..j], &a[j][..j]);
+            a[i][j] = if i == j { rest.sqrt() } else { rest / a[j][j] };
+        }
+        if !(a[i][i] > 0.0 && a[i][i].is_finite()) {
+            return None;
+        }
+    }
+    Some(a)
+}
+
+/// Solves with a lower triangle and its transpose.
+fn solve(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
+    let mut x = right.to_vec();
+    for i in 0..x.len() {
+        x[i] = (x[i] - dot(&lower[i][..i], &x[..i])) / lower[i][i];
+    }
+    for i in (0..x.len()).rev() {
+        let known: f64 = (i + 1..x.len()).map(|j| lower[j][i] * x[j]).sum();
+        x[i] = (x[i] - known) / lower[i][i];
+    }
+    x
+}
+
+/// Standard errors from the curvature at the end (Bates and Watts 1988, 2.3): the square
+/// root of the residual variance, with `observations - parameters` degrees of freedom, times
+/// the diagonal of the inverse of the normal equations.
+fn errors(slopes: &[Vec<f64>], residuals: &[f64]) -> Vec<Option<f64>> {
+    let count = slopes.len();
+    let Some(freedom) = residuals.len().checked_sub(count).filter(|free| *free > 0) else {
+        return vec![None; count];
+    };
+    #[expect(clippy::cast_precision_loss, reason = "a few observations")]
+    let sigma = (squares(residuals) / freedom as f64).sqrt();
+    let (mut matrix, scale) = normal(slopes);
+    // So small that it changes nothing but what cannot be told.
+    for (i, row) in matrix.iter_mut().enumerate() {
+        row[i] += 1e-10;
+    }
+    let Some(lower) = factor(matrix) else {
+        return vec![None; count];
+    };
+    let error = |i: usize| {
+        let mut unit = vec![0.0; count];
+        unit[i] = 1.0;
+        let inflation = solve(&lower, &unit)[i];
+        let told = scale[i] > 1e-290 && inflation < MOST_INFLATION;
+        told.then(|| sigma * inflation.sqrt() / scale[i])
+    };
+    (0..count).map(error).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Points of a line with a slope of 2 and an intercept of 1, moved by these.
+    fn line(noise: [f64; 4]) -> impl Fn(&[f64]) -> Vec<f64> {
+        move |p| {
+            let points = noise.iter().zip([0.0, 1.0, 2.0, 3.0]);
+            points
+                .map(|(noise, x)| p[0] + p[1] * x - (1.0 + 2.0 * x + noise))
+                .collect()
+        }
+    }
+
+    /// Against the textbook formulas of a straight line: s² = 0.02, Sxx = 5.
+    #[test]
+    fn a_line_is_found_with_its_errors() {
+        let fitted = fit(&[5.0, 5.0], line([0.1, -0.1, -0.1, 0.1]));
+        assert!((fitted.values[0] - 1.0).abs() < 1e-6, "{fitted:?}");
+        assert!((fitted.values[1] - 2.0).abs() < 1e-6, "{fitted:?}");
+        let slope = fitted.errors[1].expect("it is told");
+        assert!((slope - (0.02_f64 / 5.0).sqrt()).abs() < 1e-6, "{slope}");
+    }
+
+    #[test]
+    fn what_the_observations_do_not_tell_has_no_error() {
+        let unused = fit(&[5.0, 5.0, 7.0], line([0.1, -0.1, -0.1, 0.1]));
+        assert!(unused.errors[0].is_some() && unused.errors[2].is_none());
+        assert!(
+            (unused.values[2] - 7.0).abs() < 1e-9,
+            "it stays: {unused:?}"
+        );
+        let sum = fit(&[1.0, 1.0], |p| {
+            vec![p[0] + p[1] - 3.0, p[0] + p[1] - 3.1, 0.1]
+        });
+        assert_eq!(sum.errors, [None, None]);
+    }
+
+    #[test]
+    fn parameters_do_not_become_negative() {
+        let fitted = fit(&[1.0], |p| vec![p[0] + 2.0, p[0] + 2.1]);
+        assert_eq!(fitted.values, [0.0]);
+    }
+
+    #[test]
+    fn nonsense_ends() {
+        let fitted = fit(&[1.0, 2.0], |_| vec![f64::NAN; 3]);
+        assert_eq!(fitted.values, [1.0, 2.0]);
+        assert_eq!(fit(&[], |_| vec![1.0]).errors, []);
+    }
+}

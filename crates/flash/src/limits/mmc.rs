@@ -1,0 +1,109 @@
+//! eMMC and SD: parallel lines, a clock, blocks of 512 bytes.
+
+use super::Ceiling;
+use crate::BLOCK_BYTES;
+
+/// Clocks around the data of a block on each line: start bit, CRC-16, end bit.
+const FRAME_CLOCKS: f64 = 1.0 + 16.0 + 1.0;
+/// Clocks between two blocks of a multi-block read.
+const GAP_CLOCKS: f64 = 8.0;
+/// Clocks of the CRC status that answers a written block: 2 until it comes (`N_CRC`), 5 of
+/// the token, 1 to turn the line round.
+const STATUS_CLOCKS: f64 = 8.0;
+/// Clocks of a command of 48 bits and its response, with the shortest distances (`N_CR` 2,
+/// `N_RC` 8) and turning round: 0.58 µs at 208 MHz.
+pub const COMMAND_CLOCKS: f64 = 48.0 + 2.0 + 48.0 + 8.0 + 14.0;
+
+const EMMC: &str = "JESD84-B51, 6.15 and 10.3 (block and bus timing)";
+const SD: &str = "SD Physical Layer Simplified Specification 6.00, 3.6 and 4.12";
+const UHS2: &str = "SD UHS-II Simplified Addendum 1.02, 5.2 (packets)";
+
+/// A mode of the parallel bus.
+struct Mode {
+    bus: &'static str,
+    name: &'static str,
+    mhz: f64,
+    lines: f64,
+    /// Bits that a line carries in a clock.
+    edges: f64,
+}
+
+const fn mode(bus: &'static str, name: &'static str, mhz: f64, lines: f64, edges: f64) -> Mode {
+    Mode {
+        bus,
+        name,
+        mhz,
+        lines,
+        edges,
+    }
+}
+
+const MODES: [Mode; 11] = [
+    mode("eMMC", "hs26", 26.0, 8.0, 1.0),
+    mode("eMMC", "hs52", 52.0, 8.0, 1.0),
+    mode("eMMC", "ddr52", 52.0, 8.0, 2.0),
+    mode("eMMC", "hs200", 200.0, 8.0, 1.0),
+    mode("eMMC", "hs400", 200.0, 8.0, 2.0),
+    // The strobe makes the mode safe to sample, not faster.
+    mode("eMMC", "hs400es", 200.0, 8.0, 2.0),
+    mode("SD", "sd-ds", 25.0, 4.0, 1.0),
+    mode("SD", "sd-hs", 50.0, 4.0, 1.0),
+    mode("SD", "sdr50", 100.0, 4.0, 1.0),
+    mode("SD", "ddr50", 50.0, 4.0, 2.0),
+    mode("SD", "sdr104", 208.0, 4.0, 1.0),
+];
+
+/// All modes.
+pub fn all() -> Vec<Ceiling> {
+    let mut all: Vec<Ceiling> = MODES.iter().map(parallel).collect();
+    all.push(uhs2("uhs2-fd156", 156e6));
+    all.push(uhs2("uhs2-hd312", 312e6));
+    all
+}
+
+fn parallel(mode: &Mode) -> Ceiling {
+    #[expect(clippy::cast_precision_loss, reason = "a block has 512 bytes")]
+    let block = BLOCK_BYTES as f64;
+    let data = block * 8.0 / (mode.lines * mode.edges);
+    let read = data + FRAME_CLOCKS + GAP_CLOCKS;
+    let write = read + STATUS_CLOCKS;
+    let hz = mode.mhz * 1e6;
+    Ceiling {
+        bus: mode.bus,
+        mode: mode.name.to_owned(),
+        nominal: hz * mode.lines * mode.edges / 8.0,
+        read: block * hz / read,
+        write: block * hz / write,
+        formula: format!(
+            "512 B / ({data} + {FRAME_CLOCKS} frame + {GAP_CLOCKS} gap [+ {STATUS_CLOCKS} CRC \
+             status of a write]) clocks x {} MHz",
+            mode.mhz
+        ),
+        source: if mode.bus == "SD" { SD } else { EMMC },
+    }
+}
+
+/// The serial lanes of UHS-II: a block is a packet.
+fn uhs2(mode: &str, nominal: f64) -> Ceiling {
+    // Start and end of packet of two symbols each, header and CRC of two bytes each.
+    let share = 512.0 / (512.0 + 8.0);
+    Ceiling {
+        bus: "SD",
+        mode: mode.to_owned(),
+        nominal,
+        read: nominal * share,
+        write: nominal * share,
+        formula: format!("{} MB/s after 8b/10b x 512 / (512 + 8)", nominal / 1e6),
+        source: UHS2,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_takes_little_of_the_wire() {
+        assert_eq!(format!("{:.2}", COMMAND_CLOCKS / 208.0), "0.58");
+    }
+}

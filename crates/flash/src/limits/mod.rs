@@ -1,0 +1,186 @@
+//! What a bus carries at most: its nominal rate, and what framing leaves of it.
+//!
+//! A ceiling counts what stands between the data on the wire (start and end bits, checksums,
+//! headers). It does not count commands, interrupts or the device: those are what a
+//! measurement shows below it ([`Placed`]).
+
+mod mmc;
+mod serial;
+mod ufs;
+
+pub use mmc::COMMAND_CLOCKS;
+
+/// The ceiling of one mode of a bus.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ceiling {
+    /// Family: `eMMC`, `SD`, `UFS`, `USB`, `SATA`, `NVMe`.
+    pub bus: &'static str,
+    /// The word for this mode, such as `hs400` or `nvme-gen3x4`.
+    pub mode: String,
+    /// Bytes per second without framing, as it is advertised.
+    pub nominal: f64,
+    /// Bytes per second that reads can reach.
+    pub read: f64,
+    /// Bytes per second that writes can reach.
+    pub write: f64,
+    /// How the ceiling follows, with numbers.
+    pub formula: String,
+    /// The standard that says so.
+    pub source: &'static str,
+}
+
+/// All that are known, in order of families.
+#[must_use]
+pub fn all() -> Vec<Ceiling> {
+    let mut all = mmc::all();
+    all.extend(ufs::all());
+    all.extend(serial::all());
+    all
+}
+
+/// The mode of this name; case and the characters `-`, `_`, `.` and blank do not matter.
+#[must_use]
+pub fn find(word: &str) -> Option<Ceiling> {
+    let wanted = plain(word);
+    all()
+        .into_iter()
+        .find(|ceiling| plain(&ceiling.mode) == wanted)
+}
+
+fn plain(word: &str) -> String {
+    let kept = word.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' '));
+    kept.collect::<String>().to_ascii_lowercase()
+}
+
+/// A measured rate beside a ceiling, for transfers that are requested in pieces.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Placed {
+    /// Measured / ceiling.
+    pub share: f64,
+    /// Microseconds that a request takes.
+    pub request_us: f64,
+    /// Microseconds of them that its data are on the wire.
+    pub wire_us: f64,
+}
+
+impl Placed {
+    /// Of a rate that is above 0, measured with requests of so many bytes, one at a time.
+    /// `None` for what is no rate.
+    #[must_use]
+    pub fn of(measured: f64, ceiling: f64, request_bytes: u64) -> Option<Self> {
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "requests are far below 2^53 bytes"
+        )]
+        let bytes = request_bytes as f64;
+        let sound = measured.is_finite() && measured > 0.0 && ceiling > 0.0 && bytes > 0.0;
+        sound.then(|| Self {
+            share: measured / ceiling,
+            request_us: bytes / measured * 1e6,
+            wire_us: bytes / ceiling * 1e6,
+        })
+    }
+
+    /// Microseconds of a request that are not its data on the wire: commands, interrupts,
+    /// driver, the device itself. Negative above the ceiling.
+    #[must_use]
+    pub fn other_us(self) -> f64 {
+        self.request_us - self.wire_us
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::units::three_digits;
+
+    /// MB/s with three digits.
+    fn shown(rate: f64) -> String {
+        three_digits(rate / 1e6)
+    }
+
+    fn known(word: &str) -> Ceiling {
+        find(word).unwrap_or_else(|| panic!("{word} is not known"))
+    }
+
+    #[test]
+    fn wire_limits_are_those_of_the_reference() {
+        for (mode, read, write) in [
+            ("sd-hs", "24.4", "24.2"),
+            ("sdr50", "48.8", "48.4"),
+            ("sdr104", "101", "101"),
+            ("ddr52", "94.4", "91.8"),
+            ("hs200", "190", "188"),
+            ("hs400", "363", "353"),
+        ] {
+            let ceiling = known(mode);
+            let found = (shown(ceiling.read), shown(ceiling.write));
+            assert_eq!(found, (read.to_owned(), write.to_owned()), "{mode}");
+        }
+        let sdr104 = known("sdr104");
+        assert_eq!(format!("{:.1}", sdr104.read / 1e6), "101.4");
+        assert_eq!(format!("{:.1}", sdr104.write / 1e6), "100.7");
+    }
+
+    #[test]
+    fn nominal_rates_are_those_of_the_reference() {
+        for (mode, nominal) in [
+            ("hs26", "26.0"),
+            ("hs52", "52.0"),
+            ("ddr52", "104"),
+            ("hs200", "200"),
+            ("hs400", "400"),
+            ("hs400es", "400"),
+            ("sd-ds", "12.5"),
+            ("sd-hs", "25.0"),
+            ("sdr50", "50.0"),
+            ("ddr50", "50.0"),
+            ("sdr104", "104"),
+            ("uhs2-fd156", "156"),
+            ("uhs2-hd312", "312"),
+            ("ufs-g1x1", "146"),
+            ("ufs-g2x1", "292"),
+            ("ufs-g3x1", "583"),
+            ("ufs-g4x1", "1166"),
+            ("usb-5g", "500"),
+        ] {
+            assert_eq!(shown(known(mode).nominal), nominal, "{mode}");
+        }
+        assert_eq!(format!("{:.0}", known("usb-2.0").read / 1e6), "53");
+    }
+
+    #[test]
+    fn no_ceiling_is_above_its_nominal_rate_and_no_name_is_there_twice() {
+        let all = all();
+        for ceiling in &all {
+            for rate in [ceiling.read, ceiling.write] {
+                assert!(rate > 0.0 && rate < ceiling.nominal, "{ceiling:?}");
+            }
+            assert!(!ceiling.formula.is_empty() && !ceiling.source.is_empty());
+        }
+        let mut names: Vec<String> = all.iter().map(|ceiling| plain(&ceiling.mode)).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), all.len());
+    }
+
+    #[test]
+    fn names_may_be_written_as_one_likes() {
+        for word in ["HS400", "hs-400", "HS 400"] {
+            assert_eq!(known(word).mode, "hs400");
+        }
+        assert_eq!(find("hs800"), None);
+    }
+
+    /// The i.MX8M board of the reference: 275 MiB/s with HS400, requests of 512 KiB.
+    #[test]
+    fn a_measured_rate_is_placed_and_the_rest_of_its_time_told() {
+        let placed = Placed::of(275.0 * 1_048_576.0, known("hs400").read, 512 << 10);
+        let placed = placed.expect("it is a rate");
+        assert!((placed.share - 0.794).abs() < 0.001, "{placed:?}");
+        assert!((placed.other_us() - 374.3).abs() < 0.5, "{placed:?}");
+        for (rate, bytes) in [(0.0, 512), (f64::NAN, 512), (1.0, 0)] {
+            assert_eq!(Placed::of(rate, 1.0, bytes), None);
+        }
+    }
+}

@@ -1,0 +1,345 @@
+//! Parameters of a card, its bus and its host, and the parts that assay knows.
+//!
+//! The model of a request of *n* blocks of 512 bytes (reference in docs/model.md):
+//!
+//! - read: `command + ramp * min(n, ramp_blocks) + block * n`; one that goes on with an
+//!   open transfer: `resume + block * n`;
+//! - write: the read's `command`, `block * n` on the bus, and then
+//!   `program + ramp * min(n, ramp_blocks)` in the card, which a closed transfer waits for
+//!   and an open one leaves for later;
+//! - ending an open transfer: `break`, and what was left for later.
+
+use crate::BLOCK_BYTES;
+use crate::limits;
+use crate::time::Picos;
+use serde::{Deserialize, Serialize};
+use std::ops::RangeInclusive;
+
+/// All parameters; times are in microseconds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Part {
+    /// The word for it.
+    pub name: String,
+    /// What it is.
+    pub about: String,
+    /// Where the figures come from.
+    pub source: String,
+    /// Mode of the bus, as in [`limits`].
+    pub bus: String,
+    /// The largest request that the host makes.
+    pub max_request_kib: u64,
+    /// After so long without a request an open transfer is ended.
+    pub timer_ms: u64,
+    /// What CMD23 costs; a host without it has none.
+    pub set_count_us: Option<f64>,
+    /// Requests that the card's queue takes; without one it takes them one by one.
+    pub queue_depth: Option<u32>,
+    /// Requests that the card works on at once, if they are queued.
+    #[serde(default = "one")]
+    pub units: u32,
+    /// How it reads.
+    pub read: ReadCosts,
+    /// How it writes.
+    pub write: WriteCosts,
+    /// A volatile cache for writes.
+    pub cache: Option<Cache>,
+    /// Addresses of blocks are kept in flash, and loaded by regions.
+    pub map: Option<Map>,
+    /// Random writes leave work behind.
+    pub gc: Option<Gc>,
+    /// A part of the flash that is written fast, and emptied later.
+    pub slc: Option<Slc>,
+}
+
+const fn one() -> u32 {
+    1
+}
+
+/// Costs of reads.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadCosts {
+    /// Opening a transfer, of both directions: driver, interrupts, command, firmware; and
+    /// ending a closed one.
+    pub command_us: f64,
+    /// For each of the first blocks: fetching what cannot be fetched ahead.
+    pub ramp_us: f64,
+    /// How many these are.
+    pub ramp_blocks: u64,
+    /// For each block on the bus; without it, what the wire takes.
+    pub block_us: Option<f64>,
+    /// Ending an open transfer.
+    pub break_us: f64,
+    /// Going on with an open transfer.
+    pub resume_us: f64,
+}
+
+/// Costs of writes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteCosts {
+    /// Programming what was transferred last.
+    pub program_us: f64,
+    /// For each of the first blocks: programming without parallelism.
+    pub ramp_us: f64,
+    /// How many these are.
+    pub ramp_blocks: u64,
+    /// For each block on the bus, with the card taking it.
+    pub block_us: f64,
+    /// Ending an open transfer.
+    pub break_us: f64,
+}
+
+/// A volatile cache.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cache {
+    /// What it holds.
+    pub size_kib: u64,
+    /// For each block that leaves it.
+    pub drain_us: f64,
+    /// Flushing it, beside what it holds.
+    pub flush_us: f64,
+}
+
+/// Loading of addresses.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Map {
+    /// What one region covers.
+    pub region_kib: u64,
+    /// Regions that are kept in memory.
+    pub regions: u32,
+    /// Loading one.
+    pub load_us: f64,
+}
+
+/// Garbage collection, in the background until there is too much of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Gc {
+    /// For each block that does not follow the one before.
+    pub block_us: f64,
+    /// What is written until nobody can wait any more.
+    pub reserve_kib: u64,
+}
+
+/// A pseudo-SLC area.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Slc {
+    /// What it holds.
+    pub size_kib: u64,
+    /// For each block that is folded out of it, in the background until it is full.
+    pub fold_us: f64,
+}
+
+/// The parts that assay knows, as TOML.
+const KNOWN: [&str; 3] = [
+    include_str!("../parts/rtsx-sd-pro-plus-128.toml"),
+    include_str!("../parts/emmc-8gb-hs400.toml"),
+    include_str!("../parts/ufs-128gb-g3x2.toml"),
+];
+
+/// Why a part cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PartError {
+    /// It is not TOML, or not of this form.
+    #[error("it is no part: {0}")]
+    Form(String),
+    /// A number is out of its range.
+    #[error("{field} is {value}: it must be {range}")]
+    Range {
+        /// Its name in the file.
+        field: &'static str,
+        /// What stands there.
+        value: String,
+        /// What may.
+        range: String,
+    },
+    /// A bus is not known.
+    #[error("no bus is called '{0}': assay model limits lists them")]
+    Bus(String),
+}
+
+impl Part {
+    /// Reads and checks a part.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, PartError> {
+        let part: Self = toml::from_str(text).map_err(|error| PartError::Form(one_line(&error)))?;
+        part.check()?;
+        Ok(part)
+    }
+
+    /// The parts that assay knows.
+    #[must_use]
+    pub fn known() -> Vec<Self> {
+        let parts = KNOWN.iter().filter_map(|text| Self::parse(text).ok());
+        parts.collect()
+    }
+
+    /// The known part of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        Self::known().into_iter().find(|part| part.name == name)
+    }
+
+    /// Whether all numbers are in their ranges.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub fn check(&self) -> Result<(), PartError> {
+        if limits::find(&self.bus).is_none() {
+            return Err(PartError::Bus(self.bus.clone()));
+        }
+        for (field, value) in self.times() {
+            if !(0.0..=MOST_US).contains(&value) {
+                return Err(PartError::Range {
+                    field,
+                    value: value.to_string(),
+                    range: format!("from 0 to {MOST_US} µs"),
+                });
+            }
+        }
+        for (field, value, range) in self.counts() {
+            if !range.contains(&value) {
+                return Err(PartError::Range {
+                    field,
+                    value: value.to_string(),
+                    range: format!("from {} to {}", range.start(), range.end()),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn times(&self) -> Vec<(&'static str, f64)> {
+        let mut times = vec![
+            ("read.command_us", self.read.command_us),
+            ("read.ramp_us", self.read.ramp_us),
+            ("read.break_us", self.read.break_us),
+            ("read.resume_us", self.read.resume_us),
+            ("write.program_us", self.write.program_us),
+            ("write.ramp_us", self.write.ramp_us),
+            ("write.block_us", self.write.block_us),
+            ("write.break_us", self.write.break_us),
+        ];
+        times.extend(self.read.block_us.map(|us| ("read.block_us", us)));
+        times.extend(self.set_count_us.map(|us| ("set_count_us", us)));
+        if let Some(cache) = &self.cache {
+            times.push(("cache.drain_us", cache.drain_us));
+            times.push(("cache.flush_us", cache.flush_us));
+        }
+        times.extend(self.map.as_ref().map(|map| ("map.load_us", map.load_us)));
+        times.extend(self.gc.as_ref().map(|gc| ("gc.block_us", gc.block_us)));
+        times.extend(self.slc.as_ref().map(|slc| ("slc.fold_us", slc.fold_us)));
+        times
+    }
+
+    /// Names, values and what they may be.
+    fn counts(&self) -> Vec<(&'static str, u64, RangeInclusive<u64>)> {
+        let mut counts = vec![
+            ("max_request_kib", self.max_request_kib, 1..=MOST_KIB),
+            ("timer_ms", self.timer_ms, 1..=MOST_MS),
+            ("units", self.units.into(), 1..=MOST_AT_ONCE),
+            ("read.ramp_blocks", self.read.ramp_blocks, 0..=MOST_KIB),
+            ("write.ramp_blocks", self.write.ramp_blocks, 0..=MOST_KIB),
+        ];
+        let depth = self.queue_depth.map(u64::from);
+        counts.extend(depth.map(|depth| ("queue_depth", depth, 1..=MOST_AT_ONCE)));
+        if let Some(cache) = &self.cache {
+            counts.push(("cache.size_kib", cache.size_kib, 0..=MOST_KIB));
+        }
+        if let Some(map) = &self.map {
+            counts.push(("map.region_kib", map.region_kib, 1..=MOST_KIB));
+            counts.push(("map.regions", map.regions.into(), 1..=MOST_REGIONS));
+        }
+        if let Some(gc) = &self.gc {
+            counts.push(("gc.reserve_kib", gc.reserve_kib, 0..=MOST_KIB));
+        }
+        if let Some(slc) = &self.slc {
+            counts.push(("slc.size_kib", slc.size_kib, 0..=MOST_KIB));
+        }
+        counts
+    }
+
+    /// Blocks of the largest request.
+    #[must_use]
+    pub fn max_request_blocks(&self) -> u64 {
+        blocks(self.max_request_kib)
+    }
+
+    /// What a block of a read takes on the bus.
+    #[must_use]
+    pub fn read_block(&self) -> Picos {
+        let wire = || limits::find(&self.bus).map_or(0.0, |bus| 512e6 / bus.read);
+        Picos::from_us(self.read.block_us.unwrap_or_else(wire))
+    }
+}
+
+/// The longest of all times.
+const MOST_US: f64 = 1e7;
+/// A terabyte: no size is larger.
+const MOST_KIB: u64 = 1 << 30;
+/// The longest timer.
+const MOST_MS: u64 = 1_000_000;
+/// No queue of eMMC or UFS takes more.
+const MOST_AT_ONCE: u64 = 64;
+/// Each takes memory.
+const MOST_REGIONS: u64 = 1 << 16;
+
+/// Blocks of so many KiB.
+#[must_use]
+pub const fn blocks(kib: u64) -> u64 {
+    kib.saturating_mul(1024 / BLOCK_BYTES)
+}
+
+fn one_line(error: &toml::de::Error) -> String {
+    let words: Vec<&str> = error.message().split_whitespace().collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_known_parts_can_be_used_and_say_where_they_come_from() {
+        let parts = Part::known();
+        assert_eq!(parts.len(), KNOWN.len());
+        for part in parts {
+            assert!(
+                !part.source.is_empty() && !part.about.is_empty(),
+                "{}",
+                part.name
+            );
+            assert_eq!(Part::find(&part.name), Some(part));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_part_is_named() {
+        let good = KNOWN[0];
+        for (from, to, expected) in [
+            ("break_us = 138.9", "break_us = -1", "read.break_us is -1"),
+            ("break_us = 138.9", "break_us = nan", "read.break_us is NaN"),
+            (
+                "max_request_kib = 512",
+                "max_request_kib = 0",
+                "max_request_kib is 0",
+            ),
+            ("sdr104", "sdr105", "no bus is called 'sdr105'"),
+            ("timer_ms", "timers_ms", "unknown field `timers_ms`"),
+            ("[write]", "[wri", "it is no part"),
+        ] {
+            let text = good.replacen(from, to, 1);
+            assert_ne!(text, good, "{from}");
+            let error = Part::parse(&text).expect_err(to).to_string();
+            assert!(error.contains(expected), "{error}");
+            assert_eq!(error.lines().count(), 1, "{error}");
+        }
+    }
+}

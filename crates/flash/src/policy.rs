@@ -1,0 +1,302 @@
+//! How a host driver carries out multi-block transfers.
+//!
+//! An *open* transfer is a CMD18 (read) or CMD25 (write) that was not ended: as long as
+//! requests follow each other in one direction, they need no command at all. The published
+//! policy (mmc: rtsx, version 3, December 2021) opens one at every request; what it lacks is
+//! shown by [`crate::check`].
+
+use assay_model::job::Direction;
+use std::fmt;
+use std::str::FromStr;
+
+/// One request of the block layer; at most as large as the host takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// Which way.
+    pub direction: Direction,
+    /// First block.
+    pub block: u64,
+    /// How many blocks.
+    pub blocks: u64,
+}
+
+/// When transfers are ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Policy {
+    /// CMD12 after every transfer, and CMD13 until the card is ready: a host without CMD23.
+    Closed,
+    /// CMD23 says before each transfer how long it is.
+    SetCount,
+    /// Several requests at once in the card's queue, each with its length (eMMC 5.1 CMDQ).
+    Queued,
+    /// Transfers stay open for what follows.
+    Open {
+        /// Requests in a row that have to be seen before one is left open.
+        after: u32,
+        /// Whether all that can follow waits until the card has programmed: the corrected
+        /// policy. The published one does not wait.
+        waits: bool,
+    },
+}
+
+impl Policy {
+    /// The published policy.
+    pub const OPEN: Self = Self::Open {
+        after: 0,
+        waits: false,
+    };
+    /// The published policy without its holes.
+    pub const OPEN_SAFE: Self = Self::Open {
+        after: 0,
+        waits: true,
+    };
+    /// Open only after two requests in a row, without the holes.
+    pub const OPEN_AFTER_TWO: Self = Self::Open {
+        after: 2,
+        waits: true,
+    };
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed"),
+            Self::SetCount => f.write_str("cmd23"),
+            Self::Queued => f.write_str("queued"),
+            Self::Open {
+                after: 0,
+                waits: false,
+            } => f.write_str("open"),
+            Self::Open { after: 0, .. } => f.write_str("open-safe"),
+            Self::Open { after, .. } => write!(f, "open-after-{after}"),
+        }
+    }
+}
+
+/// No policy has this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "no policy is called '{0}': there are closed, cmd23, queued, open (as published), open-safe \
+     (without its holes) and open-after-N (1 to 1000 requests in a row first)"
+)]
+pub struct UnknownPolicy(String);
+
+impl FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(word: &str) -> Result<Self, UnknownPolicy> {
+        match word {
+            "closed" => return Ok(Self::Closed),
+            "cmd23" => return Ok(Self::SetCount),
+            "queued" => return Ok(Self::Queued),
+            "open" => return Ok(Self::OPEN),
+            "open-safe" => return Ok(Self::OPEN_SAFE),
+            _ => {}
+        }
+        let after = word.strip_prefix("open-after-").map(str::parse);
+        match after {
+            Some(Ok(after @ 1..=1000)) => Ok(Self::Open { after, waits: true }),
+            _ => Err(UnknownPolicy(word.to_owned())),
+        }
+    }
+}
+
+/// An open transfer is ended by CMD12.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Stop {
+    /// Of which kind it was.
+    pub direction: Direction,
+    /// Whether the host waits until the card has programmed, and asks how that went.
+    pub waits: bool,
+}
+
+/// What the host does for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Plan {
+    /// An open transfer that has to end first.
+    pub before: Option<Stop>,
+    /// A command opens a transfer; without it the data go on with the open one.
+    pub opens: bool,
+    /// The transfer is ended behind the data, the card waited for and its status asked.
+    pub closes: bool,
+}
+
+/// A transfer that was not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Transfer {
+    direction: Direction,
+    /// Where it can go on.
+    next: u64,
+}
+
+/// The driver's state.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Host {
+    policy: Policy,
+    open: Option<Transfer>,
+    /// Where a request would follow the last one, and of which direction that was.
+    last: Option<Transfer>,
+    /// Requests in a row, the last one not counted.
+    row: u32,
+}
+
+impl Host {
+    /// A driver that has sent nothing yet.
+    #[must_use]
+    pub const fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            open: None,
+            last: None,
+            row: 0,
+        }
+    }
+
+    /// Its policy.
+    #[must_use]
+    pub const fn policy(&self) -> Policy {
+        self.policy
+    }
+
+    /// Whether a transfer is open.
+    #[must_use]
+    pub const fn has_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    /// What to do for `request`; the state is then that after it.
+    pub fn plan(&mut self, request: &Request) -> Plan {
+        let here = Transfer {
+            direction: request.direction,
+            next: request.block,
+        };
+        let follows = self.last == Some(here);
+        self.row = if follows {
+            self.row.saturating_add(1)
+        } else {
+            0
+        };
+        let after = Transfer {
+            next: request.block.saturating_add(request.blocks),
+            ..here
+        };
+        self.last = Some(after);
+        let Policy::Open { after: least, .. } = self.policy else {
+            return Plan {
+                before: None,
+                opens: true,
+                closes: true,
+            };
+        };
+        let goes_on = self.open == Some(here);
+        let before = if goes_on { None } else { self.stop() };
+        let stays = goes_on || self.row >= least;
+        self.open = stays.then_some(after);
+        Plan {
+            before,
+            opens: !goes_on,
+            closes: !stays,
+        }
+    }
+
+    /// The timer of an open transfer ran out.
+    pub fn expire(&mut self) -> Option<Stop> {
+        self.stop()
+    }
+
+    /// A flush arrives. A card without a cache gets no command for it, so the published
+    /// policy does not notice; the corrected one tells the block layer that there is
+    /// something to flush, and ends the transfer.
+    pub fn flush(&mut self) -> Option<Stop> {
+        match self.policy {
+            Policy::Open { waits: false, .. } => None,
+            _ => self.stop(),
+        }
+    }
+
+    fn stop(&mut self) -> Option<Stop> {
+        let waits = !matches!(self.policy, Policy::Open { waits: false, .. });
+        self.open.take().map(|open| Stop {
+            direction: open.direction,
+            waits,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Direction::{Read, Write};
+
+    fn plans(policy: Policy, requests: &[(Direction, u64)]) -> Vec<(bool, bool, bool)> {
+        let mut host = Host::new(policy);
+        let plan = |&(direction, block): &(Direction, u64)| {
+            let plan = host.plan(&Request {
+                direction,
+                block,
+                blocks: 8,
+            });
+            (plan.before.is_some(), plan.opens, plan.closes)
+        };
+        requests.iter().map(plan).collect()
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for word in [
+            "closed",
+            "cmd23",
+            "queued",
+            "open",
+            "open-safe",
+            "open-after-2",
+        ] {
+            assert_eq!(
+                word.parse::<Policy>().map(|policy| policy.to_string()),
+                Ok(word.to_owned())
+            );
+        }
+        for bad in ["", "open-after-", "open-after-0", "open-after-1001", "Open"] {
+            assert!(bad.parse::<Policy>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn an_open_transfer_goes_on_only_in_its_direction_at_its_next_block() {
+        let requests = [(Read, 0), (Read, 8), (Write, 16), (Write, 24), (Write, 40)];
+        let expected = [
+            (false, true, false),
+            (false, false, false),
+            (true, true, false),
+            (false, false, false),
+            (true, true, false),
+        ];
+        assert_eq!(plans(Policy::OPEN, &requests), expected);
+    }
+
+    #[test]
+    fn after_two_in_a_row_the_third_stays_open() {
+        let requests = [(Read, 0), (Read, 8), (Read, 16), (Read, 24), (Read, 80)];
+        let expected = [
+            (false, true, true),
+            (false, true, true),
+            (false, true, false),
+            (false, false, false),
+            (true, true, true),
+        ];
+        assert_eq!(plans(Policy::OPEN_AFTER_TWO, &requests), expected);
+    }
+
+    #[test]
+    fn the_published_policy_does_not_notice_a_flush() {
+        for (policy, stops) in [(Policy::OPEN, false), (Policy::OPEN_SAFE, true)] {
+            let mut host = Host::new(policy);
+            let _ = host.plan(&Request {
+                direction: Write,
+                block: 0,
+                blocks: 8,
+            });
+            assert_eq!(host.flush().is_some(), stops, "{policy}");
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! `cargo xtask bench model`: how fast cards are simulated.
+
+use crate::limits::{Limits, in_release};
+use anyhow::{Context, Result};
+use assay_flash::device::Device;
+use assay_flash::part::Part;
+use assay_flash::policy::Policy;
+use assay_flash::workload::{Job, run};
+use std::time::Instant;
+
+/// Simulated I/Os of each case.
+const IOS: u64 = 5_000_000;
+/// So many a second must be simulated on one core.
+const LEAST: f64 = 2e6;
+/// Runs of each case; the fastest counts, as the others were disturbed.
+const ROUNDS: u32 = 3;
+
+/// Simulates, and fails when it takes too long.
+pub fn model() -> Result<()> {
+    if cfg!(debug_assertions) {
+        return in_release(&["bench", "model"]);
+    }
+    let mut limits = Limits::default();
+    for (name, policy, blocks) in [
+        ("rtsx-sd-pro-plus-128", Policy::OPEN, 8),
+        ("rtsx-sd-pro-plus-128", Policy::Closed, 2048),
+        ("emmc-8gb-hs400", Policy::SetCount, 8),
+        ("ufs-128gb-g3x2", Policy::Queued, 8),
+    ] {
+        let part = Part::find(name).with_context(|| format!("the part {name} is missing"))?;
+        let (rate, digest) = fastest(&part, policy, blocks)?;
+        limits.check(
+            &format!("{name}, {policy}, {} KiB", blocks / 2),
+            &format!(
+                "{:.1} million I/Os/s (at least 2.0), digest {digest:016x}",
+                rate / 1e6
+            ),
+            rate >= LEAST,
+        );
+    }
+    limits.end()
+}
+
+/// I/Os per second of the fastest run, and the digest that all runs have.
+fn fastest(part: &Part, policy: Policy, blocks: u64) -> Result<(f64, u64)> {
+    let job = Job {
+        read_percent: 70,
+        random: true,
+        blocks,
+        span: 1 << 26,
+        warm: 0,
+        ios: IOS,
+        seed: 1,
+    };
+    let (mut best, mut digest) = (0.0_f64, 0);
+    for _ in 0..ROUNDS {
+        let mut device = Device::new(part, policy)?;
+        let begun = Instant::now();
+        digest = run(&mut device, &job).digest;
+        best = best.max(IOS as f64 / begun.elapsed().as_secs_f64());
+    }
+    Ok((best, digest))
+}
