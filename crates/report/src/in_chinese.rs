@@ -16,12 +16,13 @@ use assay_stats::verdict::line::Options;
 use std::io::{self, Write};
 
 /// What comes from a kernel, a user or another tool is shown as it is.
-const FOREIGN: [&str; 5] = [
+const FOREIGN: [&str; 6] = [
     "No space left on device",
     "Input/output error",
     "io_uring turned off",
     "not found",
     "stored in",
+    "the kernel differs: ",
 ];
 
 fn chinese(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
@@ -163,7 +164,7 @@ fn shown(page: &str) -> String {
             .find(|name| tag.starts_with(name));
         rest = match end {
             Some(name) => after
-                .split_once(&format!("</{name}"))
+                .split_once(&format!("</{name}>"))
                 .map_or("", |(_, after)| after),
             None => after,
         };
