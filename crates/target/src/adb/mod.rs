@@ -6,7 +6,7 @@ mod words;
 pub use device::{AdbDevice, DeviceError};
 
 use crate::complaint::Complaints;
-use crate::remote::{Program, Remote};
+use crate::remote::{Program, Remote, not_there};
 use crate::watchdog::Watchdog;
 use crate::{Session, Target, TargetError, WhenLost};
 use std::ffi::OsString;
@@ -58,10 +58,8 @@ impl Client {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|source| TargetError::Spawn {
-            program: self.program.to_string_lossy().into_owned(),
-            source,
-        })?;
+        let spawned = command.spawn();
+        let mut child = spawned.map_err(|error| not_there(self, &command, &error))?;
         let complaints = child.stderr.take().map(Complaints::listen);
         let watchdog = Watchdog::over(child.id(), ASKING);
         let mut answer = String::new();
