@@ -11,6 +11,7 @@ mod bench;
 mod board;
 mod calibrate;
 mod fio_tests;
+mod labgrid;
 mod limits;
 mod packages;
 mod prerequisites;
@@ -37,6 +38,7 @@ cargo xtask COMMAND
   agents [MACHINE]...  build the static agents, or only those for some machines
   board                prepare the emulated board that tests reach by ssh
   servers              prepare the servers of adb and ssh that tests reach
+  labgrid              prepare the labgrid that tests run a lab with
   agent-size           build the static agent and check its size and its crates
   help                 this text";
 
@@ -65,6 +67,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["agents", machines @ ..] => agents::provide(machines),
         ["board"] => board::prepare(),
         ["servers"] => servers::prepare(),
+        ["labgrid"] => labgrid::prepare(),
         ["agent-size"] => agent_size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

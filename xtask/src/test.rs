@@ -1,6 +1,7 @@
 //! `cargo xtask test`: everything that can be tested here, in one command.
 
 use crate::board;
+use crate::labgrid;
 use crate::prerequisites;
 use crate::python;
 use crate::run::{cargo, replace_by};
@@ -18,6 +19,7 @@ pub fn run(rest: &[&str]) -> Result<()> {
     if !names_a_package(rest) {
         board::provide();
         servers::provide();
+        labgrid::provide();
         command.arg("--workspace");
     }
     replace_by(command.args(rest))

@@ -1,8 +1,10 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod agent;
 mod androbench;
 mod announce;
 mod args;
+mod campaign;
 mod capacity;
 mod compare;
 mod crew;
@@ -20,6 +22,7 @@ mod import;
 mod interrupt;
 mod iozone;
 mod lab;
+mod language;
 mod leftovers;
 mod loads;
 mod mark;
@@ -71,6 +74,7 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
+    assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
             return run_tool(name, run, words);
@@ -105,6 +109,7 @@ fn run() -> Result<ExitCode, Failure> {
             on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
+        Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
         Command::Import(args) => import::run(&args),
@@ -113,6 +118,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Targets(args) => targets::run(&args),
+        Command::Agent(args) => agent::run(&args),
     }
 }
 

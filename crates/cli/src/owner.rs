@@ -5,7 +5,11 @@ use std::fs;
 
 /// This process.
 pub fn this_process() -> Owner {
-    let pid = std::process::id();
+    of(std::process::id())
+}
+
+/// A process of this machine that is there.
+pub fn of(pid: u32) -> Owner {
     Owner {
         pid,
         boot_id: boot_id(),

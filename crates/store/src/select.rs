@@ -56,6 +56,18 @@ impl Store {
             .collect())
     }
 
+    /// Ids of the runs that a process made, newest first.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn runs_of(&self, maker: &Owner) -> Result<Vec<String>, StoreError> {
+        let runs = self.runs_and_owners()?.into_iter();
+        Ok(runs
+            .filter(|(_, owner)| owner == maker)
+            .map(|(run, _)| run.id)
+            .collect())
+    }
+
     fn runs_and_owners(&self) -> Result<Vec<(RunSummary, Owner)>, StoreError> {
         let sql = format!(
             "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \

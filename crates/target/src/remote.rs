@@ -71,7 +71,7 @@ impl<P: Program> Remote<P> {
             WhenLost::Stop => Role::Serve,
             WhenLost::Wait(grace) => Role::Keep(grace),
         };
-        let reached = self.reach(STARTING, |boot| boot.run(role));
+        let reached = self.reach(&boot::command(), STARTING, |boot| boot.run(role));
         let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
         Ok(match self.when_lost {
             WhenLost::Stop => session,
@@ -81,17 +81,29 @@ impl<P: Program> Remote<P> {
 
     /// Goes to an agent that is kept there.
     pub(crate) fn reach_again(&self, folder: &str, patience: Duration) -> Result<Session, Failed> {
-        let reached = self.reach(patience, |boot| boot.run_again(folder));
+        let reached = self.reach(&boot::command(), patience, |boot| boot.run_again(folder));
         reached.map(|(session, ())| session)
     }
 
-    /// Talks to a shell over there.
+    /// Has a command carried out over there, and talks with it to its end.
+    pub(crate) fn talk<T>(
+        &self,
+        command: &str,
+        talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
+    ) -> Result<T, TargetError> {
+        let reached = self.reach(command, STARTING, talk);
+        let (_, said) = reached.map_err(|failed| failed.into_error(&self.program))?;
+        Ok(said)
+    }
+
+    /// Has a command carried out over there, and talks with it.
     fn reach<T>(
         &self,
+        command: &str,
         patience: Duration,
         talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
     ) -> Result<(Session, T), Failed> {
-        let mut child = self.spawn().map_err(|error| Failed {
+        let mut child = self.spawn(command).map_err(|error| Failed {
             fault: Fault::NoAgent(error),
             complaints: Complaints::default(),
             too_late: None,
@@ -122,8 +134,8 @@ impl<P: Program> Remote<P> {
         }
     }
 
-    fn spawn(&self) -> Result<Child, TargetError> {
-        let mut command = self.program.carrying_out(&boot::command());
+    fn spawn(&self, command: &str) -> Result<Child, TargetError> {
+        let mut command = self.program.carrying_out(command);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -147,10 +147,14 @@ impl Neighbour {
             };
         }
         let path = std::env::var("PATH").unwrap_or_default();
-        let bin = self.scratch.join("bin");
-        near.env("PATH", format!("{}:{path}", bin.display()))
+        near.env("PATH", format!("{}:{path}", self.bin().display()))
             .env("HOME", self.scratch.join("home"));
         near
+    }
+
+    /// Programs that know the neighbour: the first folder of [`near`](Self::near)'s path.
+    pub(crate) fn bin(&self) -> PathBuf {
+        self.scratch.join("bin")
     }
 
     /// Its folders in memory, where an agent is put.

@@ -46,6 +46,15 @@ pub struct CompareArgs {
     #[arg(long, value_name = "JOB-FILE", requires = "paired_on", conflicts_with_all = ["quick", "thorough", "only"])]
     pub jobs: Option<PathBuf>,
     #[command(flatten)]
+    pub shown: VerdictArgs,
+    #[command(flatten, next_help_heading = "With --paired-on")]
+    pub rounds: RoundArgs,
+}
+
+/// What is asked of two sides, and how the answer is shown.
+#[derive(Args, Debug)]
+pub struct VerdictArgs {
+    #[command(flatten)]
     pub terms: Terms,
     /// End with 3 when a metric that decides is slower (with --qualify: fails).
     #[arg(long)]
@@ -57,8 +66,6 @@ pub struct CompareArgs {
     pub output: OutputArgs,
     #[command(flatten)]
     pub store: StoreArgs,
-    #[command(flatten, next_help_heading = "With --paired-on")]
-    pub rounds: RoundArgs,
 }
 
 /// What is asked of two sides.

@@ -11,7 +11,8 @@ use crate::exit::{DONE, Failure, MISSED};
 use crate::figures::{Source, held_to};
 use crate::formats::{Format, OutputArgs};
 use crate::output::{print, style};
-use args::{CompareArgs, Terms};
+use args::{CompareArgs, Terms, VerdictArgs};
+use assay_lang::counted;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
@@ -58,14 +59,29 @@ impl NamedSide {
 pub fn run(args: &CompareArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     if let [a, b] = args.paired_on.as_slice() {
         // Before anything is measured.
-        wanted(args)?;
+        wanted(&args.shown)?;
         return paired::run(args, [a, b], target);
     }
-    present(args, sides(args)?)
+    present(&args.shown, sides(args)?)
+}
+
+/// Compares two parts by runs of their units.
+pub fn of_units(parts: [(&str, &[String]); 2], args: &VerdictArgs) -> Result<ExitCode, Failure> {
+    let [a, b] = parts.map(|(name, runs)| units(name, runs, &args.store));
+    present(args, (a?, b?))
+}
+
+/// A side by its units.
+fn units(name: &str, words: &[String], store: &StoreArgs) -> Result<NamedSide, Failure> {
+    let units = words.iter().map(|word| Source::find(word, store)?.single());
+    Ok(NamedSide {
+        name: name.to_owned(),
+        units: units.collect::<Result<_, Failure>>()?,
+    })
 }
 
 /// The format that was asked for, if a comparison can be written in it.
-fn wanted(args: &CompareArgs) -> Result<Option<Format>, Failure> {
+pub fn wanted(args: &VerdictArgs) -> Result<Option<Format>, Failure> {
     let wanted = match args.json {
         true => Some(Format::Json),
         false => args.output.wanted()?,
@@ -75,7 +91,7 @@ fn wanted(args: &CompareArgs) -> Result<Option<Format>, Failure> {
 }
 
 /// Judges two sides and shows what came of it; the exit code of the gate.
-fn present(args: &CompareArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
+fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode, Failure> {
     let wanted = wanted(args)?;
     let judged = Judged::of(sides, &args.terms)?;
     let compared = judged.compared();
@@ -174,18 +190,12 @@ fn refuse_the_same(a: &NamedSide, b: &NamedSide) -> Result<(), Failure> {
 }
 
 fn sides(args: &CompareArgs) -> Result<(NamedSide, NamedSide), Failure> {
-    let find = |word: &String| Source::find(word, &args.store);
+    let find = |word: &String| Source::find(word, &args.shown.store);
     match args.sources.as_slice() {
         [only] => two_conditions(&find(only)?),
-        [a, b] => two_sources([a, b], &args.store),
+        [a, b] => two_sources([a, b], &args.shown.store),
         _ => {
-            let side = |words: &[String]| {
-                let units = words.iter().map(|word| find(word)?.single());
-                Ok::<_, Failure>(NamedSide {
-                    name: words.join(", "),
-                    units: units.collect::<Result<_, Failure>>()?,
-                })
-            };
+            let side = |words: &[String]| units(&words.join(", "), words, &args.shown.store);
             Ok((side(&args.a)?, side(&args.b)?))
         }
     }
@@ -204,7 +214,7 @@ fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
         return Err(Failure::usage(format!(
             "{} has {}, not two: give two sources, or name conditions behind an @; assay rank compares all of them",
             source.name,
-            assay_report::text::count(conditions.len() as u64, "condition"),
+            counted!(conditions.len(), "{n} condition", "{n} conditions"),
         )));
     };
     let side = |condition: &str| NamedSide {

@@ -2,8 +2,9 @@
 
 use super::{Ended, Task, Told};
 use crate::exit::{FAILED, Failure};
-use crate::interrupt;
+use crate::{interrupt, owner};
 use assay_model::text::clean;
+use assay_store::Owner;
 use assay_target::labgrid::Lease;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
@@ -26,6 +27,7 @@ pub struct Member {
     /// When its time is over.
     pub deadline: Option<Instant>,
     pub too_late: bool,
+    process: Owner,
     /// Given back when it has ended.
     pub lease: Option<Lease>,
     /// To whom signals go; nobody once it has ended, for its number may be another's.
@@ -56,6 +58,7 @@ impl Member {
             })?;
         let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
         let pid = Arc::new(Mutex::new(pid));
+        let process = owner::of(child.id());
         let lifeline = child.stdin.take();
         let (teller, known) = (teller.clone(), Arc::clone(&pid));
         std::thread::spawn(move || follow(child, number, &known, &teller));
@@ -63,6 +66,7 @@ impl Member {
             name: task.name,
             deadline: task.limit.map(|limit| Instant::now() + limit),
             too_late: false,
+            process,
             lease: task.lease,
             pid,
             complaint: None,
@@ -101,6 +105,7 @@ impl Member {
             code,
             out,
             complaint: self.complaint,
+            process: self.process,
             too_late: self.too_late,
         }
     }

@@ -14,6 +14,7 @@ use crate::progress::block::Block;
 use crate::progress::live::Reported;
 use crate::{lab, part};
 use assay_model::text::clean;
+use assay_store::Owner;
 use assay_target::labgrid::Lease;
 use member::Member;
 use std::collections::BTreeMap;
@@ -78,6 +79,8 @@ pub struct Ended {
     pub out: Vec<u8>,
     /// Why it ended without its result, in its own words.
     pub complaint: Option<String>,
+    /// The process that it was, as the store knows it.
+    pub process: Owner,
     /// It was ended because its time was over.
     pub too_late: bool,
 }

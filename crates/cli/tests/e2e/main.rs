@@ -23,6 +23,7 @@ mod gates;
 mod import;
 mod iozone;
 mod kill;
+mod lab;
 mod ladder;
 mod looks;
 mod lost_links;

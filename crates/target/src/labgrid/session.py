@@ -195,18 +195,20 @@ class Session:
         try:
             return do(**request)
         except grpc.RpcError as error:
-            kinds = {
-                grpc.StatusCode.FAILED_PRECONDITION: "busy",
-                grpc.StatusCode.PERMISSION_DENIED: "busy",
-                grpc.StatusCode.INVALID_ARGUMENT: "unknown",
-            }
-            return {"error": kinds.get(error.code(), "lost"), "why": error.details()}
+            return {"error": kind_of(error), "why": error.details()}
         except Refused as refused:
             return {"error": refused.kind, "why": str(refused)}
 
 
 def path_of(path):
     return (path.exporter_name, path.group_name, path.resource_name)
+
+
+def kind_of(error):
+    if error.code() == grpc.StatusCode.INVALID_ARGUMENT:
+        return "unknown"
+    is_reserved = error.code() == grpc.StatusCode.PERMISSION_DENIED
+    return "busy" if is_reserved or "already acquired" in error.details() else "lost"
 
 
 def main(coordinator):
