@@ -10,6 +10,7 @@ use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
 use crate::kept::Kept;
 use crate::{Session, TargetError, WhenLost, agents};
+use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -141,10 +142,24 @@ impl<P: Program> Remote<P> {
             .stderr(Stdio::piped())
             // A Ctrl-C on the terminal reaches only the host.
             .process_group(0);
-        command.spawn().map_err(|source| TargetError::Spawn {
-            program: command.get_program().to_string_lossy().into_owned(),
-            source,
-        })
+        command
+            .spawn()
+            .map_err(|error| not_there(&self.program, &command, &error))
+    }
+}
+
+/// There is no such program on this machine.
+pub(crate) fn not_there(
+    program: &impl Program,
+    command: &Command,
+    error: &io::Error,
+) -> TargetError {
+    let name = command.get_program().to_string_lossy();
+    TargetError::NotStarted {
+        target: program.target(),
+        why: format!(
+            "{name} cannot be started here ({error}): install it, or put its folder into PATH"
+        ),
     }
 }
 

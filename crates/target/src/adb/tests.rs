@@ -40,6 +40,17 @@ fn the_only_device_gets_its_name() {
 }
 
 #[test]
+fn without_adb_it_is_said_what_to_do() {
+    for device in ["adb:", "adb:0123"] {
+        let mut adb = Adb::new(device.parse().unwrap());
+        adb.0.program.program = "/no/such/adb".into();
+        let why = adb.start().unwrap_err().to_string();
+        assert!(why.contains("/no/such/adb cannot be started here"), "{why}");
+        assert!(why.contains("install it"), "{why}");
+    }
+}
+
+#[test]
 fn without_the_only_device_nothing_is_tried() {
     for (script, expected) in [
         (
