@@ -237,7 +237,8 @@ pub struct ReportArgs {
     pub runs: Vec<String>,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Write a page for each stored run into this folder, and index.html that lists them.
+    /// Write a page for each stored run and import into this folder, and index.html that
+    /// lists them.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "margin", "max_trials", "qualify"])]
     pub all: Option<PathBuf>,
     #[command(flatten)]
