@@ -216,7 +216,7 @@ One run or import is reported as it is, two are compared (as assay compare does)
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
-  assay report --all reports                 a folder: a page a run, and a list
+  assay report --all reports                 a folder: a page a run or import, a list
 
 What cannot be written in a format is said. docs/reports.md, docs/mail.md,
 docs/xlsx.md and docs/gates.md describe them.";
