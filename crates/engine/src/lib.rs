@@ -29,6 +29,7 @@ mod measure;
 pub mod page_cache;
 mod permutation;
 mod recorder;
+mod sandbox;
 mod start;
 pub mod stdio;
 mod sys;

@@ -35,6 +35,7 @@ mod reads;
 mod refusals;
 mod reports;
 mod run_file;
+mod sandboxes;
 mod seeds;
 mod stop;
 mod sweep;

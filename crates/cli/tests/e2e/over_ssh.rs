@@ -24,21 +24,29 @@ exec cat >\"$0.$$.in\"
 ";
 
 /// A machine that is reached by that ssh, with an agent of its own.
-struct Machine {
-    bed: Bed,
+pub struct Machine {
+    pub bed: Bed,
     folder: Scratch,
 }
 
 impl Machine {
-    fn new(agent: &str) -> Self {
+    /// One whose small agent is that script.
+    pub fn new(agent: &str) -> Self {
         let folder = Scratch::new().expect("a folder");
         fs::create_dir(folder.join("there")).expect("a folder");
         write_program(&folder.join("ssh"), SSH);
-        let machine = rustix::system::uname();
-        let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
-        write_program(&folder.join(&name), &format!("#!/bin/sh\n{agent}\n"));
         let bed = Bed::new();
-        Self { bed, folder }
+        let machine = Self { bed, folder };
+        machine.put_agent("", agent);
+        machine
+    }
+
+    /// Adds an agent of a flavour.
+    pub fn put_agent(&self, flavour: &str, agent: &str) {
+        let machine = rustix::system::uname();
+        let machine = machine.machine().to_string_lossy();
+        let name = format!("assay-agent-{machine}{flavour}");
+        write_program(&self.folder.join(&name), &format!("#!/bin/sh\n{agent}\n"));
     }
 
     /// One that does its work: this program, as an agent.
@@ -56,7 +64,7 @@ impl Machine {
         command
     }
 
-    fn run(&self, words: &[&str]) -> Ended {
+    pub fn run(&self, words: &[&str]) -> Ended {
         Running::start(&mut self.command(words)).end()
     }
 
@@ -71,7 +79,7 @@ impl Machine {
         self.run(&words)
     }
 
-    fn assert_clean(&self) {
+    pub fn assert_clean(&self) {
         let there = self.folder.join("there");
         until("its folder is removed", || {
             fs::read_dir(&there).expect("a folder").count() == 0
