@@ -16,6 +16,7 @@
 //! }
 //! ```
 
+mod agents;
 pub mod board;
 mod command;
 mod fake;
@@ -28,6 +29,7 @@ mod process;
 mod scratch;
 mod volume;
 
+pub use agents::static_agent;
 pub use board::Board;
 pub use command::{Unavailable, Undo, run, text};
 pub use fake::{Fake, Lie};

@@ -37,6 +37,7 @@ mod reports;
 mod run_file;
 mod sandboxes;
 mod seeds;
+mod static_agents;
 mod stop;
 mod sweep;
 mod sweep_mkfs;

@@ -16,13 +16,12 @@
 //! Nobody sends before it is asked: tools over there may read more than they are
 //! told to.
 
-use crate::agents::agent_for;
+use crate::agents::{Agents, agent_for};
 use crate::{Session, TargetError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
 
 /// What every line of the shell begins with.
 const MARK: &str = "assay-boot ";
@@ -82,13 +81,12 @@ pub(super) enum Fault {
 /// The dialogue.
 pub(super) struct Boot<'a> {
     target: &'a str,
-    /// Folders with agents.
-    agents: &'a [PathBuf],
+    agents: &'a Agents,
     session: &'a mut Session,
 }
 
 impl<'a> Boot<'a> {
-    pub(super) fn new(target: &'a str, agents: &'a [PathBuf], session: &'a mut Session) -> Self {
+    pub(super) fn new(target: &'a str, agents: &'a Agents, session: &'a mut Session) -> Self {
         Self {
             target,
             agents,

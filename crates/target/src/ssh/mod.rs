@@ -11,7 +11,7 @@ mod complaint;
 
 pub use address::{AddressError, SshAddress};
 
-use crate::agents;
+use crate::agents::Agents;
 use crate::session::Link;
 use crate::{Session, Target, TargetError};
 use boot::{Boot, Fault};
@@ -19,7 +19,6 @@ use complaint::Complaints;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -47,8 +46,7 @@ const OPTIONS: [&str; 7] = [
 pub struct Ssh {
     address: SshAddress,
     program: OsString,
-    /// Folders with agents.
-    agents: Vec<PathBuf>,
+    agents: Agents,
 }
 
 impl Ssh {
@@ -58,7 +56,7 @@ impl Ssh {
         Self {
             address,
             program: "ssh".into(),
-            agents: agents::folders(),
+            agents: Agents::installed(),
         }
     }
 
@@ -109,6 +107,10 @@ impl Ssh {
 impl Target for Ssh {
     fn name(&self) -> Option<String> {
         Some(self.address.to_string())
+    }
+
+    fn needs_databases(&mut self) {
+        self.agents.databases = true;
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {

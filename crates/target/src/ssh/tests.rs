@@ -46,7 +46,7 @@ impl Machine {
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        self.ssh.agents = vec![self.scratch.join("agents")];
+        self.ssh.agents.folders = vec![self.scratch.join("agents")];
         self.ssh.start()
     }
 
