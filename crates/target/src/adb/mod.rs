@@ -122,6 +122,10 @@ impl Target for Adb {
         Some(self.0.program.target())
     }
 
+    fn needs_databases(&mut self) {
+        self.0.agents.databases = true;
+    }
+
     fn start(&mut self) -> Result<Session, TargetError> {
         self.find()?;
         self.0.start()

@@ -17,7 +17,7 @@ fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut adb = Adb::new(device.parse().unwrap());
     adb.0.program.program = program.into();
-    adb.0.agents = Vec::new();
+    adb.0.agents.folders = Vec::new();
     let why = adb.start().unwrap_err().to_string();
     assert_eq!(why.lines().count(), 1, "{why}");
     let words = fs::read_to_string(log).unwrap();
