@@ -2,7 +2,7 @@
 //! and the identity of each device.
 
 use crate::units::Bytes;
-use assay_lang::tr;
+use assay_lang::{in_english, tr};
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -228,7 +228,8 @@ impl Layer {
 
     fn words(&self) -> String {
         let identity = &self.identity;
-        let mut words = identity.kind.to_string();
+        // Kept with a run, and compared with that of others.
+        let mut words = in_english(|| identity.kind.to_string());
         for part in [&identity.vendor, &identity.model].into_iter().flatten() {
             words.push(' ');
             words.push_str(part);
