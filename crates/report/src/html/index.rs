@@ -67,10 +67,10 @@ impl Entry {
             started: utc(import.imported_unix_ms),
             device: clean(&import.results.tool),
             path: clean(&import.files.join(", ")),
-            status: "imported".to_owned(),
-            trials: count(import.results.figures.len() as u64, "figure"),
+            status: tr!("imported").to_owned(),
+            trials: counted!(import.results.figures.len(), "{n} figure", "{n} figures"),
             lines: Vec::new(),
-            belief: "not known",
+            belief: tr!("not known"),
         }
     }
 }
