@@ -5,7 +5,6 @@
     reason = "a command line tool for developers"
 )]
 
-mod agent_size;
 mod agents;
 mod bench;
 mod board;
@@ -36,11 +35,12 @@ cargo xtask COMMAND
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
   fio-tests SOURCE     fio's own test programs against assay; see its --help
-  agents [MACHINE]...  build the static agents, or only those for some machines
+  agents [NAME]...     build the static agents, or only some: aarch64, and
+                       aarch64-sqlite with databases
   board                prepare the emulated board that tests reach by ssh
   servers              prepare the servers of adb and ssh that tests reach
   labgrid              prepare the labgrid that tests run a lab with
-  agent-size           build the static agent and check its size and its crates
+  agent-size           build static agents and check their sizes and crates
   help                 this text";
 
 fn main() -> ExitCode {
@@ -66,11 +66,11 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
-        ["agents", machines @ ..] => agents::provide(machines),
+        ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
-        ["agent-size"] => agent_size::run_checks(),
+        ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())

@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 41] = [
+const PROGRAMS: [(&str, &str); 44] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -42,9 +42,12 @@ const PROGRAMS: [(&str, &str); 41] = [
     ("nsenter", "util-linux"),
     ("prlimit", "util-linux"),
     ("prove", "perl"),
+    ("qemu-arm-static", "qemu-user-static"),
+    ("qemu-riscv64-static", "qemu-user-static"),
     ("script", "bsdutils"),
     ("setpriv", "util-linux"),
     ("soffice", "libreoffice-calc-nogui"),
+    ("setarch", "util-linux"),
     ("setsid", "util-linux"),
     ("ssh", "openssh-client"),
     ("ssh-keygen", "openssh-client"),

@@ -1,5 +1,6 @@
 //! `cargo xtask test`: everything that can be tested here, in one command.
 
+use crate::agents;
 use crate::board;
 use crate::labgrid;
 use crate::prerequisites;
@@ -20,9 +21,20 @@ pub fn run(rest: &[&str]) -> Result<()> {
         board::provide();
         servers::provide();
         labgrid::provide();
+        provide_agents();
         command.arg("--workspace");
     }
     replace_by(command.args(rest))
+}
+
+/// Agents that tests run on this machine, beside the board's.
+const AGENTS: [&str; 5] = ["x86_64", "x86_64-sqlite", "armv7l", "riscv64", "i686"];
+
+/// Builds them. Without one, the tests that need it are skipped.
+fn provide_agents() {
+    if let Err(error) = agents::provide(&AGENTS) {
+        eprintln!("xtask: {error:#}\nxtask: tests of agents that are missing are skipped");
+    }
 }
 
 /// `--workspace` would make cargo ignore it.

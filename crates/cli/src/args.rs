@@ -242,7 +242,7 @@ One run or import is reported as it is, two are compared (as assay compare does)
   assay report 3f2a 9b1c -o patch.txt        before and after, for a mail
   assay report sweep@bfq sweep@none -o x.html
   assay report last --format lava            on standard output
-  assay report --all reports                 a folder: a page a run, and a list
+  assay report --all reports                 a folder: a page a run or import, a list
 
 What cannot be written in a format is said. docs/reports.md, docs/mail.md,
 docs/xlsx.md and docs/gates.md describe them.";
@@ -263,7 +263,8 @@ pub struct ReportArgs {
     pub runs: Vec<String>,
     #[command(flatten)]
     pub output: OutputArgs,
-    /// Write a page for each stored run into this folder, and index.html that lists them.
+    /// Write a page for each stored run and import into this folder, and index.html that
+    /// lists them.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "output", "format", "margin", "max_trials", "qualify"])]
     pub all: Option<PathBuf>,
     #[command(flatten)]

@@ -223,6 +223,10 @@ impl Target for Named {
         self.name.clone()
     }
 
+    fn needs_databases(&mut self) {
+        self.target.needs_databases();
+    }
+
     fn start(&mut self) -> Result<Session, TargetError> {
         self.target.start()
     }

@@ -30,6 +30,7 @@ pub mod page_cache;
 mod permutation;
 mod recorder;
 pub mod registers;
+mod sandbox;
 mod start;
 pub mod stdio;
 mod sys;

@@ -4,6 +4,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::csv::harmless;
 use crate::json::{SCHEMA, rfc3339};
 use crate::text::clean;
 use assay_lang::key;
@@ -84,7 +85,8 @@ pub(crate) fn moments(sample: &Sample) -> Moments {
 }
 
 /// Writes the figures as CSV with a header line. Quoting follows RFC 4180;
-/// lines end in a line feed.
+/// lines end in a line feed. A name that a spreadsheet would take for a formula has an
+/// apostrophe before it, which is taken off again when the table is taken in.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -100,19 +102,20 @@ pub fn write_csv(import: &Import, out: &mut dyn Write) -> io::Result<()> {
 }
 
 fn rows(figure: &Figure) -> Vec<[String; 10]> {
+    let name = |text: &str| harmless(text).into_owned();
     let row = |trial: [String; 6]| {
         let [number, value, position, n, mean, stdev] = trial;
         [
-            figure.condition.clone(),
-            figure.metric.clone(),
-            figure.unit.clone(),
+            name(&figure.condition),
+            name(&figure.metric),
+            name(&figure.unit),
             number,
             value,
             position,
             n,
             mean,
             stdev,
-            figure.measured.clone().unwrap_or_default(),
+            name(figure.measured.as_deref().unwrap_or_default()),
         ]
     };
     let none = String::new;

@@ -29,6 +29,18 @@ const MACHINES: [(&str, &str); 12] = [
     ("i686", "assay-agent-i686"),
 ];
 
+/// What the name of an agent ends with that has `SQLite`.
+const SQLITE: &str = "-sqlite";
+
+/// Agents, and which of them is wanted.
+#[derive(Clone, Debug)]
+pub(crate) struct Agents {
+    /// Where they are looked for, in this order.
+    pub(crate) folders: Vec<PathBuf>,
+    /// The work needs databases; it is done with the small one otherwise.
+    pub(crate) databases: bool,
+}
+
 /// The agent for a machine, from the first of the folders that has it.
 ///
 /// # Errors
@@ -36,37 +48,49 @@ const MACHINES: [(&str, &str); 12] = [
 pub(crate) fn agent_for(
     target: &str,
     machine: &str,
-    folders: &[PathBuf],
+    agents: &Agents,
 ) -> Result<PathBuf, TargetError> {
-    find(machine, folders).map_err(|why| TargetError::NoAgent {
+    find(machine, agents).map_err(|why| TargetError::NoAgent {
         target: target.to_owned(),
         machine: machine.to_owned(),
         why,
     })
 }
 
-fn find(machine: &str, folders: &[PathBuf]) -> Result<PathBuf, String> {
-    let Some((_, name)) = MACHINES.iter().find(|(known, _)| *known == machine) else {
+fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
+    let Some((_, small)) = MACHINES.iter().find(|(known, _)| *known == machine) else {
         return Err("none is made for such a machine".to_owned());
     };
-    let mut candidates = folders.iter().map(|folder| folder.join(name));
+    let large = format!("{small}{SQLITE}");
+    let names: &[&str] = match agents.databases {
+        true => &[&large],
+        false => &[small, &large],
+    };
+    let places = |name| agents.folders.iter().map(move |folder| folder.join(name));
+    let mut candidates = names.iter().flat_map(places);
     candidates.find(|path| path.is_file()).ok_or_else(|| {
-        let folders: Vec<_> = folders.iter().map(|f| f.display().to_string()).collect();
+        let folders = agents.folders.iter().map(|f| f.display().to_string());
         format!(
-            "{name} is not in {}; put it there, or name its folder in {VARIABLE} \
+            "{} is not in {}; put it there, or name its folder in {VARIABLE} \
              (cargo xtask agents builds it)",
-            folders.join(", ")
+            names[0],
+            folders.collect::<Vec<_>>().join(", ")
         )
     })
 }
 
-/// Where agents are looked for, in this order.
-pub(crate) fn folders() -> Vec<PathBuf> {
-    let named = env::var_os(VARIABLE).map(PathBuf::from);
-    let program = env::current_exe().unwrap_or_default();
-    let beside = program.parent().unwrap_or(Path::new("."));
-    let own = FOLDERS.iter().map(|folder| beside.join(folder));
-    named.into_iter().chain(own).collect()
+impl Agents {
+    /// The small ones of this installation.
+    pub(crate) fn installed() -> Self {
+        let named = env::var_os(VARIABLE).map(PathBuf::from);
+        let program = env::current_exe().unwrap_or_default();
+        let beside = program.parent().unwrap_or(Path::new("."));
+        let own = FOLDERS.iter().map(|folder| beside.join(folder));
+        Self {
+            folders: named.into_iter().chain(own).collect(),
+            databases: false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -75,25 +99,53 @@ mod tests {
     use assay_testkit::Scratch;
     use std::fs;
 
+    fn agents_in(folders: &[PathBuf]) -> Agents {
+        Agents {
+            folders: folders.to_vec(),
+            databases: false,
+        }
+    }
+
     #[test]
     fn a_machine_gets_its_own_agent_from_the_first_folder_that_has_it() {
         let scratch = Scratch::new().unwrap();
-        let folders = ["a", "b", "c"].map(|name| scratch.join(name));
-        for folder in &folders[1..] {
+        let agents = agents_in(&["a", "b", "c"].map(|name| scratch.join(name)));
+        for folder in &agents.folders[1..] {
             fs::create_dir(folder).unwrap();
             fs::write(folder.join("assay-agent-i686"), "agent").unwrap();
         }
-        let found = find("i586", &folders).unwrap();
-        assert_eq!(found, folders[1].join("assay-agent-i686"));
-        let why = find("riscv64", &folders).unwrap_err();
+        let found = find("i586", &agents).unwrap();
+        assert_eq!(found, scratch.join("b/assay-agent-i686"));
+        let why = find("riscv64", &agents).unwrap_err();
         assert!(why.contains("assay-agent-riscv64 is not in"), "{why}");
         assert!(why.contains(VARIABLE), "{why}");
     }
 
     #[test]
+    fn a_work_with_databases_gets_an_agent_that_has_them() {
+        let scratch = Scratch::new().unwrap();
+        let small = agents_in(&[scratch.path().to_owned()]);
+        let large = Agents {
+            databases: true,
+            ..small.clone()
+        };
+        fs::write(scratch.join("assay-agent-armv7l"), "").unwrap();
+        let why = find("armv7l", &large).unwrap_err();
+        assert!(why.contains("assay-agent-armv7l-sqlite is not in"), "{why}");
+        let with_databases = scratch.join("assay-agent-armv7l-sqlite");
+        fs::write(&with_databases, "").unwrap();
+        assert_eq!(find("armv7l", &large), Ok(with_databases.clone()));
+        let without = scratch.join("assay-agent-armv7l");
+        assert_eq!(find("armv7l", &small), Ok(without.clone()));
+        fs::remove_file(without).unwrap();
+        assert_eq!(find("armv7l", &small), Ok(with_databases));
+    }
+
+    #[test]
     fn what_a_machine_calls_itself_is_no_path() {
         for machine in ["../../etc/passwd", "", "x86_64\n", "s390x"] {
-            assert!(find(machine, &[PathBuf::from("/")]).is_err(), "{machine}");
+            let agents = agents_in(&[PathBuf::from("/")]);
+            assert!(find(machine, &agents).is_err(), "{machine}");
         }
     }
 }

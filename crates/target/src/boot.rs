@@ -30,14 +30,13 @@
 //! Nobody sends before it is asked: tools over there may read more than they are
 //! told to.
 
-use crate::agents::agent_for;
+use crate::agents::{Agents, agent_for};
 use crate::staying::{AgentState, AgentThere};
 use crate::{Session, TargetError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io::{Read, Write};
-use std::path::PathBuf;
 use std::time::Duration;
 
 /// What every line of the shell begins with.
@@ -148,13 +147,12 @@ pub(crate) enum Role {
 /// The dialogue.
 pub(crate) struct Boot<'a> {
     target: &'a str,
-    /// Folders with agents.
-    agents: &'a [PathBuf],
+    agents: &'a Agents,
     session: &'a mut Session,
 }
 
 impl<'a> Boot<'a> {
-    pub(crate) fn new(target: &'a str, agents: &'a [PathBuf], session: &'a mut Session) -> Self {
+    pub(crate) fn new(target: &'a str, agents: &'a Agents, session: &'a mut Session) -> Self {
         Self {
             target,
             agents,

@@ -6,12 +6,13 @@
 //! Nothing that a user says goes through that shell; paths reach the agent as
 //! messages.
 
+use crate::agents::Agents;
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
 use crate::kept::Kept;
-use crate::{Session, TargetError, WhenLost, agents};
+use crate::{Session, TargetError, WhenLost};
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -38,8 +39,7 @@ pub(crate) trait Program: Clone + Send + 'static {
 #[derive(Clone, Debug)]
 pub(crate) struct Remote<P> {
     pub(crate) program: P,
-    /// Folders with agents.
-    pub(crate) agents: Vec<PathBuf>,
+    pub(crate) agents: Agents,
     pub(crate) when_lost: WhenLost,
     /// Who is told what becomes of the link, a line at a time.
     pub(crate) tell: fn(&str),
@@ -58,7 +58,7 @@ impl<P: Program> Remote<P> {
     pub(crate) fn new(program: P) -> Self {
         Self {
             program,
-            agents: agents::folders(),
+            agents: Agents::installed(),
             when_lost: WhenLost::Stop,
             tell: |_| (),
         }
@@ -141,10 +141,24 @@ impl<P: Program> Remote<P> {
             .stderr(Stdio::piped())
             // A Ctrl-C on the terminal reaches only the host.
             .process_group(0);
-        command.spawn().map_err(|source| TargetError::Spawn {
-            program: command.get_program().to_string_lossy().into_owned(),
-            source,
-        })
+        command
+            .spawn()
+            .map_err(|error| not_there(&self.program, &command, &error))
+    }
+}
+
+/// There is no such program on this machine.
+pub(crate) fn not_there(
+    program: &impl Program,
+    command: &Command,
+    error: &io::Error,
+) -> TargetError {
+    let name = command.get_program().to_string_lossy();
+    TargetError::NotStarted {
+        target: program.target(),
+        why: format!(
+            "{name} cannot be started here ({error}): install it, or put its folder into PATH"
+        ),
     }
 }
 

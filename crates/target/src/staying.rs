@@ -81,7 +81,7 @@ pub(crate) fn carry_out<P: Program>(
         AgentOrder::Remove => "remove",
     };
     let command = format!("exec sh -c '{LISTING}' sh {word}");
-    let own = hashes(&remote.agents);
+    let own = hashes(&remote.agents.folders);
     let lines = remote.talk(&command, |boot| boot.listing())?;
     let mut all: Vec<AgentThere> = Vec::new();
     for found in lines.iter().filter_map(|line| read(line, &own)) {

@@ -3,6 +3,7 @@
 //!
 //! `cargo xtask board` prepares what it is started from.
 
+use crate::agents::static_agent;
 use crate::command::{Unavailable, run, text};
 use crate::scratch::Scratch;
 use crate::ssh_client;
@@ -107,13 +108,7 @@ impl Board {
     /// # Errors
     /// When it was not built.
     pub fn agent(&self) -> Result<PathBuf, Unavailable> {
-        let agent = Self::agents().join("assay-agent-aarch64");
-        match agent.exists() {
-            true => Ok(agent),
-            false => Err(Unavailable(
-                "no agent for the board: cargo xtask agents aarch64 builds it".to_owned(),
-            )),
-        }
+        static_agent("aarch64")
     }
 
     /// The folder that `cargo xtask agents` fills.

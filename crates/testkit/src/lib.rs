@@ -16,6 +16,7 @@
 //! }
 //! ```
 
+mod agents;
 pub mod board;
 mod command;
 mod fake;
@@ -32,6 +33,7 @@ mod scratch;
 mod ssh_client;
 mod volume;
 
+pub use agents::static_agent;
 pub use board::Board;
 pub use command::{Unavailable, Undo, run, text};
 pub use fake::{Fake, Lie};

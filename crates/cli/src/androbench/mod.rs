@@ -30,7 +30,10 @@ use std::process::ExitCode;
 pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.folder)?;
     // A mistake is told before anything is started.
-    work(args, &args.folder)?;
+    let (work, _) = work(args, &args.folder)?;
+    if work.needs_databases() {
+        target.needs_databases();
+    }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.folder)?;
     let place = folder(&inspection)?;

@@ -1,8 +1,9 @@
-//! A folder of pages: one for each stored run, and one that lists them.
+//! A folder of pages: one for each stored run and import, and one that lists them.
 
 use crate::args::StoreArgs;
 use crate::exit::{DONE, Failure};
 use crate::output::say;
+use crate::rank;
 use crate::stored::{Stored, load_from, store_path, write_file};
 use assay_lang::{counted, tr};
 use assay_report::html::{self, Entry};
@@ -14,20 +15,18 @@ use std::process::ExitCode;
 /// Writes the folder; pages that are there are replaced, other files are left alone.
 pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     let store = Store::open_existing(&store_path(store)?)?;
-    let runs = store.runs()?;
-    if runs.is_empty() {
+    let runs = store.runs()?.into_iter().map(|run| run.id);
+    let imports = store.imports()?.into_iter().map(|import| import.id);
+    let ids: Vec<String> = runs.chain(imports).collect();
+    if ids.is_empty() {
         return Err(Failure::usage("the store has no run to report"));
     }
     fs::create_dir_all(folder)
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
     let mut entries = Vec::new();
-    for summary in &runs {
+    for id in &ids {
         // One at a time: a run can be large.
-        if let Stored::Run(run) = load_from(&store, &summary.id)? {
-            let file = format!("{}.html", summary.id);
-            write_file(&folder.join(&file), |out| html::write(&run, out))?;
-            entries.push(Entry::of(&run, file));
-        }
+        entries.push(page(folder, &load_from(&store, id)?, format!("{id}.html"))?);
     }
     let index = folder.join("index.html");
     write_file(&index, |out| html::write_index(&entries, out))?;
@@ -38,4 +37,22 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
         index = index.display()
     ));
     Ok(DONE)
+}
+
+/// Writes one page; its line in the list.
+fn page(folder: &Path, stored: &Stored, file: String) -> Result<Entry, Failure> {
+    let path = folder.join(&file);
+    match stored {
+        Stored::Run(run) => {
+            write_file(&path, |out| html::write(run, out))?;
+            Ok(Entry::of(run, file))
+        }
+        Stored::Import(import) => {
+            let verdicts = rank::verdicts_of_import(import, None);
+            write_file(&path, |out| {
+                html::write_import(import, verdicts.as_ref(), out)
+            })?;
+            Ok(Entry::of_import(import, file))
+        }
+    }
 }

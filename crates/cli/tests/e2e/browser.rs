@@ -161,6 +161,32 @@ fn a_surface_turns_with_keys_and_pointer() {
     assert_eq!(said, ["true", "true", "true", "true"]);
 }
 
+/// As if on a sheet of A4 with Chromium's margins, in its pixels.
+const ON_PAPER: &str = "
+    const rules = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]);
+    const printed = rules.filter((rule) => rule.media && rule.media.mediaText === 'print');
+    const style = document.createElement('style');
+    style.textContent = printed.flatMap((rule) => [...rule.cssRules]).map((rule) => rule.cssText).join('\\n');
+    document.head.append(style);
+    document.body.style.width = '718px';
+    document.querySelectorAll('details').forEach((folded) => { folded.open = true; });
+    const figures = [...document.querySelectorAll('figure')];
+    say(printed.length > 0 && figures.length > 20);
+    const isCut = (figure) => {
+        const box = figure.getBoundingClientRect();
+        const breaks = getComputedStyle(figure).breakInside !== 'avoid';
+        return breaks || box.height > 1047 || box.left < 0 || box.right > 718;
+    };
+    say('cut: ' + figures.filter(isCut).map((figure) => figure.dataset.chart).join());";
+
+#[test]
+fn no_chart_is_cut_on_paper() {
+    needs!("chromium");
+    let bed = bed_with_run();
+    let page = report(&bed, &["last"]);
+    assert_eq!(probed(&bed, &page, ON_PAPER), ["true", "cut: "]);
+}
+
 #[test]
 fn pages_are_no_wider_than_the_window_and_are_seen() {
     needs!("chromium");

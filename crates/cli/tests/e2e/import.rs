@@ -276,6 +276,11 @@ fn an_import_is_a_page_a_mail_a_workbook_and_charts() {
     bed.run(&["report", id, "-o", text(&workbook)])
         .assert_code(0);
     assert!(fs::read(&workbook).expect("a workbook").starts_with(b"PK"));
+    let folder = bed.join("all");
+    bed.run(&["report", "--all", text(&folder)]).assert_code(0);
+    let index = fs::read_to_string(folder.join("index.html")).expect("a list");
+    assert!(index.contains(&format!("href=\"{id}.html\"")), "{index}");
+    assert!(folder.join(format!("{id}.html")).exists());
     let charts = bed.run(&["plot", id]);
     charts.assert_code(0);
     assert!(charts.out.contains("trials-rand-read"), "{}", charts.out);

@@ -7,6 +7,7 @@ use crate::sweep::{Knob, journals};
 use assay_testkit::{Neighbour, or_skip};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::path::Path;
+use std::time::Duration;
 
 const TRIALS: usize = 6;
 /// The same, as a word.
@@ -75,6 +76,26 @@ fn a_run_whose_link_does_not_come_back_ends_there_too() {
     let run = machine.bed.stored(ended.run_id().unwrap());
     assert_eq!(run["run"]["status"], "failed");
     assert!(run["trials"].as_array().unwrap().len() >= 2);
+    until("the agent has cleaned up", || {
+        test_folders(&folder).is_empty()
+    });
+    machine.assert_clean();
+}
+
+#[test]
+fn who_insists_need_not_wait_for_a_link() {
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let mut running = qualify(&machine, "wait=10s", &folder, "500");
+    running.await_trials(1);
+    machine.shut();
+    cut(&running);
+    running.await_words("the link is lost");
+    running.signal(Signal::INT);
+    // Closer together they would be one wish.
+    std::thread::sleep(Duration::from_millis(500));
+    running.signal(Signal::INT);
+    running.end().assert_code(130);
     until("the agent has cleaned up", || {
         test_folders(&folder).is_empty()
     });

@@ -31,15 +31,23 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// One whose small agent is that script.
     pub fn new(agent: &str) -> Self {
         let folder = Scratch::new().expect("a folder");
         fs::create_dir(folder.join("there")).expect("a folder");
         write_program(&folder.join("ssh"), SSH);
-        let machine = rustix::system::uname();
-        let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
-        write_program(&folder.join(&name), &format!("#!/bin/sh\n{agent}\n"));
         let bed = Bed::new();
-        Self { bed, folder }
+        let machine = Self { bed, folder };
+        machine.put_agent("", agent);
+        machine
+    }
+
+    /// Adds an agent of a flavour.
+    pub fn put_agent(&self, flavour: &str, agent: &str) {
+        let machine = rustix::system::uname();
+        let machine = machine.machine().to_string_lossy();
+        let name = format!("assay-agent-{machine}{flavour}");
+        write_program(&self.folder.join(&name), &format!("#!/bin/sh\n{agent}\n"));
     }
 
     /// One that does its work: this program, as an agent.
@@ -352,12 +360,11 @@ fn what_another_machine_complains_about_cannot_steer_a_terminal() {
 }
 
 #[test]
-fn a_machine_without_an_agent_is_told_what_to_do() {
+fn a_machine_without_an_agent_is_refused() {
     let machine = Machine::with_honest_agent();
-    // There may be agents for all machines that there are agents for.
-    write_program(&machine.folder.join("uname"), "#!/bin/sh\necho vax\n");
+    write_program(&machine.folder.join("uname"), "#!/bin/sh\necho s390x\n");
     let refusal = machine
         .run(&["qualify", "--on", "ssh://board", "/"])
         .refusal();
-    assert!(refusal.contains("is vax"), "{refusal}");
+    assert!(refusal.contains("there is no agent for it"), "{refusal}");
 }

@@ -107,10 +107,11 @@ pub(crate) fn with_engine<V: WithEngine>(
     visitor: V,
 ) -> Result<V::Output, EngineError> {
     Ok(match engine.kind {
+        // Always: a call across its system call would cost what its return does.
         EngineKind::Psync => visitor.run(Psync),
-        EngineKind::Libaio => visitor.run(Libaio::new(engine)?),
-        EngineKind::IoUring => visitor.run(Uring::new(engine)?),
-        EngineKind::Null => visitor.run(Null),
+        EngineKind::Libaio => asynchronous(visitor, Libaio::new(engine)?),
+        EngineKind::IoUring => asynchronous(visitor, Uring::new(engine)?),
+        EngineKind::Null => synchronous(visitor, Null),
         EngineKind::Vsync => visitor.run(Boxed::asynchronous(Vsync::new(engine))),
         EngineKind::Posixaio => visitor.run(Boxed::asynchronous(Posixaio::new(engine))),
         EngineKind::Sync => visitor.run(Boxed::synchronous(Sync::default())),
@@ -127,4 +128,26 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Ftruncate => visitor.run(Boxed::synchronous(FileCall::ftruncate())),
         EngineKind::Falloc => visitor.run(Boxed::synchronous(FileCall::falloc())),
     })
+}
+
+/// With a loop of its own.
+#[cfg(not(feature = "compact"))]
+fn synchronous<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output {
+    visitor.run(engine)
+}
+
+#[cfg(not(feature = "compact"))]
+fn asynchronous<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output {
+    visitor.run(engine)
+}
+
+/// With the loop that all engines of its manner share.
+#[cfg(feature = "compact")]
+fn synchronous<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
+    visitor.run(Boxed::synchronous(engine))
+}
+
+#[cfg(feature = "compact")]
+fn asynchronous<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
+    visitor.run(Boxed::asynchronous(engine))
 }

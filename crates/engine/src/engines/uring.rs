@@ -4,10 +4,11 @@ use super::slots::Slots;
 use super::trim;
 use crate::error::EngineError;
 use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use crate::sandbox::io_uring_may_be_asked;
 use assay_model::job::EngineKind;
 use assay_model::load::{Ddir, Engine};
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
-use io_uring::{IoUring, Probe, opcode, squeue};
+use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
 use rustix::process::{Resource, getrlimit};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
@@ -33,6 +34,12 @@ const FILE_TABLE: u32 = 1024;
 const LOOKS_BEFORE_SLEEP: u32 = 16;
 /// Between two looks where the kernel cannot wait for a limited time.
 const NAP: Duration = Duration::from_micros(50);
+
+// The crate's bindings were made on machines of 64 bits. The kernel's structures are
+// the same on all, each field where its own size puts it, if these have their sizes.
+const _: () = assert!(size_of::<squeue::Entry>() == 64);
+const _: () = assert!(size_of::<cqueue::Entry>() == 16);
+const _: () = assert!(size_of::<Timespec>() == 16);
 
 /// Whether there are rings here that know the operations of this engine.
 pub(crate) fn probe() -> Result<(), EngineError> {
@@ -115,6 +122,7 @@ impl Uring {
     /// One thread submits and waits: a kernel that knows how to use that
     /// (Linux 6.1) is told so, an older one gets a plain ring.
     fn ring(engine: &Engine) -> io::Result<IoUring> {
+        io_uring_may_be_asked()?;
         let plain = || {
             let mut builder = IoUring::builder();
             if engine.hipri {

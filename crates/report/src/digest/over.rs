@@ -38,10 +38,13 @@ pub fn views<'a>(summary: &Summary<'a>) -> Vec<View<'a>> {
     views
 }
 
+/// A figure under a condition.
+type Found<'a> = (Option<&'a str>, Figure);
+
 /// A figure under each condition that has it.
 #[derive(Debug)]
 pub struct Over<'a> {
-    figures: Vec<(Option<&'a str>, Figure)>,
+    figures: Vec<Found<'a>>,
     views: usize,
 }
 
@@ -84,9 +87,8 @@ impl<'a> Over<'a> {
             return String::new();
         }
         let (low, high) = self.ends();
-        let name = |(condition, _): &(Option<&str>, Figure)| clean(condition.unwrap_or_default());
-        let alike =
-            |(_, figure): &(Option<&str>, Figure)| quantity(figure.unit, figure.stats.median);
+        let name = |(condition, _): &Found<'_>| clean(condition.unwrap_or_default());
+        let alike = |(_, figure): &Found<'_>| quantity(figure.unit, figure.stats.median);
         if self.figures.len() == 1 {
             format!(" ({})", name(low))
         } else if alike(low) == alike(high) {
@@ -104,7 +106,7 @@ impl<'a> Over<'a> {
     }
 
     /// The least and the largest; with a single figure both are that one.
-    fn ends(&self) -> (&(Option<&'a str>, Figure), &(Option<&'a str>, Figure)) {
+    fn ends(&self) -> (&Found<'a>, &Found<'a>) {
         let median = |at: &usize| self.figures[*at].1.stats.median;
         let by_median = |a: &usize, b: &usize| median(a).total_cmp(&median(b));
         let places = 0..self.figures.len();

@@ -73,12 +73,6 @@ fn what(finding: &Finding) -> String {
         },
         Finding::Worn { device, problems } => format!("{device} is worn: {}", problems.join("; ")),
         Finding::CacheOff { device } => format!("the volatile cache of {device} is off"),
-        machine => of_machine(machine),
-    }
-}
-
-fn of_machine(finding: &Finding) -> String {
-    match finding {
         Finding::Governor { governors } => {
             format!("CPU frequency is left to {}", enumerate(governors))
         }
@@ -122,7 +116,6 @@ fn of_machine(finding: &Finding) -> String {
             "a virtual machine, of which kind is not known".to_owned()
         }
         Finding::VirtualMachine { name } => format!("a virtual machine ({name})"),
-        _ => String::new(),
     }
 }
 
@@ -265,13 +258,6 @@ fn reason(finding: &Finding) -> (&'static str, String) {
             "small writes are slower than with it, and flushes cost nothing",
             "state it with the figures",
         ),
-        machine => return of_machine_reason(machine),
-    };
-    (fixed.0, fixed.1.to_owned())
-}
-
-fn of_machine_reason(finding: &Finding) -> (&'static str, String) {
-    let fixed = match finding {
         Finding::Governor { .. } => (
             "latencies depend on how busy the processor was before",
             "cpupower frequency-set -g performance, or assay sweep --vary governor=...",
@@ -328,7 +314,6 @@ fn of_machine_reason(finding: &Finding) -> (&'static str, String) {
             "its host may cache and share the storage: device means what the host shows",
             "measure on the host to know the device",
         ),
-        _ => ("", ""),
     };
     (fixed.0, fixed.1.to_owned())
 }

@@ -8,10 +8,11 @@ use crate::summary::Summary;
 use crate::text::clean;
 use crate::warnings;
 use assay_lang::{counted, tr, translated};
+use assay_model::figures::Import;
 use assay_model::run::Run;
 use maud::{Markup, html};
 
-/// One run in the list.
+/// One run or import in the list.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// The file of its page, beside the list.
@@ -56,11 +57,29 @@ impl Entry {
     }
 }
 
+impl Entry {
+    /// What the list says of an import whose page is `file`.
+    #[must_use]
+    pub fn of_import(import: &Import, file: String) -> Self {
+        Self {
+            file,
+            id: clean(&import.id),
+            started: utc(import.imported_unix_ms),
+            device: clean(&import.results.tool),
+            path: clean(&import.files.join(", ")),
+            status: tr!("imported").to_owned(),
+            trials: counted!(import.results.figures.len(), "{n} figure", "{n} figures"),
+            lines: Vec::new(),
+            belief: tr!("not known"),
+        }
+    }
+}
+
 /// The page, in the order of the entries.
 pub fn page(entries: &[Entry]) -> Page {
     Page {
         title: tr!("Runs of assay").to_owned(),
-        subtitle: html! { (counted!(entries.len(), "{n} run", "{n} runs")) },
+        subtitle: html! { (counted!(entries.len(), "{n} page", "{n} pages")) },
         sections: vec![Section::new("runs", tr!("Runs"), Some(table(entries)))],
         data: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),

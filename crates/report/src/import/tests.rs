@@ -63,6 +63,24 @@ fn csv_has_every_digit() {
 }
 
 #[test]
+fn no_name_in_csv_is_a_formula() {
+    let mut import = import();
+    for figure in &mut import.results.figures {
+        figure.condition = "=cmd|calc".to_owned();
+        figure.metric = "@sum".to_owned();
+    }
+    let mut out = Vec::new();
+    write_csv(&import, &mut out).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let rows = text.lines().skip(1);
+    assert!(
+        rows.into_iter()
+            .all(|row| row.starts_with("'=cmd|calc,'@sum,")),
+        "{text}"
+    );
+}
+
+#[test]
 fn json_says_what_is_not_known() {
     let mut out = Vec::new();
     write_json(&import(), &mut out).unwrap();

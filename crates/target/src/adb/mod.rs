@@ -8,7 +8,7 @@ pub use device::{AdbDevice, DeviceError};
 pub use list::devices;
 
 use crate::complaint::Complaints;
-use crate::remote::{Program, Remote};
+use crate::remote::{Program, Remote, not_there};
 use crate::watchdog::Watchdog;
 use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
@@ -69,10 +69,8 @@ impl Client {
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|source| TargetError::Spawn {
-            program: self.program.to_string_lossy().into_owned(),
-            source,
-        })?;
+        let spawned = command.spawn();
+        let mut child = spawned.map_err(|error| not_there(self, &command, &error))?;
         let complaints = child.stderr.take().map(Complaints::listen);
         let watchdog = Watchdog::over(child.id(), ASKING);
         let mut answer = String::new();
@@ -122,6 +120,10 @@ impl Program for Client {
 impl Target for Adb {
     fn name(&self) -> Option<String> {
         Some(self.0.program.target())
+    }
+
+    fn needs_databases(&mut self) {
+        self.0.agents.databases = true;
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {

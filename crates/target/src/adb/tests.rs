@@ -17,7 +17,7 @@ fn started(device: &str, script: &str) -> (Scratch, Adb, String) {
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let mut adb = Adb::new(device.parse().unwrap());
     adb.0.program.program = program.into();
-    adb.0.agents = Vec::new();
+    adb.0.agents.folders = Vec::new();
     let why = adb.start().unwrap_err().to_string();
     assert_eq!(why.lines().count(), 1, "{why}");
     let words = fs::read_to_string(log).unwrap();
@@ -37,6 +37,17 @@ fn the_only_device_gets_its_name() {
     let (_scratch, adb, seen) = started("adb:", script);
     assert!(seen.starts_with("get-serialno|-s|0123|shell|"), "{seen}");
     assert_eq!(adb.name().as_deref(), Some("adb:0123"));
+}
+
+#[test]
+fn without_adb_it_is_said_what_to_do() {
+    for device in ["adb:", "adb:0123"] {
+        let mut adb = Adb::new(device.parse().unwrap());
+        adb.0.program.program = "/no/such/adb".into();
+        let why = adb.start().unwrap_err().to_string();
+        assert!(why.contains("/no/such/adb cannot be started here"), "{why}");
+        assert!(why.contains("install it"), "{why}");
+    }
 }
 
 #[test]

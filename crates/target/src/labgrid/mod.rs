@@ -252,6 +252,7 @@ pub struct Board {
     lease: Option<Lease>,
     when_lost: WhenLost,
     tell: fn(&str),
+    databases: bool,
 }
 
 impl Board {
@@ -264,6 +265,7 @@ impl Board {
             lease: None,
             when_lost: WhenLost::Stop,
             tell: |_| {},
+            databases: false,
         }
     }
 
@@ -282,7 +284,11 @@ impl Board {
         };
         let lease = self.lease.insert(lease);
         let ssh = Ssh::new(lease.address().clone());
-        Ok(ssh.when_lost(self.when_lost, self.tell))
+        let mut ssh = ssh.when_lost(self.when_lost, self.tell);
+        if self.databases {
+            ssh.needs_databases();
+        }
+        Ok(ssh)
     }
 }
 
@@ -292,6 +298,10 @@ impl Target for Board {
             Some(lease) => lease.name(),
             None => self.wanted.to_string(),
         })
+    }
+
+    fn needs_databases(&mut self) {
+        self.databases = true;
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {

@@ -81,6 +81,10 @@ impl Target for Ssh {
         Some(self.0.program.target())
     }
 
+    fn needs_databases(&mut self) {
+        self.0.agents.databases = true;
+    }
+
     fn start(&mut self) -> Result<Session, TargetError> {
         self.0.start()
     }

@@ -46,7 +46,7 @@ impl Machine {
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        self.ssh.0.agents = vec![self.scratch.join("agents")];
+        self.ssh.0.agents.folders = vec![self.scratch.join("agents")];
         self.ssh.start()
     }
 
@@ -185,7 +185,7 @@ fn with_home() -> Machine {
 }
 
 fn agents(machine: &mut Machine, order: AgentOrder) -> Vec<(String, AgentState)> {
-    machine.ssh.0.agents = vec![machine.scratch.join("agents")];
+    machine.ssh.0.agents.folders = vec![machine.scratch.join("agents")];
     let found = machine.ssh.agents(order).unwrap().into_iter();
     // Others may run tests of their own on this machine.
     let home = machine.scratch.path().to_string_lossy().into_owned();
@@ -274,7 +274,7 @@ fn what_a_killed_link_left_is_removed_and_what_runs_is_not() {
 #[test]
 fn an_agent_cannot_stay_where_no_folder_takes_it() {
     let mut machine = Machine::new("export HOME=/proc/none", "t").with_agent(AGENT);
-    machine.ssh.0.agents = vec![machine.scratch.join("agents")];
+    machine.ssh.0.agents.folders = vec![machine.scratch.join("agents")];
     if std::path::Path::new("/data/local/tmp").exists() {
         return; // A phone.
     }

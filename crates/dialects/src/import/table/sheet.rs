@@ -102,8 +102,18 @@ fn row(record: &StringRecord) -> Row {
     let line = record.position().map_or(0, csv::Position::line);
     Row {
         line: usize::try_from(line).unwrap_or(usize::MAX),
-        cells: record.iter().map(str::to_owned).collect(),
+        cells: record
+            .iter()
+            .map(|cell| unguarded(cell).to_owned())
+            .collect(),
     }
+}
+
+/// Without the apostrophe that keeps a spreadsheet from taking a name for a formula.
+fn unguarded(cell: &str) -> &str {
+    let guarded = cell.strip_prefix('\'');
+    let guarded = guarded.filter(|rest| rest.starts_with(['=', '+', '-', '@', '\t', '\r']));
+    guarded.unwrap_or(cell)
 }
 
 /// Empty cells at the end need not be written.

@@ -227,3 +227,10 @@ fn positions_that_cannot_be_an_order_are_told() {
     };
     assert!(says("1") && !says("2"));
 }
+
+#[test]
+fn the_apostrophe_before_a_name_that_looks_like_a_formula_is_none_of_it() {
+    let results = results("condition,metric,unit,value\n'=1+1,'@sum,MB/s,5\n'plain,x,MB/s,6\n");
+    assert_eq!(trials(figure(&results, "=1+1", "@sum")), [5.0]);
+    assert_eq!(trials(figure(&results, "'plain", "x")), [6.0]);
+}

@@ -34,6 +34,13 @@ impl AndroBench {
         Vec::new()
     }
 
+    /// Whether it needs an agent with databases.
+    #[must_use]
+    pub fn needs_databases(&self) -> bool {
+        let mut phases = self.phases.iter();
+        phases.any(|phase| matches!(phase, Phase::Database(_)))
+    }
+
     /// Bytes that its test files take at a time, at most; databases are small
     /// beside them.
     #[must_use]

@@ -1,0 +1,78 @@
+//! System calls that a filter of them (seccomp) may not only refuse, but punish:
+//! sandboxes and Android's apps are killed for some.
+
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitOptions, waitpid};
+use std::io;
+use std::ptr::null;
+use std::sync::OnceLock;
+
+/// What the kernel is asked for, in a child that lives for this question alone.
+const ENTRIES: libc::c_uint = 1;
+
+/// Whether this process may call `io_uring_setup(2)` at all and live. Asked once;
+/// what the kernel answers is not looked at here.
+///
+/// # Errors
+/// When who calls it is killed, or that cannot be told.
+pub(crate) fn io_uring_may_be_asked() -> io::Result<()> {
+    static KILLED: OnceLock<Result<bool, Errno>> = OnceLock::new();
+    match KILLED.get_or_init(|| is_killed(ask)) {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            "a filter of system calls (seccomp) kills who asks for it",
+        )),
+        Err(errno) => Err((*errno).into()),
+    }
+}
+
+/// The question: without a place for the answer, so that no ring is made.
+fn ask() {
+    // SAFETY: the kernel is given no memory; it says EFAULT.
+    unsafe { libc::syscall(libc::SYS_io_uring_setup, ENTRIES, null::<u8>()) };
+}
+
+/// Whether a child that does this is killed for it. `act` must only call the kernel:
+/// what other threads do with locks and memory stands still in the child.
+fn is_killed(act: fn()) -> Result<bool, Errno> {
+    // SAFETY: the child has this thread alone; until `_exit` it calls the kernel and
+    // touches neither locks nor the heap, as `act` promises.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: only numbers are passed: no core is dumped, and the child ends
+        // without running what this process runs at its end.
+        unsafe {
+            libc::prctl(libc::PR_SET_DUMPABLE, 0);
+            act();
+            libc::_exit(0)
+        }
+    }
+    let child = Pid::from_raw(child.max(0)).ok_or(Errno::AGAIN)?;
+    loop {
+        match waitpid(Some(child), WaitOptions::empty()) {
+            Ok(Some((_, status))) => return Ok(status.signaled()),
+            Ok(None) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_killed_for_a_call_is_told_from_who_is_not() {
+        fn harmless() {
+            // SAFETY: no memory is passed.
+            unsafe { libc::getppid() };
+        }
+        fn deadly() {
+            // SAFETY: the calling process kills itself as a filter would.
+            unsafe { libc::kill(libc::getpid(), libc::SIGSYS) };
+        }
+        assert_eq!(is_killed(harmless), Ok(false));
+        assert_eq!(is_killed(deadly), Ok(true));
+    }
+}

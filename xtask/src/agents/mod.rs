@@ -1,0 +1,114 @@
+//! `cargo xtask agents`: the static agents that assay puts onto boards.
+
+mod build;
+pub mod size;
+mod toolchain;
+
+use crate::run::build_folder;
+use anyhow::{Result, bail};
+use std::fs;
+use toolchain::Toolchain;
+
+/// Machines, as `uname -m` calls them and assay asks for their agents, with the
+/// platform that Rust builds for.
+const MACHINES: [(&str, &str); 5] = [
+    ("x86_64", "x86_64-unknown-linux-musl"),
+    ("aarch64", "aarch64-unknown-linux-musl"),
+    ("armv7l", "armv7-unknown-linux-musleabihf"),
+    ("riscv64", "riscv64gc-unknown-linux-musl"),
+    ("i686", "i686-unknown-linux-musl"),
+];
+
+/// Where they are put, within the build folder; assay looks there.
+const FOLDER: &str = "agents";
+
+/// What the name of an agent ends with that has `SQLite`.
+const SQLITE: &str = "-sqlite";
+
+/// An agent for one machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Agent {
+    machine: &'static str,
+    /// As Rust calls the platform.
+    target: &'static str,
+    /// The second flavour: with databases, and larger.
+    sqlite: bool,
+}
+
+impl Agent {
+    /// What it is called here, and within the name of its file.
+    fn name(self) -> String {
+        let flavour = if self.sqlite { SQLITE } else { "" };
+        format!("{}{flavour}", self.machine)
+    }
+
+    fn file(self) -> String {
+        format!("assay-agent-{}", self.name())
+    }
+
+    /// All there are: both flavours for each machine.
+    fn all() -> impl Iterator<Item = Self> {
+        MACHINES.into_iter().flat_map(|(machine, target)| {
+            [false, true].map(|sqlite| Self {
+                machine,
+                target,
+                sqlite,
+            })
+        })
+    }
+
+    fn named(name: &str) -> Result<Self> {
+        if let Some(agent) = Self::all().find(|agent| agent.name() == name) {
+            return Ok(agent);
+        }
+        let names: Vec<_> = Self::all().map(Self::name).collect();
+        bail!("there is no agent {name}; there are {}", names.join(", "))
+    }
+}
+
+/// Builds some agents, or all, and says which cannot be built here. An error when
+/// there is none at all, or not one that was named.
+pub fn provide(names: &[&str]) -> Result<()> {
+    let named = names.iter().map(|name| Agent::named(name));
+    let mut agents = named.collect::<Result<Vec<_>>>()?;
+    if agents.is_empty() {
+        agents = Agent::all().collect();
+    }
+    let folder = build_folder()?.join(FOLDER);
+    fs::create_dir_all(&folder)?;
+    let toolchain = Toolchain::provide()?;
+    let mut missing = Vec::new();
+    for &agent in &agents {
+        match build::build(agent, &toolchain) {
+            Ok(program) => {
+                let place = folder.join(agent.file());
+                fs::copy(program, &place)?;
+                println!("{}: {}", agent.name(), place.display());
+            }
+            Err(error) => missing.push(format!("{}: {error:#}", agent.name())),
+        }
+    }
+    for line in &missing {
+        println!("missing: {line}");
+    }
+    if missing.len() == agents.len() || !(names.is_empty() || missing.is_empty()) {
+        bail!("not all agents could be built");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_machine_has_an_agent_with_and_one_without_databases() {
+        let small = Agent::named("armv7l").unwrap();
+        assert_eq!(small.file(), "assay-agent-armv7l");
+        let large = Agent::named("armv7l-sqlite").unwrap();
+        assert_eq!(large.file(), "assay-agent-armv7l-sqlite");
+        assert_eq!(large.target, small.target);
+        let error = Agent::named("s390x").unwrap_err().to_string();
+        assert!(error.contains("riscv64, riscv64-sqlite"), "{error}");
+    }
+}

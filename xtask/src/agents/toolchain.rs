@@ -1,0 +1,81 @@
+//! What agents are built with, besides Rust: the source of its standard library,
+//! which is built anew for them, and a C compiler and linker for all machines.
+
+use crate::run::{build_folder, output, run};
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Zig is a C compiler for all machines, with musl for each; cargo-zigbuild is cargo
+/// with that. Both at the versions that the agents' limits were taken with.
+const PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.0"];
+
+/// The tools, in a folder of their own under the build folder: nothing of the system
+/// changes.
+pub(super) struct Toolchain {
+    folder: PathBuf,
+}
+
+impl Toolchain {
+    /// Installs what is missing.
+    ///
+    /// # Errors
+    /// What cannot be had, and why.
+    pub(super) fn provide() -> Result<Self> {
+        provide_source()?;
+        let folder = build_folder()?.join("zig");
+        let toolchain = Self { folder };
+        if !toolchain.zigbuild().exists() {
+            let why = "agents are built with Zig and cargo-zigbuild, which pip cannot get";
+            toolchain.install().context(why)?;
+        }
+        Ok(toolchain)
+    }
+
+    fn zigbuild(&self) -> PathBuf {
+        self.folder.join("bin/cargo-zigbuild")
+    }
+
+    fn install(&self) -> Result<()> {
+        let mut pip = Command::new("/usr/bin/python3");
+        pip.args(["-m", "pip", "install", "--quiet"])
+            .arg("--disable-pip-version-check")
+            .arg("--target")
+            .arg(&self.folder)
+            .args(PACKAGES);
+        run(&mut pip)
+    }
+
+    /// `cargo zigbuild`, to which a command of cargo is added.
+    pub(super) fn cargo(&self) -> Command {
+        let mut command = Command::new(self.zigbuild());
+        command
+            .arg("zigbuild")
+            .env("CARGO_ZIGBUILD_ZIG_PATH", self.folder.join("ziglang/zig"))
+            .env("CARGO_ZIGBUILD_CACHE_DIR", self.folder.join("wrappers"))
+            .env("ZIG_GLOBAL_CACHE_DIR", self.folder.join("cache"));
+        command
+    }
+}
+
+/// Gets the source of the standard library where it is missing.
+fn provide_source() -> Result<()> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]))?;
+    let source = Path::new(sysroot.trim()).join("lib/rustlib/src/rust/library/std");
+    if source.is_dir() {
+        return Ok(());
+    }
+    let added = Command::new("rustup")
+        .args(["component", "add", "rust-src"])
+        .output()
+        .context("cannot start rustup, for the source of Rust's standard library")?;
+    if added.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&added.stderr);
+    let error = said.lines().find(|line| line.starts_with("error"));
+    bail!(
+        "rustup cannot get rust-src, the source of Rust's standard library: {}",
+        error.unwrap_or(said.trim())
+    )
+}
