@@ -69,7 +69,8 @@ impl Door {
     }
 
     fn end(&self, stream: &mut UnixStream) {
-        let abandoned = !self.link.is_connected();
+        // One to which its host has not come yet is about to be used.
+        let abandoned = self.link.is_cut();
         let _ = stream.write_all(&[if abandoned { ENDS } else { GOES_ON }]);
         if abandoned {
             self.link.give_up(None);
