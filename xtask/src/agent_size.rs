@@ -30,11 +30,12 @@ const PLATFORMS: [Platform; 2] = [
 /// Crates that may be in the agent, besides derive macros, which leave nothing
 /// there. Another one is a decision: what does it cost, what does it do that a
 /// board needs? regex, clap and async runtimes stay out.
-const CRATES: [&str; 45] = [
+const CRATES: [&str; 46] = [
     "adler2",
     "approx",
     "assay-agent",
     "assay-engine",
+    "assay-lang",
     "assay-link",
     "assay-model",
     "assay-probe",

@@ -3,7 +3,7 @@
 use crate::inspect::is_held;
 use assay_engine::registers::{ext_csd, nvme_controller, nvme_smart, sd_status};
 use assay_model::device::register::{
-    EXT_CSD, NVME_IDENTIFY, NVME_SMART, SD_STATUS, ext_csd::ExtCsd, from_hex, to_hex,
+    EXT_CSD, NVME_IDENTIFY, NVME_SMART, SD_STATUS, ext_csd::ExtCsd, from_hex, sd::SdStatus, to_hex,
 };
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
@@ -50,7 +50,8 @@ pub(crate) fn ask(roots: &Roots, layer: &mut Layer) {
             put(identity, EXT_CSD, register);
             fill_in(identity);
         }
-        DeviceKind::Sd if !identity.raw.contains_key(SD_STATUS) => {
+        // Kernels ask a card for it once, some before it gives it: all zeros.
+        DeviceKind::Sd if !has_status(identity) => {
             let disk = open_disk(roots, name);
             let asked = disk.and_then(|disk| sd_status(&disk)).ok();
             put(identity, SD_STATUS, asked.map(|bytes| to_hex(&bytes)));
@@ -65,6 +66,11 @@ pub(crate) fn ask(roots: &Roots, layer: &mut Layer) {
         }
         _ => {}
     }
+}
+
+fn has_status(identity: &DeviceIdentity) -> bool {
+    let bytes = identity.raw.get(SD_STATUS).and_then(|text| from_hex(text));
+    bytes.as_deref().and_then(SdStatus::parse).is_some()
 }
 
 fn put(identity: &mut DeviceIdentity, name: &str, register: Option<String>) {
@@ -112,6 +118,16 @@ mod tests {
         assert_eq!(identity.pre_eol.as_deref(), Some("normal"));
         let life = identity.life_time.unwrap();
         assert_eq!(life, "30-40 % used (type A), not defined (type B)");
+    }
+
+    #[test]
+    fn a_status_of_zeros_is_none() {
+        let mut identity = DeviceIdentity::default();
+        assert!(!has_status(&identity));
+        put(&mut identity, SD_STATUS, Some("00".repeat(64)));
+        assert!(!has_status(&identity));
+        put(&mut identity, SD_STATUS, Some("80".repeat(64)));
+        assert!(has_status(&identity));
     }
 
     #[test]

@@ -4,12 +4,13 @@
 use crate::output::{say, talk_columns};
 use crate::room::Written;
 use crate::works::Request;
+use assay_lang::{counted, tr};
 use assay_model::condition::Condition;
 use assay_model::plan::{Place, Plan};
 use assay_model::storage::Storage;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
-use assay_report::text::{clean, count, wrap};
+use assay_report::text::{clean, pad, wrap};
 use std::path::Path;
 
 /// Says it, with the machine unless it is this one and how long it may take, on standard
@@ -23,7 +24,7 @@ pub fn announce(
 ) {
     let mut all = facts(plan, inspection, duration, store);
     if let Some(target) = target {
-        all.insert(0, ("Machine", clean(target)));
+        all.insert(0, (tr!("Machine"), clean(target)));
     }
     tell(&all);
 }
@@ -34,38 +35,46 @@ pub fn announce_work(words: &str, request: &Request, inspection: &Inspection, st
     let Some(sweep) = &request.sweep else { return };
     let path = request.place.path().display();
     let writes = match request.place {
-        Place::Device { .. } => format!("OVER THE DATA ON {path}: what `{words}` writes"),
-        _ => format!("what `{words}` writes"),
+        Place::Device { .. } => tr!(
+            "OVER THE DATA ON {path}: what `{words}` writes",
+            path,
+            words
+        ),
+        _ => tr!("what `{words}` writes", words),
     };
-    let takes = format!(
-        "{} repetitions of `{words}` under {}, how long shows after the first; seed {}",
-        request.count(),
-        count(sweep.conditions.len() as u64, "condition"),
-        request.seed
+    let takes = tr!(
+        "{count} repetitions of `{words}` under {conditions}, how long shows after the first; seed {seed}",
+        count = request.count(),
+        words,
+        conditions = counted!(sweep.conditions.len(), "{n} condition", "{n} conditions"),
+        seed = request.seed
     );
     tell(&[
-        ("Storage", storage(&request.place, &inspection.storage)),
-        ("Writes", clean(&writes)),
-        ("Sets", clean(&sets(&sweep.conditions))),
-        ("Takes", clean(&takes)),
-        ("Keeps", clean(&keeps("step", &sweep.run_id, store))),
+        (tr!("Storage"), storage(&request.place, &inspection.storage)),
+        (tr!("Writes"), clean(&writes)),
+        (tr!("Sets"), clean(&sets(&sweep.conditions))),
+        (tr!("Takes"), clean(&takes)),
+        (
+            tr!("Keeps"),
+            clean(&keeps(tr!("step"), &sweep.run_id, store)),
+        ),
     ]);
 }
+
+/// Width of the subjects.
+const MARGIN: usize = 9;
 
 /// Says what is to be known of each subject.
 pub fn tell(facts: &[(&'static str, String)]) {
     let columns = talk_columns().unwrap_or(usize::MAX);
     for (subject, text) in facts {
-        let mut start = format!("{subject:<MARGIN$}");
+        let mut start = pad(subject, MARGIN);
         for line in wrap(text, columns.saturating_sub(MARGIN)) {
             say(&format!("{start}{line}"));
             start = " ".repeat(MARGIN);
         }
     }
 }
-
-/// Width of the subjects.
-const MARGIN: usize = 9;
 
 fn facts(
     plan: &Plan,
@@ -75,24 +84,28 @@ fn facts(
 ) -> Vec<(&'static str, String)> {
     let under = match plan.conditions.len() {
         0 => String::new(),
-        number => format!(" under {}", count(number as u64, "condition")),
+        number => tr!(
+            " under {conditions}",
+            conditions = counted!(number, "{n} condition", "{n} conditions")
+        ),
     };
-    let takes = format!(
-        "about {}, longer on slow storage: {} trials of {} jobs{under}, seed {}",
-        minutes(duration),
-        plan.order.len(),
-        plan.jobs.len(),
-        plan.seed,
+    let takes = tr!(
+        "about {time}, longer on slow storage: {trials} trials of {jobs} jobs{under}, seed {seed}",
+        time = minutes(duration),
+        trials = plan.order.len(),
+        jobs = plan.jobs.len(),
+        under,
+        seed = plan.seed
     );
-    let stores = keeps("trial", &plan.run_id, store);
+    let stores = keeps(tr!("trial"), &plan.run_id, store);
     let mut facts = vec![
-        ("Storage", storage(&plan.place, &inspection.storage)),
-        ("Writes", writes(plan)),
+        (tr!("Storage"), storage(&plan.place, &inspection.storage)),
+        (tr!("Writes"), writes(plan)),
     ];
     if !plan.conditions.is_empty() {
-        facts.push(("Sets", clean(&sets(&plan.conditions))));
+        facts.push((tr!("Sets"), clean(&sets(&plan.conditions))));
     }
-    facts.extend([("Takes", takes), ("Keeps", clean(&stores))]);
+    facts.extend([(tr!("Takes"), takes), (tr!("Keeps"), clean(&stores))]);
     facts
 }
 
@@ -108,28 +121,37 @@ pub fn storage(place: &Place, storage: &Storage) -> String {
 pub fn writes(plan: &Plan) -> String {
     let path = plan.place.path().display();
     clean(&match &plan.place {
-        Place::Directory { .. } => format!(
-            "{}, to files in {path}/.assay-{} that are removed at the end",
-            Written::by(plan),
-            plan.run_id
+        Place::Directory { .. } => tr!(
+            "{bytes}, to files in {path}/.assay-{run} that are removed at the end",
+            bytes = Written::by(plan),
+            path,
+            run = plan.run_id
         ),
-        Place::File { .. } => format!("nothing; reads the first {} of {path}", plan.file_size),
-        Place::Device { .. } if plan.makes_file_systems() => format!(
-            "OVER ALL DATA ON {path}: file systems, and in them {}",
-            Written::by(plan)
+        Place::File { .. } => tr!(
+            "nothing; reads the first {size} of {path}",
+            size = plan.file_size,
+            path
         ),
-        Place::Device { .. } => format!(
-            "OVER THE DATA ON {path}: its first {}, {}",
-            plan.file_size,
-            Written::by(plan)
+        Place::Device { .. } if plan.makes_file_systems() => tr!(
+            "OVER ALL DATA ON {path}: file systems, and in them {bytes}",
+            path,
+            bytes = Written::by(plan)
+        ),
+        Place::Device { .. } => tr!(
+            "OVER THE DATA ON {path}: its first {size}, {bytes}",
+            path,
+            size = plan.file_size,
+            bytes = Written::by(plan)
         ),
     })
 }
 
 fn keeps(what: &str, run_id: &str, store: &Path) -> String {
-    format!(
-        "each {what} as it ends, as run {run_id} in {}",
-        store.display()
+    tr!(
+        "each {what} as it ends, as run {run_id} in {store}",
+        what,
+        run_id,
+        store = store.display()
     )
 }
 
@@ -152,19 +174,23 @@ fn sets(conditions: &[Condition]) -> String {
     }
     let words = all
         .iter()
-        .map(|(subject, values)| format!("{subject} to {}", values.join(", ")));
+        .map(|(subject, values)| tr!("{subject} to {values}", subject, values = values.join(", ")));
     let words: Vec<String> = words.collect();
     let undone = match conditions.iter().any(Condition::makes_file_system) {
-        true => "unmounted and put back",
-        false => "put back",
+        true => tr!("unmounted and put back"),
+        false => tr!("put back"),
     };
-    format!("{}; {undone} at the end", words.join("; "))
+    tr!(
+        "{words}; {undone} at the end",
+        words = words.join("; "),
+        undone
+    )
 }
 
 /// In words, for it is a guess.
 pub fn minutes(span: Nanos) -> String {
     match span.0.div_ceil(1_000_000_000) {
         secs @ 0..90 => format!("{secs} s"),
-        secs => format!("{} min", secs.div_ceil(60)),
+        secs => tr!("{n} min", n = secs.div_ceil(60)),
     }
 }

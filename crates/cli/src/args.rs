@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::agent::AgentArgs;
 use crate::androbench::args::AndroBenchArgs;
 use crate::campaign::CampaignArgs;
 use crate::capacity::CapacityArgs;
@@ -9,6 +10,7 @@ use crate::disks::DisksArgs;
 use crate::doctor::DoctorArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
+use crate::language::Tag;
 use crate::mark::args::MarkArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
@@ -46,6 +48,10 @@ Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
 #[derive(Debug, Parser)]
 #[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
+    /// The language of reports, summaries, warnings and help [default: that of the
+    /// locale]. What programs read is always English.
+    #[arg(long, value_enum, value_name = "LANG", global = true)]
+    pub lang: Option<Tag>,
     /// What to do.
     #[command(subcommand)]
     pub command: Command,
@@ -115,8 +121,11 @@ pub enum Command {
     Report(ReportArgs),
     /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
     Plot(PlotArgs),
-    /// Boards that killed runs still hold are given back.
+    /// Lists the machines that can be measured on, and whether they are reached; gives
+    /// back boards that killed runs still hold.
     Targets(TargetsArgs),
+    /// Agents that stay on targets: puts them there, lists and removes them.
+    Agent(AgentArgs),
 }
 
 /// Where runs are kept.

@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use crate::output::{print, say};
 use crate::stored::write_file;
+use assay_lang::tr;
 use assay_report::gate::kcidb::{Submission, is_word};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
@@ -115,7 +116,7 @@ impl OutputArgs {
         match &self.output {
             Some(path) => {
                 write_file(path, write)?;
-                say(&format!("wrote {}", path.display()));
+                say(&tr!("wrote {path}", path = path.display()));
                 Ok(())
             }
             None if format == Format::Xlsx && io::stdout().is_terminal() => Err(Failure::usage(

@@ -1,5 +1,6 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
+mod agent;
 mod androbench;
 mod announce;
 mod args;
@@ -21,6 +22,7 @@ mod import;
 mod interrupt;
 mod iozone;
 mod lab;
+mod language;
 mod leftovers;
 mod loads;
 mod mark;
@@ -72,6 +74,7 @@ fn run() -> Result<ExitCode, Failure> {
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
+    assay_lang::speak(language::wanted(&words, &TOOLS.map(|(name, _)| name)));
     for (name, run) in TOOLS {
         if let Some(words) = words_of(name, &words) {
             return run_tool(name, run, words);
@@ -115,6 +118,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Targets(args) => targets::run(&args),
+        Command::Agent(args) => agent::run(&args),
     }
 }
 

@@ -11,7 +11,9 @@ use assay_model::text::clean;
 use assay_target::adb::AdbDevice;
 use assay_target::labgrid::{Board, Wanted};
 use assay_target::ssh::SshAddress;
-use assay_target::{Adb, Local, Session, Ssh, Target, TargetError, WhenLost};
+use assay_target::{
+    Adb, AgentOrder, AgentThere, Local, Session, Ssh, Target, TargetError, WhenLost,
+};
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt;
@@ -165,7 +167,7 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 }
 
 /// One machine to measure on.
-fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
+pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     match on {
         On::Ssh(address) => Ok(Box::new(
             Ssh::new(address.clone()).when_lost(when_lost, tell),
@@ -227,6 +229,10 @@ impl Target for Named {
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         self.target.start_in_front()
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        self.target.agents(order)
     }
 }
 

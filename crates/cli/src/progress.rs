@@ -6,11 +6,13 @@ mod brief;
 mod forecast;
 pub mod live;
 
+use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::{Plan, Slot};
 use assay_model::text::clean;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Iops, Nanos};
+use assay_report::text::pad_left;
 use assay_stats::derive;
 pub use brief::in_brief;
 pub use forecast::Forecast;
@@ -94,10 +96,11 @@ impl Progress {
         let rate = BytesPerSec(self.pace.at(spent, done.0));
         let rest = Forecast::rest(done.0, total.0, spent);
         let left = time_left(Nanos(rest.0 + self.forecast.left(self.place, Nanos(0)).0));
-        let text = format!("{left:>10}  {rate:>11}  writing the test file, {done} of {total}");
+        let what = tr!("writing the test file, {done} of {total}", done, total);
+        let text = format!("{}  {rate:>11}  {what}", pad_left(&left, 10));
         self.voice.show(self.place, self.names.len(), &text);
         if done == total && !self.voice.is_live() && before != Some(total) {
-            self.voice.say(&format!("wrote the test file, {total}"));
+            self.voice.say(&tr!("wrote the test file, {total}", total));
         }
     }
 
@@ -184,10 +187,10 @@ fn name(plan: &Plan, slot: &Slot) -> String {
 /// `rand-read-4k #2`, with the condition where there is one.
 pub fn name_of(job: &str, trial: u32, condition: Option<&str>) -> String {
     let number = match trial {
-        0 => "conditioning".to_owned(),
+        0 => tr!("conditioning").to_owned(),
         trial => format!("#{trial}"),
     };
-    let under = condition.map_or_else(String::new, |name| format!(" under {name}"));
+    let under = condition.map_or_else(String::new, |name| tr!(" under {name}", name));
     clean(&format!("{job} {number}{under}"))
 }
 
@@ -196,8 +199,17 @@ pub fn time_left(left: Nanos) -> String {
     let secs = left.0.div_ceil(1_000_000_000);
     let (hours, minutes, secs) = (secs / 3600, secs / 60 % 60, secs % 60);
     match hours {
-        0 => format!("{minutes}:{secs:02} left"),
-        _ => format!("{hours}:{minutes:02}:{secs:02} left"),
+        0 => tr!(
+            "{minutes}:{secs} left",
+            minutes,
+            secs = format_args!("{secs:02}")
+        ),
+        _ => tr!(
+            "{hours}:{minutes}:{secs} left",
+            hours,
+            minutes = format_args!("{minutes:02}"),
+            secs = format_args!("{secs:02}")
+        ),
     }
 }
 

@@ -1,6 +1,7 @@
 //! How much is written, and whether there is room for it.
 
 use crate::exit::Failure;
+use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::units::{Bytes, MIB};
 use assay_model::wire::{Inspection, PathKind};
@@ -71,9 +72,12 @@ pub struct Written {
 impl fmt::Display for Written {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.and_more {
-            write!(f, "{} and, as far as time allows, more", self.bytes)
+            f.write_str(&tr!(
+                "{bytes} and, as far as time allows, more",
+                bytes = self.bytes
+            ))
         } else {
-            write!(f, "up to {} in all", self.bytes)
+            f.write_str(&tr!("up to {bytes} in all", bytes = self.bytes))
         }
     }
 }

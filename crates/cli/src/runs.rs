@@ -3,6 +3,7 @@
 
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, style};
+use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -99,11 +100,11 @@ pub fn present(run: &Run, as_json: bool) -> Result<(), Failure> {
     }
     let id = &run.header.id;
     let mut closing = vec![
-        format!("Stored as run {id}: assay show {id}"),
-        format!("Full report: assay report {id} -o {id}.html"),
+        tr!("Stored as run {id}: assay show {id}", id),
+        tr!("Full report: assay report {id} -o {id}.html", id),
     ];
     if !run.header.plan.conditions.is_empty() {
-        closing.push(format!("Which conditions differ: assay rank {id}"));
+        closing.push(tr!("Which conditions differ: assay rank {id}", id));
     }
     print(|out| write_summary(run, style(), &closing, out))
 }

@@ -2,14 +2,17 @@
 
 use crate::args::Cli;
 use crate::exit::Failure;
+use crate::language::localized;
 use crate::output::print;
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 /// The arguments; `None` when help or the version was asked for and printed.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, Failure> {
-    let error = match Cli::try_parse_from(words) {
+    let command = localized(Cli::command());
+    let parsed = command.try_get_matches_from(words);
+    let error = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(args) => return Ok(Some(args)),
         Err(error) => error,
     };
@@ -81,7 +84,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
+    use clap::Parser;
 
     fn complaint(words: &[&str]) -> String {
         let words = std::iter::once("assay").chain(words.iter().copied());

@@ -116,11 +116,10 @@ impl Link {
         self.lock().given_up.is_some()
     }
 
-    /// Whether it went over a connection, and goes over none now.
+    /// Whether it goes over a connection now.
     #[must_use]
-    pub fn is_cut(&self) -> bool {
-        let state = self.lock();
-        state.connection > 0 && !state.connected
+    pub fn is_connected(&self) -> bool {
+        self.lock().connected
     }
 
     /// Waits until it is given up, at most so long; whether it was.

@@ -31,6 +31,7 @@ use crate::trial::{Measurement, Outcome, TrialRecord};
 use crate::work::StepDetail;
 use crate::work::androbench::DatabaseStep;
 use crate::work::iozone::IozoneStep;
+use assay_lang::{key, tr, translated};
 pub use load::judge_load;
 use serde::{Deserialize, Serialize};
 use share::Share;
@@ -69,11 +70,11 @@ impl Measured {
     #[must_use]
     pub const fn label(&self) -> &'static str {
         match self {
-            Self::Device => "device",
-            Self::DeviceUnflushed => "device-unflushed",
-            Self::PageCache => "page-cache",
-            Self::Mixed { .. } => "mixed",
-            Self::Unknown { .. } => "unknown",
+            Self::Device => key!("device"),
+            Self::DeviceUnflushed => key!("device-unflushed"),
+            Self::PageCache => key!("page-cache"),
+            Self::Mixed { .. } => key!("mixed"),
+            Self::Unknown { .. } => key!("unknown"),
         }
     }
 
@@ -86,9 +87,10 @@ impl fmt::Display for Measured {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mixed { device_share } => {
-                write!(f, "mixed (device {:.0} %)", device_share * 100.0)
+                let share = format_args!("{:.0} %", device_share * 100.0);
+                f.write_str(&tr!("mixed (device {share})", share))
             }
-            other => f.write_str(other.label()),
+            other => f.write_str(translated(other.label())),
         }
     }
 }
@@ -238,27 +240,36 @@ impl Case<'_> {
         let top = self.top_name();
         let by_requests = share.place() != bytes.place();
         let came = if by_requests {
-            format!(
-                "{bytes} of the bytes came from {top}, but only {share} of the reads asked it: the others found theirs in the page cache"
+            tr!(
+                "{bytes} of the bytes came from {top}, but only {share} of the reads asked it: the others found theirs in the page cache",
+                bytes,
+                top,
+                share
             )
         } else {
-            self.said(format!(
-                "{bytes} of the bytes came from {top} while the clock ran"
+            self.said(tr!(
+                "{bytes} of the bytes came from {top} while the clock ran",
+                bytes,
+                top
             ))
         };
         match share.place() {
             Place::Device => (Measured::Device, came),
             Place::Elsewhere(_) if self.reads_past_the_cache() => {
-                let why = "direct reads of the rest needed no device: holes, blocks that were never written, or a file system that does not read directly";
+                let why = tr!(
+                    "direct reads of the rest needed no device: holes, blocks that were never written, or a file system that does not read directly"
+                );
                 (Measured::unknown(why), format!("{came}: {why}"))
             }
             Place::Elsewhere(measured) => (measured, came),
             Place::Unclear if by_requests => {
-                let why = "other reads may have made the requests that were counted";
+                let why = tr!("other reads may have made the requests that were counted");
                 (Measured::unknown(why), format!("{came}; {why}"))
             }
             Place::Unclear => {
-                let why = "part of the file was already cached, and read-ahead hides how much of that was used";
+                let why = tr!(
+                    "part of the file was already cached, and read-ahead hides how much of that was used"
+                );
                 (Measured::unknown(why), format!("{came}: {why}"))
             }
         }
@@ -290,9 +301,10 @@ impl Case<'_> {
     }
 
     fn judge_written(&self, share: Share) -> (Measured, String) {
-        let reached = self.said(format!(
-            "{share} of the bytes had reached {} when the clock stopped",
-            self.top_name()
+        let reached = self.said(tr!(
+            "{share} of the bytes had reached {top} when the clock stopped",
+            share,
+            top = self.top_name()
         ));
         match share.place() {
             Place::Device => {

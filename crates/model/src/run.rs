@@ -6,6 +6,7 @@ use crate::system::System;
 use crate::trial::{Outcome, TrialRecord};
 use crate::units::Nanos;
 use crate::verdict::{LEVEL, Side};
+use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
 /// What is known of a run besides its trials.
@@ -119,10 +120,10 @@ impl RunStatus {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
-            Self::Running => "running",
-            Self::Finished => "finished",
-            Self::Interrupted => "interrupted",
-            Self::Failed { .. } => "failed",
+            Self::Running => key!("running"),
+            Self::Finished => key!("finished"),
+            Self::Interrupted => key!("interrupted"),
+            Self::Failed { .. } => key!("failed"),
         }
     }
 }

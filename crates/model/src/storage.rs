@@ -2,6 +2,7 @@
 //! and the identity of each device.
 
 use crate::units::Bytes;
+use assay_lang::tr;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -294,23 +295,23 @@ impl fmt::Display for DeviceKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Emmc => "eMMC",
-            Self::Sd => "SD card",
+            Self::Sd => tr!("SD card"),
             Self::Ufs => "UFS",
-            Self::Usb => "USB storage",
+            Self::Usb => tr!("USB storage"),
             Self::Nvme => "NVMe",
             Self::Sata => "SATA",
             Self::Scsi => "SCSI",
-            Self::Virtio => "virtio disk",
-            Self::Loop => "loop device",
+            Self::Virtio => tr!("virtio disk"),
+            Self::Loop => tr!("loop device"),
             Self::Zram => "zram",
-            Self::Ram => "RAM disk",
-            Self::Dm => "device mapper",
-            Self::Md => "software RAID",
-            Self::Nbd => "network block device",
-            Self::Nullblk => "null block device",
-            Self::Mtd => "raw flash",
-            Self::Partition => "partition",
-            Self::Other => "block device",
+            Self::Ram => tr!("RAM disk"),
+            Self::Dm => tr!("device mapper"),
+            Self::Md => tr!("software RAID"),
+            Self::Nbd => tr!("network block device"),
+            Self::Nullblk => tr!("null block device"),
+            Self::Mtd => tr!("raw flash"),
+            Self::Partition => tr!("partition"),
+            Self::Other => tr!("block device"),
         })
     }
 }

@@ -6,6 +6,7 @@ use crate::job::{Direction, Job};
 use crate::latency::LatencyRecord;
 use crate::load::report::WaveRecord;
 use crate::work::StepDetail;
+use assay_lang::key;
 use serde::{Deserialize, Serialize};
 
 /// How a trial ended.
@@ -33,10 +34,10 @@ impl Outcome {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
-            Self::Completed => "completed",
-            Self::Skipped { .. } => "skipped",
-            Self::Failed { .. } => "failed",
-            Self::Interrupted => "interrupted",
+            Self::Completed => key!("completed"),
+            Self::Skipped { .. } => key!("skipped"),
+            Self::Failed { .. } => key!("failed"),
+            Self::Interrupted => key!("interrupted"),
         }
     }
 }

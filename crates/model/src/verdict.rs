@@ -1,5 +1,6 @@
 //! The two sides of a comparison, and its conclusion.
 
+use assay_lang::key;
 use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Formatter};
 
@@ -72,10 +73,10 @@ impl Verdict {
     #[must_use]
     pub const fn word(&self) -> &'static str {
         match self {
-            Self::Faster(_) => "faster",
-            Self::Slower(_) => "slower",
-            Self::Equivalent(_) => "equivalent",
-            Self::NoConclusion { .. } => "no conclusion",
+            Self::Faster(_) => key!("faster"),
+            Self::Slower(_) => key!("slower"),
+            Self::Equivalent(_) => key!("equivalent"),
+            Self::NoConclusion { .. } => key!("no conclusion"),
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::matrix::Matrix;
 use crate::text::enumerate;
+use assay_lang::tr;
 use assay_model::units::Bytes;
 
 /// What the files of one size measured.
@@ -22,7 +23,7 @@ enum Row {
 pub fn sentence(matrix: &Matrix) -> String {
     let rows: Vec<(u64, Row)> = rows(matrix);
     let Some((largest, _)) = rows.last() else {
-        return "Nothing was measured.".to_owned();
+        return tr!("Nothing was measured.").to_owned();
     };
     let cached = rows
         .iter()
@@ -35,28 +36,28 @@ pub fn sentence(matrix: &Matrix) -> String {
     let size = |index: usize| size(rows[index].0);
     match (cached, device) {
         _ if !plain || between.len() == rows.len() => scattered(matrix),
-        (0, 0) => "Every figure measured the device.".to_owned(),
-        (n, _) if n == rows.len() => format!(
-            "Every figure measured the page cache, not the device: files larger than {} show the device, at best of twice the memory.",
-            self::size(*largest)
+        (0, 0) => tr!("Every figure measured the device.").to_owned(),
+        (n, _) if n == rows.len() => tr!(
+            "Every figure measured the page cache, not the device: files larger than {largest} show the device, at best of twice the memory.",
+            largest = self::size(*largest)
         ),
-        (0, from) => format!(
-            "Files from {} on measured the device; smaller ones in part the page cache or something unknown.",
-            size(from)
+        (0, from) => tr!(
+            "Files from {size} on measured the device; smaller ones in part the page cache or something unknown.",
+            size = size(from)
         ),
-        (to, from) if to == from => format!(
-            "Files up to {} measured the page cache; from {} on the device.",
-            size(to - 1),
-            size(from)
+        (to, from) if to == from => tr!(
+            "Files up to {cached} measured the page cache; from {size} on the device.",
+            cached = size(to - 1),
+            size = size(from)
         ),
-        (to, from) if from == rows.len() => format!(
-            "Files up to {} measured the page cache; larger ones in part.",
-            size(to - 1)
+        (to, from) if from == rows.len() => tr!(
+            "Files up to {cached} measured the page cache; larger ones in part.",
+            cached = size(to - 1)
         ),
-        (to, from) => format!(
-            "Files up to {} measured the page cache, from {} on the device; between them both, or something unknown.",
-            size(to - 1),
-            size(from)
+        (to, from) => tr!(
+            "Files up to {cached} measured the page cache, from {size} on the device; between them both, or something unknown.",
+            cached = size(to - 1),
+            size = size(from)
         ),
     }
 }
@@ -131,15 +132,16 @@ fn scattered(matrix: &Matrix) -> String {
     }
     let words: Vec<String> = counts
         .iter()
-        .map(|(label, n)| format!("{label} in {n}"))
+        .map(|(label, n)| tr!("{label} in {n}", label, n))
         .collect();
     let all: u64 = counts.iter().map(|(_, n)| n).sum();
     if let [(label, _)] = counts.as_slice() {
-        return format!("What every figure measured: {label}.");
+        return tr!("What every figure measured: {label}.", label);
     }
-    format!(
-        "No one file size separates page cache and device; of {all} figures: {}.",
-        enumerate(&words)
+    tr!(
+        "No one file size separates page cache and device; of {all} figures: {words}.",
+        all,
+        words = enumerate(&words)
     )
 }
 

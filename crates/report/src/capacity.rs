@@ -1,7 +1,8 @@
 //! What filling, checking or probing found, in words.
 
 use crate::summary::{JudgedTrial, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::{CapacityStep, Counts, Kind, Part, Probed, SECTOR_BYTES, Tally};
@@ -57,54 +58,61 @@ fn of_writing(step: &CapacityStep) -> Option<Vec<String>> {
     let names = if step.parts.len() == 1 {
         clean(&first.name)
     } else {
-        format!("{} to {}", clean(&first.name), clean(&last.name))
+        tr!(
+            "{first} to {last}",
+            first = clean(&first.name),
+            last = clean(&last.name)
+        )
     };
-    Some(vec![format!("wrote {} to {names}", Bytes(bytes))])
+    Some(vec![tr!(
+        "wrote {bytes} to {names}",
+        bytes = Bytes(bytes),
+        names
+    )])
 }
 
 fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
     let sectors = &found.sectors;
     let mut lines = Vec::new();
     if !step.differs() {
-        return vec![format!(
-            "all of {} is as it was written: {} sectors",
-            Bytes(found.bytes()),
-            sectors.ok
+        return vec![tr!(
+            "all of {bytes} is as it was written: {sectors} sectors",
+            bytes = Bytes(found.bytes()),
+            sectors = sectors.ok
         )];
     }
-    lines.push(format!(
-        "{} OK, {}",
-        Bytes(found.held_bytes()),
-        match found.all_ok() {
-            true => "but not all that was written is there: DATA LOST".to_owned(),
-            false => format!(
-                "{} DATA LOST: {}",
-                Bytes(sectors.bad() * SECTOR_BYTES),
-                classes(sectors)
-            ),
-        }
-    ));
+    let held = Bytes(found.held_bytes());
+    lines.push(match found.all_ok() {
+        true => tr!(
+            "{held} OK, but not all that was written is there: DATA LOST",
+            held
+        ),
+        false => tr!(
+            "{held} OK, {lost} DATA LOST: {classes}",
+            held,
+            lost = Bytes(sectors.bad() * SECTOR_BYTES),
+            classes = classes(sectors)
+        ),
+    });
     if let Some(at) = found.first_bad {
-        lines.push(format!(
-            "the first difference is at offset {at}{}",
-            place(step, at)
+        lines.push(tr!(
+            "the first difference is at offset {at}{place}",
+            at,
+            place = place(step, at)
         ));
     }
     for alias in found.aliases.iter().take(ALIASES_NAMED) {
-        lines.push(format!(
-            "offset {} holds the data of offset {}, for {}",
-            alias.offset,
-            alias.belongs_to,
-            Bytes(alias.bytes)
+        lines.push(tr!(
+            "offset {offset} holds the data of offset {of}, for {bytes}",
+            offset = alias.offset,
+            of = alias.belongs_to,
+            bytes = Bytes(alias.bytes)
         ));
     }
     // A few sectors in the wrong place are no sign of it.
     let many = sectors.overwritten >= sectors.all() / MANY;
     if let Some(distance) = found.shortest_alias.filter(|_| many) {
-        lines.push(format!(
-            "storage that repeats itself every {} would look like this: it is likely to be a fake",
-            Bytes(distance)
-        ));
+        lines.push(tr!("storage that repeats itself every {distance} would look like this: it is likely to be a fake", distance = Bytes(distance)));
     }
     if !step.missing.is_empty() {
         let some: Vec<&str> = step
@@ -119,18 +127,19 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
         } else {
             ""
         };
-        lines.push(format!(
-            "{} missing: {}{more}",
-            count(missing, "file"),
-            clean(&some.join(", "))
+        lines.push(tr!(
+            "{files} missing: {names}{more}",
+            files = counted!(missing, "{n} file", "{n} files"),
+            names = clean(&some.join(", ")),
+            more
         ));
     }
     lines.extend(step.short.iter().take(FILES_NAMED).map(|file| {
-        format!(
-            "{} is too short: {} bytes of {} or more",
-            clean(&file.name),
-            file.bytes,
-            file.least_bytes
+        tr!(
+            "{name} is too short: {bytes} bytes of {least} or more",
+            name = clean(&file.name),
+            bytes = file.bytes,
+            least = file.least_bytes
         )
     }));
     lines.extend(of_files(&step.parts));
@@ -140,16 +149,16 @@ fn of_check(step: &CapacityStep, found: &Tally) -> Vec<String> {
 /// The classes of f3read that are not empty.
 fn classes(sectors: &Counts) -> String {
     let named = [
-        ("overwritten", sectors.overwritten),
-        ("corrupted", sectors.corrupted),
-        ("changed", sectors.changed),
-        ("unreadable", sectors.unreadable),
+        (tr!("overwritten"), sectors.overwritten),
+        (tr!("corrupted"), sectors.corrupted),
+        (tr!("changed"), sectors.changed),
+        (tr!("unreadable"), sectors.unreadable),
     ];
     let some = named.into_iter().filter(|(_, sectors)| *sectors > 0);
     let words: Vec<String> = some
         .map(|(class, sectors)| format!("{sectors} {class}"))
         .collect();
-    format!("sectors {}", words.join(", "))
+    tr!("sectors {words}", words = words.join(", "))
 }
 
 /// In which file that is.
@@ -157,7 +166,11 @@ fn place(step: &CapacityStep, at: u64) -> String {
     let within = |part: &&Part| (part.offset..part.offset + part.bytes).contains(&at);
     match step.parts.iter().find(within) {
         Some(part) if step.parts.len() > 1 => {
-            format!(" ({}, byte {})", clean(&part.name), at - part.offset)
+            tr!(
+                " ({name}, byte {byte})",
+                name = clean(&part.name),
+                byte = at - part.offset
+            )
         }
         _ => String::new(),
     }
@@ -170,13 +183,21 @@ fn of_files(parts: &[Part]) -> Vec<String> {
     let bad = parts.iter().filter_map(|part| {
         let found = part.found.as_ref().filter(|found| !found.all_ok())?;
         let (name, sectors) = (clean(&part.name), &found.sectors);
-        Some(format!("{name}: {} ok, {}", sectors.ok, classes(sectors)))
+        Some(tr!(
+            "{name}: {ok} ok, {classes}",
+            name,
+            ok = sectors.ok,
+            classes = classes(sectors)
+        ))
     });
     let mut lines: Vec<String> = bad.collect();
     let more = lines.len().saturating_sub(FILES_NAMED);
     lines.truncate(FILES_NAMED);
     if more > 0 {
-        lines.push(format!("and {} more", count(more as u64, "file")));
+        lines.push(tr!(
+            "and {files} more",
+            files = counted!(more, "{n} file", "{n} files")
+        ));
     }
     lines
 }
@@ -184,51 +205,64 @@ fn of_files(parts: &[Part]) -> Vec<String> {
 fn of_probe(probed: &Probed) -> Vec<String> {
     let says = Bytes(probed.announced_bytes);
     let conclusion = match probed.kind {
-        Kind::Good => format!("no sign of a fake: every block probed over {says} holds its data"),
-        Kind::Limbo { real_bytes } => format!(
-            "FAKE (limbo): it says {says} and holds {}; what is written beyond is lost",
-            Bytes(real_bytes)
+        Kind::Good => tr!(
+            "no sign of a fake: every block probed over {says} holds its data",
+            says
         ),
-        Kind::Wraparound { real_bytes } => format!(
-            "FAKE (wraparound): it says {says} and holds {}; what is written beyond goes over its begin",
-            Bytes(real_bytes)
+        Kind::Limbo { real_bytes } => tr!(
+            "FAKE (limbo): it says {says} and holds {real}; what is written beyond is lost",
+            says,
+            real = Bytes(real_bytes)
+        ),
+        Kind::Wraparound { real_bytes } => tr!(
+            "FAKE (wraparound): it says {says} and holds {real}; what is written beyond goes over its begin",
+            says,
+            real = Bytes(real_bytes)
         ),
         Kind::Chain {
             real_bytes,
             wraps_at,
-        } => format!(
-            "FAKE (chain): it says {says} and holds {}; addresses repeat every {}",
-            Bytes(real_bytes),
-            Bytes(wraps_at)
+        } => tr!(
+            "FAKE (chain): it says {says} and holds {real}; addresses repeat every {distance}",
+            says,
+            real = Bytes(real_bytes),
+            distance = Bytes(wraps_at)
         ),
-        Kind::Damaged => format!(
-            "DAMAGED: {} of {says} do not hold their data, here and there: fill it to find all of them",
-            count(probed.lost, "block")
+        Kind::Damaged => tr!(
+            "DAMAGED: {blocks} of {says} do not hold their data, here and there: fill it to find all of them",
+            blocks = counted!(probed.lost, "{n} block", "{n} blocks"),
+            says
         ),
-        Kind::Dead => "DEAD: no block that was written came back".to_owned(),
+        Kind::Dead => tr!("DEAD: no block that was written came back").to_owned(),
     };
     let written = Bytes(probed.blocks_written * probed.block_bytes);
     let put_back = match probed.not_restored.is_empty() {
-        true => "put back as they were",
-        false => "not all of them put back as they were",
+        true => tr!("put back as they were"),
+        false => tr!("not all of them put back as they were"),
     };
     let mut lines = vec![
         conclusion,
-        format!(
-            "{} ({written}) were written, and {put_back}",
-            count(probed.blocks_written, "block")
+        tr!(
+            "{blocks} ({written}) were written, and {put_back}",
+            blocks = counted!(probed.blocks_written, "{n} block", "{n} blocks"),
+            written,
+            put_back
         ),
     ];
     if let Some(&at) = probed.unreadable.first() {
-        let blocks = count(probed.unreadable.len() as u64, "block");
-        lines.push(format!(
-            "{blocks} could not be read, the first at offset {at}"
+        let blocks = counted!(probed.unreadable.len(), "{n} block", "{n} blocks");
+        lines.push(tr!(
+            "{blocks} could not be read, the first at offset {at}",
+            blocks,
+            at
         ));
     }
     if let Some(&at) = probed.not_restored.first() {
-        let blocks = count(probed.not_restored.len() as u64, "block");
-        lines.push(format!(
-            "{blocks} could not be put back, the first at offset {at}"
+        let blocks = counted!(probed.not_restored.len(), "{n} block", "{n} blocks");
+        lines.push(tr!(
+            "{blocks} could not be put back, the first at offset {at}",
+            blocks,
+            at
         ));
     }
     lines

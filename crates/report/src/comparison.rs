@@ -2,6 +2,7 @@
 
 mod words;
 
+use assay_lang::{Told, tr, translated};
 pub use words::{common_notes, drift, ends, in_short, pairs, percent, places, value};
 
 use crate::format::percent_points;
@@ -11,6 +12,7 @@ use crate::text::clean;
 use crate::warnings::{self, NAMES, Warning};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
+use assay_stats::figures::measured_in_words;
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::{Line, Options};
 use assay_stats::verdict::power;
@@ -28,7 +30,7 @@ pub struct Compared<'a> {
     /// What came of it.
     pub comparison: &'a Comparison,
     /// What else differs between the sides, a sentence each.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Told>,
     /// Whether it was asked if B may take the place of A.
     pub qualify: bool,
     /// Where the figures of A come from: one for each unit.
@@ -98,8 +100,14 @@ impl<'a> Compared<'a> {
     pub fn question(&self) -> String {
         let margin = percent_points(self.options.margin);
         match self.qualify {
-            true => format!("may B take the place of A, at most {margin} % slower?"),
-            false => format!("is B faster, slower or equivalent, within {margin} %?"),
+            true => tr!(
+                "may B take the place of A, at most {margin} % slower?",
+                margin
+            ),
+            false => tr!(
+                "is B faster, slower or equivalent, within {margin} %?",
+                margin
+            ),
         }
     }
 
@@ -108,7 +116,7 @@ impl<'a> Compared<'a> {
     #[must_use]
     pub fn all_warnings(&self) -> Vec<String> {
         let notes = self.comparison.notes.iter().map(ToString::to_string);
-        let warnings = notes.chain(self.warnings.iter().cloned());
+        let warnings = notes.chain(self.warnings.iter().map(ToString::to_string));
         let mut warnings: Vec<String> = warnings.map(|warning| clean(&warning)).collect();
         warnings.extend(self.doubts());
         warnings
@@ -123,17 +131,17 @@ impl<'a> Compared<'a> {
         let of_a = of_a.into_iter().map(|doubt| format!("A: {doubt}"));
         let of_b = of_b.map(|doubt| format!("B: {doubt}"));
         of_a.chain(of_b)
-            .chain(both.iter().map(|doubt| format!("both: {doubt}")))
+            .chain(both.iter().map(|doubt| tr!("both: {doubt}", doubt)))
             .collect()
     }
 
     /// The word for a line: its verdict, or its qualification where that was asked.
     #[must_use]
-    pub const fn word(&self, line: &Line) -> &'static str {
-        match self.qualify {
+    pub fn word(&self, line: &Line) -> &'static str {
+        translated(match self.qualify {
             true => line.qualification.word(),
             false => line.verdict.word(),
-        }
+        })
     }
 
     /// The word for a line with what it rests on, safe to show.
@@ -143,7 +151,7 @@ impl<'a> Compared<'a> {
         if let Some(change) = line.change {
             reason.push_str(&format!(", {}", percent(change)));
             if let Some(ends) = ends(change) {
-                reason.push_str(&format!(" (95 % interval {ends})"));
+                reason.push_str(&tr!(" (95 % interval {ends})", ends));
             }
         }
         for note in &line.notes {
@@ -159,9 +167,9 @@ impl<'a> Compared<'a> {
         let of = |sources: &[Source<'_>]| {
             let mut figures = sources.iter().flat_map(|source| source.figures);
             let figure = figures.find(|figure| figure.metric == metric)?;
-            figure.measured.as_deref().map(clean)
+            figure.measured.as_deref().map(measured_in_words)
         };
-        let known = |what: Option<String>| what.unwrap_or_else(|| "not known".to_owned());
+        let known = |what: Option<String>| what.unwrap_or_else(|| tr!("not known").to_owned());
         match (of(&self.a_sources), of(&self.b_sources)) {
             (a, b) if a == b => a,
             (a, b) => Some(format!("A {}, B {}", known(a), known(b))),
@@ -197,7 +205,7 @@ pub struct Ranked<'a> {
     /// What came of it.
     pub ranking: &'a Ranking,
     /// What concerns all of it, a sentence each.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Told>,
 }
 
 /// What so many trials of that spread show.

@@ -2,6 +2,7 @@
 //! A trial without figures has one row that says how it ended, with the columns
 //! from metric to device_share empty.
 
+use assay_lang::in_english;
 use assay_model::job::{Direction, Job};
 use assay_model::label::{Judgement, judge};
 use assay_model::metric::Metric;
@@ -40,6 +41,10 @@ pub const COLUMNS: [&str; 17] = [
 /// # Errors
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
+    in_english(|| write_records(run, out))
+}
+
+fn write_records(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut csv = csv::Writer::from_writer(out);
     csv.write_record(COLUMNS)?;
     for record in &run.trials {

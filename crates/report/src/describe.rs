@@ -2,8 +2,9 @@
 
 use crate::format::{quantity, range};
 use crate::summary::{Figure, JobSummary, JudgedTrial};
-use crate::text::{clean, count};
-use assay_model::job::{CacheState, FlushCall, Job, OpenSync, RateLimit, Rw};
+use crate::text::clean;
+use assay_lang::{counted, tr, translated};
+use assay_model::job::{CacheState, Direction, FlushCall, Job, OpenSync, RateLimit, Rw};
 use assay_model::metric::Unit;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
@@ -15,40 +16,47 @@ pub fn job(job: &Job) -> String {
     if let Some(description) = &job.description {
         return description.clone();
     }
-    let mut words = vec![pattern(job), format!("{} blocks", job.bs)];
+    let mut words = vec![pattern(job), tr!("{bs} blocks", bs = job.bs)];
     if job.iodepth > 1 {
-        words.push(format!("depth {}", job.iodepth));
+        words.push(tr!("depth {n}", n = job.iodepth));
     }
     if job.numjobs > 1 {
-        words.push(format!("{} workers", job.numjobs));
+        words.push(tr!("{n} workers", n = job.numjobs));
     }
     words.push(job.ioengine.to_string());
-    words.push(if job.direct { "direct" } else { "buffered" }.to_owned());
+    words.push(
+        if job.direct {
+            tr!("direct")
+        } else {
+            tr!("buffered")
+        }
+        .to_owned(),
+    );
     words.extend(durability(job));
     if let Some(rate) = job.rate {
         words.push(match rate {
             RateLimit::BytesPerSec(limit) => {
                 #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
                 let limit = BytesPerSec(limit as f64);
-                format!("at most {limit} a worker")
+                tr!("at most {limit} a worker", limit)
             }
-            RateLimit::Iops(limit) => format!("at most {limit} IOPS a worker"),
+            RateLimit::Iops(limit) => tr!("at most {limit} IOPS a worker", limit),
         });
     }
     if job.cache_state == CacheState::Warm {
-        words.push("cache warmed on purpose".to_owned());
+        words.push(tr!("cache warmed on purpose").to_owned());
     }
     words.join(", ")
 }
 
 fn pattern(job: &Job) -> String {
     match job.rw {
-        Rw::Read => "sequential read".to_owned(),
-        Rw::Write => "sequential write".to_owned(),
-        Rw::RandRead => "random read".to_owned(),
-        Rw::RandWrite => "random write".to_owned(),
-        Rw::Rw => format!("sequential, {} % reads", job.read_percent),
-        Rw::RandRw => format!("random, {} % reads", job.read_percent),
+        Rw::Read => tr!("sequential read").to_owned(),
+        Rw::Write => tr!("sequential write").to_owned(),
+        Rw::RandRead => tr!("random read").to_owned(),
+        Rw::RandWrite => tr!("random write").to_owned(),
+        Rw::Rw => tr!("sequential, {percent} % reads", percent = job.read_percent),
+        Rw::RandRw => tr!("random, {percent} % reads", percent = job.read_percent),
     }
 }
 
@@ -65,11 +73,11 @@ fn durability(job: &Job) -> Vec<String> {
     };
     match job.flush.every {
         None => {}
-        Some((1, every)) => words.push(format!("{} after each write", call(every))),
-        Some((n, every)) => words.push(format!("{} after every {n} writes", call(every))),
+        Some((1, every)) => words.push(tr!("{call} after each write", call = call(every))),
+        Some((n, every)) => words.push(tr!("{call} after every {n} writes", call = call(every), n)),
     }
     if let Some(end) = job.flush.at_end {
-        words.push(format!("{} at the end", call(end)));
+        words.push(tr!("{call} at the end", call = call(end)));
     }
     words
 }
@@ -79,14 +87,40 @@ fn durability(job: &Job) -> Vec<String> {
 #[must_use]
 pub fn metric(name: &str) -> String {
     let words = match name.split_once('_') {
-        Some((subject, "bw" | "iops" | "tps")) => subject.to_owned(),
+        Some((subject, "bw" | "iops" | "tps")) => operation(subject).to_owned(),
         Some((subject, rest)) => match rest.strip_prefix("lat_") {
-            Some(percentile) => format!("{subject} latency {percentile}"),
+            Some(percentile) => tr!(
+                "{operation} latency {percentile}",
+                operation = operation(subject),
+                percentile
+            ),
+            None if name == "longest_gap" => tr!("longest gap").to_owned(),
             None => name.replace('_', " "),
         },
         None => name.to_owned(),
     };
     clean(&words)
+}
+
+/// The subject of a metric's name.
+#[must_use]
+pub fn operation(subject: &str) -> &str {
+    match subject {
+        "read" => tr!("read"),
+        "write" => tr!("write"),
+        "flush" => tr!("flush"),
+        "commit" => tr!("commit"),
+        other => other,
+    }
+}
+
+/// Reads or writes.
+#[must_use]
+pub fn direction(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Read => tr!("read"),
+        Direction::Write => tr!("write"),
+    }
 }
 
 /// The 99th percentile that belongs to a figure.
@@ -103,10 +137,13 @@ pub fn course(trial: &JudgedTrial<'_>, course: &Course) -> String {
     let gap = trial.measured().and_then(|measured| measured.longest_gap);
     if let (Some(gap), None) = (gap, course.longest_stall()) {
         let gap = Nanos(gap.length_ns);
-        words.push(format!("longest time without a completion {gap}"));
+        words.push(tr!("longest time without a completion {gap}", gap));
     }
     if trial.record.outcome != Outcome::Completed {
-        words.push(format!("the trial {}", trial.record.outcome.word()));
+        words.push(tr!(
+            "the trial {outcome}",
+            outcome = translated(trial.record.outcome.word())
+        ));
     }
     words.retain(|sentence| !sentence.is_empty());
     words.join("; ")
@@ -121,27 +158,30 @@ fn settled(course: &Course) -> String {
     let found = settled.steadiness;
     let from = match settled.from {
         Nanos(0) => String::new(),
-        from => format!(" from {from} on"),
+        from => tr!(" from {from} on", from),
     };
-    let not = if found.steady { "" } else { "not " };
-    format!(
-        "{not}steady{from}, drift {:+.1} % ± {:.1} %",
+    let drift = format!(
+        "{:+.1} % ± {:.1} %",
         100.0 * found.drift,
         100.0 * found.error
-    )
+    );
+    match found.steady {
+        true => tr!("steady{from}, drift {drift}", from, drift),
+        false => tr!("not steady{from}, drift {drift}", from, drift),
+    }
 }
 
 /// `no stalls`, or `2 stalls, the longest 1.31 s at 30.1 s`.
 #[must_use]
 pub fn stalls(course: &Course) -> String {
     course.longest_stall().map_or_else(
-        || "no stalls".to_owned(),
+        || tr!("no stalls").to_owned(),
         |longest| {
-            format!(
-                "{}, the longest {} at {}",
-                count(course.stalls.len() as u64, "stall"),
-                longest.length,
-                longest.start
+            tr!(
+                "{stalls}, the longest {longest} at {start}",
+                stalls = counted!(course.stalls.len(), "{n} stall", "{n} stalls"),
+                longest = longest.length,
+                start = longest.start
             )
         },
     )
@@ -158,25 +198,35 @@ pub fn levels(levels: &[Level]) -> String {
         return String::new();
     };
     if before.is_empty() {
-        return format!("{} on average", rate(last));
+        return tr!("{rate} on average", rate = rate(last));
     }
     if before.len() > STEPS_TOLD {
         let rates = levels.iter().map(|level| level.rate);
         let (low, high) = rates.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), rate| {
             (low.min(rate), high.max(rate))
         });
-        return format!(
-            "{} at first, {} at the end, {} levels of {}",
-            rate(&before[0]),
-            rate(last),
-            levels.len(),
-            range(Unit::BytesPerSec, low, high)
+        return tr!(
+            "{first} at first, {last} at the end, {levels} levels of {range}",
+            first = rate(&before[0]),
+            last = rate(last),
+            levels = levels.len(),
+            range = range(Unit::BytesPerSec, low, high)
         );
     }
     let steps = before.iter().zip(&levels[1..]);
-    let steps = steps.map(|(level, next)| format!("{} until {}", rate(level), next.bytes_before));
+    let steps = steps.map(|(level, next)| {
+        tr!(
+            "{rate} until {bytes}",
+            rate = rate(level),
+            bytes = next.bytes_before
+        )
+    });
     let steps: Vec<String> = steps.collect();
-    format!("{}, then {}", steps.join(", "), rate(last))
+    tr!(
+        "{steps}, then {last}",
+        steps = steps.join(", "),
+        last = rate(last)
+    )
 }
 
 #[cfg(test)]

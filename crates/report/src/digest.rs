@@ -3,9 +3,9 @@
 //! and the warnings alone. Of a sweep a figure is its range over the conditions, with
 //! the conditions that make its ends.
 
+use assay_lang::tr;
 mod lines;
 mod over;
-
 use crate::summary::Summary;
 use crate::warnings::{Doubt, Warning};
 
@@ -92,14 +92,14 @@ fn because(belief: Belief, doubts: &[Doubt]) -> String {
         .collect();
     let reasons = match doubts.len().saturating_sub(REASONS) {
         0 => reasons.join("; "),
-        more => format!("{}; {more} more", reasons.join("; ")),
+        more => tr!("{reasons}; {more} more", reasons = reasons.join("; "), more),
     };
     match belief {
-        Belief::Yes => "yes: these bytes were seen at the device, and trials agree".to_owned(),
-        Belief::WithCare => format!("with care: {reasons}"),
-        Belief::InPart => format!("in part: {reasons}"),
-        Belief::No if reasons.is_empty() => "no: nothing was seen at a device".to_owned(),
-        Belief::No => format!("no: {reasons}"),
+        Belief::Yes => tr!("yes: these bytes were seen at the device, and trials agree").to_owned(),
+        Belief::WithCare => tr!("with care: {reasons}", reasons),
+        Belief::InPart => tr!("in part: {reasons}", reasons),
+        Belief::No if reasons.is_empty() => tr!("no: nothing was seen at a device").to_owned(),
+        Belief::No => tr!("no: {reasons}", reasons),
     }
 }
 

@@ -2,6 +2,7 @@
 //! their rates.
 
 use crate::summary::{JobSummary, JudgedTrial, Summary};
+use assay_lang::tr;
 use assay_model::work::StepDetail;
 use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
 
@@ -30,11 +31,11 @@ pub fn jobs<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(SampleKind, &'s JobSummary
 
 /// What samples are called.
 #[must_use]
-pub const fn name(kind: SampleKind) -> &'static str {
+pub fn name(kind: SampleKind) -> &'static str {
     match kind {
-        SampleKind::Read => "read",
-        SampleKind::Write => "write",
-        SampleKind::Access => "access time",
+        SampleKind::Read => tr!("read"),
+        SampleKind::Write => tr!("write"),
+        SampleKind::Access => tr!("access time"),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::registers::smart_of;
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::ops::RangeInclusive;
 
@@ -17,13 +18,13 @@ pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
     let mut found = Vec::new();
     if life_used(identity) {
         found.push(match &identity.life_time {
-            Some(words) => format!("life time {}", clean(words)),
-            None => "more than 80 % of its life time is used".to_owned(),
+            Some(words) => tr!("life time {words}", words = clean(words)),
+            None => tr!("more than 80 % of its life time is used").to_owned(),
         });
     }
     let reserves = identity.pre_eol.as_deref();
     if let Some(level @ ("warning" | "urgent")) = reserves {
-        found.push(format!("reserved blocks: {level}"));
+        found.push(tr!("reserved blocks: {level}", level));
     }
     found.extend(nvme(identity).unwrap_or_default());
     found
@@ -34,10 +35,14 @@ pub fn problems(identity: &DeviceIdentity) -> Vec<String> {
 pub fn in_words(identity: &DeviceIdentity) -> Option<String> {
     let life = identity.life_time.as_deref().map(clean);
     let reserves = identity.pre_eol.as_deref().map(clean);
-    let reserves = reserves.map(|level| format!("reserved blocks {level}"));
+    let reserves = reserves.map(|level| tr!("reserved blocks {level}", level));
     let smart = smart_of(identity, |log| {
         let (spare, _) = log.spare_percent();
-        format!("{} % of its life used, {spare} % spare", log.used_percent())
+        tr!(
+            "{used} % of its life used, {spare} % spare",
+            used = log.used_percent(),
+            spare
+        )
     });
     let words: Vec<String> = [life, reserves, smart].into_iter().flatten().collect();
     (!words.is_empty()).then(|| words.join(", "))
@@ -51,11 +56,11 @@ fn nvme(identity: &DeviceIdentity) -> Option<Vec<String>> {
         let mut found: Vec<String> = log.warnings().map(str::to_owned).collect();
         let used = log.used_percent();
         if used > PERCENT_USED {
-            found.push(format!("{used} % of its life is used"));
+            found.push(tr!("{used} % of its life is used", used));
         }
         match log.media_errors() {
             0 => {}
-            errors => found.push(format!("media errors: {errors}")),
+            errors => found.push(tr!("media errors: {errors}", errors)),
         }
         found
     })

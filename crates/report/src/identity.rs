@@ -4,6 +4,7 @@ use crate::format::utc;
 use crate::registers;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::{tr, translated};
 use assay_model::run::Run;
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
 use assay_model::units::{Bytes, Nanos};
@@ -37,9 +38,13 @@ pub fn name(storage: &Storage) -> String {
             parts.extend(layer.size.map(|size| size.to_string()));
             format!("{} ({})", parts.join(", "), clean(&layer.name))
         }
-        (Backing::Device { name }, None) => format!("block device {}", clean(name)),
-        (Backing::Memory { fs_type }, _) => format!("{path}: {} in memory", clean(fs_type)),
-        (Backing::Unknown { .. }, _) => format!("{path}: device unknown"),
+        (Backing::Device { name }, None) => tr!("block device {name}", name = clean(name)),
+        (Backing::Memory { fs_type }, _) => tr!(
+            "{path}: {file_system} in memory",
+            path,
+            file_system = clean(fs_type)
+        ),
+        (Backing::Unknown { .. }, _) => tr!("{path}: device unknown", path),
     }
 }
 
@@ -60,26 +65,27 @@ pub fn device_facts(layer: &Layer) -> Vec<Fact> {
     let identity = &layer.identity;
     let text = |value: &Option<String>| value.as_deref().map(clean);
     let size = |value: Option<Bytes>| value.map(|bytes| bytes.to_string());
-    let yes_no = |value: Option<bool>| value.map(|yes| if yes { "yes" } else { "no" }.to_owned());
+    let yes_no =
+        |value: Option<bool>| value.map(|yes| if yes { tr!("yes") } else { tr!("no") }.to_owned());
     let backing_file = layer.backing_file.as_deref();
     known([
-        ("kernel name", Some(clean(&layer.name))),
-        ("kind", Some(identity.kind.to_string())),
-        ("maker", text(&identity.vendor)),
-        ("model", text(&identity.model)),
-        ("capacity", size(layer.size)),
-        ("bus", text(&identity.bus)),
-        ("firmware", text(&identity.firmware)),
-        ("made", text(&identity.date)),
-        ("serial", text(&identity.serial)),
-        ("CID", text(&identity.cid)),
-        ("life time used", text(&identity.life_time)),
-        ("pre-EOL", text(&identity.pre_eol)),
-        ("file behind it", backing_file.map(path)),
-        ("logical block", size(identity.logical_block)),
-        ("physical block", size(identity.physical_block)),
-        ("rotational", yes_no(identity.rotational)),
-        ("removable", yes_no(identity.removable)),
+        (tr!("kernel name"), Some(clean(&layer.name))),
+        (tr!("kind"), Some(identity.kind.to_string())),
+        (tr!("maker"), text(&identity.vendor)),
+        (tr!("model"), text(&identity.model)),
+        (tr!("capacity"), size(layer.size)),
+        (tr!("bus"), text(&identity.bus)),
+        (tr!("firmware"), text(&identity.firmware)),
+        (tr!("made"), text(&identity.date)),
+        (tr!("serial"), text(&identity.serial)),
+        (tr!("CID"), text(&identity.cid)),
+        (tr!("life time used"), text(&identity.life_time)),
+        (tr!("pre-EOL"), text(&identity.pre_eol)),
+        (tr!("file behind it"), backing_file.map(path)),
+        (tr!("logical block"), size(identity.logical_block)),
+        (tr!("physical block"), size(identity.physical_block)),
+        (tr!("rotational"), yes_no(identity.rotational)),
+        (tr!("removable"), yes_no(identity.removable)),
     ])
     .into_iter()
     .chain(registers::facts(identity))
@@ -92,24 +98,30 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
     let mount = storage.mount.as_ref();
     let held_by = match &storage.backing {
         Backing::Device { name } => clean(name),
-        Backing::Memory { fs_type } => format!("memory ({})", clean(fs_type)),
-        Backing::Unknown { why } => format!("unknown: {}", clean(why)),
+        Backing::Memory { fs_type } => tr!("memory ({file_system})", file_system = clean(fs_type)),
+        Backing::Unknown { why } => tr!("unknown: {why}", why = clean(why)),
     };
     let stack: Vec<String> = storage.layers.iter().map(|l| clean(&l.name)).collect();
     known([
-        ("path", Some(path(&storage.path))),
-        ("held by", Some(held_by)),
-        ("stack", (stack.len() > 1).then(|| stack.join(" on "))),
-        ("mount point", mount.map(|m| path(&m.point))),
-        ("file system", mount.map(|m| clean(&m.fs_type))),
-        ("mount options", mount.map(|m| clean(&m.options.join(",")))),
+        (tr!("path"), Some(path(&storage.path))),
+        (tr!("held by"), Some(held_by)),
         (
-            "file system options",
+            tr!("stack"),
+            (stack.len() > 1).then(|| stack.join(tr!(" on "))),
+        ),
+        (tr!("mount point"), mount.map(|m| path(&m.point))),
+        (tr!("file system"), mount.map(|m| clean(&m.fs_type))),
+        (
+            tr!("mount options"),
+            mount.map(|m| clean(&m.options.join(","))),
+        ),
+        (
+            tr!("file system options"),
             mount.map(|m| clean(&m.super_options.join(","))),
         ),
-        ("size", storage.total.map(|bytes| bytes.to_string())),
+        (tr!("size"), storage.total.map(|bytes| bytes.to_string())),
         (
-            "room at the start",
+            tr!("room at the start"),
             storage.available.map(|bytes| bytes.to_string()),
         ),
     ])
@@ -120,25 +132,25 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
 pub fn system_facts(run: &Run) -> Vec<Fact> {
     let system = &run.header.system;
     let text = |value: &Option<String>| value.as_deref().map(clean);
-    let root = if system.root { "yes" } else { "no" };
+    let root = if system.root { tr!("yes") } else { tr!("no") };
     known([
-        ("host", text(&system.hostname)),
-        ("board", text(&system.board)),
-        ("system", text(&system.os)),
+        (tr!("host"), text(&system.hostname)),
+        (tr!("board"), text(&system.board)),
+        (tr!("system"), text(&system.os)),
         (
-            "kernel",
+            tr!("kernel"),
             Some(format!(
                 "{} {}",
                 clean(&system.kernel),
                 clean(&system.machine)
             )),
         ),
-        ("CPU", text(&system.cpu_model)),
-        ("CPUs online", Some(system.cpus.to_string())),
-        ("RAM", Some(system.memory.to_string())),
-        ("page size", Some(system.page_size.to_string())),
-        ("clock source", text(&system.clocksource)),
-        ("run as root", Some(root.to_owned())),
+        (tr!("CPU"), text(&system.cpu_model)),
+        (tr!("CPUs online"), Some(system.cpus.to_string())),
+        (tr!("RAM"), Some(system.memory.to_string())),
+        (tr!("page size"), Some(system.page_size.to_string())),
+        (tr!("clock source"), text(&system.clocksource)),
+        (tr!("run as root"), Some(root.to_owned())),
     ])
 }
 
@@ -148,15 +160,18 @@ pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
     let run = summary.run;
     let header = &run.header;
     known([
-        ("run", Some(clean(&header.id))),
-        ("started", Some(utc(header.started_unix_ms))),
-        ("took", took(run).map(|nanos| nanos.to_string())),
-        ("status", Some(run.status.word().to_owned())),
-        ("trials", Some(trials(summary))),
-        ("command", Some(clean(&header.command.join(" ")))),
-        ("target", header.target.as_deref().map(clean)),
-        ("test file", Some(header.plan.file_size.to_string())),
-        ("seed", Some(header.plan.seed.to_string())),
+        (tr!("run"), Some(clean(&header.id))),
+        (tr!("started"), Some(utc(header.started_unix_ms))),
+        (tr!("took"), took(run).map(|nanos| nanos.to_string())),
+        (
+            tr!("status"),
+            Some(translated(run.status.word()).to_owned()),
+        ),
+        (tr!("trials"), Some(trials(summary))),
+        (tr!("command"), Some(clean(&header.command.join(" ")))),
+        (tr!("target"), header.target.as_deref().map(clean)),
+        (tr!("test file"), Some(header.plan.file_size.to_string())),
+        (tr!("seed"), Some(header.plan.seed.to_string())),
         ("assay", Some(clean(&header.assay_version))),
     ])
 }
@@ -176,15 +191,19 @@ pub fn trials(summary: &Summary<'_>) -> String {
     let outcomes = summary.outcomes();
     let words: Vec<String> = outcomes
         .iter()
-        .map(|(word, n)| format!("{n} {word}"))
+        .map(|(word, n)| tr!("{n} {outcome}", n, outcome = translated(word)))
         .collect();
     let planned: usize = summary.jobs.iter().map(|job| job.planned).sum();
     let missing = planned.saturating_sub(summary.run.trials.len());
     match (words.is_empty(), missing) {
-        (true, 0) => "none".to_owned(),
-        (true, missing) => format!("none of {missing}"),
+        (true, 0) => tr!("none").to_owned(),
+        (true, missing) => tr!("none of {missing}", missing),
         (false, 0) => words.join(", "),
-        (false, missing) => format!("{}, {missing} not run", words.join(", ")),
+        (false, missing) => tr!(
+            "{outcomes}, {missing} not run",
+            outcomes = words.join(", "),
+            missing
+        ),
     }
 }
 

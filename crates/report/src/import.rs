@@ -6,7 +6,9 @@ mod tests;
 
 use crate::json::{SCHEMA, rfc3339};
 use crate::text::clean;
+use assay_lang::key;
 use assay_model::figures::{Better, Figure, Import, Sample};
+use assay_stats::figures::measured_in_words;
 use assay_stats::summary::Moments;
 use serde::Serialize;
 use std::io::{self, Write};
@@ -26,15 +28,15 @@ const COLUMNS: [&str; 10] = [
     "measured",
 ];
 
-/// What is shown of a figure.
+/// What is shown of a figure; heads of a table.
 pub(crate) const HEADER: [&str; 7] = [
-    "condition",
-    "metric",
+    key!("condition"),
+    key!("metric"),
     "n",
-    "mean",
-    "stdev",
-    "unit",
-    "measured",
+    key!("mean"),
+    key!("stdev"),
+    key!("unit"),
+    key!("measured"),
 ];
 /// Digits of what has many, such as a mean of several trials.
 const DIGITS: usize = 6;
@@ -51,7 +53,10 @@ pub(crate) fn cells(figure: &Figure) -> [String; HEADER.len()] {
         number(mean),
         stdev.map_or_else(String::new, number),
         clean(&figure.unit),
-        figure.measured.as_deref().map_or_else(String::new, clean),
+        figure
+            .measured
+            .as_deref()
+            .map_or_else(String::new, |labels| clean(&measured_in_words(labels))),
     ]
 }
 

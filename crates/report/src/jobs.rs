@@ -4,6 +4,7 @@
 use crate::describe;
 use crate::summary::{Group, Summary};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::figures::Figure;
 use assay_model::job::Job;
 use assay_model::run::Run;
@@ -54,7 +55,7 @@ impl<'a> Jobs<'a> {
             let title = self
                 .jobs
                 .get(place)
-                .map_or("Others", |(group, _)| group.title());
+                .map_or(tr!("Others"), |(group, _)| group.title());
             match groups.last_mut().filter(|(last, _)| *last == title) {
                 Some((_, group)) => group.push(one),
                 None => groups.push((title, vec![one])),

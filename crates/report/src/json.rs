@@ -19,6 +19,7 @@ mod trial;
 use crate::derived::Derived;
 use crate::format::civil_from_days;
 use crate::stopping::settled_at;
+use assay_lang::in_english;
 use assay_model::run::{Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
 use assay_model::system::System;
@@ -43,8 +44,8 @@ pub const SCHEMA: u32 = 1;
 /// The run as one JSON object.
 #[must_use]
 pub fn run(run: &Run) -> Value {
-    serde_json::to_value(Document::of(run, &Derived::all(run), Without::Nothing))
-        .expect("the document has only text keys and no serializer that can fail")
+    let document = || serde_json::to_value(Document::of(run, &Derived::all(run), Without::Nothing));
+    in_english(document).expect("the document has only text keys and no serializer that can fail")
 }
 
 /// Writes the run as one indented JSON object with a line feed at its end.
@@ -53,7 +54,9 @@ pub fn run(run: &Run) -> Value {
 /// When `out` cannot be written.
 pub fn write(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let mut serializer = Serializer::with_formatter(&mut *out, Layout::default());
-    Document::of(run, &Derived::all(run), Without::Nothing).serialize(&mut serializer)?;
+    in_english(|| {
+        Document::of(run, &Derived::all(run), Without::Nothing).serialize(&mut serializer)
+    })?;
     writeln!(out)
 }
 
@@ -68,8 +71,8 @@ pub enum Without {
     Details,
 }
 
-/// Writes the run as [`write()`] does, in one line, from what is derived already; what
-/// is left out is `null`.
+/// Writes the run as [`write()`] does, in one line, from what is derived already (in
+/// English); what is left out is `null`.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -79,7 +82,7 @@ pub fn write_without(
     without: Without,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, &Document::of(run, derived, without))?;
+    in_english(|| serde_json::to_writer(&mut *out, &Document::of(run, derived, without)))?;
     writeln!(out)
 }
 

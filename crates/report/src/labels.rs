@@ -2,7 +2,8 @@
 //! label with its count, so that a disagreement is never hidden.
 
 use crate::format::percent;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, key, tr, translated};
 use assay_model::label::Measured;
 use std::fmt;
 
@@ -10,38 +11,40 @@ use std::fmt;
 pub const MEANINGS: [(&str, &str); 5] = [
     (
         "device",
-        "at least 95 % of the bytes moved to or from the device while the clock ran, and what was written is \
-         safe from a power cut: the device has no volatile cache, or was seen to be flushed",
+        key!(
+            "at least 95 % of the bytes moved to or from the device while the clock ran, and what was written is \
+         safe from a power cut: the device has no volatile cache, or was seen to be flushed"
+        ),
     ),
     (
         "device-unflushed",
-        "the bytes reached the device, but may still be in its volatile cache",
+        key!("the bytes reached the device, but may still be in its volatile cache"),
     ),
     (
         "page-cache",
-        "at most 5 % of the bytes moved to or from the device: the figure is memory's",
+        key!("at most 5 % of the bytes moved to or from the device: the figure is memory's"),
     ),
     (
         "mixed",
-        "in between: the figure stands neither for memory nor for the device",
+        key!("in between: the figure stands neither for memory nor for the device"),
     ),
     (
         "unknown",
-        "the kernel does not show enough to tell; the reason is given",
+        key!("the kernel does not show enough to tell; the reason is given"),
     ),
 ];
 
 /// What trials that do not agree are called where there is room for one word.
-pub const DIFFERS: &str = "differs";
+pub const DIFFERS: &str = key!("differs");
 
 /// What a label means, as a clause.
 #[must_use]
 pub fn meaning(label: &str) -> Option<&'static str> {
     if label == DIFFERS {
-        return Some("the trials do not agree; the evidence has each");
+        return Some(tr!("the trials do not agree; the evidence has each"));
     }
     let known = MEANINGS.iter().find(|(known, _)| *known == label);
-    known.map(|(_, meaning)| *meaning)
+    known.map(|(_, meaning)| translated(meaning))
 }
 
 /// The labels of several trials.
@@ -124,14 +127,13 @@ impl Labels {
         match self.mixed_shares() {
             Some((low, high)) if label == "mixed" => {
                 let (low, high) = (percent(low), percent(high));
-                if low == high {
-                    format!("mixed (device {low})")
-                } else {
-                    let low = low.trim_end_matches(" %");
-                    format!("mixed (device {low}..{high})")
-                }
+                let share = match low == high {
+                    true => low,
+                    false => format!("{}..{high}", low.trim_end_matches(" %")),
+                };
+                tr!("mixed (device {share})", share)
             }
-            _ => label.to_owned(),
+            _ => translated(label).to_owned(),
         }
     }
 }
@@ -151,9 +153,13 @@ impl fmt::Display for Labels {
             return f.write_str(&self.describe(label));
         }
         for (index, (label, n)) in counts.iter().enumerate() {
-            let separator = if index == 0 { "" } else { ", " };
-            let trials = count(*n as u64, "trial");
-            write!(f, "{separator}{} in {trials}", self.describe(label))?;
+            f.write_str(if index == 0 { "" } else { tr!(", ") })?;
+            let trials = counted!(*n, "{n} trial", "{n} trials");
+            f.write_str(&tr!(
+                "{label} in {trials}",
+                label = self.describe(label),
+                trials
+            ))?;
         }
         Ok(())
     }

@@ -5,6 +5,7 @@ use crate::format::percent;
 use crate::labels::Labels;
 use crate::summary::{Group, JobSummary, Summary};
 use crate::way::Way;
+use assay_lang::tr;
 use assay_model::job::Direction;
 
 /// One ladder.
@@ -49,10 +50,10 @@ impl Ladder {
 
     /// Head of the column with the device's share.
     #[must_use]
-    pub const fn share_header(self) -> &'static str {
+    pub fn share_header(self) -> &'static str {
         match self {
-            Self::Write => "on the device",
-            Self::Read => "from the device",
+            Self::Write => tr!("on the device"),
+            Self::Read => tr!("from the device"),
         }
     }
 
@@ -61,13 +62,16 @@ impl Ladder {
     pub fn title(self, summary: &Summary<'_>) -> Option<String> {
         let number = match summary.group(self.group()).count() {
             0 => return None,
-            1 => "One way",
-            2 => "Two ways",
-            3 => "Three ways",
-            4 => "Four ways",
-            _ => "Ways",
+            1 => tr!("One way"),
+            2 => tr!("Two ways"),
+            3 => tr!("Three ways"),
+            4 => tr!("Four ways"),
+            _ => tr!("Ways"),
         };
-        Some(format!("{number} to {}", self.direction()))
+        Some(match self {
+            Self::Write => tr!("{number} to write", number),
+            Self::Read => tr!("{number} to read", number),
+        })
     }
 
     /// Smallest and largest share of the bytes that the device moved while
@@ -92,61 +96,71 @@ impl Ladder {
             Some("page-cache") => return self.memory(most),
             Some("device") => self.device(way),
             Some("device-unflushed") => {
-                "The device took the data, but its volatile cache was never flushed."
+                tr!("The device took the data, but its volatile cache was never flushed.")
             }
             Some("mixed") => self.both(),
-            Some(_) => return format!("Not known: {}.", labels.unknown_reasons().join("; ")),
-            None if labels.is_empty() => "It has no completed trial.",
-            None => "Its trials measured different things; see the evidence of each.",
+            Some(_) => {
+                return tr!(
+                    "Not known: {reasons}.",
+                    reasons = labels.unknown_reasons().join("; ")
+                );
+            }
+            None if labels.is_empty() => tr!("It has no completed trial."),
+            None => tr!("Its trials measured different things; see the evidence of each."),
         };
         fixed.to_owned()
     }
 
     fn memory(self, share: f64) -> String {
         let share = if share > 0.0 {
-            format!("{} of the data", percent(share))
+            tr!("{share} of the data", share = percent(share))
         } else {
-            "nothing".to_owned()
+            tr!("nothing").to_owned()
         };
         match self {
             Self::Write => {
-                format!("The speed of memory: {share} had reached a device when the clock stopped.")
+                tr!(
+                    "The speed of memory: {share} had reached a device when the clock stopped.",
+                    share
+                )
             }
-            Self::Read => format!("The speed of memory: {share} came from a device."),
+            Self::Read => tr!("The speed of memory: {share} came from a device.", share),
         }
     }
 
-    const fn both(self) -> &'static str {
+    fn both(self) -> &'static str {
         match self {
             Self::Write => {
-                "Neither memory nor device: part was stored, the rest was still in memory."
+                tr!("Neither memory nor device: part was stored, the rest was still in memory.")
             }
             Self::Read => {
-                "Neither memory nor device: part was read from it, the rest was in memory."
+                tr!("Neither memory nor device: part was read from it, the rest was in memory.")
             }
         }
     }
 
-    const fn device(self, way: Way) -> &'static str {
+    fn device(self, way: Way) -> &'static str {
         match (self, way) {
             (Self::Write, Way::FlushAtEnd) => {
-                "The device: memory first, then the wait until all of it was stored."
+                tr!("The device: memory first, then the wait until all of it was stored.")
             }
             (Self::Write, Way::Direct) => {
-                "The device, past the page cache; nothing volatile holds the data."
+                tr!("The device, past the page cache; nothing volatile holds the data.")
             }
             (Self::Write, Way::EachBlock) => {
-                "The device with every block made durable before the next one."
+                tr!("The device with every block made durable before the next one.")
             }
             (Self::Write, _) => {
-                "The device: the kernel had written all of it before the clock stopped."
+                tr!("The device: the kernel had written all of it before the clock stopped.")
             }
             (Self::Read, Way::Cached) => {
-                "The device: the data was to be in memory, but was read again."
+                tr!("The device: the data was to be in memory, but was read again.")
             }
-            (Self::Read, Way::Direct) => "The device, past the page cache, one block at a time.",
+            (Self::Read, Way::Direct) => {
+                tr!("The device, past the page cache, one block at a time.")
+            }
             (Self::Read, _) => {
-                "The device through an empty page cache: the kernel reads ahead, and copies."
+                tr!("The device through an empty page cache: the kernel reads ahead, and copies.")
             }
         }
     }

@@ -23,6 +23,8 @@ pub mod health;
 pub mod html;
 pub mod identity;
 pub mod import;
+#[cfg(test)]
+mod in_chinese;
 pub mod jobs;
 pub mod json;
 pub mod labels;

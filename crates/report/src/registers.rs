@@ -2,7 +2,7 @@
 
 use crate::format::celsius;
 use crate::identity::Fact;
-use crate::text::count;
+use assay_lang::{counted, tr};
 use assay_model::device::bus::{Ceiling, ceiling};
 use assay_model::device::register::{
     CSD, EXT_CSD, NVME_IDENTIFY, NVME_SMART, SCR, SD_STATUS, from_hex,
@@ -21,7 +21,7 @@ pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
     let bytes = |name: &str| from_hex(identity.raw.get(name)?);
     let mut all = Vec::new();
     if let Some(ceiling) = ceiling(identity) {
-        all.push(("bus carries at most", at_most(&ceiling)));
+        all.push((tr!("bus carries at most"), at_most(&ceiling)));
     }
     if let Some(register) = bytes(EXT_CSD) {
         all.extend(
@@ -68,7 +68,7 @@ pub fn at_most(ceiling: &Ceiling) -> String {
         .map(|rate| BytesPerSec(rate).to_string());
     match read == write {
         true => read,
-        false => format!("{read} read, {write} written"),
+        false => tr!("{read} read, {write} written", read, write),
     }
 }
 
@@ -100,80 +100,101 @@ pub(crate) fn controller_of<T>(
 }
 
 fn on(is_on: bool) -> &'static str {
-    if is_on { "on" } else { "off" }
+    if is_on { tr!("on") } else { tr!("off") }
 }
 
 fn yes(is_so: bool) -> String {
-    if is_so { "yes" } else { "no" }.to_owned()
+    if is_so { tr!("yes") } else { tr!("no") }.to_owned()
 }
 
 fn emmc(register: &ExtCsd<'_>) -> Vec<Fact> {
-    let cache = register.cache().map_or("none".to_owned(), |cache| {
+    let cache = register.cache().map_or(tr!("none").to_owned(), |cache| {
         let size = Bytes::kib(cache.kib.into());
         format!("{size}, {}", on(cache.on))
     });
     let queue = register
         .command_queue()
-        .map_or("none".to_owned(), |(depth, is_on)| {
-            format!("{}, {}", count(depth.into(), "command"), on(is_on))
+        .map_or(tr!("none").to_owned(), |(depth, is_on)| {
+            format!(
+                "{}, {}",
+                counted!(depth, "{n} command", "{n} commands"),
+                on(is_on)
+            )
         });
-    let mut all = vec![("eMMC version", register.version().to_owned())];
+    let mut all = vec![(tr!("eMMC version"), register.version().to_owned())];
     let fastest = register.fastest();
-    all.extend(fastest.map(|mode| ("fastest mode", mode.to_owned())));
-    all.extend([("volatile cache", cache), ("command queue", queue)]);
+    all.extend(fastest.map(|mode| (tr!("fastest mode"), mode.to_owned())));
+    all.extend([
+        (tr!("volatile cache"), cache),
+        (tr!("command queue"), queue),
+    ]);
     let background = register.background_operations();
-    all.push(("background operations", background.to_owned()));
-    all.push(("reliable writes", yes(register.reliable_writes())));
+    all.push((tr!("background operations"), background.to_owned()));
+    all.push((tr!("reliable writes"), yes(register.reliable_writes())));
     if register.enhanced() {
-        all.push(("enhanced area", "yes".to_owned()));
+        all.push((tr!("enhanced area"), tr!("yes").to_owned()));
     }
-    all.extend(register.firmware().map(|text| ("firmware version", text)));
+    all.extend(
+        register
+            .firmware()
+            .map(|text| (tr!("firmware version"), text)),
+    );
     all
 }
 
 fn scr(register: &Scr<'_>) -> Vec<Fact> {
-    let mut all = vec![("SD version", register.version().to_owned())];
+    let mut all = vec![(tr!("SD version"), register.version().to_owned())];
     let counts = register.counts_blocks();
-    all.push(("CMD23", if counts { "yes" } else { "no" }.to_owned()));
+    all.push((
+        "CMD23",
+        if counts { tr!("yes") } else { tr!("no") }.to_owned(),
+    ));
     all
 }
 
 fn sd(register: &SdStatus<'_>) -> Vec<Fact> {
     let classes = register.classes();
     let classes = match classes.is_empty() {
-        true => "none".to_owned(),
+        true => tr!("none").to_owned(),
         false => classes.join(" "),
     };
-    let mut all = vec![("speed classes", classes)];
+    let mut all = vec![(tr!("speed classes"), classes)];
     let promised = register.promised_write();
     all.extend(promised.map(|rate| {
         #[expect(clippy::cast_precision_loss, reason = "three digits are printed")]
         let rate = BytesPerSec(rate as f64);
         (
-            "promised write",
-            format!("{rate}, sequential, in whole units"),
+            tr!("promised write"),
+            tr!("{rate}, sequential, in whole units", rate),
         )
     }));
     let unit = register.allocation_unit();
-    all.extend(unit.map(|unit| ("allocation unit", unit.to_string())));
+    all.extend(unit.map(|unit| (tr!("allocation unit"), unit.to_string())));
     let depth = register.command_queue();
-    all.extend(depth.map(|depth| ("command queue", count(depth, "command"))));
-    all.push(("discard", yes(register.can_discard())));
+    all.extend(depth.map(|depth| {
+        (
+            tr!("command queue"),
+            counted!(depth, "{n} command", "{n} commands"),
+        )
+    }));
+    all.push((tr!("discard"), yes(register.can_discard())));
     all
 }
 
 fn controller(structure: &Controller<'_>) -> Vec<Fact> {
-    let version = structure.version().map(|version| ("NVMe version", version));
+    let version = structure
+        .version()
+        .map(|version| (tr!("NVMe version"), version));
     let mut all: Vec<Fact> = version.into_iter().collect();
-    all.push(("volatile cache", yes(structure.has_volatile_cache())));
+    all.push((tr!("volatile cache"), yes(structure.has_volatile_cache())));
     let states = structure.power_states();
     let saves = match structure.saves_power_by_itself() {
-        true => format!("{states}, changed by the drive itself (APST)"),
+        true => tr!("{states}, changed by the drive itself (APST)", states),
         false => states.to_string(),
     };
-    all.push(("power states", saves));
+    all.push((tr!("power states"), saves));
     let warns = structure.warning_millicelsius();
-    all.extend(warns.map(|warns| ("warns from", celsius(warns))));
+    all.extend(warns.map(|warns| (tr!("warns from"), celsius(warns))));
     all
 }
 
@@ -182,22 +203,22 @@ fn smart(log: &SmartLog<'_>) -> Vec<Fact> {
     let (spare, threshold) = log.spare_percent();
     let mut all = Vec::new();
     if !warnings.is_empty() {
-        all.push(("warns", warnings.join("; ")));
+        all.push((tr!("warns"), warnings.join("; ")));
     }
-    all.push(("life used", format!("{} %", log.used_percent())));
+    all.push((tr!("life used"), format!("{} %", log.used_percent())));
     all.push((
-        "spare blocks",
-        format!("{spare} % (warns below {threshold} %)"),
+        tr!("spare blocks"),
+        tr!("{spare} % (warns below {threshold} %)", spare, threshold),
     ));
     let warmth = log.millicelsius();
-    all.extend(warmth.map(|warmth| ("temperature", celsius(warmth))));
+    all.extend(warmth.map(|warmth| (tr!("temperature"), celsius(warmth))));
     all.extend([
-        ("read in all", log.read().to_string()),
-        ("written in all", log.written().to_string()),
-        ("hours of operation", log.power_on_hours().to_string()),
-        ("power cycles", log.power_cycles().to_string()),
-        ("power cuts", log.unsafe_shutdowns().to_string()),
-        ("media errors", log.media_errors().to_string()),
+        (tr!("read in all"), log.read().to_string()),
+        (tr!("written in all"), log.written().to_string()),
+        (tr!("hours of operation"), log.power_on_hours().to_string()),
+        (tr!("power cycles"), log.power_cycles().to_string()),
+        (tr!("power cuts"), log.unsafe_shutdowns().to_string()),
+        (tr!("media errors"), log.media_errors().to_string()),
     ]);
     all
 }
@@ -206,7 +227,7 @@ fn usb_ids(identity: &DeviceIdentity) -> Option<Fact> {
     let get = |name: &str| identity.raw.get(name).map(|text| crate::text::clean(text));
     let of_usb = identity.kind == DeviceKind::Usb;
     let ids = format!("{}:{}", get("idVendor")?, get("idProduct")?);
-    of_usb.then_some(("USB ids", ids))
+    of_usb.then_some((tr!("USB ids"), ids))
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::comparison::{Compared, Ranked, Source};
 use crate::fixture;
+use assay_lang::Told;
 use assay_model::condition::{Condition, Setting, Subject};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
@@ -61,7 +62,7 @@ impl Sides {
             b: "last",
             options: &self.options,
             comparison: &self.comparison,
-            warnings: vec!["the kernel differs: 6.1.55 and 6.6.8".to_owned()],
+            warnings: Told::all(|| vec!["the kernel differs: 6.1.55 and 6.6.8".to_owned()]),
             qualify: false,
             a_sources: source("k3v9", &self.a_figures, &self.a),
             b_sources: source("last", &self.b_figures, &self.b),

@@ -1,7 +1,8 @@
 //! What ended a run before its plan did, and what it took turns with, in words.
 
 use crate::format::percent_points;
-use crate::text::{count, enumerate};
+use crate::text::enumerate;
+use assay_lang::{counted, tr};
 use assay_model::run::{Looks, Run, RunStatus};
 
 /// A sentence for each; none for a run whose trials were all planned alike.
@@ -10,16 +11,19 @@ pub fn sentences(run: &Run) -> Vec<String> {
     let stopping = &run.header.stopping;
     let mut sentences: Vec<String> = looked_at(run).into_iter().collect();
     if let Some(budget) = stopping.budget {
-        let rounds = count(u64::from(run.whole_rounds()), "trial");
-        sentences.push(format!(
-            "budget of {budget}: {rounds} of each out of {} planned",
-            planned(run)
+        let rounds = counted!(run.whole_rounds(), "{n} trial", "{n} trials");
+        sentences.push(tr!(
+            "budget of {budget}: {rounds} of each out of {planned} planned",
+            budget,
+            rounds,
+            planned = planned(run)
         ));
     }
     if let Some(paired) = &run.header.paired {
-        sentences.push(format!(
-            "in turn with run {}, as side {}",
-            paired.with, paired.side
+        sentences.push(tr!(
+            "in turn with run {run}, as side {side}",
+            run = paired.with,
+            side = paired.side
         ));
     }
     sentences
@@ -31,13 +35,13 @@ pub fn sentences(run: &Run) -> Vec<String> {
 pub fn looked_at(run: &Run) -> Option<String> {
     let looks = run.header.stopping.looks.as_ref()?;
     let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
-    Some(format!(
-        "looked at after {} trials of each by a margin of {} %, {}; each look, and so every \
-         verdict on it, is held to a level of {:.2} %",
-        enumerate(&at),
-        percent_points(looks.margin),
-        ended(run, looks),
-        100.0 * looks.alpha,
+    Some(tr!(
+        "looked at after {looks} trials of each by a margin of {margin} %, {ended}; each look, and so every \
+         verdict on it, is held to a level of {level} %",
+        looks = enumerate(&at),
+        margin = percent_points(looks.margin),
+        ended = ended(run, looks),
+        level = format_args!("{:.2}", 100.0 * looks.alpha)
     ))
 }
 
@@ -54,10 +58,10 @@ pub fn settled_at(run: &Run) -> Option<u32> {
 fn ended(run: &Run, looks: &Looks) -> String {
     let rounds = run.whole_rounds();
     match settled_at(run) {
-        Some(look) => format!("settled after {look}"),
-        None if rounds == planned(run) => format!("ended with the last look, after {rounds}"),
-        None if looks.at.contains(&rounds) => format!("stopped after {rounds}"),
-        None => format!("stopped between looks, after {rounds}"),
+        Some(look) => tr!("settled after {look}", look),
+        None if rounds == planned(run) => tr!("ended with the last look, after {rounds}", rounds),
+        None if looks.at.contains(&rounds) => tr!("stopped after {rounds}", rounds),
+        None => tr!("stopped between looks, after {rounds}", rounds),
     }
 }
 

@@ -4,6 +4,7 @@
 use crate::derived::Derived;
 use crate::labels::Labels;
 use crate::way::Way;
+use assay_lang::tr;
 use assay_model::job::{Direction, Job, Purpose, Rw};
 use assay_model::label::{DirectionEvidence, Measured};
 use assay_model::metric::Unit;
@@ -119,17 +120,17 @@ impl Group {
 
     /// Heading of the group.
     #[must_use]
-    pub const fn title(self) -> &'static str {
+    pub fn title(self) -> &'static str {
         match self {
-            Self::WriteLadder => "Ways to write",
-            Self::ReadLadder => "Ways to read",
-            Self::Sequential => "Sequential",
-            Self::RandomRead => "Random read",
-            Self::RandomWrite => "Random write",
-            Self::Mixed => "Mixed",
-            Self::Fsync => "Small durable writes",
-            Self::Sustained => "Sustained write",
-            Self::Transactions => "Database transactions",
+            Self::WriteLadder => tr!("Ways to write"),
+            Self::ReadLadder => tr!("Ways to read"),
+            Self::Sequential => tr!("Sequential"),
+            Self::RandomRead => tr!("Random read"),
+            Self::RandomWrite => tr!("Random write"),
+            Self::Mixed => tr!("Mixed"),
+            Self::Fsync => tr!("Small durable writes"),
+            Self::Sustained => tr!("Sustained write"),
+            Self::Transactions => tr!("Database transactions"),
         }
     }
 }
@@ -324,7 +325,7 @@ impl<'a> JudgedTrial<'a> {
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
         if self.derived.judgement.is_none() && self.record.measured.is_some() {
             return vec![Measured::Unknown {
-                why: "no evidence was recorded".to_owned(),
+                why: tr!("no evidence was recorded").to_owned(),
             }];
         }
         self.directions()

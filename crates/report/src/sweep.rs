@@ -3,6 +3,7 @@
 
 use crate::labels::Labels;
 use crate::summary::{self, JobSummary, Summary};
+use assay_lang::{tr, translated};
 use assay_model::figures::Figure;
 use assay_model::job::Job;
 use assay_model::metric::Unit;
@@ -163,7 +164,7 @@ fn missing(job: &JobSummary<'_>) -> Option<String> {
         .filter_map(
             |word| match words.iter().filter(|other| **other == word).count() {
                 0 => None,
-                count => Some(format!("{count} {word}")),
+                count => Some(tr!("{n} {outcome}", n = count, outcome = translated(word))),
             },
         );
     let others: Vec<String> = others.collect();

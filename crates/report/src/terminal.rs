@@ -21,6 +21,7 @@ pub(crate) mod table;
 mod tails;
 mod warned;
 
+use assay_lang::{counted, tr};
 pub use compared::{write_comparison, write_qualification};
 pub use devices::{write_device, write_devices};
 pub use doctor::write_checkup;
@@ -36,7 +37,7 @@ use crate::ladder::Ladder;
 use crate::stopping;
 use crate::summary::{Group, Summary};
 use crate::sweep::{Sweep, by_condition};
-use crate::text::{clean, wrap};
+use crate::text::{clean, width, wrap};
 use crate::warnings;
 use assay_model::plan::Place;
 use assay_model::run::Run;
@@ -134,7 +135,7 @@ impl Page<'_> {
         text: &str,
         tone: Option<Tone>,
     ) -> io::Result<()> {
-        let indent = first.text.chars().count();
+        let indent = width(first.text);
         let lines = wrap(text, self.style.columns().saturating_sub(indent));
         let paint = |text: &str, tone: Option<Tone>| match tone {
             Some(tone) => self.style.paint(tone, text),
@@ -157,11 +158,11 @@ impl Page<'_> {
         if let Some(device) = identity::device(storage) {
             let facts = identity::device_facts(device);
             let wanted = [
-                "bus",
-                "firmware",
-                "made",
-                "life time used",
-                "file behind it",
+                tr!("bus"),
+                tr!("firmware"),
+                tr!("made"),
+                tr!("life time used"),
+                tr!("file behind it"),
             ];
             let words = facts.iter().filter(|(name, _)| wanted.contains(name));
             let words: Vec<String> = words
@@ -171,13 +172,13 @@ impl Page<'_> {
         }
         self.paragraph("  ".into(), &place(summary), None)?;
         self.paragraph("  ".into(), &machine(run), None)?;
-        let trials = format!("trials: {}", identity::trials(summary));
-        let took = identity::took(run).map_or(String::new(), |took| format!(", in {took}"));
+        let trials = tr!("trials: {trials}", trials = identity::trials(summary));
+        let took = identity::took(run).map_or(String::new(), |took| tr!(", in {took}", took));
         let when = crate::format::utc(run.header.started_unix_ms);
         let id = clean(&run.header.id);
         self.paragraph(
             "  ".into(),
-            &format!("run {id}, {when}, {trials}{took}"),
+            &tr!("run {id}, {when}, {trials}{took}", id, when, trials, took),
             None,
         )?;
         for sentence in stopping::sentences(run) {
@@ -192,16 +193,17 @@ fn place(summary: &Summary<'_>) -> String {
     let storage = &summary.run.header.storage;
     let path = clean(&storage.path.to_string_lossy());
     match &storage.mount {
-        Some(mount) => format!(
-            "{path} on {} ({}), {}",
-            clean(&mount.fs_type),
-            clean(&mount.options.join(",")),
-            clean(&mount.source)
+        Some(mount) => tr!(
+            "{path} on {file_system} ({options}), {source}",
+            path,
+            file_system = clean(&mount.fs_type),
+            options = clean(&mount.options.join(",")),
+            source = clean(&mount.source)
         ),
         None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
-            format!("{path}, the device itself")
+            tr!("{path}, the device itself", path)
         }
-        None => format!("{path}, mount not known"),
+        None => tr!("{path}, mount not known", path),
     }
 }
 
@@ -214,8 +216,8 @@ fn machine(run: &Run) -> String {
         clean(&system.kernel),
         clean(&system.machine)
     ));
-    words.push(crate::text::count(u64::from(system.cpus), "CPU"));
-    words.push(format!("{} RAM", system.memory));
+    words.push(counted!(system.cpus, "{n} CPU", "{n} CPUs"));
+    words.push(tr!("{memory} RAM", memory = system.memory));
     words.extend(run.header.target.as_deref().map(clean));
     words.join(", ")
 }

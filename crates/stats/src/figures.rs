@@ -1,6 +1,7 @@
 //! The figures of a run, as a comparison takes them.
 
 use crate::derive::{label_of, metrics, primary_metrics};
+use assay_lang::{tr, translated};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::label::judge;
 use assay_model::metric::{Metric, Unit};
@@ -21,6 +22,16 @@ const EXPLORATORY: [&str; 10] = [
     "flush_lat_p50",
     "longest_gap",
 ];
+
+/// Between the labels of trials that measured different things.
+const OR: &str = " or ";
+
+/// What a figure measured, as people read it: its labels in their language.
+#[must_use]
+pub fn measured_in_words(measured: &str) -> String {
+    let labels: Vec<&str> = measured.split(OR).map(translated).collect();
+    labels.join(tr!(" or "))
+}
 
 /// Which way a unit is good.
 #[must_use]
@@ -126,7 +137,7 @@ impl Growing {
                 values: self.values,
                 positions: self.places,
             },
-            measured: Some(labels.join(" or ")),
+            measured: Some(labels.join(OR)),
             ..self.figure
         }
     }

@@ -1,6 +1,7 @@
 //! Whether the trials of a job reach a figure that is asked for.
 
 use crate::series::lowest_second_written;
+use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::label::{Measured, judge};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -47,9 +48,9 @@ pub enum Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Met => f.write_str("pass"),
-            Self::Missed => f.write_str("FAIL"),
-            Self::NoConclusion { why } => write!(f, "no conclusion: {why}"),
+            Self::Met => f.write_str(tr!("pass")),
+            Self::Missed => f.write_str(tr!("FAIL")),
+            Self::NoConclusion { why } => f.write_str(&tr!("no conclusion: {why}", why)),
         }
     }
 }
@@ -64,12 +65,12 @@ impl RequiredFigure {
 
     /// What it is called.
     #[must_use]
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
-            Self::ReadIops => "random read",
-            Self::WriteIops => "random write",
-            Self::WriteBandwidth => "sequential write",
-            Self::LowestSecondWritten => "slowest second of writing",
+            Self::ReadIops => tr!("random read"),
+            Self::WriteIops => tr!("random write"),
+            Self::WriteBandwidth => tr!("sequential write"),
+            Self::LowestSecondWritten => tr!("slowest second of writing"),
         }
     }
 }
@@ -92,13 +93,17 @@ impl Requirement {
         let elsewhere = self.completed(trials).find_map(|t| self.not_of_device(t));
         match (reached, elsewhere) {
             _ if values.is_empty() => Finding::NoConclusion {
-                why: "no trial was completed".to_owned(),
+                why: tr!("no trial was completed").to_owned(),
             },
             (_, Some(why)) => Finding::NoConclusion { why },
             (0, None) => Finding::Missed,
             (reached, None) if reached == values.len() => Finding::Met,
             (reached, None) => Finding::NoConclusion {
-                why: format!("{reached} of {} trials reached it", values.len()),
+                why: tr!(
+                    "{reached} of {all} trials reached it",
+                    reached,
+                    all = values.len()
+                ),
             },
         }
     }
@@ -136,9 +141,11 @@ impl Requirement {
         });
         match side.map(|side| side.measured) {
             Some(Measured::Device | Measured::DeviceUnflushed) => None,
-            Some(Measured::Unknown { why }) => Some(format!("what was measured is unknown: {why}")),
-            Some(other) => Some(format!("what was measured is {other}")),
-            None => Some("what was measured is unknown".to_owned()),
+            Some(Measured::Unknown { why }) => {
+                Some(tr!("what was measured is unknown: {why}", why))
+            }
+            Some(other) => Some(tr!("what was measured is {other}", other)),
+            None => Some(tr!("what was measured is unknown").to_owned()),
         }
     }
 }

@@ -4,7 +4,7 @@
 //! ```text
 //!  host                             shell
 //!                               <-  assay-boot 2 MACHINE
-//!  NAME SIZE                    ->  makes a private folder of that name, where
+//!  NAME SIZE SHA256             ->  makes a private folder of that name, where
 //!                                   programs may run
 //!                               <-  assay-boot send
 //!  SIZE bytes                   ->
@@ -23,10 +23,15 @@
 //!                               <-  assay-boot there, or: gone
 //! ```
 //!
+//! Where an agent of that sum stays, the shell copies that into the folder, and answers
+//! `assay-boot kept SHA256 PATH` instead of asking for it. After `stay` in the place of
+//! `run` the agent stays: `assay-boot at PATH`.
+//!
 //! Nobody sends before it is asked: tools over there may read more than they are
 //! told to.
 
 use crate::agents::agent_for;
+use crate::staying::{AgentState, AgentThere};
 use crate::{Session, TargetError};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
@@ -54,7 +59,7 @@ const LONGEST_LINE: usize = 400;
 const SCRIPT: &str = "\
     umask 077; \
     echo assay-boot 2 $(uname -m); \
-    read -r name size || exit 1; \
+    read -r name size sum || exit 1; \
     dir=; \
     find() { \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
@@ -69,6 +74,28 @@ const SCRIPT: &str = "\
     rm -rf \"$1\"; return 1; \
     }; \
     here() { [ -x \"$1/agent\" ]; }; \
+    take() { \
+    for base in \"${HOME:-/root}\" /data/local/tmp; do \
+    cp \"$base/.assay-agent/agent\" \"$dir/agent\" 2>/dev/null || continue; \
+    set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
+    [ \"$1\" = \"$sum\" ] || continue; \
+    echo assay-boot kept $1 \"$base/.assay-agent/agent\"; \
+    return 0; \
+    done; \
+    return 1; \
+    }; \
+    stay() { \
+    for base in \"${HOME:-/root}\" /data/local/tmp; do \
+    at=$base/.assay-agent; \
+    mkdir \"$at\" 2>/dev/null; \
+    chmod 700 \"$at\" 2>/dev/null || continue; \
+    true >\"$at/try\" && chmod 700 \"$at/try\" && \"$at/try\" 2>/dev/null && \
+    cp \"$dir/agent\" \"$at/new\" && chmod 700 \"$at/new\" && mv -f \"$at/new\" \"$at/agent\" && \
+    rm -f \"$at/try\" && echo assay-boot at \"$at/agent\" && return 0; \
+    rm -rf \"$at\"; \
+    done; \
+    return 1; \
+    }; \
     leave() { cd /; [ -z \"$dir\" ] || rm -rf \"$dir\"; }; \
     trap leave EXIT; \
     trap : HUP INT TERM PIPE; \
@@ -78,13 +105,16 @@ const SCRIPT: &str = "\
     echo assay-boot there; \
     else \
     find make || { echo assay-boot nowhere; exit 1; }; \
+    take || { \
     echo assay-boot send; \
     head -c \"$size\" >\"$dir/agent\"; \
     set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
     echo assay-boot got $(wc -c <\"$dir/agent\") $1; \
+    }; \
     read -r word role seconds; \
-    [ \"$word\" = run ] || exit 1; \
     chmod 700 \"$dir/agent\"; \
+    [ \"$word\" = stay ] && { stay || echo assay-boot nowhere; }; \
+    [ \"$word\" = run ] || exit 1; \
     fi; \
     \"$dir/agent\" \"$role\" \"$dir\" \"$seconds\"; \
     case $role$? in serve*) ;; keep3 | relay3 | *129 | *130 | *137 | *143) dir=;; esac";
@@ -135,19 +165,8 @@ impl<'a> Boot<'a> {
     /// Puts an agent there and runs it, and leaves the session's stream at its first
     /// byte. The name of its folder.
     pub(crate) fn run(mut self, role: Role) -> Result<String, Fault> {
-        let machine = self.machine()?;
-        let path = agent_for(self.target, &machine, self.agents).map_err(Fault::NoAgent)?;
-        let agent = fs::read(&path)
-            .map_err(|source| Fault::NoAgent(TargetError::Unreadable { path, source }))?;
         let name = folder_name();
-        self.say(&format!("{name} {}\n", agent.len()))?;
-        match self.answer()?.as_str() {
-            "send" => {}
-            "nowhere" => return Err(Fault::Failed(NOWHERE.to_owned())),
-            other => return Err(unexpected(other)),
-        }
-        self.send(&agent)?;
-        self.has_arrived(&agent)?;
+        self.bring(&name)?;
         let (role, seconds) = match role {
             Role::Serve => ("serve", 0),
             Role::Keep(grace) => ("keep", grace.as_secs()),
@@ -167,11 +186,72 @@ impl<'a> Boot<'a> {
         }
     }
 
-    fn has_arrived(&mut self, agent: &[u8]) -> Result<(), Fault> {
+    /// Puts the agent there to stay.
+    pub(crate) fn stay(mut self) -> Result<AgentThere, Fault> {
+        if let Some(path) = self.bring(&folder_name())? {
+            let state = AgentState::Kept;
+            return Ok(AgentThere { path, state });
+        }
+        self.say("stay\n")?;
+        match self.answer()?.split_once(' ') {
+            Some(("at", path)) => Ok(AgentThere {
+                path: path.to_owned(),
+                state: AgentState::Pushed,
+            }),
+            _ => Err(Fault::Failed(NOWHERE_TO_STAY.to_owned())),
+        }
+    }
+
+    /// What a listing says, up to its end.
+    pub(crate) fn listing(mut self) -> Result<Vec<String>, Fault> {
+        let mut lines = Vec::new();
+        let mut heard = 0;
+        while heard < MOST_CHATTER {
+            let line = self.line().map_err(|fault| match lines.is_empty() {
+                true => Fault::NotReached,
+                false => fault,
+            })?;
+            heard += line.len() + 1;
+            match line.strip_prefix(MARK) {
+                Some("end") => return Ok(lines),
+                Some(found) => lines.push(found.to_owned()),
+                // Login scripts may speak before.
+                None => {}
+            }
+        }
+        Err(Fault::Failed("it talks without end".to_owned()))
+    }
+
+    /// Sees to it that the agent is in the folder of that name. The path of one that
+    /// stays there, and is now in the folder, too; `None`: it was sent.
+    fn bring(&mut self, name: &str) -> Result<Option<String>, Fault> {
+        let machine = self.machine()?;
+        let path = agent_for(self.target, &machine, self.agents).map_err(Fault::NoAgent)?;
+        let agent = fs::read(&path)
+            .map_err(|source| Fault::NoAgent(TargetError::Unreadable { path, source }))?;
+        let hash = hash(&agent);
+        self.say(&format!("{name} {} {hash}\n", agent.len()))?;
+        let answer = self.answer()?;
+        if let Some(kept) = answer.strip_prefix("kept ") {
+            let path = kept
+                .strip_prefix(&hash)
+                .ok_or_else(|| unexpected(&answer))?;
+            return Ok(Some(path.trim().to_owned()));
+        }
+        match answer.as_str() {
+            "send" => {}
+            "nowhere" => return Err(Fault::Failed(NOWHERE.to_owned())),
+            other => return Err(unexpected(other)),
+        }
+        self.send(&agent)?;
+        self.has_arrived(&agent, &hash)?;
+        Ok(None)
+    }
+
+    fn has_arrived(&mut self, agent: &[u8], hash: &str) -> Result<(), Fault> {
         let got = self.answer()?;
         let mut words = got.split(' ');
         let (word, size) = (words.next(), words.next());
-        let hash = hex(&Sha256::digest(agent));
         // A machine without sha256sum leaves it to the link that bytes are right.
         let right = words.next().is_none_or(|sum| sum.is_empty() || sum == hash);
         if word == Some("got") && size == Some(&agent.len().to_string()) && right {
@@ -243,6 +323,9 @@ impl<'a> Boot<'a> {
 const NOWHERE: &str = "no folder there takes a program: neither /dev/shm, /tmp, /var/tmp nor the \
                        home of the user (all are full, read-only or mounted noexec)";
 
+const NOWHERE_TO_STAY: &str = "no folder there keeps a program: neither the home of the user nor \
+                               /data/local/tmp (all are full, read-only or mounted noexec)";
+
 fn unexpected(answer: &str) -> Fault {
     Fault::Failed(format!("its shell answers '{answer}'"))
 }
@@ -253,6 +336,11 @@ fn folder_name() -> String {
     // Before the kernel's pool is ready the name is one that `mkdir` may refuse.
     let _ = getrandom(&mut bytes, GetRandomFlags::NONBLOCK);
     format!("assay-agent-{}", hex(&bytes))
+}
+
+/// SHA-256, as sha256sum writes it.
+pub(crate) fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 fn hex(bytes: &[u8]) -> String {

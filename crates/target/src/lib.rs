@@ -11,6 +11,7 @@ mod local;
 mod remote;
 mod session;
 pub mod ssh;
+mod staying;
 mod watchdog;
 mod when_lost;
 
@@ -18,6 +19,7 @@ pub use adb::Adb;
 pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;
+pub use staying::{AgentOrder, AgentState, AgentThere};
 pub use watchdog::Watchdog;
 pub use when_lost::{WhenLost, WhenLostError};
 
@@ -44,6 +46,15 @@ pub trait Target {
     /// # Errors
     /// When it cannot be started, or the target has no such place.
     fn start_in_front(&mut self) -> Result<Session, TargetError>;
+
+    /// Puts the agent there to stay, tells of those that are there, or removes them.
+    ///
+    /// # Errors
+    /// When the machine cannot be reached, or is this one, which needs no agent.
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        let _ = order;
+        Err(TargetError::NothingThere)
+    }
 }
 
 /// Why a target cannot be used.
@@ -94,6 +105,9 @@ pub enum TargetError {
     /// What needs this terminal or its files cannot be done elsewhere.
     #[error("{0} has no part in this terminal: this command runs only without --on")]
     NotInFront(String),
+    /// No agent is put onto the machine.
+    #[error("no agent is put onto this machine, the program is its own: name another one (--on)")]
+    NothingThere,
     /// A board of a lab cannot be had.
     #[error(transparent)]
     Lab(#[from] labgrid::LabError),
@@ -104,7 +118,7 @@ impl TargetError {
     #[must_use]
     pub const fn is_usage(&self) -> bool {
         match self {
-            Self::NoAgent { .. } | Self::NotInFront(_) => true,
+            Self::NoAgent { .. } | Self::NotInFront(_) | Self::NothingThere => true,
             Self::Lab(error) => error.is_usage(),
             _ => false,
         }

@@ -9,7 +9,6 @@
 use crate::boot::{self, Boot, Fault, Role};
 use crate::complaint::Complaints;
 use crate::kept::Kept;
-use crate::session::Link;
 use crate::{Session, TargetError, WhenLost, agents};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -71,7 +70,7 @@ impl<P: Program> Remote<P> {
             WhenLost::Stop => Role::Serve,
             WhenLost::Wait(grace) => Role::Keep(grace),
         };
-        let reached = self.reach(STARTING, |boot| boot.run(role));
+        let reached = self.reach(&boot::command(), STARTING, |boot| boot.run(role));
         let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
         Ok(match self.when_lost {
             WhenLost::Stop => session,
@@ -81,17 +80,29 @@ impl<P: Program> Remote<P> {
 
     /// Goes to an agent that is kept there.
     pub(crate) fn reach_again(&self, folder: &str, patience: Duration) -> Result<Session, Failed> {
-        let reached = self.reach(patience, |boot| boot.run_again(folder));
+        let reached = self.reach(&boot::command(), patience, |boot| boot.run_again(folder));
         reached.map(|(session, ())| session)
     }
 
-    /// Talks to a shell over there.
+    /// Has a command carried out over there, and talks with it to its end.
+    pub(crate) fn talk<T>(
+        &self,
+        command: &str,
+        talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
+    ) -> Result<T, TargetError> {
+        let reached = self.reach(command, STARTING, talk);
+        let (_, said) = reached.map_err(|failed| failed.into_error(&self.program))?;
+        Ok(said)
+    }
+
+    /// Has a command carried out over there, and talks with it.
     fn reach<T>(
         &self,
+        command: &str,
         patience: Duration,
         talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
     ) -> Result<(Session, T), Failed> {
-        let mut child = self.spawn().map_err(|error| Failed {
+        let mut child = self.spawn(command).map_err(|error| Failed {
             fault: Fault::NoAgent(error),
             complaints: Complaints::default(),
             too_late: None,
@@ -99,13 +110,7 @@ impl<P: Program> Remote<P> {
         let complaints = child.stderr.take().map(Complaints::listen);
         let complaints = complaints.unwrap_or_default();
         let heard = complaints.clone();
-        let mut session = Session::over(
-            child,
-            Link {
-                complaint: Box::new(move || heard.last()),
-                parting: PARTING,
-            },
-        );
+        let mut session = Session::over(child, Box::new(move || heard.last()), PARTING);
         let watchdog = session.must_answer_within(patience);
         let target = self.program.target();
         match talk(Boot::new(&target, &self.agents, &mut session)) {
@@ -128,8 +133,8 @@ impl<P: Program> Remote<P> {
         }
     }
 
-    fn spawn(&self) -> Result<Child, TargetError> {
-        let mut command = self.program.carrying_out(&boot::command());
+    fn spawn(&self, command: &str) -> Result<Child, TargetError> {
+        let mut command = self.program.carrying_out(command);
         command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -36,16 +36,7 @@ enum Carrier {
 }
 
 /// What a link complains about, so far.
-type Complaint = Box<dyn Fn() -> Option<String> + Send>;
-
-/// What is between this machine and the agent's.
-pub(crate) struct Link {
-    /// What it complains about, so far.
-    pub(crate) complaint: Complaint,
-    /// How long the agent may take to end. It goes on without the link, if it
-    /// must.
-    pub(crate) parting: Duration,
-}
+pub(crate) type Complaint = Box<dyn Fn() -> Option<String> + Send>;
 
 impl Session {
     /// With an agent that is talked to over its standard streams.
@@ -73,14 +64,15 @@ impl Session {
         }
     }
 
-    /// Over a link, whose standard streams are those of the agent.
-    pub(crate) fn over(mut child: Child, link: Link) -> Self {
+    /// Over a link, whose standard streams are those of the agent. That goes on without
+    /// the link, if it must: it is not waited for longer than `parting`.
+    pub(crate) fn over(mut child: Child, complaint: Complaint, parting: Duration) -> Self {
         let (reader, writer) = streams(&mut child);
         Self {
             reader,
             writer,
-            carrier: Carrier::Link(child, link.complaint),
-            parting: Some(link.parting),
+            carrier: Carrier::Link(child, complaint),
+            parting: Some(parting),
         }
     }
 

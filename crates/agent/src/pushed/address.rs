@@ -38,6 +38,8 @@ impl Purpose {
 pub(super) const ENDS: u8 = b'y';
 /// Answer to [`Purpose::End`]: a host is there.
 pub(super) const GOES_ON: u8 = b'n';
+/// Answer to [`Purpose::End`]: the host was there a moment ago, and may be on its way.
+pub(super) const ASK_AGAIN: u8 = b'w';
 
 /// Listens for the agent of that folder.
 pub(super) fn listen(folder: &Path) -> io::Result<UnixListener> {

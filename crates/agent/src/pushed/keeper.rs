@@ -5,7 +5,7 @@
 //! trial that was under way: storage that is measured is written by nothing else. It
 //! begins no other trial before the host has that record, as always.
 
-use super::address::{ENDS, GOES_ON, Purpose, is_ours, listen};
+use super::address::{ASK_AGAIN, ENDS, GOES_ON, Purpose, is_ours, listen};
 use crate::serve::serve_from;
 use assay_link::{Link, Times, link};
 use rustix::process::setsid;
@@ -18,6 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::spawn;
 use std::time::Duration;
 
+/// A host that comes back has come within this, or its cable is still out. Who wants to
+/// measure here meanwhile does not wait for longer.
+const COMING_BACK: Duration = Duration::from_secs(10);
 /// Who connects says at once what for.
 const PURPOSE: Duration = Duration::from_secs(10);
 
@@ -69,10 +72,13 @@ impl Door {
     }
 
     fn end(&self, stream: &mut UnixStream) {
-        // One to which its host has not come yet is about to be used.
-        let abandoned = self.link.is_cut();
-        let _ = stream.write_all(&[if abandoned { ENDS } else { GOES_ON }]);
-        if abandoned {
+        let answer = match self.link.is_connected() {
+            true => GOES_ON,
+            false if self.link.silent_for() < COMING_BACK => ASK_AGAIN,
+            false => ENDS,
+        };
+        let _ = stream.write_all(&[answer]);
+        if answer == ENDS {
             self.link.give_up(None);
         }
     }

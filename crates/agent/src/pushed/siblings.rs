@@ -2,7 +2,7 @@
 //! settings that they have in force, and the trial that they may still run, would
 //! spoil what the next host measures.
 
-use super::address::{ENDS, Purpose, connect};
+use super::address::{ASK_AGAIN, ENDS, Purpose, connect};
 use std::fs;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -34,7 +34,7 @@ fn is_agents(path: &Path) -> bool {
 
 /// Asks an agent to end, and waits until it is gone; whether it is.
 fn end(folder: &Path) -> bool {
-    if !ask(folder).is_ok_and(|answer| answer == ENDS) {
+    if !is_ending(folder) {
         return false;
     }
     let since = Instant::now();
@@ -45,6 +45,16 @@ fn end(folder: &Path) -> bool {
         sleep(LOOKS);
     }
     true
+}
+
+/// Whether it says that it ends, once it knows that nobody comes.
+fn is_ending(folder: &Path) -> bool {
+    loop {
+        match ask(folder) {
+            Ok(ASK_AGAIN) => sleep(LOOKS),
+            answer => return answer.is_ok_and(|answer| answer == ENDS),
+        }
+    }
 }
 
 fn ask(folder: &Path) -> io::Result<u8> {

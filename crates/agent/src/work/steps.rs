@@ -207,6 +207,7 @@ impl<'a> Steps<'a> {
             storage,
             before: before.clone(),
             after,
+            // A step is on the thread that would look.
             other_processes,
             during: Vec::new(),
         })

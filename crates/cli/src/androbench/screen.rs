@@ -3,6 +3,7 @@
 
 use crate::works::Done;
 use assay_dialects::androbench::Like;
+use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::units::MIB;
 use assay_report::labels::Labels;
@@ -193,8 +194,9 @@ fn notes(summary: &Summary<'_>, done: &Done) -> Vec<String> {
     notes.extend(done.run.header.storage.caveats());
     if done.stored {
         let id = &done.run.header.id;
-        notes.push(format!(
-            "Stored as run {id}: assay show {id} (what each step did, latencies, evidence)."
+        notes.push(tr!(
+            "Stored as run {id}: assay show {id} (what each step did, latencies, evidence).",
+            id
         ));
     }
     notes

@@ -12,6 +12,7 @@ use crate::figures::{Source, held_to};
 use crate::formats::{Format, OutputArgs};
 use crate::output::{print, style};
 use args::{CompareArgs, Terms, VerdictArgs};
+use assay_lang::counted;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
@@ -213,7 +214,7 @@ fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
         return Err(Failure::usage(format!(
             "{} has {}, not two: give two sources, or name conditions behind an @; assay rank compares all of them",
             source.name,
-            assay_report::text::count(conditions.len() as u64, "condition"),
+            counted!(conditions.len(), "{n} condition", "{n} conditions"),
         )));
     };
     let side = |condition: &str| NamedSide {

@@ -5,39 +5,70 @@ use crate::output::print;
 use assay_dialects::dd::{explanation, ways};
 use assay_model::run::Run;
 use assay_model::text::clean;
+use assay_model::units::Bytes;
+use assay_model::wire::PathKind;
 use assay_model::work::copy::FileCopy;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
-/// The ways as one work. What is at `of=` is only overwritten at its user's word.
+/// The ways as one work, on this machine. What is at `of=` is only overwritten at its
+/// user's word.
 pub fn plan(copy: &FileCopy, destroy_data: bool) -> Result<FileCopy, Failure> {
-    let Some(output) = &copy.output else {
-        return Err(Failure::usage("--ladder writes a file: give of=FILE"));
+    let output = output(copy)?;
+    let there = match fs::metadata(output).ok() {
+        None => None,
+        Some(meta) if meta.is_file() => Some(PathKind::File {
+            length: Bytes(meta.len()),
+            written: None,
+        }),
+        Some(meta) if meta.file_type().is_block_device() => {
+            Some(PathKind::Device { size: Bytes(0) })
+        }
+        Some(_) => return Err(no_storage(output)),
     };
+    plan_over(copy, there, destroy_data)
+}
+
+/// The same over what is known to be there; `None`: nothing.
+pub fn plan_over(
+    copy: &FileCopy,
+    there: Option<PathKind>,
+    destroy_data: bool,
+) -> Result<FileCopy, Failure> {
+    let output = output(copy)?;
     if copy.count.is_none() && copy.input.is_none() {
         return Err(Failure::usage(
             "--ladder would write zeros until there is no room: give count=N, or if=FILE",
         ));
     }
-    let path = output.display();
-    let there = fs::metadata(output).ok();
-    let holds_data = match &there {
+    let holds_data = match there {
         None => false,
-        Some(meta) if meta.is_file() => meta.len() > 0,
-        Some(meta) if meta.file_type().is_block_device() => true,
-        Some(_) => {
-            return Err(Failure::usage(format!(
-                "{path} is neither a file nor a block device: the ways differ only on storage"
-            )));
-        }
+        Some(PathKind::File { length, .. }) => length > Bytes(0),
+        Some(PathKind::Device { .. }) => true,
+        Some(PathKind::Directory { .. }) => return Err(no_storage(output)),
     };
     if holds_data && !destroy_data {
         return Err(Failure::usage(format!(
-            "{path} holds data, and --ladder overwrites it four times: name a new file, or add \
-             --destroy-data"
+            "{} holds data, and --ladder overwrites it four times: name a new file, or add \
+             --destroy-data",
+            output.display()
         )));
     }
     Ok(ways(copy, there.is_none()))
+}
+
+/// Where it writes to.
+pub fn output(copy: &FileCopy) -> Result<&Path, Failure> {
+    let output = copy.output.as_deref();
+    output.ok_or_else(|| Failure::usage("--ladder writes a file: give of=FILE"))
+}
+
+fn no_storage(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} is neither a file nor a block device: the ways differ only on storage",
+        path.display()
+    ))
 }
 
 /// The table, on standard output, and what holds for all of it.

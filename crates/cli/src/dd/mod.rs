@@ -5,6 +5,7 @@
 mod ladder;
 mod place;
 mod talk;
+mod there;
 
 use crate::args::StoreArgs;
 use crate::exit::{DONE, FAILED, Failure};
@@ -12,11 +13,13 @@ use crate::host::Host;
 use crate::output::{print, say, talk_was_lost};
 use crate::runs::{self, random};
 use crate::works::{self, Done, Request};
-use assay_dialects::dd::{self, Command, HELP, Invocation};
+use assay_dialects::dd::{self, Command, HELP, Invocation, OwnOptions};
 use assay_model::job::{Job, Rw};
+use assay_model::plan::Place;
 use assay_model::text::{clean, shorten};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
+use assay_model::wire::Inspection;
 use assay_model::work::copy::{CopyReport, FileCopy};
 use assay_model::work::{StepDetail, Work};
 use assay_target::Target;
@@ -70,21 +73,19 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
     for warning in &invocation.warnings {
         say(&format!("dd: {warning}"));
     }
-    if let Some(target) = target.name() {
-        return Err(Failure::usage(format!(
-            "dd copies between files and streams of this machine: it does not run on {target}"
-        )));
-    }
     place::check(&invocation)?;
     let Invocation {
         copy, status, own, ..
     } = invocation;
-    let copy = match own.ladder {
-        true => ladder::plan(&copy, own.destroy_data)?,
-        false => copy,
+    let Ends {
+        mut host,
+        copy,
+        inspection,
+        place,
+    } = match target.name() {
+        Some(name) => ends_there(copy, &own, &name, target)?,
+        None => ends_here(copy, &own, target)?,
     };
-    let mut host = Host::start_in_front(target)?;
-    let (inspection, place) = place::find(&mut host, &copy)?;
     let request = Request {
         steps: steps(&copy),
         work: Work::Copy(Box::new(copy)),
@@ -110,6 +111,63 @@ fn copy(invocation: Invocation, target: &mut dyn Target) -> Result<ExitCode, Fai
         runs::present(&done.run, true)?;
     }
     conclude(done)
+}
+
+/// The agent of a copy, and where that is.
+struct Ends {
+    host: Host,
+    copy: FileCopy,
+    inspection: Inspection,
+    place: Place,
+}
+
+/// On this machine, between its files and this program's streams.
+fn ends_here(copy: FileCopy, own: &OwnOptions, target: &mut dyn Target) -> Result<Ends, Failure> {
+    let copy = match own.ladder {
+        true => ladder::plan(&copy, own.destroy_data)?,
+        false => copy,
+    };
+    let mut host = Host::start_in_front(target)?;
+    let (inspection, place) = place::find(&mut host, &copy)?;
+    Ok(Ends {
+        host,
+        copy,
+        inspection,
+        place,
+    })
+}
+
+/// On another one, between files that are there.
+fn ends_there(
+    copy: FileCopy,
+    own: &OwnOptions,
+    name: &str,
+    target: &mut dyn Target,
+) -> Result<Ends, Failure> {
+    // The ladder writes zeros by itself.
+    if !own.ladder {
+        there::check(&copy, name)?;
+    }
+    let mut host = Host::start(target)?;
+    let copy = match own.ladder {
+        true => {
+            let output = ladder::output(&copy)?;
+            let found = there::at(&mut host, output)?;
+            ladder::plan_over(&copy, found, own.destroy_data)?
+        }
+        false => copy,
+    };
+    let found = there::find(&mut host, &copy)?;
+    let (inspection, place) = match found {
+        Some(found) => found,
+        None => place::nowhere_on(&mut host)?,
+    };
+    Ok(Ends {
+        host,
+        copy,
+        inspection,
+        place,
+    })
 }
 
 /// The copy that a sweep repeats; relative names are in `base`.

@@ -47,6 +47,11 @@ pub fn find(host: &mut Host, copy: &FileCopy) -> Result<(Inspection, Place), Fai
             return Ok((inspection, place));
         }
     }
+    nowhere_on(host)
+}
+
+/// The machine, when neither end is on storage.
+pub fn nowhere_on(host: &mut Host) -> Result<(Inspection, Place), Failure> {
     let path = PathBuf::from("/");
     let inspection = host.inspect(&path)?;
     Ok((nowhere(inspection), Place::Directory { path }))

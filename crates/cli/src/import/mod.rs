@@ -9,6 +9,7 @@ use crate::runs::{run_id, unix_ms};
 use crate::stored::store_path;
 use args::ImportArgs;
 use assay_dialects::import::{Format, Taken, read, together};
+use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_report::import::write_json;
 use assay_report::terminal::write_import;
@@ -27,7 +28,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
         return Ok(DONE);
     }
     let id = &import.id;
-    let closing = [format!("Stored as import {id}: assay show {id}")];
+    let closing = [tr!("Stored as import {id}: assay show {id}", id)];
     print(|out| write_import(&import, style(), &closing, out))?;
     Ok(DONE)
 }

@@ -17,6 +17,7 @@ use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
     self, Asked, Command, IozoneError, banner, blocks, marks, throughput,
 };
+use assay_lang::tr;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::text::{clean, shorten};
@@ -224,7 +225,7 @@ fn show(command: &Command, done: &Done) -> Result<(), Failure> {
     }
     let text = closing(command, done);
     print(|out| out.write_all(text.as_bytes()))?;
-    say(&format!(
+    say(&tr!(
         "Stored as run {id}: assay show {id}",
         id = done.run.header.id
     ));

@@ -14,6 +14,7 @@ use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
+use assay_lang::tr;
 use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
@@ -238,6 +239,6 @@ fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> 
         (_, None) => write_marks(run, style(), out),
     })?;
     let id = &run.header.id;
-    say(&format!("Stored as run {id}: assay show {id}"));
+    say(&tr!("Stored as run {id}: assay show {id}", id));
     Ok(())
 }

@@ -6,6 +6,7 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, say, style};
 use crate::rank;
 use crate::stored::{Stored, load, write_file};
+use assay_lang::{in_english, tr};
 use assay_model::run::Run;
 use assay_report::chart::{self, Chart};
 use assay_report::gallery::{self, Gallery, trials};
@@ -55,16 +56,10 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
         Some(path) => Some((path, writer_for(path)?)),
         None => None,
     };
-    let chart = match args.runs.as_slice() {
-        [a, b] => {
-            if args.metric.is_some() {
-                return Err(Failure::usage(
-                    "--metric is for one run: two are drawn with --chart",
-                ));
-            }
-            of_two([a, b], args)?
-        }
-        _ => of_one(args)?,
+    // A table of numbers is for programs, and the font of pictures is one of Latin letters.
+    let chart = match args.output.as_deref().and_then(Path::extension) {
+        Some(ending) if ending == "csv" || ending == "png" => in_english(|| wanted(args))?,
+        _ => wanted(args)?,
     };
     match (chart, file) {
         (Wanted::List(lines), None) => {
@@ -78,10 +73,24 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
         (Wanted::Chart(chart), None) => print(|out| chart::terminal::write(&chart, style(), out))?,
         (Wanted::Chart(chart), Some((path, write))) => {
             write_file(path, |out| write(&chart, out))?;
-            say(&format!("wrote {}", path.display()));
+            say(&tr!("wrote {path}", path = path.display()));
         }
     }
     Ok(DONE)
+}
+
+fn wanted(args: &PlotArgs) -> Result<Wanted, Failure> {
+    match args.runs.as_slice() {
+        [a, b] => {
+            if args.metric.is_some() {
+                return Err(Failure::usage(
+                    "--metric is for one run: two are drawn with --chart",
+                ));
+            }
+            of_two([a, b], args)
+        }
+        _ => of_one(args),
+    }
 }
 
 /// What is to be shown.

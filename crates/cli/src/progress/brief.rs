@@ -1,5 +1,6 @@
 //! A trial in one line, for logs.
 
+use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::label::{Judgement, judge};
 use assay_model::metric::{Metric, Unit};
@@ -14,9 +15,11 @@ use assay_stats::derive::direction_of;
 pub fn in_brief(record: &TrialRecord) -> String {
     match &record.outcome {
         Outcome::Completed => {}
-        Outcome::Skipped { reasons } => return clean(&format!("skipped: {}", reasons.join("; "))),
-        Outcome::Failed { error } => return clean(&format!("failed: {error}")),
-        Outcome::Interrupted => return "interrupted".to_owned(),
+        Outcome::Skipped { reasons } => {
+            return clean(&tr!("skipped: {reasons}", reasons = reasons.join("; ")));
+        }
+        Outcome::Failed { error } => return clean(&tr!("failed: {error}", error)),
+        Outcome::Interrupted => return tr!("interrupted").to_owned(),
     }
     let metrics = derive::metrics(record);
     let judgement = judge(record);
@@ -45,6 +48,9 @@ fn figure(metric: &Metric, several: bool, judgement: Option<&Judgement>) -> Stri
         Some(Direction::Write) => judgement.write.as_ref(),
         None => None,
     });
-    let label = side.map_or_else(|| "unknown".to_owned(), |side| side.measured.to_string());
+    let label = side.map_or_else(
+        || tr!("unknown").to_owned(),
+        |side| side.measured.to_string(),
+    );
     format!("{subject}{value}, {label}")
 }

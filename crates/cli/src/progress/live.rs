@@ -7,6 +7,7 @@
 use crate::output::{colour_wanted, say, talk_columns};
 use crate::part;
 use assay_model::text::clean;
+use assay_report::text::beginning;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -147,7 +148,7 @@ pub fn line(done: usize, of: usize, text: &str, columns: usize, colour: bool) ->
     let start = format!("{done:>3}/{of} ");
     let bar = (columns >= WIDE).then(|| bar(done, of, colour));
     let taken = start.len() + FREE + bar.as_ref().map_or(0, |_| BAR + 1);
-    let text: String = text.chars().take(columns.saturating_sub(taken)).collect();
+    let text = beginning(text, columns.saturating_sub(taken));
     match bar {
         Some(bar) => format!("{start}{bar} {text}"),
         None => format!("{start}{text}"),

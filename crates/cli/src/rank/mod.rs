@@ -5,6 +5,7 @@ use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::{Source, held_to};
 use crate::output::{print, say, style};
+use assay_lang::Told;
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use assay_report::comparison::Ranked;
@@ -85,7 +86,7 @@ pub struct Judged {
     baseline: Option<String>,
     options: Options,
     ranking: Ranking,
-    warnings: Vec<String>,
+    warnings: Vec<Told>,
 }
 
 impl Judged {
@@ -101,12 +102,10 @@ impl Judged {
         Ok(Self {
             ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
             name: source.name.clone(),
-            warnings: source
-                .run
-                .as_deref()
-                .and_then(looked_at)
-                .into_iter()
-                .collect(),
+            warnings: Told::all(|| {
+                let looked = source.run.as_deref().and_then(looked_at);
+                looked.into_iter().collect()
+            }),
             baseline,
             options,
         })

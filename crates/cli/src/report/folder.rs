@@ -4,8 +4,8 @@ use crate::args::StoreArgs;
 use crate::exit::{DONE, Failure};
 use crate::output::say;
 use crate::stored::{Stored, load_from, store_path, write_file};
+use assay_lang::{counted, tr};
 use assay_report::html::{self, Entry};
-use assay_report::text::count;
 use assay_store::Store;
 use std::fs;
 use std::path::Path;
@@ -31,7 +31,11 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     }
     let index = folder.join("index.html");
     write_file(&index, |out| html::write_index(&entries, out))?;
-    let pages = count(entries.len() as u64, "page");
-    say(&format!("wrote {pages} and {}", index.display()));
+    let pages = counted!(entries.len(), "{n} page", "{n} pages");
+    say(&tr!(
+        "wrote {pages} and {index}",
+        pages,
+        index = index.display()
+    ));
     Ok(DONE)
 }

@@ -1,6 +1,7 @@
 //! Which differences so many trials show, before and while they are made.
 
 use crate::exit::Failure;
+use assay_lang::tr;
 use assay_model::job::Job;
 use assay_report::format::percent_points;
 use assay_report::text::clean;
@@ -59,9 +60,13 @@ impl Spread {
         let words = |(percent, metric): &(f64, &String)| format!("{percent:.1} % ({metric})");
         let text = match all.as_slice() {
             [] => return None,
-            [one] => format!("a difference of {}", words(one)),
+            [one] => tr!("a difference of {metric}", metric = words(one)),
             [least, .., largest] => {
-                format!("differences of {} to {}", words(least), words(largest))
+                tr!(
+                    "differences of {least} to {largest}",
+                    least = words(least),
+                    largest = words(largest)
+                )
             }
         };
         Some(clean(&text))
@@ -71,17 +76,27 @@ impl Spread {
     pub fn foretells(&self, trials: u32, alpha: f64) -> String {
         match (self.shows(trials, alpha), &self.run) {
             (Some(shows), Some(run)) => {
-                format!("{shows} with {trials} trials, if they vary as in run {run}")
+                tr!(
+                    "{shows} with {trials} trials, if they vary as in run {run}",
+                    shows,
+                    trials,
+                    run
+                )
             }
             _ => {
                 let each = GUESSED_CV.map(|cv| {
                     let found = shown(cv, trials, alpha).unwrap_or(f64::NAN);
-                    format!("{found:.1} % if they vary by {} %", percent_points(cv))
+                    tr!(
+                        "{found} % if they vary by {cv} %",
+                        found = format_args!("{found:.1}"),
+                        cv = percent_points(cv)
+                    )
                 });
-                format!(
-                    "with {trials} trials a difference of {}; how much these jobs vary here is \
+                tr!(
+                    "with {trials} trials a difference of {each}; how much these jobs vary here is \
                      not known yet",
-                    each.join(", ")
+                    trials,
+                    each = each.join(", ")
                 )
             }
         }

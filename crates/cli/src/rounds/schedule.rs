@@ -2,6 +2,7 @@
 
 use crate::announce::minutes;
 use crate::exit::Failure;
+use assay_lang::tr;
 use assay_model::run::Stopping;
 use assay_model::units::Nanos;
 use assay_report::format::percent_points;
@@ -125,18 +126,22 @@ pub fn facts(stopping: &Stopping, trials: u32) -> Vec<(&'static str, String)> {
     let mut facts = Vec::new();
     if let Some(looks) = &stopping.looks {
         let at: Vec<String> = looks.at.iter().map(u32::to_string).collect();
-        let text = format!(
-            "it is looked at after {} trials of each, and ends when every comparison has a \
-             verdict (margin {} %; level of each look {:.2} %)",
-            enumerate(&at),
-            percent_points(looks.margin),
-            100.0 * looks.alpha,
+        let text = tr!(
+            "it is looked at after {looks} trials of each, and ends when every comparison has a \
+             verdict (margin {margin} %; level of each look {level} %)",
+            looks = enumerate(&at),
+            margin = percent_points(looks.margin),
+            level = format_args!("{:.2}", 100.0 * looks.alpha)
         );
-        facts.push(("Ends", text));
+        facts.push((tr!("Ends"), text));
     }
     if let Some(budget) = stopping.budget {
-        let text = format!("{}: room for {trials} trials of each", minutes(budget));
-        facts.push(("Budget", text));
+        let text = tr!(
+            "{budget}: room for {trials} trials of each",
+            budget = minutes(budget),
+            trials
+        );
+        facts.push((tr!("Budget"), text));
     }
     facts
 }

@@ -4,6 +4,7 @@
 use super::outlook::Spread;
 use crate::announce::minutes;
 use crate::progress::Voice;
+use assay_lang::tr;
 use assay_model::run::Stopping;
 use assay_model::units::Nanos;
 use assay_stats::verdict::sequential::Standing;
@@ -100,14 +101,18 @@ impl<'a> Stopper<'a> {
         let Standing { settled, of } = standing;
         let next = looks.at.iter().find(|look| **look > rounds);
         let then = match next {
-            _ if standing.is_settled() => "no more trials are needed".to_owned(),
-            Some(next) => format!("the next look is after {next}"),
-            None => "there is no further look".to_owned(),
+            _ if standing.is_settled() => tr!("no more trials are needed").to_owned(),
+            Some(next) => tr!("the next look is after {next}", next),
+            None => tr!("there is no further look").to_owned(),
         };
         Decision {
             enough: standing.is_settled(),
-            says: Some(format!(
-                "look after {rounds} trials: {settled} of {of} comparisons have a verdict; {then}"
+            says: Some(tr!(
+                "look after {rounds} trials: {settled} of {of} comparisons have a verdict; {then}",
+                rounds,
+                settled,
+                of,
+                then
             )),
         }
     }
@@ -128,10 +133,11 @@ impl<'a> Stopper<'a> {
         let fits = rounds.saturating_add(more).min(self.planned);
         let enough = fits == rounds;
         let says = match enough {
-            true => Some(format!(
-                "the budget of {} is used up after {rounds} of {} trials",
-                minutes(budget),
-                self.planned
+            true => Some(tr!(
+                "the budget of {budget} is used up after {rounds} of {planned} trials",
+                budget = minutes(budget),
+                rounds,
+                planned = self.planned
             )),
             false if self.told == Some(fits) => None,
             false => Some(self.outlook(fits, round, &found().spread)),
@@ -142,10 +148,13 @@ impl<'a> Stopper<'a> {
 
     fn outlook(&self, fits: u32, round: Nanos, spread: &Spread) -> String {
         let shows = spread.shows(fits, self.alpha);
-        let shows = shows.map_or_else(String::new, |shows| format!("; they show {shows}"));
-        format!(
-            "a round takes {round}: {fits} of {} trials fit into the budget{shows}",
-            self.planned
+        let shows = shows.map_or_else(String::new, |shows| tr!("; they show {shows}", shows));
+        tr!(
+            "a round takes {round}: {fits} of {planned} trials fit into the budget{shows}",
+            round,
+            fits,
+            planned = self.planned,
+            shows
         )
     }
 }

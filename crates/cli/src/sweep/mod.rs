@@ -21,6 +21,7 @@ use crate::runs::{self, header, random};
 use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use args::SweepArgs;
+use assay_lang::tr;
 use assay_model::condition::Condition;
 use assay_model::job::Job;
 use assay_model::plan::Place;
@@ -158,7 +159,10 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
         let jobs = header.plan.jobs.iter().map(|planned| planned.job.clone());
         let jobs: Vec<Job> = jobs.collect();
         let spread = Spread::known(store, &header.storage.words(), &jobs)?;
-        facts.push(("Shows", spread.foretells(trials, alpha_of_pair(header))));
+        facts.push((
+            tr!("Shows"),
+            spread.foretells(trials, alpha_of_pair(header)),
+        ));
     }
     tell(&facts);
     Ok(())

@@ -96,6 +96,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
     let began = match usage::parse(words.iter().map(OsString::from))? {
         Some(Cli {
             command: args::Command::Sweep(began),
+            ..
         }) => began,
         _ => return Ok(None),
     };

@@ -62,7 +62,6 @@ fn a_stream_goes_on_over_the_next_connection() {
         read_b.read_to_end(&mut heard).unwrap();
         heard
     });
-    assert!(!b.is_cut(), "nobody has come yet");
     // Each connection carries a bit more than the one before; the last one all.
     for bytes in [0, 5, 9, 100, 70_000, 1 << 20, 3 << 20, u64::MAX] {
         let (from_a, out_of_a) = pipe().unwrap();
@@ -77,7 +76,6 @@ fn a_stream_goes_on_over_the_next_connection() {
         }
         assert_eq!(b.carry(into_b, to_a), Ok(Broken::Off));
         assert_eq!(at_a.join().unwrap(), Ok(Broken::Off));
-        assert!(b.is_cut());
         cut.join().unwrap();
     }
     writing.join().unwrap();

@@ -6,6 +6,7 @@ use super::share::{percent, ratio};
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
 use crate::job::Direction;
 use crate::storage::{DeviceKind, Layer, LayerRole};
+use assay_lang::tr;
 
 /// What a bare `device` would hide.
 pub(super) struct Beneath(Option<String>);
@@ -22,7 +23,11 @@ impl Beneath {
             return evidence;
         };
         DirectionEvidence {
-            because: format!("{}, but {caveat}", evidence.because),
+            because: tr!(
+                "{because}, but {caveat}",
+                because = evidence.because,
+                caveat
+            ),
             caveat: Some(caveat),
             ..evidence
         }
@@ -61,28 +66,39 @@ impl Case<'_> {
         direction: Direction,
     ) -> (f64, String) {
         let Some(below) = below else {
-            let words = format!("what is beneath {} cannot be told here", over.name);
+            let words = tr!(
+                "what is beneath {name} cannot be told here",
+                name = over.name
+            );
             return (0.0, words);
         };
         let moved = self
             .delta(&over.name, direction)
             .zip(self.delta(&below.name, direction));
         let (Some((over_bytes, bytes)), false) = (moved, self.switched_off(below)) else {
-            let words = format!(
-                "what {} moved, beneath {}, is not counted",
-                below.name, over.name
+            let words = tr!(
+                "what {below} moved, beneath {over}, is not counted",
+                below = below.name,
+                over = over.name
             );
             return (0.0, words);
         };
         let share = ratio(bytes, over_bytes);
-        let verb = match direction {
-            Direction::Read => "came from",
-            Direction::Write => "had reached",
-        };
         let (percent, below, over) = (percent(share), &below.name, &over.name);
-        (
-            share,
-            format!("only {percent} % of that {verb} {below}, beneath {over}"),
-        )
+        let words = match direction {
+            Direction::Read => tr!(
+                "only {percent} % of that came from {below}, beneath {over}",
+                percent,
+                below,
+                over
+            ),
+            Direction::Write => tr!(
+                "only {percent} % of that had reached {below}, beneath {over}",
+                percent,
+                below,
+                over
+            ),
+        };
+        (share, words)
     }
 }

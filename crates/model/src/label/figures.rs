@@ -4,6 +4,7 @@ use super::Case;
 use crate::evidence::{DeviceCounters, FileCache, OwnIo, QueueSettings, WriteCache};
 use crate::job::Direction;
 use crate::storage::Layer;
+use assay_lang::tr;
 
 impl Case<'_> {
     /// What the kernel accounted to the agent while the clock ran.
@@ -49,7 +50,7 @@ impl Case<'_> {
 
     pub(super) fn top_name(&self) -> String {
         let top = self.evidence.storage.top();
-        top.map_or_else(|| "the device".to_owned(), |layer| layer.name.clone())
+        top.map_or_else(|| tr!("the device").to_owned(), |layer| layer.name.clone())
     }
 
     /// The whole disk that the top layer is on: all traffic is seen there.

@@ -5,6 +5,7 @@ use crate::evidence::WriteCache;
 use crate::job::{Direction, OpenSync};
 use crate::storage::Layer;
 use crate::work::androbench::DatabaseStep;
+use assay_lang::tr;
 
 /// Mount options with which a file system never tells the device to flush.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
@@ -17,21 +18,24 @@ impl Case<'_> {
         let device = |clause: &str| (Measured::Device, clause.to_owned());
         let unknown = |why: &str| (Measured::unknown(why), why.to_owned());
         if !self.nothing_left_dirty() {
-            return unflushed("the rest was still in the page cache".to_owned());
+            return unflushed(tr!("the rest was still in the page cache").to_owned());
         }
         match self.volatile_cache() {
             None => {
-                return unknown("the kernel does not say whether the device has a volatile cache");
+                return unknown(tr!(
+                    "the kernel does not say whether the device has a volatile cache"
+                ));
             }
-            Some(false) => return device("it has no volatile cache"),
+            Some(false) => return device(tr!("it has no volatile cache")),
             Some(true) => {}
         }
         if !self.ended_durable() {
-            return unflushed("its volatile cache was not flushed".to_owned());
+            return unflushed(tr!("its volatile cache was not flushed").to_owned());
         }
         if let Some(option) = self.without_barriers() {
-            return unflushed(format!(
-                "its volatile cache was not flushed: the file system is mounted with {option}"
+            return unflushed(tr!(
+                "its volatile cache was not flushed: the file system is mounted with {option}",
+                option
             ));
         }
         let asked = self.flushes_needed();
@@ -40,13 +44,17 @@ impl Case<'_> {
                 let why = self.why_no_flush_count();
                 (Measured::unknown(why.clone()), why)
             }
-            Some(seen) if seen >= asked => device("its volatile cache was flushed"),
+            Some(seen) if seen >= asked => device(tr!("its volatile cache was flushed")),
             Some(_) if self.forced_to_medium() => {
-                device("each write was forced to the medium (FUA)")
+                device(tr!("each write was forced to the medium (FUA)"))
             }
-            Some(0) => unflushed("a flush was asked for, but none reached the device".to_owned()),
-            Some(seen) => unflushed(format!(
-                "at least {asked} flushes were asked for, but only {seen} reached the device"
+            Some(0) => {
+                unflushed(tr!("a flush was asked for, but none reached the device").to_owned())
+            }
+            Some(seen) => unflushed(tr!(
+                "at least {asked} flushes were asked for, but only {seen} reached the device",
+                asked,
+                seen
             )),
         }
     }
@@ -89,7 +97,7 @@ impl Case<'_> {
     fn why_no_flush_count(&self) -> String {
         let mut leaves = self.evidence.storage.leaves();
         leaves.find(|leaf| self.switched_off(leaf)).map_or_else(
-            || "the kernel does not count flushes (Linux 5.5 does)".to_owned(),
+            || tr!("the kernel does not count flushes (Linux 5.5 does)").to_owned(),
             |leaf| self.not_counted(&leaf.name),
         )
     }

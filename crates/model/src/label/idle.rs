@@ -2,6 +2,7 @@
 
 use super::{Case, DEVICE_SHARE, DirectionEvidence, Measured};
 use crate::job::{Direction, OpenSync};
+use assay_lang::tr;
 
 impl Case<'_> {
     /// While a clock stands still, read-ahead and write-back go on: what they
@@ -22,7 +23,9 @@ impl Case<'_> {
         if in_the_call || !asked || !self.stood_still() {
             return evidence;
         }
-        let why = "the clock stood still between the records, and what moved meanwhile is not in the figure";
+        let why = tr!(
+            "the clock stood still between the records, and what moved meanwhile is not in the figure"
+        );
         DirectionEvidence {
             measured: Measured::unknown(why),
             because: format!("{}; {why}", evidence.because),

@@ -16,6 +16,7 @@ mod ways;
 use super::{DirectionEvidence, Judgement, Measured};
 use crate::load::report::{LoadReport, StreamReport, WaveRecord};
 use crate::load::{Ddir, Load, Stream};
+use assay_lang::tr;
 use group::Group;
 
 /// Judges the streams of a load, in its order; `None` for one that moved
@@ -42,9 +43,12 @@ pub fn judge_load(load: &Load, report: &LoadReport) -> Vec<Option<Judgement>> {
 /// The judgement of a stream that nobody looked at.
 fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
     let why = if !stream.engine.kind.moves_data() {
-        format!("the {} engine moves no data", stream.engine.kind)
+        tr!(
+            "the {engine} engine moves no data",
+            engine = stream.engine.kind
+        )
     } else {
-        "no counters were taken around it".to_owned()
+        tr!("no counters were taken around it").to_owned()
     };
     let unknown = |direction: Ddir| {
         let bytes = came.directions[direction].bytes;
@@ -90,7 +94,7 @@ fn as_one<'a>(mut parts: impl Iterator<Item = &'a DirectionEvidence>) -> Option<
     for part in parts {
         one.job_bytes = one.job_bytes.saturating_add(part.job_bytes);
         if part.measured != one.measured {
-            let why = "the copies of this job did not all measure the same";
+            let why = tr!("the copies of this job did not all measure the same");
             one.measured = Measured::unknown(why);
             one.because = why.to_owned();
             one.device_share = None;

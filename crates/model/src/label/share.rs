@@ -3,6 +3,7 @@
 use super::{Case, DEVICE_SHARE, Measured, Place};
 use crate::evidence::MemoryCounters;
 use crate::job::Direction;
+use assay_lang::tr;
 use std::fmt;
 
 /// Smallest page of the page cache on any Linux.
@@ -85,7 +86,7 @@ impl fmt::Display for Share {
         if (self.most - self.least) * 100.0 < 1.0 {
             write!(f, "{least} %")
         } else {
-            write!(f, "between {least} and {most} %")
+            f.write_str(&tr!("between {least} and {most} %", least, most))
         }
     }
 }
@@ -220,7 +221,7 @@ impl Case<'_> {
         };
         if self.journals_data() {
             return Err(
-                "the file system is mounted with data=journal: data goes through its journal, direct I/O too"
+                tr!("the file system is mounted with data=journal: data goes through its journal, direct I/O too")
                     .to_owned(),
             );
         }
@@ -300,18 +301,25 @@ impl Case<'_> {
     /// Why the share of writes is a range.
     pub(super) fn why_unclear(&self) -> &'static str {
         if self.looked_too_late() {
-            "the counters were read long after the clock stopped, and the kernel went on writing"
+            tr!(
+                "the counters were read long after the clock stopped, and the kernel went on writing"
+            )
         } else if self.own_io().is_none() && self.foreign_traffic(Direction::Write) {
-            "other processes used storage meanwhile and the kernel cannot tell whose bytes the device moved"
+            tr!(
+                "other processes used storage meanwhile and the kernel cannot tell whose bytes the device moved"
+            )
         } else {
-            "the kernel does not tell how much of the file is still dirty (Linux 6.5 does)"
+            tr!("the kernel does not tell how much of the file is still dirty (Linux 6.5 does)")
         }
     }
 }
 
 /// Why writes are not judged after a failed write or flush.
 pub(super) fn failed_because(error: &str) -> String {
-    format!("a write or a flush failed, and the device counts what failed too: {error}")
+    tr!(
+        "a write or a flush failed, and the device counts what failed too: {error}",
+        error
+    )
 }
 
 /// `part` of `whole` as 0 to 1; of nothing, all.

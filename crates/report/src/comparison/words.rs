@@ -1,7 +1,8 @@
 //! What a comparison says, in words that every output uses.
 
 use crate::format::quantity;
-use crate::text::{clean, count, enumerate};
+use crate::text::{clean, enumerate, sentence};
+use assay_lang::{counted, tr, translated};
 use assay_model::metric::Unit;
 use assay_model::units::three_digits;
 use assay_model::verdict::{Change, Verdict};
@@ -56,10 +57,10 @@ pub fn drift(comparison: &Comparison) -> Option<String> {
         .collect();
     match (known.is_empty(), told.as_slice()) {
         (true, _) => None,
-        (false, []) => Some("no drift over the session shows".to_owned()),
-        (false, told) => Some(format!(
-            "drift over the session, taken out: {}",
-            told.join("; ")
+        (false, []) => Some(tr!("no drift over the session shows").to_owned()),
+        (false, told) => Some(tr!(
+            "drift over the session, taken out: {metrics}",
+            metrics = told.join("; ")
         )),
     }
 }
@@ -73,7 +74,7 @@ pub fn in_short(comparison: &Comparison) -> String {
         .filter(|line| line.primary)
         .collect();
     if primary.is_empty() {
-        return "No metric that decides is there on both sides.".to_owned();
+        return tr!("No metric that decides is there on both sides.").to_owned();
     }
     let with = |wanted: fn(&Verdict) -> bool| {
         let found = primary.iter().filter(|line| wanted(&line.verdict));
@@ -84,27 +85,28 @@ pub fn in_short(comparison: &Comparison) -> String {
         ("slower", with(|v| matches!(v, Verdict::Slower(_)))),
         ("equivalent", with(|v| matches!(v, Verdict::Equivalent(_)))),
     ];
-    let mut said: Vec<String> = words
-        .iter()
-        .filter(|(_, metrics)| !metrics.is_empty())
-        .map(|(word, metrics)| format!("B is {word} in {}", enumerate(metrics)))
-        .collect();
+    let found = words.iter().filter(|(_, metrics)| !metrics.is_empty());
+    let found = found.map(|(word, metrics)| {
+        let metrics = enumerate(metrics);
+        tr!("B is {word} in {metrics}", word = translated(word), metrics)
+    });
+    let mut said: Vec<String> = found.collect();
     let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
     if open > 0 {
-        let of = count(primary.len() as u64, "metric");
+        let of = counted!(primary.len(), "{n} metric", "{n} metrics");
         said.push(match (said.is_empty(), open) {
-            (true, 1) => "No conclusion on the metric that decides".to_owned(),
-            (true, _) => format!("No conclusion on any of the {of} that decide"),
-            (false, _) => format!("no conclusion on {open} of {of}"),
+            (true, 1) => tr!("No conclusion on the metric that decides").to_owned(),
+            (true, _) => tr!("No conclusion on any of the {of} that decide", of),
+            (false, _) => tr!("no conclusion on {open} of {of}", open, of),
         });
     }
     if open > 0 && primary.iter().any(|line| is_single(line)) {
         said.push(
-            "single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)"
+            tr!("single trials: measure each side at least 4 times, better 6, in turn (assay sweep, or runs with --trials)")
                 .to_owned(),
         );
     }
-    format!("{}.", said.join("; "))
+    sentence(&said.join("; "))
 }
 
 /// Whether a side has one trial only.
@@ -144,7 +146,7 @@ pub fn pairs(metric: &MetricRanking, baseline: bool) -> Vec<String> {
     for pair in &metric.pairs {
         // Of all pairs most say nothing.
         if baseline || !matches!(pair.verdict, Verdict::NoConclusion { .. }) {
-            let said = words.entry(pair.verdict.word()).or_default();
+            let said = words.entry(translated(pair.verdict.word())).or_default();
             said.push(clean(&pair_words(pair, baseline)));
         }
     }
@@ -157,8 +159,8 @@ pub fn pairs(metric: &MetricRanking, baseline: bool) -> Vec<String> {
 fn pair_words(pair: &Pair, baseline: bool) -> String {
     let name = match &pair.verdict {
         _ if baseline => pair.b.clone(),
-        Verdict::Equivalent(_) => format!("{} and {}", pair.b, pair.a),
-        _ => format!("{} than {}", pair.b, pair.a),
+        Verdict::Equivalent(_) => enumerate(&[&pair.b, &pair.a]),
+        _ => tr!("{b} than {a}", b = pair.b, a = pair.a),
     };
     let Some(Change { percent, interval }) = pair.change else {
         return name;

@@ -5,8 +5,9 @@ use super::over::{Over, View, views};
 use crate::describe;
 use crate::labels::Labels;
 use crate::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
 use crate::way::Way;
+use assay_lang::{counted, tr};
 use assay_model::job::{Job, Rw};
 use assay_model::units::{Bytes, Nanos};
 use assay_stats::course::Course;
@@ -37,12 +38,12 @@ fn sequential(views: &[View<'_>]) -> Option<Line> {
     let written = Over::of(views, direct_write);
     let flushed = Over::of(views, flushed_write);
     let mut words: Vec<String> = Vec::new();
-    words.extend(read.map(|read| format!("read {}", told(&read))));
+    words.extend(read.map(|read| tr!("read {figure}", figure = told(&read))));
     let writes: Vec<String> = flushed.iter().chain(&written).map(told).collect();
     if !writes.is_empty() {
-        words.push(format!("write {}", writes.join(", ")));
+        words.push(tr!("write {figure}", figure = writes.join(", ")));
     }
-    line("Sequential", &words)
+    line(tr!("Sequential"), &words)
 }
 
 fn direct<'v, 'a>(view: &'v View<'a>, rw: Rw) -> Option<&'v JobSummary<'a>> {
@@ -70,11 +71,14 @@ fn flushed_write(view: &View<'_>) -> Option<Figure> {
 fn small_random(views: &[View<'_>], deep: bool) -> Option<Line> {
     let mut subject = None;
     let mut words = Vec::new();
-    for (group, verb) in [(Group::RandomRead, "read"), (Group::RandomWrite, "write")] {
+    for group in [Group::RandomRead, Group::RandomWrite] {
         let job = |view| smallest(view, group, deep);
         let figure = |view: &View<'_>| smallest(view, group, deep)?.headlines().into_iter().next();
         if let Some(found) = Over::of(views, figure) {
-            words.push(format!("{verb} {}", told(&found)));
+            words.push(match group {
+                Group::RandomRead => tr!("read {figure}", figure = told(&found)),
+                _ => tr!("write {figure}", figure = told(&found)),
+            });
             subject = subject.or_else(|| views.iter().find_map(job));
         }
     }
@@ -88,8 +92,8 @@ fn smallest<'v, 'a>(view: &'v View<'a>, of: Group, deep: bool) -> Option<&'v Job
 
 fn random_subject(job: &Job) -> String {
     match job.iodepth {
-        1 => format!("Random {}", job.bs),
-        depth => format!("{}, depth {depth}", job.bs),
+        1 => tr!("Random {bs}", bs = job.bs),
+        depth => tr!("{bs}, depth {depth}", bs = job.bs, depth),
     }
 }
 
@@ -106,12 +110,20 @@ fn durable_append(views: &[View<'_>]) -> Option<Line> {
     let labels = median.labels();
     let text = if labels.agreed() == Some("device") {
         let p99 = p99.map_or_else(String::new, |p99| format!(" (p99 {})", p99.value()));
-        format!("{} until it is flushed{p99}", median.value())
+        tr!(
+            "{flush} until it is flushed{p99}",
+            flush = median.value(),
+            p99
+        )
     } else {
-        format!("{} a flush{}", median.value(), space(measured(&labels)))
+        tr!(
+            "{flush} a flush{measured}",
+            flush = median.value(),
+            measured = space(measured(&labels))
+        )
     };
     let block = views.iter().find_map(append)?.job.bs;
-    line(&format!("Append {block}"), &[text + &median.under()])
+    line(&tr!("Append {block}", block), &[text + &median.under()])
 }
 
 /// The one long write, or the median of several with the longest stall.
@@ -132,11 +144,16 @@ fn sustained(views: &[View<'_>]) -> Option<Line> {
         ([one], [_]) => {
             let measured = one.measured()?;
             let (bytes, elapsed) = (Bytes(measured.write.bytes), Nanos(measured.elapsed_ns));
-            format!("{} over {bytes} in {elapsed}", written.value())
+            tr!(
+                "{rate} over {bytes} in {elapsed}",
+                rate = written.value(),
+                bytes,
+                elapsed
+            )
         }
         _ => {
-            let trials = count(timed.len() as u64, "trial");
-            format!("{}, median of {trials}", written.value())
+            let trials = counted!(timed.len(), "{n} trial", "{n} trials");
+            tr!("{rate}, median of {trials}", rate = written.value(), trials)
         }
     };
     let longest = |(_, course): &&(_, &Course)| course.longest_stall().map(|stall| stall.length);
@@ -150,7 +167,7 @@ fn sustained(views: &[View<'_>]) -> Option<Line> {
     let how = measured(&written.labels());
     let stalls = describe::stalls(course) + &whose;
     let words = [format!("{rate}, {how}{}", written.under()), stalls];
-    line("Sustained", &words)
+    line(tr!("Sustained"), &words)
 }
 
 fn line(subject: &str, words: &[String]) -> Option<Line> {
@@ -181,12 +198,12 @@ fn space(words: String) -> String {
 /// What writes measured, in a word or two next to a figure.
 fn measured(labels: &Labels) -> String {
     match labels.agreed() {
-        Some("device") => "flushed".to_owned(),
-        Some("device-unflushed") => "not flushed".to_owned(),
-        Some("page-cache") => "in memory".to_owned(),
+        Some("device") => tr!("flushed").to_owned(),
+        Some("device-unflushed") => tr!("not flushed").to_owned(),
+        Some("page-cache") => tr!("in memory").to_owned(),
         Some("mixed") => labels.to_string(),
-        Some(_) => "(what it measured is unknown)".to_owned(),
+        Some(_) => tr!("(what it measured is unknown)").to_owned(),
         None if labels.is_empty() => String::new(),
-        None => "(trials measured different things)".to_owned(),
+        None => tr!("(trials measured different things)").to_owned(),
     }
 }

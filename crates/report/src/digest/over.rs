@@ -4,7 +4,8 @@
 use crate::format::{quantity, range};
 use crate::labels::Labels;
 use crate::summary::{Figure, JobSummary, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr};
 
 /// The jobs of a run with their trials under one condition.
 #[derive(Debug)]
@@ -89,9 +90,16 @@ impl<'a> Over<'a> {
         if self.figures.len() == 1 {
             format!(" ({})", name(low))
         } else if alike(low) == alike(high) {
-            format!(" ({})", count(self.figures.len() as u64, "condition"))
+            format!(
+                " ({})",
+                counted!(self.figures.len(), "{n} condition", "{n} conditions")
+            )
         } else {
-            format!(" (least {}, most {})", name(low), name(high))
+            tr!(
+                " (least {low}, most {high})",
+                low = name(low),
+                high = name(high)
+            )
         }
     }
 

@@ -2,7 +2,8 @@
 //! are not cleaned here; who shows them does that.
 
 use crate::format::{celsius, percent};
-use crate::text::{count, enumerate};
+use crate::text::enumerate;
+use assay_lang::counted;
 use assay_model::checkup::{DiskUse, Finding, PowerKind};
 use assay_model::units::{Bytes, Nanos};
 
@@ -89,7 +90,7 @@ fn of_machine(finding: &Finding) -> String {
         Finding::Throttled { what } => format!("slowed down against heat now: {}", enumerate(what)),
         Finding::WasThrottled { events } => format!(
             "processors were slowed down by heat {} since boot",
-            count(*events, "time")
+            counted!(*events, "{n} time", "{n} times")
         ),
         Finding::Hot {
             zone,

@@ -9,6 +9,7 @@ use crate::chart::{
 use crate::comparison::{Compared, Side};
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::{tr, translated};
 use assay_model::figures::{Figure, Sample};
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
@@ -64,22 +65,22 @@ fn changes_of(lines: &[&Line]) -> Option<Chart> {
     let words = known.iter().filter_map(|line| {
         Some(format!(
             "{} {}, {}",
-            clean(&line.metric),
+            clean(translated(&line.metric)),
             in_words(line.change?),
-            line.verdict.word()
+            translated(line.verdict.word())
         ))
     });
     let words: Vec<String> = words.collect();
     let bars = known.iter().map(|line| Bar {
-        name: clean(&line.metric),
+        name: clean(translated(&line.metric)),
         change: line.change,
-        words: line.verdict.word().to_owned(),
+        words: translated(line.verdict.word()).to_owned(),
     });
     let bars: Vec<Bar> = bars.collect();
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
-        title: "By how much B is better".to_owned(),
-        description: format!("positive is better: {}", words.join("; ")),
+        title: tr!("By how much B is better").to_owned(),
+        description: tr!("positive is better: {metrics}", metrics = words.join("; ")),
         body: changes(&bars),
     })
 }
@@ -90,7 +91,7 @@ fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
     let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
     let measure = Measure::of_symbol(&line.unit);
     let dots = (0_usize..).zip(&values).map(|(side, values)| Series {
-        name: format!("trials of {}", if side == 0 { "A" } else { "B" }),
+        name: tr!("trials of {side}", side = if side == 0 { "A" } else { "B" }),
         tint: Tint::Nth(side),
         mark: Mark::Dots,
         points: values
@@ -115,26 +116,29 @@ fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
             .collect(),
     };
     let series = [
-        means(Mark::Line, "geometric mean"),
-        means(Mark::Intervals, "its 95 % interval"),
+        means(Mark::Line, tr!("geometric mean")),
+        means(Mark::Intervals, tr!("its 95 % interval")),
     ];
     let words = [0, 1].map(|side| {
-        format!(
-            "{} ({} trials)",
-            measure.write(centre(&stats[side])),
-            stats[side].n
+        tr!(
+            "{mean} ({n} trials)",
+            mean = measure.write(centre(&stats[side])),
+            n = stats[side].n
         )
     });
     Some(Chart {
         name: format!("pair-{}", slug(&line.metric)),
-        title: format!("{}: A and B", clean(&line.metric)),
+        title: tr!(
+            "{metric}: A and B",
+            metric = clean(translated(&line.metric))
+        ),
         description: format!(
             "A {}, B {}; {}: {}",
             words[0],
             words[1],
             line.change
-                .map_or_else(|| "change unknown".to_owned(), in_words),
-            line.verdict.word()
+                .map_or_else(|| tr!("change unknown").to_owned(), in_words),
+            translated(line.verdict.word())
         ),
         body: Body::Plane(Plane {
             x: Axis {
@@ -147,7 +151,7 @@ fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
             },
             panels: vec![Panel {
                 y: Axis {
-                    label: clean(&line.metric),
+                    label: clean(translated(&line.metric)),
                     measure: measure.clone(),
                     scale: Scale::Close,
                 },

@@ -8,6 +8,7 @@ use crate::chart::{
 use crate::describe;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::evidence::{Evidence, Glance, Snapshot};
 use assay_model::metric::Unit;
 use assay_model::units::Nanos;
@@ -92,11 +93,15 @@ pub fn chart(told: &Told<'_, '_>) -> Chart {
     }
     Chart {
         name: format!("rate-{}-{number}", slug(&job.job.name)),
-        title: format!("Rate over time of {}, trial {number}", clean(&job.job.name)),
+        title: tr!(
+            "Rate over time of {job}, trial {number}",
+            job = clean(&job.job.name),
+            number
+        ),
         description: describe::course(trial, course),
         body: Body::Plane(Plane {
             x: Axis {
-                label: "time".to_owned(),
+                label: tr!("time").to_owned(),
                 measure: Measure::Seconds,
                 scale: Scale::Span,
             },
@@ -123,7 +128,7 @@ fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
         Point::at(width_s * as_f64(end as u64), last.mean)
     }));
     let mut series = vec![Series {
-        name: "rate".to_owned(),
+        name: tr!("rate").to_owned(),
         tint: if job.job.rw.reads() {
             Tint::Read
         } else {
@@ -135,7 +140,7 @@ fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
     series.extend(levels(&course.levels, width_s));
     Panel {
         y: Axis {
-            label: "rate".to_owned(),
+            label: tr!("rate").to_owned(),
             measure: Measure::Of(Unit::BytesPerSec),
             scale: Scale::Linear,
         },
@@ -155,7 +160,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
         }
     };
     (levels.len() > 1).then(|| Series {
-        name: "steady level".to_owned(),
+        name: tr!("steady level").to_owned(),
         tint: Tint::Ink,
         mark: Mark::Spans,
         points: levels.iter().map(point).collect(),
@@ -168,10 +173,10 @@ fn stalls(course: &Course) -> Panel {
         y: Axis {
             label: String::new(),
             measure: Measure::Foreign(String::new()),
-            scale: Scale::Names(vec!["stalls".to_owned()]),
+            scale: Scale::Names(vec![tr!("stalls").to_owned()]),
         },
         series: vec![Series {
-            name: "nothing completed".to_owned(),
+            name: tr!("nothing completed").to_owned(),
             tint: Tint::Bad,
             mark: Mark::Spans,
             points: stall_points(course),
@@ -187,7 +192,11 @@ fn stall_points(course: &Course) -> Vec<Point> {
             span(
                 from,
                 to,
-                Some(format!("{} at {}", stall.length, stall.start)),
+                Some(tr!(
+                    "{length} at {start}",
+                    length = stall.length,
+                    start = stall.start
+                )),
             )
         });
         return each.collect();
@@ -225,13 +234,20 @@ fn beside(evidence: &Evidence, end_s: f64) -> Vec<Panel> {
     let dirty = around(evidence, end_s, dirty, |glance| {
         Some(as_f64(glance.dirty_bytes?))
     });
-    let heat = heat.map(|series| ("hottest sensor", Measure::Celsius, Scale::Close, series));
-    let dirty = dirty.map(|series| ("dirty pages", Measure::Size, Scale::Linear, series));
+    let heat = heat.map(|series| {
+        (
+            tr!("hottest sensor"),
+            Measure::Celsius,
+            Scale::Close,
+            series,
+        )
+    });
+    let dirty = dirty.map(|series| (tr!("dirty pages"), Measure::Size, Scale::Linear, series));
     let known = heat.into_iter().chain(dirty);
     let panels = known.map(|(what, measure, scale, series)| Panel {
         y: Axis {
             label: match series.mark {
-                Mark::Dots => format!("{what}, before and after"),
+                Mark::Dots => tr!("{what}, before and after", what),
                 _ => what.to_owned(),
             },
             measure,

@@ -7,6 +7,7 @@ use crate::chart::{
 use crate::extent::{jobs, metric, name, of};
 use crate::format::quantity;
 use crate::summary::{JobSummary, JudgedTrial, Summary};
+use assay_lang::{in_english, tr};
 use assay_model::metric::Unit;
 use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
 
@@ -39,12 +40,16 @@ fn chart(
         Tint::Read
     };
     Chart {
-        name: format!("extent-{}-{number}", slug(name(kind))),
-        title: format!("{} over the extent, trial {number}", name(kind)),
+        name: format!("extent-{}-{number}", slug(in_english(|| name(kind)))),
+        title: tr!(
+            "{kind} over the extent, trial {number}",
+            kind = name(kind),
+            number
+        ),
         description: words(kind, trial),
         body: Body::Plane(Plane {
             x: Axis {
-                label: "place".to_owned(),
+                label: tr!("place").to_owned(),
                 measure: Measure::Size,
                 scale: Scale::Span,
             },
@@ -79,7 +84,7 @@ fn samples(step: &ExtentStep, tint: Tint, mark: Mark) -> Series {
     };
     let samples = step.samples.iter();
     Series {
-        name: "sample".to_owned(),
+        name: tr!("sample").to_owned(),
         tint,
         mark,
         points: samples
@@ -99,14 +104,18 @@ fn words(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
             .find(|metric| metric.name == name)?;
         Some(format!("{word} {}", quantity(found.unit, found.value)))
     };
-    let all = [("lowest", "min"), ("average", "mean"), ("highest", "max")];
+    let all = [
+        (tr!("lowest"), "min"),
+        (tr!("average"), "mean"),
+        (tr!("highest"), "max"),
+    ];
     let words = all
         .into_iter()
         .filter_map(|(word, statistic)| figure(word, statistic));
     let labels: Vec<String> = trial.labels(None).iter().map(ToString::to_string).collect();
-    format!(
-        "{}; measured {}",
-        words.collect::<Vec<_>>().join(", "),
-        labels.join(", ")
+    tr!(
+        "{samples}; measured {labels}",
+        samples = words.collect::<Vec<_>>().join(", "),
+        labels = labels.join(", ")
     )
 }

@@ -5,7 +5,8 @@ use crate::chart::{
     Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
 };
 use crate::jobs::metrics;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr};
 use assay_model::figures::{Figure, Sample};
 use assay_stats::summary::Summary as Statistics;
 
@@ -45,14 +46,14 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
         .collect();
     let all = [
         series(
-            "95 % interval of the geometric mean",
+            tr!("95 % interval of the geometric mean"),
             Tint::Ink,
             Mark::Intervals,
             each(interval),
         ),
-        series("trial", Tint::Read, Mark::Dots, each(trials)),
+        series(tr!("trial"), Tint::Read, Mark::Dots, each(trials)),
         series(
-            "mean that was handed down",
+            tr!("mean that was handed down"),
             Tint::Ink,
             Mark::Dots,
             each(handed_down),
@@ -111,7 +112,11 @@ fn interval(index: usize, figure: &Figure, _: &Measure) -> Vec<Point> {
 fn trials(index: usize, figure: &Figure, measure: &Measure) -> Vec<Point> {
     let numbered = (1..).zip(values(figure));
     let point = |(trial, value): (u32, &f64)| Point {
-        note: Some(format!("trial {trial}: {}", measure.write(*value))),
+        note: Some(tr!(
+            "trial {trial}: {value}",
+            trial,
+            value = measure.write(*value)
+        )),
         ..Point::at(*value, row(index))
     };
     numbered.map(point).collect()
@@ -121,23 +126,31 @@ fn handed_down(index: usize, figure: &Figure, measure: &Measure) -> Vec<Point> {
     let Sample::Moments { n, mean, .. } = figure.sample else {
         return Vec::new();
     };
-    let trials = count(u64::from(n), "trial");
+    let trials = counted!(n, "{n} trial", "{n} trials");
     vec![Point {
-        note: Some(format!("mean of {trials}: {}", measure.write(mean))),
+        note: Some(tr!(
+            "mean of {trials}: {value}",
+            trials,
+            value = measure.write(mean)
+        )),
         ..Point::at(mean, row(index))
     }]
 }
 
 fn told(figure: &Figure, measure: &Measure) -> String {
     let mean = crate::import::moments(&figure.sample).mean;
-    let trials = count(figure.sample.n() as u64, "trial");
+    let trials = counted!(figure.sample.n(), "{n} trial", "{n} trials");
     let measured = figure
         .measured
         .as_deref()
-        .map_or_else(String::new, |label| format!(", measured {}", clean(label)));
-    format!(
-        "{} mean {} of {trials}{measured}",
-        named(figure),
-        measure.write(mean)
+        .map_or_else(String::new, |label| {
+            tr!(", measured {labels}", labels = clean(label))
+        });
+    tr!(
+        "{figure} mean {mean} of {trials}{measured}",
+        figure = named(figure),
+        mean = measure.write(mean),
+        trials,
+        measured
     )
 }

@@ -8,6 +8,7 @@ use crate::chart::{
 use crate::format::nanos;
 use crate::summary::{JobSummary, Summary};
 use crate::text::clean;
+use assay_lang::{in_english, tr};
 use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_model::metric::Unit;
@@ -51,11 +52,11 @@ pub fn records<'a>(job: &JobSummary<'a>, subject: Option<Direction>) -> Vec<&'a 
 
 /// What is timed, in the plural.
 #[must_use]
-pub const fn plural(subject: Option<Direction>) -> &'static str {
+pub fn plural(subject: Option<Direction>) -> &'static str {
     match subject {
-        Some(Direction::Read) => "reads",
-        Some(Direction::Write) => "writes",
-        None => "flushes",
+        Some(Direction::Read) => tr!("reads"),
+        Some(Direction::Write) => tr!("writes"),
+        None => tr!("flushes"),
     }
 }
 
@@ -75,11 +76,11 @@ pub fn in_words(job: &JobSummary<'_>) -> String {
         let latency = Distribution::of(&pool).ok()?;
         let median = latency.percentile_ns(Percentile::P50)?;
         let slowest = latency.max_ns()?;
-        Some(format!(
-            "{} half within {}, slowest {}",
-            plural(subject),
-            Nanos(median),
-            Nanos(slowest)
+        Some(tr!(
+            "{operations} half within {median}, slowest {slowest}",
+            operations = plural(subject),
+            median = Nanos(median),
+            slowest = Nanos(slowest)
         ))
     });
     words.collect::<Vec<_>>().join("; ")
@@ -106,7 +107,7 @@ pub fn percentiles(job: &JobSummary<'_>) -> Chart {
     let name = clean(&job.job.name);
     Chart {
         name: format!("latency-{}", slug(&job.job.name)),
-        title: format!("Latency by percentile of {name}"),
+        title: tr!("Latency by percentile of {name}", name),
         description: in_words(job),
         body: by_percentile(series),
     }
@@ -125,7 +126,7 @@ pub fn distribution(job: &JobSummary<'_>) -> Chart {
     let name = clean(&job.job.name);
     Chart {
         name: format!("distribution-{}", slug(&job.job.name)),
-        title: format!("Distribution of latency of {name}"),
+        title: tr!("Distribution of latency of {name}", name),
         description: in_words(job),
         body: by_latency(series.collect()),
     }
@@ -142,28 +143,33 @@ pub fn overlaid(
     let each = || runs.iter().enumerate();
     let curves = each().flat_map(|(n, (name, record))| curve(name, Tint::Nth(n), record));
     let histograms = each().filter_map(|(n, (name, record))| histogram(name, Tint::Nth(n), record));
-    let what = format!("{} of {}", plural(subject), clean(job));
-    let key = format!("{}-{}", slug(job), plural(subject));
+    let what = tr!(
+        "{operations} of {job}",
+        operations = plural(subject),
+        job = clean(job)
+    );
+    let key = format!("{}-{}", slug(job), in_english(|| plural(subject)));
     let words = runs.iter().filter_map(|(name, record)| {
         let latency = Distribution::of(record).ok()?;
         let median = Nanos(latency.percentile_ns(Percentile::P50)?);
-        Some(format!(
-            "{}: half within {median}, slowest {}",
-            clean(name),
-            Nanos(latency.max_ns()?)
+        Some(tr!(
+            "{name}: half within {median}, slowest {slowest}",
+            name = clean(name),
+            median,
+            slowest = Nanos(latency.max_ns()?)
         ))
     });
     let description = words.collect::<Vec<_>>().join("; ");
     [
         Chart {
             name: format!("latency-{key}"),
-            title: format!("Latency by percentile: {what}"),
+            title: tr!("Latency by percentile: {what}", what),
             description: description.clone(),
             body: by_percentile(curves.collect()),
         },
         Chart {
             name: format!("distribution-{key}"),
-            title: format!("Distribution of latency: {what}"),
+            title: tr!("Distribution of latency: {what}", what),
             description,
             body: by_latency(histograms.collect()),
         },
@@ -172,7 +178,7 @@ pub fn overlaid(
 
 fn latency_axis() -> Axis {
     Axis {
-        label: "latency".to_owned(),
+        label: tr!("latency").to_owned(),
         measure: Measure::Of(Unit::Nanos),
         scale: Scale::Log,
     }
@@ -181,7 +187,7 @@ fn latency_axis() -> Axis {
 fn by_percentile(series: Vec<Series>) -> Body {
     Body::Plane(Plane {
         x: Axis {
-            label: "share of I/Os that took at most so long".to_owned(),
+            label: tr!("share of I/Os that took at most so long").to_owned(),
             measure: Measure::Of(Unit::Ratio),
             scale: Scale::Nines,
         },
@@ -197,7 +203,7 @@ fn by_latency(series: Vec<Series>) -> Body {
         x: latency_axis(),
         panels: vec![Panel {
             y: Axis {
-                label: "share of I/Os, in bins 15 % wide".to_owned(),
+                label: tr!("share of I/Os, in bins 15 % wide").to_owned(),
                 measure: Measure::Of(Unit::Ratio),
                 scale: Scale::Linear,
             },
@@ -216,7 +222,7 @@ fn curve(name: &str, tint: Tint, record: &LatencyRecord) -> Vec<Series> {
         return Vec::new();
     };
     let slowest = points.last().map(|last| Point {
-        note: Some(format!("slowest: {}", nanos(last.y))),
+        note: Some(tr!("slowest: {slowest}", slowest = nanos(last.y))),
         ..last.clone()
     });
     let series = |mark, points| Series {

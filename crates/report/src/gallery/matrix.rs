@@ -4,6 +4,7 @@
 use crate::cache_edge;
 use crate::chart::{Body, Chart, Form, Grid, GridCell, Measure, slug};
 use crate::matrix::{Matrix, matrices};
+use assay_lang::tr;
 use assay_model::run::Run;
 use assay_model::units::Bytes;
 
@@ -24,19 +25,23 @@ pub fn chart(matrix: &Matrix, form: Form) -> Chart {
         .strip_suffix(" report")
         .unwrap_or(&matrix.title);
     let (word, kind) = match form {
-        Form::Map => ("map", "map"),
-        Form::Surface => ("surface", "surface"),
+        Form::Map => ("map", tr!("map")),
+        Form::Surface => ("surface", tr!("surface")),
     };
     Chart {
         name: format!("{word}-{}", slug(title)),
-        title: format!("{title}: {kind} of rates by file and record size"),
+        title: tr!(
+            "{title}: {kind} of rates by file and record size",
+            title,
+            kind
+        ),
         description: cache_edge::sentence(matrix),
         body: Body::Grid(Grid {
             form,
-            rows: ("file size".to_owned(), sizes(&matrix.rows)),
-            columns: ("record size".to_owned(), sizes(&matrix.columns)),
+            rows: (tr!("file size").to_owned(), sizes(&matrix.rows)),
+            columns: (tr!("record size").to_owned(), sizes(&matrix.columns)),
             values: (
-                "rate".to_owned(),
+                tr!("rate").to_owned(),
                 Measure::Foreign(matrix.unit.name().to_owned()),
             ),
             cells: matrix
@@ -54,7 +59,8 @@ pub fn chart(matrix: &Matrix, form: Form) -> Chart {
                         .collect()
                 })
                 .collect(),
-            edge: cache_edge::edge(matrix).map(|row| (row, "the page cache ends here".to_owned())),
+            edge: cache_edge::edge(matrix)
+                .map(|row| (row, tr!("the page cache ends here").to_owned())),
         }),
     }
 }

@@ -8,6 +8,7 @@ use crate::chart::{
 use crate::comparison::{ends, percent};
 use crate::sweep::Verdicts;
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::verdict::Change;
 use assay_stats::verdict::ranking::{MetricRanking, Ranked};
 
@@ -38,9 +39,9 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
         })
         .collect();
     let words = rows.iter().map(|(ranked, change)| {
-        let change = change.map_or_else(|| "nothing to compare".to_owned(), in_words);
+        let change = change.map_or_else(|| tr!("nothing to compare").to_owned(), in_words);
         let change = if ranked.condition == baseline {
-            "the baseline".to_owned()
+            tr!("the baseline").to_owned()
         } else {
             change
         };
@@ -58,10 +59,14 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
     let bars: Vec<Bar> = bars.collect();
     Chart {
         name: format!("change-{}", slug(&metric.metric)),
-        title: format!("{} against {}", clean(&metric.metric), clean(baseline)),
-        description: format!(
-            "positive is better: {}. Conditions without a common letter differ.",
-            words.join("; ")
+        title: tr!(
+            "{metric} against {baseline}",
+            metric = clean(&metric.metric),
+            baseline = clean(baseline)
+        ),
+        description: tr!(
+            "positive is better: {conditions}. Conditions without a common letter differ.",
+            conditions = words.join("; ")
         ),
         body: changes(&bars),
     }
@@ -116,20 +121,20 @@ pub fn changes(bars: &[Bar]) -> Body {
         ..value((index, change, bar))
     };
     let bars = Series {
-        name: "change".to_owned(),
+        name: tr!("change").to_owned(),
         tint: Tint::Nth(0),
         mark: Mark::Bars,
         points: known().map(value).collect(),
     };
     let intervals = Series {
-        name: "95 % interval".to_owned(),
+        name: tr!("95 % interval").to_owned(),
         tint: Tint::Ink,
         mark: Mark::Intervals,
         points: known().map(interval).collect(),
     };
     Body::Plane(Plane {
         x: Axis {
-            label: "change, better to the right".to_owned(),
+            label: tr!("change, better to the right").to_owned(),
             measure: Measure::Change,
             scale: Scale::Linear,
         },

@@ -5,6 +5,7 @@ use super::as_f64;
 use super::course::{dirty, hottest};
 use crate::chart::{Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint};
 use crate::format::range;
+use assay_lang::tr;
 use assay_model::evidence::Snapshot;
 use assay_model::metric::Unit;
 use assay_model::run::Run;
@@ -29,21 +30,21 @@ pub fn chart(run: &Run) -> Option<Chart> {
     };
     let kinds: [(&str, Measure, Scale, Tint, Vec<Point>); 3] = [
         (
-            "hottest sensor",
+            tr!("hottest sensor"),
             Measure::Celsius,
             Scale::Close,
             Tint::Bad,
             points(hottest),
         ),
         (
-            "dirty pages",
+            tr!("dirty pages"),
             Measure::Size,
             Scale::Linear,
             Tint::Write,
             points(dirty),
         ),
         (
-            "memory available",
+            tr!("memory available"),
             Measure::Size,
             Scale::Linear,
             Tint::Read,
@@ -70,11 +71,14 @@ pub fn chart(run: &Run) -> Option<Chart> {
     }
     (!panels.is_empty()).then(|| Chart {
         name: "session".to_owned(),
-        title: "Around the trials, over the run".to_owned(),
-        description: format!("before and after each trial: {}", words.join("; ")),
+        title: tr!("Around the trials, over the run").to_owned(),
+        description: tr!(
+            "before and after each trial: {kinds}",
+            kinds = words.join("; ")
+        ),
         body: Body::Plane(Plane {
             x: Axis {
-                label: "time since the first trial".to_owned(),
+                label: tr!("time since the first trial").to_owned(),
                 measure: Measure::Seconds,
                 scale: Scale::Span,
             },
@@ -98,6 +102,10 @@ fn extent(measure: &Measure, points: &[Point]) -> String {
         .fold(f64::NEG_INFINITY, f64::max);
     match measure {
         Measure::Size => range(Unit::Bytes, low, high),
-        other => format!("{} to {}", other.write(low), other.write(high)),
+        other => tr!(
+            "{low} to {high}",
+            low = other.write(low),
+            high = other.write(high)
+        ),
     }
 }

@@ -6,6 +6,7 @@ use crate::describe;
 use crate::format::{quantity, range};
 use crate::summary::{Figure, JobSummary, Summary};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_stats::derive::direction_of;
 
@@ -47,7 +48,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
     let rows = || figures.iter().enumerate();
     let series = vec![
         Series {
-            name: "95 % interval of the geometric mean".to_owned(),
+            name: tr!("95 % interval of the geometric mean").to_owned(),
             tint: Tint::Ink,
             mark: Mark::Intervals,
             points: rows()
@@ -55,7 +56,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
                 .collect(),
         },
         Series {
-            name: "trial".to_owned(),
+            name: tr!("trial").to_owned(),
             tint,
             mark: Mark::Dots,
             points: rows()
@@ -65,7 +66,11 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
     ];
     Some(Chart {
         name: format!("trials-{name}"),
-        title: format!("{} of each job ({name})", capital(&describe::metric(name))),
+        title: tr!(
+            "{metric} of each job ({name})",
+            metric = capital(&describe::metric(name)),
+            name
+        ),
         description: description(&figures),
         body: Body::Plane(Plane {
             x: Axis {
@@ -112,7 +117,11 @@ fn points(index: usize, figure: &Figure) -> impl Iterator<Item = Point> {
         x: *value,
         y: row(index),
         ends: None,
-        note: Some(format!("trial {trial}: {}", quantity(figure.unit, *value))),
+        note: Some(tr!(
+            "trial {trial}: {value}",
+            trial,
+            value = quantity(figure.unit, *value)
+        )),
     })
 }
 
@@ -120,20 +129,22 @@ fn description(figures: &[(&JobSummary<'_>, Figure)]) -> String {
     let each = figures.iter().map(|(job, figure)| {
         let median = quantity(figure.unit, figure.stats.median);
         let interval = figure.stats.interval.map_or_else(String::new, |interval| {
-            format!(
-                ", interval {}",
-                range(figure.unit, interval.low, interval.high)
+            tr!(
+                ", interval {range}",
+                range = range(figure.unit, interval.low, interval.high)
             )
         });
-        format!(
-            "{} {median}{interval}, measured {}",
-            clean(&job.job.name),
-            figure.labels
+        tr!(
+            "{job} {median}{interval}, measured {labels}",
+            job = clean(&job.job.name),
+            median,
+            interval,
+            labels = figure.labels
         )
     });
-    format!(
-        "median of the trials: {}.",
-        each.collect::<Vec<_>>().join("; ")
+    tr!(
+        "median of the trials: {jobs}.",
+        jobs = each.collect::<Vec<_>>().join("; ")
     )
 }
 

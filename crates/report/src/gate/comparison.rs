@@ -4,6 +4,7 @@ use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::comparison::Compared;
 use crate::identity;
 use crate::text::clean;
+use assay_lang::in_english;
 use assay_model::verdict::Verdict;
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::line::Line;
@@ -29,6 +30,10 @@ impl Suite {
     /// only is skipped, not forgotten.
     #[must_use]
     pub fn of_comparison(compared: &Compared<'_>) -> Self {
+        in_english(|| Self::judged(compared))
+    }
+
+    fn judged(compared: &Compared<'_>) -> Self {
         let lines = compared.comparison.lines.iter();
         let lines = lines.filter(|line| line.primary);
         let groups = compared.jobs().grouped(lines, |line| &line.metric);
@@ -121,7 +126,7 @@ fn facts(compared: &Compared<'_>) -> Vec<identity::Fact> {
         ("A", a),
         ("B", b),
         ("question", compared.question()),
-        ("holds for", compared.comparison.scope.clone()),
+        ("holds for", compared.comparison.scope.to_string()),
     ];
     if let Some(run) = compared.b_sources.iter().find_map(|source| source.run) {
         facts.extend(super::run::place_facts(run));

@@ -5,8 +5,9 @@ use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::format::quantity;
 use crate::identity::{self, Fact};
 use crate::summary::{Figure, JobSummary, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
 use crate::warnings::{self, NAMES};
+use assay_lang::{counted, in_english};
 use assay_model::run::Run;
 use assay_model::trial::Outcome;
 use serde_json::{Map, json};
@@ -16,6 +17,10 @@ impl Suite {
     /// each job with trials that did not come to their end.
     #[must_use]
     pub fn of_run(run: &Run) -> Self {
+        in_english(|| Self::told(run))
+    }
+
+    fn told(run: &Run) -> Self {
         let summary = Summary::of(run);
         let mut cases: Vec<Case> = summary.jobs.iter().flat_map(cases).collect();
         if cases.is_empty() {
@@ -76,7 +81,7 @@ fn cases(job: &JobSummary<'_>) -> Vec<Case> {
         });
     let failed: Vec<&str> = failed.collect();
     if let Some(first) = failed.first() {
-        let failed = count(failed.len() as u64, "trial");
+        let failed = counted!(failed.len(), "{n} trial", "{n} trials");
         let why = format!("{failed} of {} failed: {first}", job.trials.len());
         cases.push(without_figure(&job.job.name, &why));
     } else if cases.is_empty() {
@@ -96,7 +101,7 @@ fn measured(job: &JobSummary<'_>, figure: &Figure) -> Case {
         reason: format!(
             "{}, median of {}; measured: {labels}",
             quantity(figure.unit, median),
-            count(figure.stats.n as u64, "trial"),
+            counted!(figure.stats.n, "{n} trial", "{n} trials"),
         ),
         measurement: Some(Measurement {
             value: median,

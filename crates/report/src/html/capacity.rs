@@ -3,6 +3,7 @@
 use crate::capacity::findings;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::tr;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
@@ -12,7 +13,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
             @for (trial, finding) in &findings {
                 @let mut lines = finding.lines.iter();
                 p {
-                    b { (clean(&trial.record.job.name)) ", trial " (trial.record.trial) ": " }
+                    b { (tr!("{job}, trial {n}: ", job = clean(&trial.record.job.name), n = trial.record.trial)) }
                     @if let Some(conclusion) = lines.next() {
                         @if finding.bad { strong { (conclusion) } } @else { (conclusion) }
                     }

@@ -10,8 +10,9 @@ use crate::format::percent_points;
 use crate::gallery::comparison::Gallery;
 use crate::json;
 use crate::summary::Summary;
-use crate::text::{clean, count, enumerate};
+use crate::text::{clean, enumerate, sentence};
 use crate::warnings;
+use assay_lang::{Language, counted, current, in_english, key, tr, translated};
 use assay_stats::verdict::line;
 use assay_stats::verdict::line::Line;
 use assay_stats::verdict::note::{Note, Side};
@@ -31,27 +32,33 @@ pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result
             note: None,
         }],
     };
-    let charts: Vec<&Chart> = gallery.iter().collect();
+    // Data is English, whatever the language of the page.
+    let data = (current() != Language::English).then(|| in_english(|| Gallery::of(compared, a, b)));
+    let charts: Vec<&Chart> = data.as_ref().unwrap_or(&gallery).iter().collect();
     let runs = a.runs.first().or(b.runs.first());
     let new = Section::new;
     Ok(Page {
-        title: format!("{} compared with {}", clean(compared.b), clean(compared.a)),
+        title: tr!(
+            "{b} compared with {a}",
+            b = clean(compared.b),
+            a = clean(compared.a)
+        ),
         subtitle: html! { "A: " (clean(compared.a)) ". B: " (clean(compared.b)) "." },
         sections: vec![
-            new("verdict", "Verdict", Some(verdict(compared, &gallery))),
-            new("metrics", "Metrics", Some(metrics(compared))),
+            new("verdict", tr!("Verdict"), Some(verdict(compared, &gallery))),
+            new("metrics", tr!("Metrics"), Some(metrics(compared))),
             new(
                 "pairs",
-                "A and B, trial by trial",
+                tr!("A and B, trial by trial"),
                 drawn(&gallery.pairs, PAIRS),
             ),
             new(
                 "latency",
-                "Latencies over each other",
+                tr!("Latencies over each other"),
                 drawn(&gallery.latencies, LATENCIES),
             ),
-            new("sides", "What was compared", sides(a, b)),
-            new("method", "Method and limits", Some(limits(compared))),
+            new("sides", tr!("What was compared"), sides(a, b)),
+            new("method", tr!("Method and limits"), Some(limits(compared))),
         ],
         data: Some(Archive::of(
             "assay-comparison.zip".to_owned(),
@@ -65,22 +72,24 @@ pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result
     })
 }
 
-const PAIRS: &str = "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means; the bars are \
-    their 95 % intervals. The axis does not begin at 0.";
+const PAIRS: &str = key!(
+    "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means; the bars are \
+    their 95 % intervals. The axis does not begin at 0."
+);
 const LATENCIES: &str =
-    "All completed trials of a side together. Lines are solid for A and dashed for B.";
+    key!("All completed trials of a side together. Lines are solid for A and dashed for B.");
 
 fn verdict(compared: &Compared<'_>, gallery: &Gallery) -> Markup {
     html! {
         p.conclusion { (clean(&in_short(compared.comparison))) }
         p.soft {
-            "Margin " (percent_points(compared.options.margin)) " %: smaller differences have no meaning. Intervals are unadjusted, \
-             verdicts hold for all metrics together. It holds for " (clean(&compared.comparison.scope)) "."
+            (tr!("Margin {margin} %: smaller differences have no meaning. Intervals are unadjusted, verdicts hold for all metrics together. It holds for {scope}.",
+                margin = percent_points(compared.options.margin), scope = compared.comparison.scope))
         }
         @if let Some(chart) = &gallery.changes { div.charts.wide { (figure::wide(chart)) } }
         @let notes = notes(compared);
         @if !notes.is_empty() {
-            ul.warnings { @for note in &notes { li.note { strong { "Note: " } (clean(note)) "." } } }
+            ul.warnings { @for note in &notes { li.note { strong { (tr!("Note: ")) } (sentence(&clean(note))) } } }
         }
     }
 }
@@ -90,7 +99,15 @@ const NAMES: usize = 8;
 
 /// What concerns all of it; metrics that only one side has are named together.
 fn notes(compared: &Compared<'_>) -> Vec<String> {
-    let (mut only_a, mut only_b, mut notes) = (Vec::new(), Vec::new(), compared.warnings.clone());
+    let (mut only_a, mut only_b, mut notes) = (
+        Vec::new(),
+        Vec::new(),
+        compared
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>(),
+    );
     for note in &compared.comparison.notes {
         match note {
             Note::Missing(Side::B, metric) => only_a.push(metric.as_str()),
@@ -105,12 +122,14 @@ fn notes(compared: &Compared<'_>) -> Vec<String> {
             .map(|name| (*name).to_owned())
             .collect();
         if metrics.len() > NAMES {
-            named.push(format!("{} more", metrics.len() - NAMES));
+            named.push(tr!("{n} more", n = metrics.len() - NAMES));
         }
         if !named.is_empty() {
             let names = enumerate(&named);
-            notes.push(format!(
-                "only {side} has these, so they are not compared: {names}"
+            notes.push(tr!(
+                "only {side} has these, so they are not compared: {names}",
+                side,
+                names
             ));
         }
     }
@@ -131,8 +150,8 @@ fn metrics(compared: &Compared<'_>) -> Markup {
             .collect::<Vec<&Line>>()
     };
     html! {
-        @for note in &common { p.note { "All metrics: " (clean(note)) "." } }
-        @for (title, lines) in [("Metrics that decide", of(true)), ("Exploratory", of(false))] {
+        @for note in &common { p.note { (tr!("All metrics: ")) (sentence(&clean(note))) } }
+        @for (title, lines) in [(tr!("Metrics that decide"), of(true)), (tr!("Exploratory"), of(false))] {
             @if !lines.is_empty() {
                 h3 { (title) }
                 (table(&lines, &common))
@@ -147,12 +166,12 @@ fn table(lines: &[&Line], common: &[String]) -> Markup {
             table {
                 thead {
                     tr {
-                        th scope="col" { "Metric" }
+                        th scope="col" { (tr!("Metric")) }
                         th.n scope="col" { "A" }
                         th.n scope="col" { "B" }
-                        th.n scope="col" { "Change" }
-                        th.n scope="col" { "95 % interval" }
-                        th scope="col" { "Verdict" }
+                        th.n scope="col" { (tr!("Change")) }
+                        th.n scope="col" { (tr!("95 % interval")) }
+                        th scope="col" { (tr!("Verdict")) }
                     }
                 }
                 tbody { @for line in lines { (row(line, common)) } }
@@ -167,7 +186,7 @@ fn row(line: &Line, common: &[String]) -> Markup {
             format!(
                 "{} ({})",
                 value(&line.unit, side.centre),
-                count(side.n as u64, "trial")
+                counted!(side.n, "{n} trial", "{n} trials")
             )
         }
         _ => "\u{2013}".to_owned(),
@@ -176,12 +195,12 @@ fn row(line: &Line, common: &[String]) -> Markup {
     let notes: Vec<String> = notes.filter(|note| !common.contains(note)).collect();
     html! {
         tr {
-            th scope="row" { (clean(&line.metric)) }
+            th scope="row" { (clean(translated(&line.metric))) }
             td.n data-name="A" { (figure(&line.a)) }
             td.n data-name="B" { (figure(&line.b)) }
-            td.n.main data-name="Change" { (line.change.map_or_else(|| "\u{2013}".to_owned(), percent)) }
-            td.n data-name="95 % interval" { (line.change.and_then(ends).unwrap_or_else(|| "\u{2013}".to_owned())) }
-            td.words data-name="Verdict" {
+            td.n.main data-name=(tr!("Change")) { (line.change.map_or_else(|| "\u{2013}".to_owned(), percent)) }
+            td.n data-name=(tr!("95 % interval")) { (line.change.and_then(ends).unwrap_or_else(|| "\u{2013}".to_owned())) }
+            td.words data-name=(tr!("Verdict")) {
                 (parts::verdict(&line.verdict))
                 @if !notes.is_empty() { div.soft { (clean(&notes.join("; "))) } }
             }
@@ -192,7 +211,7 @@ fn row(line: &Line, common: &[String]) -> Markup {
 fn drawn(charts: &[Chart], words: &str) -> Option<Markup> {
     (!charts.is_empty()).then(|| {
         html! {
-            p.soft { (words) }
+            p.soft { (translated(words)) }
             div.charts { @for chart in charts { (figure::of(chart)) } }
         }
     })
@@ -205,17 +224,17 @@ fn sides(a: &Shown<'_>, b: &Shown<'_>) -> Option<Markup> {
         html! {
             @for (letter, side) in sides {
                 h3 { (letter) ": " (clean(side.name)) }
-                @if side.runs.is_empty() { p { "Results that were made elsewhere: nothing is known of the machine." } }
+                @if side.runs.is_empty() { p { (tr!("Results that were made elsewhere: nothing is known of the machine.")) } }
                 @for run in &side.runs {
                     @let summary = Summary::of(run);
                     @let digest = Digest::of(&summary, &warnings::collect(&summary));
                     dl.digest {
                         @for line in &digest.lines { dt { (line.subject) } dd { (line.text) } }
-                        dt { "Believe it?" }
+                        dt { (tr!("Believe it?")) }
                         dd { (digest.because) }
                     }
                     details {
-                        summary { "Device, run and machine" }
+                        summary { (tr!("Device, run and machine")) }
                         (storage::markup(&summary))
                     }
                 }
@@ -227,12 +246,12 @@ fn sides(a: &Shown<'_>, b: &Shown<'_>) -> Option<Markup> {
 fn limits(compared: &Compared<'_>) -> Markup {
     html! {
         ul {
-            li { "A change is the ratio of geometric means; positive is better, also where less is better." }
-            li { "A metric is faster or slower only if its test holds at the level that all metrics together are held to, and equivalent only if its whole interval lies within the margin. Everything else is no conclusion, which does not say that there is no difference." }
-            li { "Verdicts need at least " (compared.options.min_trials) " trials a side. Metrics that decide are named before they are looked at; the others are exploratory." }
-            li { "Two sides that were measured one after the other differ by heat and wear, too: trials in turn (assay sweep) tell them apart." }
+            li { (tr!("A change is the ratio of geometric means; positive is better, also where less is better.")) }
+            li { (tr!("A metric is faster or slower only if its test holds at the level that all metrics together are held to, and equivalent only if its whole interval lies within the margin. Everything else is no conclusion, which does not say that there is no difference.")) }
+            li { (tr!("Verdicts need at least {n} trials a side. Metrics that decide are named before they are looked at; the others are exploratory.", n = compared.options.min_trials)) }
+            li { (tr!("Two sides that were measured one after the other differ by heat and wear, too: trials in turn (assay sweep) tell them apart.")) }
         }
-        h3 { "Labels" }
+        h3 { (tr!("Labels")) }
         (method::labels())
     }
 }

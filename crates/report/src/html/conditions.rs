@@ -6,6 +6,7 @@ use crate::gallery::Gallery;
 use crate::identity::Fact;
 use crate::summary::Summary;
 use crate::text::{clean, enumerate};
+use assay_lang::tr;
 use assay_model::evidence::{Evidence, QueueSettings, Snapshot};
 use assay_model::units::Bytes;
 use maud::{Markup, html};
@@ -17,7 +18,7 @@ pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
         return None;
     }
     Some(html! {
-        p.soft { "As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence." }
+        p.soft { (tr!("As seen around all trials; where they differ, every value is listed. Each trial's own are in its evidence.")) }
         (parts::facts(&facts(&evidence)))
         @if let Some(chart) = &gallery.session {
             div.charts { (figure::of(chart)) }
@@ -36,36 +37,36 @@ fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
     let memory = snapshots().filter_map(|s| s.memory?.available_bytes);
     let facts: [(&'static str, Option<String>); 10] = [
         (
-            "I/O scheduler",
+            tr!("I/O scheduler"),
             queues(|q| q.scheduler.as_deref().map(clean)),
         ),
         (
-            "read-ahead",
+            tr!("read-ahead"),
             queues(|q| Some(format!("{} KiB", q.read_ahead_kib?))),
         ),
         (
-            "queue depth of the scheduler",
+            tr!("queue depth of the scheduler"),
             queues(|q| Some(q.nr_requests?.to_string())),
         ),
         (
-            "largest request",
+            tr!("largest request"),
             queues(|q| Some(format!("{} KiB", q.max_request_kib?))),
         ),
-        ("write cache", queues(|q| Some(cache(q)?.to_owned()))),
-        ("CPU governor", governors),
+        (tr!("write cache"), queues(|q| Some(cache(q)?.to_owned()))),
+        (tr!("CPU governor"), governors),
         (
-            "CPU frequency",
+            tr!("CPU frequency"),
             span(cpus().filter_map(|c| c.khz), |khz| {
                 format!("{} MHz", khz / 1_000)
             }),
         ),
         (
-            "memory available",
+            tr!("memory available"),
             span(memory, |bytes| Bytes(bytes).to_string()),
         ),
-        ("temperature", heat(snapshots())),
+        (tr!("temperature"), heat(snapshots())),
         (
-            "share of a trial that tasks waited for I/O",
+            tr!("share of a trial that tasks waited for I/O"),
             pressure(evidence),
         ),
     ];
@@ -78,8 +79,8 @@ fn facts(evidence: &[&Evidence]) -> Vec<Fact> {
 fn cache(queue: &QueueSettings) -> Option<&'static str> {
     use assay_model::evidence::WriteCache;
     Some(match queue.write_cache? {
-        WriteCache::Back => "volatile (write back)",
-        WriteCache::Through => "none (write through)",
+        WriteCache::Back => tr!("volatile (write back)"),
+        WriteCache::Through => tr!("none (write through)"),
     })
 }
 
@@ -102,7 +103,7 @@ fn span<T: Ord + Copy>(
     Some(if low == high {
         low
     } else {
-        format!("{low} to {high}")
+        tr!("{low} to {high}", low, high)
     })
 }
 

@@ -3,7 +3,7 @@
 
 use super::figure;
 use crate::gallery::Gallery;
-use crate::text::count;
+use assay_lang::{counted, tr};
 use maud::{Markup, html};
 
 /// Courses that are drawn.
@@ -15,13 +15,17 @@ pub fn markup(gallery: &Gallery) -> Option<Markup> {
     (!charts.is_empty()).then(|| {
         html! {
             p.soft {
-                "Reads and writes together, in intervals of the trial's series. The lane below the curve marks \
+                (tr!("Reads and writes together, in intervals of the trial's series. The lane below the curve marks \
                  every interval in which nothing completed. Dashed lines are steady levels, drawn where the \
                  rate changed for good. A long curve is thinned out to the smallest and the largest rate of \
-                 each stretch, so that no dip is lost."
+                 each stretch, so that no dip is lost."))
             }
             @if left_out > 0 {
-                p { (count(left_out as u64, "more trial")) " of these jobs have no curve here; those that stood still longest have one." }
+                p { (counted!(
+                    left_out,
+                    "{n} more trial of these jobs have no curve here; those that stood still longest have one.",
+                    "{n} more trials of these jobs have no curve here; those that stood still longest have one."
+                )) }
             }
             div.charts { @for chart in charts.iter().take(DRAWN) { (figure::of(chart)) } }
         }

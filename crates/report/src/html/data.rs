@@ -3,6 +3,8 @@
 //! files of it.
 
 use crate::chart::{Chart, csv};
+use crate::text::sentence;
+use assay_lang::tr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
@@ -56,7 +58,7 @@ impl Archive {
             }
         }
         let bytes = packed(charts, None)?;
-        let note = Some(format!("{} is too large to be in it", document.name));
+        let note = Some(tr!("{name} is too large to be in it", name = document.name));
         Ok(Self { name, bytes, note })
     }
 
@@ -66,10 +68,10 @@ impl Archive {
         html! {
             p {
                 a #data download=(self.name) href={ "data:application/zip;base64," (STANDARD.encode(&self.bytes)) } {
-                    "Download the data of this page"
+                    (tr!("Download the data of this page"))
                 }
-                " (ZIP, " (kilobytes) " kB): every chart as CSV, and all of it as JSON."
-                @if let Some(note) = &self.note { " " (note) "." }
+                (tr!(" (ZIP, {kilobytes} kB): every chart as CSV, and all of it as JSON.", kilobytes))
+                @if let Some(note) = &self.note { " " (sentence(note)) }
             }
         }
     }

@@ -1,9 +1,11 @@
 //! The evidence of every trial, folded away by job.
 
 use super::parts;
+use crate::describe;
 use crate::format::{celsius, percent};
 use crate::summary::{JobSummary, JudgedTrial, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, key, tr, translated};
 use assay_model::evidence::{CpuState, Evidence, Snapshot};
 use assay_model::job::Direction;
 use assay_model::label::{DirectionEvidence, Measured};
@@ -20,8 +22,8 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
     (!jobs.is_empty()).then(|| {
         html! {
             p.soft {
-                "What the kernel said just before and just after each trial, and the label that follows from it. \
-                 A dash means that the kernel does not tell."
+                (tr!("What the kernel said just before and just after each trial, and the label that follows from it. \
+                 A dash means that the kernel does not tell."))
             }
             @for job in &jobs { (of_job(job, room(jobs.len()))) }
         }
@@ -66,19 +68,23 @@ fn of_job(job: &JobSummary<'_>, most: usize) -> Markup {
                 strong { (clean(&job.job.name)) } " "
                 @for direction in [Direction::Read, Direction::Write] {
                     @let labels = job.labels(Some(direction));
-                    @if both { (direction) ": " }
+                    @if both { (describe::direction(direction)) ": " }
                     (parts::labels(&labels)) " "
                 }
             }
             @if left_out > 0 {
-                p { (count(left_out as u64, "more trial")) " with labels such as these: assay report -o run.csv, or assay show --json, has them all." }
+                p { (counted!(
+                    left_out,
+                    "{n} more trial with labels such as these: assay report -o run.csv, or assay show --json, has them all.",
+                    "{n} more trials with labels such as these: assay report -o run.csv, or assay show --json, has them all."
+                )) }
             }
             div.scroll tabindex="0" {
                 table {
                     thead {
                         tr {
-                            @for column in COLUMNS { th scope="col" { (column) } }
-                            @for column in CONDITIONS { th.beside scope="col" { (column) } }
+                            @for column in COLUMNS { th scope="col" { (translated(column)) } }
+                            @for column in CONDITIONS { th.beside scope="col" { (translated(column)) } }
                         }
                     }
                     tbody {
@@ -91,19 +97,19 @@ fn of_job(job: &JobSummary<'_>, most: usize) -> Markup {
 }
 
 const COLUMNS: [&str; 10] = [
-    "Trial",
-    "Of",
-    "Label",
-    "Because",
-    "Device share",
-    "Bytes by layer",
-    "Flushes",
-    "Volatile cache",
-    "Dirty at stop",
-    "Others on the device",
+    key!("Trial"),
+    key!("Of"),
+    key!("Label"),
+    key!("Because"),
+    key!("Device share"),
+    key!("Bytes by layer"),
+    key!("Flushes"),
+    key!("Volatile cache"),
+    key!("Dirty at stop"),
+    key!("Others on the device"),
 ];
 /// Not printed: they are in the section on conditions.
-const CONDITIONS: [&str; 2] = ["Queue", "CPU and heat"];
+const CONDITIONS: [&str; 2] = [key!("Queue"), key!("CPU and heat")];
 
 fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
     let number = trial.record.trial;
@@ -112,20 +118,20 @@ fn of_trial(trial: &JudgedTrial<'_>) -> Markup {
     html! {
         @if rows.is_empty() {
             tr {
-                th scope="row" { (number) " " (outcome) }
+                th scope="row" { (number) " " (translated(outcome)) }
                 td {}
                 td {
-                    @if trial.derived.judgement.is_some() { "nothing moved" }
+                    @if trial.derived.judgement.is_some() { (tr!("nothing moved")) }
                     @else { @for measured in trial.labels(None) { (parts::label(&measured)) } }
                 }
-                td colspan="7" { "no evidence of bytes moved" }
+                td colspan="7" { (tr!("no evidence of bytes moved")) }
                 td.beside colspan="2" {}
             }
         }
         @for (direction, evidence) in rows {
             tr {
-                th scope="row" { (number) @if outcome != "completed" { " (" (outcome) ")" } }
-                td { (direction) }
+                th scope="row" { (number) @if outcome != "completed" { " (" (translated(outcome)) ")" } }
+                td { (describe::direction(direction)) }
                 td { (parts::label(&evidence.measured)) }
                 (judged(evidence))
                 td { (others(trial)) }
@@ -145,7 +151,7 @@ fn judged(evidence: &DirectionEvidence) -> Markup {
             }
         }
         td { (or_dash(evidence.flushes)) }
-        td { (or_dash(evidence.volatile_cache.map(|volatile| if volatile { "yes" } else { "no" }))) }
+        td { (or_dash(evidence.volatile_cache.map(|volatile| if volatile { tr!("yes") } else { tr!("no") }))) }
         td { (or_dash(evidence.dirty_bytes_at_stop.map(Bytes))) }
     }
 }
@@ -160,7 +166,7 @@ fn others(trial: &JudgedTrial<'_>) -> String {
         return DASH.to_owned();
     };
     if foreign.read_bytes == 0 && foreign.write_bytes == 0 {
-        return "none".to_owned();
+        return tr!("none").to_owned();
     }
     let (read, written) = (Bytes(foreign.read_bytes), Bytes(foreign.write_bytes));
     let who: Vec<String> = foreign
@@ -168,7 +174,12 @@ fn others(trial: &JudgedTrial<'_>) -> String {
         .iter()
         .map(|process| format!("{} [{}]", clean(&process.name), process.pid))
         .collect();
-    format!("read {read}, wrote {written} {}", who.join(", "))
+    tr!(
+        "read {read}, wrote {written} {who}",
+        read,
+        written,
+        who = who.join(", ")
+    )
 }
 
 fn conditions(trial: &JudgedTrial<'_>) -> Markup {
@@ -179,7 +190,7 @@ fn conditions(trial: &JudgedTrial<'_>) -> Markup {
                 div {
                     (clean(&queue.name)) ": "
                     (clean(queue.scheduler.as_deref().unwrap_or(DASH)))
-                    @if let Some(kib) = queue.read_ahead_kib { ", read-ahead " (kib) " KiB" }
+                    @if let Some(kib) = queue.read_ahead_kib { (tr!(", read-ahead {kib} KiB", kib)) }
                 }
             }
         }
@@ -206,7 +217,7 @@ fn cpu_and_heat(evidence: &Evidence) -> String {
         words.push(if before == after {
             format!("{after} MHz")
         } else {
-            format!("{before} to {after} MHz")
+            tr!("{before} to {after} MHz", before, after)
         });
     }
     let hottest = evidence

@@ -2,6 +2,7 @@
 
 use super::figure;
 use crate::gallery::Gallery;
+use assay_lang::tr;
 use maud::{Markup, html};
 
 pub fn markup(gallery: &Gallery) -> Option<Markup> {
@@ -9,8 +10,8 @@ pub fn markup(gallery: &Gallery) -> Option<Markup> {
     (!charts.is_empty()).then(|| {
         html! {
             p.soft {
-                "Each sample where it was taken, from the begin of the device or file to its end. The average "
-                "counts all samples alike, as GNOME Disks does; the rate of the trial divides all bytes by all time."
+                (tr!("Each sample where it was taken, from the begin of the device or file to its end. The average \
+                 counts all samples alike, as GNOME Disks does; the rate of the trial divides all bytes by all time."))
             }
             div.charts { @for chart in charts { (figure::of(chart)) } }
         }

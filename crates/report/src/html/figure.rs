@@ -2,6 +2,7 @@
 //! script needs to turn it and to hand out its data.
 
 use crate::chart::{Body, Chart, Form, Grid, svg};
+use assay_lang::tr;
 use maud::{Markup, html};
 use serde_json::json;
 
@@ -25,7 +26,7 @@ fn drawn(chart: &Chart, width: f64) -> Markup {
             figcaption {
                 @if chart.description.len() > LONG {
                     b { (chart.title) }
-                    details { summary { "In words" } (chart.description) }
+                    details { summary { (tr!("In words")) } (chart.description) }
                 } @else {
                     b { (chart.title) } ": " (chart.description)
                 }

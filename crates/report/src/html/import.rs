@@ -9,7 +9,8 @@ use crate::format::utc;
 use crate::gallery::Gallery;
 use crate::import::{HEADER, cells, write_json};
 use crate::sweep::Verdicts;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr, translated};
 use assay_model::figures::Import;
 use maud::{Markup, html};
 use std::io;
@@ -26,23 +27,27 @@ pub fn page(import: &Import, verdicts: Option<&Verdicts>) -> io::Result<Page> {
     let results = &import.results;
     let new = Section::new;
     Ok(Page {
-        title: clean(&results.tool),
+        title: clean(&format!("{}: {}", results.tool, import.files.join(", "))),
         subtitle: subtitle(import),
         sections: vec![
             new(
                 "verdict",
-                "Conditions against each other",
+                tr!("Conditions against each other"),
                 verdicts.map(|verdicts| ranking::markup(verdicts, &gallery)),
             ),
-            new("results", "Results", Some(table(import))),
-            new("trials", "Trials and intervals", drawn(&gallery.trials)),
+            new("results", tr!("Results"), Some(table(import))),
+            new(
+                "trials",
+                tr!("Trials and intervals"),
+                drawn(&gallery.trials),
+            ),
             new(
                 "circumstances",
-                "What the results tell",
+                tr!("What the results tell"),
                 list(&results.circumstances),
             ),
-            new("notes", "Not known, or left out", list(&results.notes)),
-            new("method", "Method and limits", Some(limits())),
+            new("notes", tr!("Not known, or left out"), list(&results.notes)),
+            new("method", tr!("Method and limits"), Some(limits())),
         ],
         data: Some(archive(import, &gallery)?),
         version: import.assay_version.clone(),
@@ -50,8 +55,8 @@ pub fn page(import: &Import, verdicts: Option<&Verdicts>) -> io::Result<Page> {
 }
 
 fn subtitle(import: &Import) -> Markup {
-    let files = clean(&import.files.join(", "));
-    html! { (files) ", import " (clean(&import.id)) ", " (utc(import.imported_unix_ms)) }
+    let (id, when) = (clean(&import.id), utc(import.imported_unix_ms));
+    html! { (tr!("import {id}, {when}", id, when)) }
 }
 
 fn table(import: &Import) -> Markup {
@@ -59,19 +64,23 @@ fn table(import: &Import) -> Markup {
     const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
     html! {
         p.soft {
-            "Made elsewhere, and taken in as it was: assay measured nothing of this and has no evidence of what "
-            "reached the device. What a figure measured is said where the results tell it."
+            (tr!("Made elsewhere, and taken in as it was: assay measured nothing of this and has no evidence of what \
+             reached the device. What a figure measured stands in the last column where the results tell it."))
         }
         div.scroll tabindex="0" {
             table {
                 thead {
-                    tr { @for name in HEADER { th scope="col" { (name) } } }
+                    tr {
+                        @for (at, name) in HEADER.iter().enumerate() {
+                            th.n[NUMBERS.contains(&at)] scope="col" { (translated(name)) }
+                        }
+                    }
                 }
                 tbody {
                     @for figure in &import.results.figures {
                         tr {
                             @for (at, cell) in cells(figure).iter().enumerate() {
-                                @if NUMBERS.contains(&at) { td.n { (cell) } } @else { td { (cell) } }
+                                td.n[NUMBERS.contains(&at)] { (cell) }
                             }
                         }
                     }
@@ -86,11 +95,11 @@ fn drawn(charts: &[Chart]) -> Option<Markup> {
     (!charts.is_empty()).then(|| {
         html! {
             p.soft {
-                "Every trial that was handed down is a mark; the bar is the 95 % interval of the geometric mean, its long "
-                "tick the median."
+                (tr!("Every trial that was handed down is a mark; the bar is the 95 % interval of the geometric mean, its long \
+                 tick the median."))
             }
             @if left_out > 0 {
-                p { (count(left_out as u64, "more metric")) " have no chart here; the data of this page has them all." }
+                p { (counted!(left_out, "{n} more metric have no chart here; the data of this page has them all.", "{n} more metrics have no chart here; the data of this page has them all.")) }
             }
             div.charts { @for chart in charts.iter().take(DRAWN) { (figure::of(chart)) } }
         }
@@ -104,11 +113,11 @@ fn list(lines: &[String]) -> Option<Markup> {
 fn limits() -> Markup {
     html! {
         ul {
-            li { "A mean is arithmetic, and a standard deviation that of the trials (n - 1), as they were handed down or follow from the trials." }
-            li { "Whether a figure is the device's or the page cache's is only known where the results say so; a dash or nothing means that they do not." }
-            li { "Conditions that others varied may differ in more than their names tell: heat, wear, fill and order are not known." }
+            li { (tr!("In the results a mean is arithmetic, and a standard deviation that of the trials (n - 1), as they were handed down or follow from the trials. Conditions are judged by geometric means.")) }
+            li { (tr!("Whether a figure is the device's or the page cache's is only known where the results say so.")) }
+            li { (tr!("Conditions that others varied may differ in more than their names tell: heat, wear, fill and order are not known.")) }
         }
-        h3 { "Labels" }
+        h3 { (tr!("Labels")) }
         (method::labels())
     }
 }

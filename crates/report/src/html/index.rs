@@ -5,8 +5,9 @@ use crate::digest::{Belief, Digest};
 use crate::format::utc;
 use crate::identity;
 use crate::summary::Summary;
-use crate::text::{clean, count};
+use crate::text::clean;
 use crate::warnings;
+use assay_lang::{counted, tr, translated};
 use assay_model::run::Run;
 use maud::{Markup, html};
 
@@ -38,7 +39,7 @@ impl Entry {
             started: utc(header.started_unix_ms),
             device: identity::name(&header.storage),
             path: clean(&header.storage.path.to_string_lossy()),
-            status: run.status.word().to_owned(),
+            status: translated(run.status.word()).to_owned(),
             trials: identity::trials(&summary),
             lines: digest
                 .lines
@@ -46,10 +47,10 @@ impl Entry {
                 .map(|line| format!("{}: {}", line.subject, line.text))
                 .collect(),
             belief: match digest.belief {
-                Belief::Yes => "yes",
-                Belief::WithCare => "with care",
-                Belief::InPart => "in part",
-                Belief::No => "no",
+                Belief::Yes => tr!("yes"),
+                Belief::WithCare => tr!("with care"),
+                Belief::InPart => tr!("in part"),
+                Belief::No => tr!("no"),
             },
         }
     }
@@ -58,9 +59,9 @@ impl Entry {
 /// The page, in the order of the entries.
 pub fn page(entries: &[Entry]) -> Page {
     Page {
-        title: "Runs of assay".to_owned(),
-        subtitle: html! { (count(entries.len() as u64, "run")) },
-        sections: vec![Section::new("runs", "Runs", Some(table(entries)))],
+        title: tr!("Runs of assay").to_owned(),
+        subtitle: html! { (counted!(entries.len(), "{n} run", "{n} runs")) },
+        sections: vec![Section::new("runs", tr!("Runs"), Some(table(entries)))],
         data: None,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     }
@@ -72,7 +73,7 @@ fn table(entries: &[Entry]) -> Markup {
             table {
                 thead {
                     tr {
-                        @for name in ["Run", "Started", "Device", "Path", "Status", "Trials", "In short", "Believe it?"] {
+                        @for name in [tr!("Run"), tr!("Started"), tr!("Device"), tr!("Path"), tr!("Status"), tr!("Trials"), tr!("In short"), tr!("Believe it?")] {
                             th scope="col" { (name) }
                         }
                     }
@@ -81,13 +82,13 @@ fn table(entries: &[Entry]) -> Markup {
                     @for entry in entries {
                         tr {
                             th scope="row" { a href=(entry.file) { (entry.id) } }
-                            td data-name="Started" { (entry.started) }
-                            td data-name="Device" { (entry.device) }
-                            td data-name="Path" { (entry.path) }
-                            td data-name="Status" { (entry.status) }
-                            td data-name="Trials" { (entry.trials) }
+                            td data-name=(tr!("Started")) { (entry.started) }
+                            td data-name=(tr!("Device")) { (entry.device) }
+                            td data-name=(tr!("Path")) { (entry.path) }
+                            td data-name=(tr!("Status")) { (entry.status) }
+                            td data-name=(tr!("Trials")) { (entry.trials) }
                             td { @for line in &entry.lines { div { (line) } } }
-                            td data-name="Believe it?" { (entry.belief) }
+                            td data-name=(tr!("Believe it?")) { (entry.belief) }
                         }
                     }
                 }

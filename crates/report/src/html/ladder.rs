@@ -6,6 +6,7 @@ use crate::format::{percent, quantity, range};
 use crate::ladder::Ladder;
 use crate::summary::{JobSummary, Summary};
 use crate::way::Way;
+use assay_lang::tr;
 use assay_model::metric::Unit;
 use maud::{Markup, html};
 
@@ -18,12 +19,12 @@ pub fn markup(ladder: Ladder, summary: &Summary<'_>) -> Option<Markup> {
             table {
                 thead {
                     tr {
-                        th scope="col" { "Way" }
-                        th.n scope="col" { "Median" }
-                        th.n scope="col" { "Lowest .. highest" }
+                        th scope="col" { (tr!("Way")) }
+                        th.n scope="col" { (tr!("Median")) }
+                        th.n scope="col" { (tr!("Lowest .. highest")) }
                         th scope="col" { (share_header(ladder)) }
-                        th scope="col" { "Measured" }
-                        th scope="col" { "What that means" }
+                        th scope="col" { (tr!("Measured")) }
+                        th scope="col" { (tr!("What that means")) }
                     }
                 }
                 tbody { @for job in jobs { (step(ladder, job)) } }
@@ -32,22 +33,26 @@ pub fn markup(ladder: Ladder, summary: &Summary<'_>) -> Option<Markup> {
     })
 }
 
-const fn introduction(ladder: Ladder) -> &'static str {
+fn introduction(ladder: Ladder) -> &'static str {
     match ladder {
         Ladder::Write => {
-            "The same transfer, written in the ways that dd offers. They differ because they measure different things."
+            tr!(
+                "The same transfer, written in the ways that dd offers. They differ because they measure different things."
+            )
         }
         Ladder::Read => {
-            "The same file, read from the page cache, through it, and past it. They differ because they measure \
+            tr!(
+                "The same file, read from the page cache, through it, and past it. They differ because they measure \
              different things."
+            )
         }
     }
 }
 
-const fn share_header(ladder: Ladder) -> &'static str {
+fn share_header(ladder: Ladder) -> &'static str {
     match ladder {
-        Ladder::Write => "On the device when the clock stopped",
-        Ladder::Read => "From the device",
+        Ladder::Write => tr!("On the device when the clock stopped"),
+        Ladder::Read => tr!("From the device"),
     }
 }
 
@@ -60,11 +65,11 @@ fn step(ladder: Ladder, job: &JobSummary<'_>) -> Markup {
             th scope="row" { (way.name()) }
             @match job.figure(ladder.metric()) {
                 Some(figure) => {
-                    td.n.main data-name="Median" { (quantity(figure.unit, figure.stats.median)) }
-                    td.n data-name="Lowest .. highest" { (parts::spread(&figure)) }
+                    td.n.main data-name=(tr!("Median")) { (quantity(figure.unit, figure.stats.median)) }
+                    td.n data-name=(tr!("Lowest .. highest")) { (parts::spread(&figure)) }
                 }
                 None => {
-                    td.n.main data-name="Median" { "no result" }
+                    td.n.main data-name=(tr!("Median")) { (tr!("no result")) }
                     td {}
                 }
             }
@@ -75,10 +80,10 @@ fn step(ladder: Ladder, job: &JobSummary<'_>) -> Markup {
                         @if percent(low) == percent(high) { (percent(low)) }
                         @else { (range(Unit::Ratio, low, high)) }
                     }
-                    None => { "not known" }
+                    None => { (tr!("not known")) }
                 }
             }
-            td data-name="Measured" { (parts::labels(&labels)) }
+            td data-name=(tr!("Measured")) { (parts::labels(&labels)) }
             td { (ladder.meaning(way, &labels, shares)) }
         }
     }

@@ -6,7 +6,8 @@ use crate::format::nanos;
 use crate::gallery::Gallery;
 use crate::gallery::latency::{SUBJECTS, plural, records, timed};
 use crate::summary::{JobSummary, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr};
 use assay_model::job::Direction;
 use assay_model::units::Nanos;
 use assay_stats::latency::{Distribution, pooled};
@@ -33,20 +34,20 @@ pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
     let left_out = jobs.len().saturating_sub(DRAWN) as u64;
     Some(html! {
         p.soft {
-            "Each line is a completed trial (of many, all together). It tells which share of the I/Os took at most \
+            (tr!("Each line is a completed trial (of many, all together). It tells which share of the I/Os took at most \
              how long; the dot is the slowest one. Both axes stretch: every nine (90 %, 99 %, 99.9 %) is as wide as \
-             the one before, and time is logarithmic. Reads are solid, writes dashed, flushes dotted."
+             the one before, and time is logarithmic. Reads are solid, writes dashed, flushes dotted."))
         }
         @if left_out > 0 {
-            p { (count(left_out, "job")) " more are not drawn here: assay plot draws them." }
+            p { (counted!(left_out, "{n} job more are not drawn here: assay plot draws them.", "{n} jobs more are not drawn here: assay plot draws them.")) }
         }
         (charts(&gallery.latencies))
         details {
-            summary { "Distributions: how often each latency came" }
+            summary { (tr!("Distributions: how often each latency came")) }
             (charts(&gallery.distributions))
         }
-        h3 { "Percentiles of all completed trials together" }
-        p.soft { "A percentile stands here only if at least ten I/Os lie beyond it. Bins are at most 1/128 off; the slowest is exact." }
+        h3 { (tr!("Percentiles of all completed trials together")) }
+        p.soft { (tr!("A percentile stands here only if at least ten I/Os lie beyond it. Bins are at most 1/128 off; the slowest is exact.")) }
         (table(&jobs))
     })
 }
@@ -61,12 +62,12 @@ fn table(jobs: &[&JobSummary<'_>]) -> Markup {
             table {
                 thead {
                     tr {
-                        th scope="col" { "Job" }
-                        th scope="col" { "Of" }
-                        th.n scope="col" { "I/Os" }
-                        th.n scope="col" { "Mean" }
+                        th scope="col" { (tr!("Job")) }
+                        th scope="col" { (tr!("Of")) }
+                        th.n scope="col" { (tr!("I/Os")) }
+                        th.n scope="col" { (tr!("Mean")) }
                         @for percentile in PERCENTILES { th.n scope="col" { (percentile) } }
-                        th.n scope="col" { "Slowest" }
+                        th.n scope="col" { (tr!("Slowest")) }
                     }
                 }
                 tbody {

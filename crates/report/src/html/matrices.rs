@@ -8,6 +8,7 @@ use crate::labels;
 use crate::matrix::{Cell, Matrix, matrices};
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::{tr, translated};
 use assay_model::units::Bytes;
 use assay_model::work::iozone::RateUnit;
 use maud::{Markup, html};
@@ -19,9 +20,9 @@ pub fn markup(summary: &Summary<'_>, gallery: &Gallery) -> Option<Markup> {
     }
     Some(html! {
         p.soft {
-            "Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
+            (tr!("Down: size of the file. Across: size of a record. Under each figure stands what it measured; \
              the shaded ones measured the page cache. An empty cell was not measured. A surface can be turned: drag it, or \
-             choose it with Tab and use the arrow keys; + and - zoom."
+             choose it with Tab and use the arrow keys; + and - zoom."))
         }
         @for (matrix, charts) in matrices.iter().zip(gallery.matrices.chunks(2)) { (one(matrix, charts)) }
     })
@@ -37,7 +38,7 @@ fn one(matrix: &Matrix, charts: &[Chart]) -> Markup {
             table.matrix {
                 thead {
                     tr {
-                        th scope="col" { "File" }
+                        th scope="col" { (tr!("File")) }
                         @for kib in &matrix.columns { th.n scope="col" { (size(*kib)) } }
                     }
                 }
@@ -67,7 +68,7 @@ fn figure(unit: RateUnit, cell: Option<&Cell>) -> Markup {
         td class={ "n cell " (clean(label)) } title=[labels::meaning(label)] {
             (format!("{:.digits$}", cell.value))
             br;
-            span.soft { (clean(label)) }
+            span.soft { (clean(translated(label))) }
         }
     }
 }

@@ -4,8 +4,9 @@
 use crate::digest::{Belief, Digest};
 use crate::identity;
 use crate::summary::Summary;
-use crate::text::clean;
+use crate::text::{clean, sentence};
 use crate::warnings::{self, Warning};
+use assay_lang::tr;
 use assay_model::run::RunStatus;
 use maud::{Markup, html};
 
@@ -15,11 +16,11 @@ const NAMES: usize = 8;
 pub fn markup(summary: &Summary<'_>) -> Markup {
     let warnings = warnings::collect(summary);
     let digest = Digest::of(summary, &warnings);
-    let took = identity::took(summary.run).map_or(String::new(), |took| format!(", in {took}"));
+    let took = identity::took(summary.run).map_or(String::new(), |took| tr!(", in {took}", took));
     html! {
-        @if let Some(words) = unfinished(&summary.run.status) { p.unfinished { strong { "Not finished: " } (words) } }
+        @if let Some(words) = unfinished(&summary.run.status) { p.unfinished { strong { (tr!("Not finished: ")) } (words) } }
         (in_short(&digest))
-        p.soft { "Trials: " (identity::trials(summary)) (took) "." }
+        p.soft { (tr!("Trials: {trials}{took}.", trials = identity::trials(summary), took)) }
         @if !warnings.is_empty() {
             ul.warnings {
                 @for warning in &warnings { (item(warning)) }
@@ -32,9 +33,9 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
 fn unfinished(status: &RunStatus) -> Option<String> {
     let words = match status {
         RunStatus::Finished => return None,
-        RunStatus::Running => "the run is under way, or was killed without a chance to say so. Here is what it has so far.".to_owned(),
-        RunStatus::Interrupted => "the run was stopped from outside. Here is what it had until then.".to_owned(),
-        RunStatus::Failed { error } => format!("the run was stopped by an error ({}). Here is what it had until then.", clean(error)),
+        RunStatus::Running => tr!("the run is under way, or was killed without a chance to say so. Here is what it has so far.").to_owned(),
+        RunStatus::Interrupted => tr!("the run was stopped from outside. Here is what it had until then.").to_owned(),
+        RunStatus::Failed { error } => tr!("the run was stopped by an error ({error}). Here is what it had until then.", error = clean(error)),
     };
     Some(words)
 }
@@ -51,7 +52,7 @@ fn in_short(digest: &Digest) -> Markup {
                 dt { (line.subject) }
                 dd { (line.text) }
             }
-            dt { "Believe it?" }
+            dt { (tr!("Believe it?")) }
             dd class={ "belief " (class) } { (digest.because) }
         }
     }
@@ -64,15 +65,15 @@ fn item(warning: &Warning) -> Markup {
         "note"
     };
     let kind = if warning.is_severe() {
-        "Warning"
+        tr!("Warning")
     } else {
-        "Note"
+        tr!("Note")
     };
     html! {
         li class=(class) {
             strong { (kind) ": " }
-            (warning.message(NAMES)) "."
-            span.remedy { "What to do: " (warning.remedy()) "." }
+            (sentence(&warning.message(NAMES)))
+            span.remedy { (tr!("What to do: ")) (sentence(&warning.remedy())) }
         }
     }
 }

@@ -2,6 +2,9 @@
 // single files of the data, and turning of surfaces. It asks nobody for anything.
 'use strict';
 
+// In the language of the page.
+const WORDS = document.body.dataset;
+
 // ---- Tables: a click on a heading sorts, twice the other way round.
 
 // What a cell is sorted by: its number with the prefix of its unit, or its text.
@@ -60,7 +63,7 @@ function makeFilterable(table) {
   input.type = 'search';
   const count = document.createElement('span');
   count.setAttribute('role', 'status');
-  label.append('Filter rows ', input, ' ', count);
+  label.append(`${WORDS.filter} `, input, ' ', count);
   const around = table.closest('.scroll') || table;
   around.before(label);
   input.addEventListener('input', () => {
@@ -70,7 +73,7 @@ function makeFilterable(table) {
       row.hidden = !row.innerText.toLowerCase().includes(wanted) && !row.textContent.toLowerCase().includes(wanted);
       shown += row.hidden ? 0 : 1;
     });
-    count.textContent = wanted ? `${shown} shown` : '';
+    count.textContent = wanted ? `${shown} ${WORDS.shown}` : '';
   });
 }
 
@@ -115,7 +118,7 @@ function offerData() {
     button.type = 'button';
     button.className = 'csv';
     button.textContent = 'CSV';
-    button.setAttribute('aria-label', `Data of this chart as CSV: ${figure.dataset.chart}`);
+    button.setAttribute('aria-label', `${WORDS.csv}: ${figure.dataset.chart}`);
     button.addEventListener('click', () => {
       entries = entries || archiveEntries();
       if (entries && entries.has(name)) save(entries, name);
@@ -208,7 +211,7 @@ function makeTurnable(figure) {
   around.className = 'turnable';
   around.tabIndex = 0;
   around.setAttribute('role', 'group');
-  around.setAttribute('aria-label', 'Surface: arrow keys turn it, plus and minus zoom, 0 puts it back');
+  around.setAttribute('aria-label', WORDS.turn);
   svg.before(around);
   around.append(svg);
   let from = null;

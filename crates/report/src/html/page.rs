@@ -3,6 +3,7 @@
 use super::data::Archive;
 use crate::chart::svg;
 use crate::text::clean;
+use assay_lang::{current, tr};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("style.css");
@@ -49,12 +50,12 @@ impl Page {
     /// The whole document; sections without anything are left out.
     pub fn markup(&self) -> Markup {
         let data = self.data.as_ref().map(Archive::markup);
-        let data = data.map(|body| Section::new("take-away", "Data", Some(body)));
+        let data = data.map(|body| Section::new("take-away", tr!("Data"), Some(body)));
         let sections = self.sections.iter().chain(&data);
         let sections: Vec<&Section> = sections.filter(|s| s.body.is_some()).collect();
         html! {
             (DOCTYPE)
-            html lang="en" {
+            html lang=(current().tag()) {
                 head {
                     meta charset="utf-8";
                     meta http-equiv="Content-Security-Policy" content=(POLICY);
@@ -63,11 +64,12 @@ impl Page {
                     title { "assay: " (self.title) }
                     style { (PreEscaped(svg::variables())) (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
                 }
-                body {
+                body data-filter=(tr!("Filter rows")) data-shown=(tr!("shown")) data-csv=(tr!("Data of this chart as CSV"))
+                    data-turn=(tr!("Surface: arrow keys turn it, plus and minus zoom, 0 puts it back")) {
                     header {
                         h1 { (self.title) }
                         p.soft { (self.subtitle) }
-                        nav aria-label="Sections" {
+                        nav aria-label=(tr!("Sections")) {
                             @for section in &sections {
                                 a href={ "#" (section.anchor) } { (section.title) }
                                 " "
@@ -82,7 +84,7 @@ impl Page {
                             }
                         }
                     }
-                    footer { p { "Made by assay " (clean(&self.version)) "." } }
+                    footer { p { (tr!("Made by assay {version}.", version = clean(&self.version))) } }
                     script { (PreEscaped(SCRIPT)) }
                 }
             }

@@ -4,7 +4,7 @@ use crate::format;
 use crate::identity::Fact;
 use crate::labels::Labels;
 use crate::summary::Figure;
-use crate::text::count;
+use assay_lang::{counted, translated};
 use assay_model::label::Measured;
 use assay_model::verdict::Verdict;
 use maud::{Markup, html};
@@ -25,7 +25,7 @@ pub fn labels(labels: &Labels) -> Markup {
             }
         } @else {
             @for (name, n) in &counts {
-                span class={ "label " (name) } { (labels.describe(name)) ", " (count(*n as u64, "trial")) }
+                span class={ "label " (name) } { (labels.describe(name)) ", " (counted!(*n, "{n} trial", "{n} trials")) }
                 " "
             }
         }
@@ -41,7 +41,7 @@ pub fn verdict(verdict: &Verdict) -> Markup {
         Verdict::NoConclusion { .. } => "open",
     };
     html! {
-        span class={ "verdict " (class) } { (verdict.word()) }
+        span class={ "verdict " (class) } { (translated(verdict.word())) }
     }
 }
 

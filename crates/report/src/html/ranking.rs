@@ -9,23 +9,24 @@ use crate::gallery::Gallery;
 use crate::gallery::ranking::in_words;
 use crate::sweep::Verdicts;
 use crate::text::{clean, enumerate};
+use assay_lang::tr;
 use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 use maud::{Markup, html};
 
 pub fn markup(verdicts: &Verdicts, gallery: &Gallery) -> Markup {
     let ranking = &verdicts.all;
     let deciding = match ranking.deciding.as_slice() {
-        [] => "No metric tells any two of them apart.".to_owned(),
-        metrics => format!("They differ on {}.", enumerate(metrics)),
+        [] => tr!("No metric tells any two of them apart.").to_owned(),
+        metrics => tr!("They differ on {metrics}.", metrics = enumerate(metrics)),
     };
     html! {
-        p.conclusion { (clean(&ranking.sentence)) }
+        p.conclusion { (clean(&ranking.sentence.to_string())) }
         p { (clean(&deciding)) }
         p.soft {
-            "Margin " (percent_points(verdicts.options.margin)) " %. Conditions without a common letter differ; a common letter \
-             does not say that they are equal. Delta is against the median of the conditions, the bars are against "
-            (clean(&verdicts.baseline)) ", the first condition; positive is better. Intervals are unadjusted, letters hold \
-             for all pairs of a metric together. A bar without an end goes on."
+            (tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
+             equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition; \
+             positive is better. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
+             without an end goes on.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)))
         }
         @for metric in &ranking.metrics {
             @let against = verdicts.against.metrics.iter().find(|other| other.metric == metric.metric);
@@ -46,15 +47,15 @@ fn table(metric: &MetricRanking, pairs: &[Pair]) -> Markup {
             table {
                 thead {
                     tr {
-                        th scope="col" { "Condition" }
-                        th.n scope="col" { "Mean" }
+                        th scope="col" { (tr!("Condition")) }
+                        th.n scope="col" { (tr!("Mean")) }
                         th.n scope="col" { "n" }
                         th.n scope="col" { "CV" }
-                        th.n scope="col" { "Delta" }
-                        th scope="col" { "Letters" }
-                        th scope="col" { "Rank" }
-                        th scope="col" { "Against the first" }
-                        th scope="col" { "Verdict" }
+                        th.n scope="col" { (tr!("Delta")) }
+                        th scope="col" { (tr!("Letters")) }
+                        th scope="col" { (tr!("Rank")) }
+                        th scope="col" { (tr!("Against the first")) }
+                        th scope="col" { (tr!("Verdict")) }
                     }
                 }
                 tbody {
@@ -70,19 +71,19 @@ fn table(metric: &MetricRanking, pairs: &[Pair]) -> Markup {
 fn row(ranked: &Ranked, unit: &str, pair: Option<&Pair>) -> Markup {
     let places = match (ranked.best_rank, ranked.worst_rank) {
         (best, worst) if best == worst => best.to_string(),
-        (best, worst) => format!("{best} to {worst}"),
+        (best, worst) => tr!("{best} to {worst}", best, worst),
     };
     html! {
         tr {
             th scope="row" { (clean(&ranked.condition)) }
-            td.n.main data-name="Mean" { (value(unit, ranked.summary.centre)) }
+            td.n.main data-name=(tr!("Mean")) { (value(unit, ranked.summary.centre)) }
             td.n data-name="n" { (ranked.summary.n) }
             td.n data-name="CV" { (ranked.summary.cv.map_or_else(|| "\u{2013}".to_owned(), percent)) }
-            td.n data-name="Delta" { (format!("{:+.1} %", ranked.delta_percent)) }
-            td data-name="Letters" { (ranked.letters.as_deref().unwrap_or("\u{2013}")) }
-            td data-name="Rank" { (places) }
-            td data-name="Against the first" { @if let Some(change) = pair.and_then(|pair| pair.change) { (in_words(change)) } }
-            td data-name="Verdict" { @if let Some(pair) = pair { (super::parts::verdict(&pair.verdict)) } @else { "baseline" } }
+            td.n data-name=(tr!("Delta")) { (format!("{:+.1} %", ranked.delta_percent)) }
+            td data-name=(tr!("Letters")) { (ranked.letters.as_deref().unwrap_or("\u{2013}")) }
+            td data-name=(tr!("Rank")) { (places) }
+            td data-name=(tr!("Against the first")) { @if let Some(change) = pair.and_then(|pair| pair.change) { (in_words(change)) } }
+            td data-name=(tr!("Verdict")) { @if let Some(pair) = pair { (super::parts::verdict(&pair.verdict)) } @else { (tr!("baseline")) } }
         }
     }
 }

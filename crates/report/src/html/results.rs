@@ -6,6 +6,7 @@ use crate::describe;
 use crate::format::{percent, quantity, range};
 use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_stats::derive::direction_of;
 use maud::{Markup, html};
@@ -38,22 +39,21 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
         .collect();
     Some(html! {
         p.soft {
-            "The result is the median of the trials; lowest and highest are in its unit. On the strips each ring is a trial and the bar is the \
-             95 % interval of the geometric mean; the long tick is the median, the ends are \u{b1}"
-            (percent(extent)) " of it, the same for all. An arrow is a trial beyond them; a bar without an end \
-             goes on."
+            (tr!("The result is the median of the trials; lowest and highest are in its unit. On the strips each ring is a trial and the bar is the \
+             95 % interval of the geometric mean; the long tick is the median, the ends are ±{extent} of it, the same for all. \
+             An arrow is a trial beyond them; a bar without an end goes on.", extent = percent(extent)))
         }
         div.scroll.stack tabindex="0" {
             table {
                 thead {
                     tr {
-                        th scope="col" { "Job" }
-                        th scope="col" { "Figure" }
-                        th.n scope="col" { "Result" }
-                        th scope="col" { "Measured" }
-                        th.n scope="col" { "Lowest .. highest" }
-                        th.n scope="col" { "Trials" }
-                        th scope="col" { "Trials around the median" }
+                        th scope="col" { (tr!("Job")) }
+                        th scope="col" { (tr!("Figure")) }
+                        th.n scope="col" { (tr!("Result")) }
+                        th scope="col" { (tr!("Measured")) }
+                        th.n scope="col" { (tr!("Lowest .. highest")) }
+                        th.n scope="col" { (tr!("Trials")) }
+                        th scope="col" { (tr!("Trials around the median")) }
                         th.n scope="col" { "p99" }
                     }
                 }
@@ -92,11 +92,11 @@ fn row(job: &JobSummary<'_>, figure: &Figure, strip: &Markup) -> Markup {
                 br;
                 span.soft { (describe::job(job.job)) }
             }
-            td data-name="Figure" { (describe::metric(&figure.name)) }
-            td.n.main data-name="Result" { (quantity(figure.unit, stats.median)) }
-            td data-name="Measured" { (parts::labels(&figure.labels)) }
-            td.n data-name="Lowest .. highest" { (parts::spread(figure)) }
-            td.n data-name="Trials" { (stats.n) }
+            td data-name=(tr!("Figure")) { (describe::metric(&figure.name)) }
+            td.n.main data-name=(tr!("Result")) { (quantity(figure.unit, stats.median)) }
+            td data-name=(tr!("Measured")) { (parts::labels(&figure.labels)) }
+            td.n data-name=(tr!("Lowest .. highest")) { (parts::spread(figure)) }
+            td.n data-name=(tr!("Trials")) { (stats.n) }
             td { (strip) }
             td.n data-name="p99" { @if let Some(p99) = p99 { (quantity(p99.unit, p99.stats.median)) } }
         }
@@ -111,12 +111,18 @@ fn strip<'v>(job: &JobSummary<'_>, figure: &Figure, values: &'v [f64]) -> Strip<
     let stats = &figure.stats;
     let each: Vec<String> = values.iter().map(|v| quantity(figure.unit, *v)).collect();
     let each = match each.len() {
-        n if n > TOLD => format!("{n} trials, {}", range(figure.unit, stats.min, stats.max)),
-        _ => format!("trials {}", each.join(", ")),
+        n if n > TOLD => {
+            tr!(
+                "{n} trials, {range}",
+                n,
+                range = range(figure.unit, stats.min, stats.max)
+            )
+        }
+        _ => tr!("trials {values}", values = each.join(", ")),
     };
     let interval = stats.interval.map(|interval| {
         let range = range(figure.unit, interval.low, interval.high);
-        format!("; 95 % interval {range}")
+        tr!("; 95 % interval {range}", range)
     });
     Strip {
         class: match direction_of(&figure.name) {

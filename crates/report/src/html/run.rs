@@ -16,6 +16,7 @@ use crate::ladder::Ladder;
 use crate::summary::Summary;
 use crate::sweep::{Verdicts, by_condition};
 use crate::text::clean;
+use assay_lang::{Language, current, in_english, tr};
 use assay_model::run::Run;
 use maud::{Markup, html};
 use std::io;
@@ -31,11 +32,22 @@ pub fn page(run: &Run) -> io::Result<Page> {
     let derived = Derived::all(run);
     let summary = Summary::with(&split, &derived);
     let gallery = Gallery::of_parts(&summary, verdicts.as_ref());
+    // Data is English, whatever the language of the page.
+    let data = (current() != Language::English).then(|| {
+        in_english(|| {
+            let derived = Derived::all(run);
+            let gallery = Gallery::of_parts(&Summary::with(&split, &derived), verdicts.as_ref());
+            (derived, gallery)
+        })
+    });
     Ok(Page {
         title: identity::name(&run.header.storage),
         subtitle: subtitle(run),
         sections: sections(&summary, &gallery, verdicts.as_ref()),
-        data: Some(archive(run, &derived, &gallery)?),
+        data: Some(match &data {
+            Some((derived, gallery)) => archive(run, derived, gallery)?,
+            None => archive(run, &derived, &gallery)?,
+        }),
         version: run.header.assay_version.clone(),
     })
 }
@@ -45,40 +57,52 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
     vec![
         new(
             "verdict",
-            "Conditions against each other",
+            tr!("Conditions against each other"),
             verdicts.map(|verdicts| ranking::markup(verdicts, gallery)),
         ),
-        new("summary", "Summary", Some(overview::markup(summary))),
+        new("summary", tr!("Summary"), Some(overview::markup(summary))),
         of_ladder("ladder", Ladder::Write, summary),
         of_ladder("read-ladder", Ladder::Read, summary),
         new(
             "matrices",
-            "File and record sizes",
+            tr!("File and record sizes"),
             matrices::markup(summary, gallery),
         ),
-        new("results", "Results", results::markup(summary)),
-        new("trials", "Trials and intervals", drawn(&gallery.trials)),
-        new("capacity", "Capacity", capacity::markup(summary)),
-        new("extent", "Samples over the extent", extent::markup(gallery)),
-        new("course", "Rate over time", course::markup(gallery)),
-        new("latency", "Latency", latency::markup(summary, gallery)),
-        new("evidence", "Evidence", evidence::markup(summary)),
+        new("results", tr!("Results"), results::markup(summary)),
+        new(
+            "trials",
+            tr!("Trials and intervals"),
+            drawn(&gallery.trials),
+        ),
+        new("capacity", tr!("Capacity"), capacity::markup(summary)),
+        new(
+            "extent",
+            tr!("Samples over the extent"),
+            extent::markup(gallery),
+        ),
+        new("course", tr!("Rate over time"), course::markup(gallery)),
+        new("latency", tr!("Latency"), latency::markup(summary, gallery)),
+        new("evidence", tr!("Evidence"), evidence::markup(summary)),
         new(
             "conditions",
-            "Conditions",
+            tr!("Conditions"),
             conditions::markup(summary, gallery),
         ),
         new(
             "storage",
-            "Storage, run, machine",
+            tr!("Storage, run, machine"),
             Some(storage::markup(summary)),
         ),
         new(
             "unfinished",
-            "Trials without a result",
+            tr!("Trials without a result"),
             unfinished::markup(summary),
         ),
-        new("method", "Method and limits", Some(method::markup(summary))),
+        new(
+            "method",
+            tr!("Method and limits"),
+            Some(method::markup(summary)),
+        ),
     ]
 }
 
@@ -91,8 +115,8 @@ fn drawn(charts: &[Chart]) -> Option<Markup> {
     (!charts.is_empty()).then(|| {
         html! {
             p.soft {
-                "Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
-                 the median. What each measured stands in the results."
+                (tr!("Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
+                 the median. What each measured stands in the results."))
             }
             div.charts { @for chart in charts { (figure::of(chart)) } }
         }
@@ -102,21 +126,24 @@ fn drawn(charts: &[Chart]) -> Option<Markup> {
 fn subtitle(run: &Run) -> Markup {
     let path = clean(&run.header.storage.path.to_string_lossy());
     let started = utc(run.header.started_unix_ms);
-    html! { (path) ", run " (clean(&run.header.id)) ", " (started) }
+    html! { (tr!("{path}, run {id}, {started}", path, id = clean(&run.header.id), started)) }
 }
 
 /// About so many figures of series and distributions are worth packing at all.
 const FIGURES: usize = 100_000;
 
 fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<Archive> {
-    let way = |without: Without, what: &str| Way {
+    let way = |without: Without, what: &str| {
+        Way {
         write: Box::new(move |out| json::write_without(run, derived, without, out)),
         note: (without != Without::Nothing).then(|| {
-            format!(
-                "To keep the page small, {what} are not in run.json: assay show {} --json has them",
-                clean(&run.header.id)
+            tr!(
+                "To keep the page small, {what} are not in run.json: assay show {id} --json has them",
+                what,
+                id = clean(&run.header.id)
             )
         }),
+    }
     };
     let measured = || {
         run.trials
@@ -133,9 +160,12 @@ fn archive(run: &Run, derived: &[Rc<Derived>], gallery: &Gallery) -> io::Result<
         ways.push(way(Without::Nothing, ""));
     }
     if bins <= FIGURES {
-        ways.push(way(Without::Series, "series over time"));
+        ways.push(way(Without::Series, tr!("series over time")));
     }
-    ways.push(way(Without::Details, "series, distributions and evidence"));
+    ways.push(way(
+        Without::Details,
+        tr!("series, distributions and evidence"),
+    ));
     let document = Document {
         name: "run.json",
         ways,

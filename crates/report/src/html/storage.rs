@@ -4,6 +4,7 @@ use super::parts;
 use crate::identity;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::tr;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Markup {
@@ -17,11 +18,11 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
         div.columns {
             @for layer in devices {
                 div {
-                    h3 { "Device " (clean(&layer.name)) }
+                    h3 { (tr!("Device {name}", name = clean(&layer.name))) }
                     (parts::facts(&identity::device_facts(layer)))
                     @if !layer.identity.raw.is_empty() {
                         details {
-                            summary { "As the kernel shows it" }
+                            summary { (tr!("As the kernel shows it")) }
                             dl.raw {
                                 @for (name, value) in &layer.identity.raw {
                                     dt { code { (clean(name)) } }
@@ -33,15 +34,15 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
                 }
             }
             div {
-                h3 { "Path" }
+                h3 { (tr!("Path")) }
                 (parts::facts(&identity::path_facts(storage)))
             }
             div {
-                h3 { "Run" }
+                h3 { (tr!("Run")) }
                 (parts::facts(&identity::run_facts(summary)))
             }
             div {
-                h3 { "Machine" }
+                h3 { (tr!("Machine")) }
                 (parts::facts(&identity::system_facts(run)))
             }
         }

@@ -2,7 +2,8 @@
 //! left out silently.
 
 use crate::summary::{JobSummary, Summary};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr, translated};
 use assay_model::trial::{Outcome, TrialRecord};
 use maud::{Markup, html};
 
@@ -14,10 +15,10 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
                 table {
                     thead {
                         tr {
-                            th scope="col" { "Job" }
-                            th scope="col" { "Trials" }
-                            th scope="col" { "Outcome" }
-                            th scope="col" { "Why" }
+                            th scope="col" { (tr!("Job")) }
+                            th scope="col" { (tr!("Trials")) }
+                            th scope="col" { (tr!("Outcome")) }
+                            th scope="col" { (tr!("Why")) }
                         }
                     }
                     tbody {
@@ -50,7 +51,7 @@ fn rows(job: &JobSummary<'_>) -> Vec<Row> {
     for trial in &job.trials {
         let record = trial.record;
         let Some(why) = why(record) else { continue };
-        let outcome = record.outcome.word();
+        let outcome = translated(record.outcome.word());
         match rows
             .iter_mut()
             .find(|r| r.outcome == outcome && r.why == why)
@@ -68,9 +69,9 @@ fn rows(job: &JobSummary<'_>) -> Vec<Row> {
     if missing > 0 {
         rows.push(Row {
             job: name,
-            trials: count(missing as u64, "trial"),
-            outcome: "not run",
-            why: "the run ended before".to_owned(),
+            trials: counted!(missing, "{n} trial", "{n} trials"),
+            outcome: tr!("not run"),
+            why: tr!("the run ended before").to_owned(),
         });
     }
     rows
@@ -82,6 +83,6 @@ fn why(record: &TrialRecord) -> Option<String> {
         Outcome::Completed => None,
         Outcome::Skipped { reasons } => Some(clean(&reasons.join("; "))),
         Outcome::Failed { error } => Some(clean(error)),
-        Outcome::Interrupted => Some("stopped from outside".to_owned()),
+        Outcome::Interrupted => Some(tr!("stopped from outside").to_owned()),
     }
 }

@@ -1,6 +1,7 @@
 //! Comparisons, rankings and powers as JSON: `docs/verdicts.md` describes them.
 
 use crate::comparison::{Compared, Power, Ranked};
+use assay_lang::in_english;
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::line::{Line, Summary};
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
@@ -12,7 +13,7 @@ struct Document<'a> {
     schema: u32,
     a: &'a str,
     b: &'a str,
-    scope: &'a str,
+    scope: String,
     margin_pct: f64,
     alpha: f64,
     pairs: Vec<LinePart<'a>>,
@@ -121,20 +122,24 @@ const fn trials_needed(verdict: &Verdict) -> Option<u32> {
 /// What is said of one metric, as one JSON object.
 #[must_use]
 pub fn line(line: &Line, compared: &Compared<'_>) -> Value {
-    let part = LinePart::of(line, compared.a, compared.b);
+    let part = in_english(|| LinePart::of(line, compared.a, compared.b));
     serde_json::to_value(part).unwrap_or(Value::Null)
 }
 
 /// The comparison as one JSON object.
 #[must_use]
 pub fn comparison(compared: &Compared<'_>) -> Value {
+    in_english(|| whole(compared))
+}
+
+fn whole(compared: &Compared<'_>) -> Value {
     let pair = |line| LinePart::of(line, compared.a, compared.b);
     let found = compared.comparison;
     let document = Document {
         schema: super::SCHEMA,
         a: compared.a,
         b: compared.b,
-        scope: &found.scope,
+        scope: found.scope.to_string(),
         margin_pct: 100.0 * compared.options.margin,
         alpha: compared.options.alpha,
         pairs: found.lines.iter().map(pair).collect(),
@@ -151,11 +156,11 @@ struct RankingPart<'a> {
     baseline: Option<&'a str>,
     margin_pct: f64,
     alpha: f64,
-    sentence: &'a str,
+    sentence: String,
     deciding: &'a [String],
     metrics: Vec<MetricPart<'a>>,
     pairs: Vec<PairPart<'a>>,
-    warnings: &'a [String],
+    warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -211,6 +216,10 @@ impl<'a> MetricPart<'a> {
 /// The ranking as one JSON object.
 #[must_use]
 pub fn ranking(ranked: &Ranked<'_>) -> Value {
+    in_english(|| ranked_whole(ranked))
+}
+
+fn ranked_whole(ranked: &Ranked<'_>) -> Value {
     let found = ranked.ranking;
     let pairs = found.metrics.iter().flat_map(|metric| {
         let pairs = metric.pairs.iter();
@@ -222,11 +231,11 @@ pub fn ranking(ranked: &Ranked<'_>) -> Value {
         baseline: ranked.baseline,
         margin_pct: 100.0 * ranked.options.margin,
         alpha: ranked.options.alpha,
-        sentence: &found.sentence,
+        sentence: found.sentence.to_string(),
         deciding: &found.deciding,
         metrics: found.metrics.iter().map(MetricPart::of).collect(),
         pairs: pairs.collect(),
-        warnings: &ranked.warnings,
+        warnings: ranked.warnings.iter().map(ToString::to_string).collect(),
     };
     serde_json::to_value(part).unwrap_or(Value::Null)
 }

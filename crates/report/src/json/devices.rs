@@ -2,6 +2,7 @@
 
 use super::{LayerPart, MountPart, SystemPart};
 use crate::{health, registers};
+use assay_lang::in_english;
 use assay_model::device::bus::{Ceiling, ceiling};
 use assay_model::device::{DeviceList, ListedDevice, MountedPart};
 use serde::Serialize;
@@ -44,6 +45,10 @@ struct MountedJson<'a> {
 /// The document.
 #[must_use]
 pub fn devices(list: &DeviceList, target: Option<&str>) -> Value {
+    in_english(|| whole(list, target))
+}
+
+fn whole(list: &DeviceList, target: Option<&str>) -> Value {
     let document = Document {
         schema: SCHEMA,
         target,

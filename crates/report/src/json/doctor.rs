@@ -2,6 +2,7 @@
 
 use super::{SystemPart, text};
 use crate::doctor::words;
+use assay_lang::in_english;
 use assay_model::checkup::{Checkup, Finding};
 use serde::Serialize;
 use serde_json::Value;
@@ -31,6 +32,10 @@ struct FindingPart<'a> {
 /// The document.
 #[must_use]
 pub fn doctor(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
+    in_english(|| whole(checkup, findings, target))
+}
+
+fn whole(checkup: &Checkup, findings: &[Finding], target: Option<&str>) -> Value {
     let findings = findings.iter().map(|finding| {
         let words = words(finding);
         FindingPart {

@@ -1,7 +1,7 @@
 //! Command lines that can be pasted into a shell.
 
 use super::COLUMNS;
-use crate::text::{break_long, clean};
+use crate::text::{break_long, clean, width};
 
 /// What a sheet may put before a line.
 const INDENT: usize = 2;
@@ -14,7 +14,7 @@ pub(super) fn lines(command: &[String]) -> Vec<String> {
         let word = quoted(word);
         // Room for what says that the command goes on.
         let room = COLUMNS - INDENT - " \\".len();
-        if line.chars().count() + 1 + word.chars().count() > room && line.trim() != "$" {
+        if width(&line) + 1 + width(&word) > room && line.trim() != "$" {
             lines.push(format!("{line} \\"));
             line = "   ".to_owned();
         }
@@ -27,7 +27,7 @@ pub(super) fn lines(command: &[String]) -> Vec<String> {
 
 /// Only a word that is longer than a mail is wide is cut.
 fn within(line: &str) -> Vec<String> {
-    match line.chars().count() > COLUMNS - INDENT {
+    match width(line) > COLUMNS - INDENT {
         true => {
             let cut = break_long(line, COLUMNS - INDENT - 4);
             crate::text::wrap(&cut, COLUMNS - INDENT)

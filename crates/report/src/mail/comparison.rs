@@ -5,19 +5,22 @@ use crate::comparison::{Compared, common_notes, ends, in_short, percent, value};
 use crate::jobs;
 use crate::labels::Labels;
 use crate::terminal::table::{Column, Row, Table};
-use crate::text::{clean, count, enumerate};
+use crate::text::{clean, enumerate};
+use assay_lang::{counted, key, tr, translated};
 use assay_model::verdict::Verdict;
 use assay_stats::verdict::line::{Line, Summary};
 use assay_stats::verdict::note::Note;
 use std::io;
 
-const METHOD: &str = "Each trial gives one value per metric; centres are geometric means, a \
+const METHOD: &str = key!(
+    "Each trial gives one value per metric; centres are geometric means, a \
                       positive change is better. Intervals are unadjusted, verdicts hold for \
-                      all metrics together.";
+                      all metrics together."
+);
 
 pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Result<()> {
     let [a, b] = compared.known_by();
-    sheet.title(&format!("B: {b}, compared with A: {a}"))?;
+    sheet.title(&tr!("B: {b}, compared with A: {a}", b, a))?;
     sheet.paragraph(&clean(&conclusion(compared)))?;
     let common = common_notes(compared.comparison);
     let (primary, exploratory): (Vec<&Line>, Vec<&Line>) = compared
@@ -26,10 +29,10 @@ pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Resu
         .iter()
         .partition(|line| line.primary);
     if !primary.is_empty() {
-        sheet.heading("Metrics that decide")?;
+        sheet.heading(tr!("Metrics that decide"))?;
         let mut table = table(compared, &primary, &common);
         if let Some(composite) = &compared.comparison.composite {
-            table.rows.push(heading("All together"));
+            table.rows.push(heading(tr!("All together")));
             table.rows.push(row(compared, composite, &primary, &common));
         }
         sheet.table(table)?;
@@ -37,18 +40,20 @@ pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Resu
     explored(compared, &exploratory, &common, sheet)?;
     let all_metrics = common
         .iter()
-        .map(|note| clean(&format!("all metrics: {note}")));
+        .map(|note| clean(&tr!("all metrics: {note}", note)));
     let warnings: Vec<String> = all_metrics.chain(compared.all_warnings()).collect();
     if !warnings.is_empty() {
-        sheet.heading("To be read with it")?;
+        sheet.heading(tr!("To be read with it"))?;
         sheet.list(&warnings)?;
     }
     place::write_both(&compared.a_sources, &compared.b_sources, sheet)?;
-    sheet.heading("Method")?;
+    sheet.heading(tr!("Method"))?;
     let scope = &compared.comparison.scope;
-    sheet.paragraph(&format!(
-        "Asked: {} It holds for {scope}. {METHOD}",
-        compared.question()
+    sheet.paragraph(&tr!(
+        "Asked: {question} It holds for {scope}. {method}",
+        question = compared.question(),
+        scope,
+        method = translated(METHOD)
     ))
 }
 
@@ -64,22 +69,26 @@ fn explored(
     if lines.is_empty() {
         return Ok(());
     }
-    sheet.heading("Exploratory")?;
+    sheet.heading(tr!("Exploratory"))?;
     if !told.is_empty() {
         sheet.table(table(compared, &told, common))?;
     }
     let words = lines.iter().map(|line| line.verdict.word());
-    let counts = counted(words, &["faster", "slower", "equivalent", "no conclusion"]);
-    let of = count(lines.len() as u64, "exploratory metric");
-    sheet.list(&[format!("of {of}: {counts}")])
+    let counts = tallied(words, &["faster", "slower", "equivalent", "no conclusion"]);
+    let of = counted!(
+        lines.len(),
+        "{n} exploratory metric",
+        "{n} exploratory metrics"
+    );
+    sheet.list(&[tr!("of {of}: {counts}", of, counts)])
 }
 
 /// How often each word is there: `2 faster, 5 equivalent`.
-fn counted<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
+fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
     let words: Vec<&str> = words.collect();
     let counts = kinds.iter().filter_map(|kind| {
         let count = words.iter().filter(|word| *word == kind).count();
-        (count > 0).then(|| format!("{count} {kind}"))
+        (count > 0).then(|| tr!("{n} {outcome}", n = count, outcome = translated(kind)))
     });
     counts.collect::<Vec<_>>().join(", ")
 }
@@ -91,9 +100,9 @@ fn conclusion(compared: &Compared<'_>) -> String {
     if !compared.qualify || words.is_empty() {
         return in_short(compared.comparison);
     }
-    let of = count(words.len() as u64, "metric");
-    let counts = counted(words.into_iter(), &["pass", "fail", "inconclusive"]);
-    format!("May B take the place of A? Of {of}: {counts}.")
+    let of = counted!(words.len(), "{n} metric", "{n} metrics");
+    let counts = tallied(words.into_iter(), &["pass", "fail", "inconclusive"]);
+    tr!("May B take the place of A? Of {of}: {counts}.", of, counts)
 }
 
 fn table(compared: &Compared<'_>, lines: &[&Line], common: &[String]) -> Table<5> {
@@ -111,11 +120,11 @@ fn table(compared: &Compared<'_>, lines: &[&Line], common: &[String]) -> Table<5
     });
     Table {
         columns: [
-            column("metric", false),
+            column(tr!("metric"), false),
             column("A", true),
             column("B", true),
-            column("change", true),
-            column("verdict", false),
+            column(tr!("change"), true),
+            column(tr!("verdict"), false),
         ],
         rows: rows.collect(),
     }
@@ -154,12 +163,12 @@ fn row(compared: &Compared<'_>, line: &Line, lines: &[&Line], common: &[String])
 fn behind(compared: &Compared<'_>, line: &Line, common: &[String]) -> String {
     let mut words = Vec::new();
     if let Some(ends) = line.change.and_then(ends) {
-        words.push(format!("95 % interval {ends}"));
+        words.push(tr!("95 % interval {ends}", ends));
     }
     let n = |side: &Option<Summary>| side.as_ref().map_or(0, |side| side.n);
-    words.push(format!("n {} and {}", n(&line.a), n(&line.b)));
+    words.push(tr!("n {a} and {b}", a = n(&line.a), b = n(&line.b)));
     if let Some(measured) = compared.measured(&line.metric) {
-        words.push(format!("measured {measured}"));
+        words.push(tr!("measured {measured}", measured));
     }
     words.extend(outliers(&line.notes));
     let notes = line
@@ -178,5 +187,10 @@ fn outliers(notes: &[Note]) -> Option<String> {
         _ => None,
     });
     let trials: Vec<String> = trials.collect();
-    (!trials.is_empty()).then(|| format!("kept, though far off the others: {}", enumerate(&trials)))
+    (!trials.is_empty()).then(|| {
+        tr!(
+            "kept, though far off the others: {trials}",
+            trials = enumerate(&trials)
+        )
+    })
 }

@@ -8,16 +8,19 @@ use crate::import::cells;
 use crate::labels::Labels;
 use crate::sweep::Sweep;
 use crate::terminal::table::{Column, Row, Table};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, key, tr, translated};
 use assay_model::figures::{Figure, Import};
 use std::io;
 
 /// Lines that are shown of what the results tell of themselves.
 const CIRCUMSTANCES: usize = 12;
 
-const METHOD: &str = "Made elsewhere and taken in as it was: assay has no evidence of what \
-                      reached the device. Means are arithmetic; what a figure measured is said \
-                      where the results tell it.";
+const METHOD: &str = key!(
+    "Made elsewhere and taken in as it was: assay has no evidence of what \
+     reached the device. What a figure measured is said where the results tell it."
+);
+const MEANS: &str = key!("Means of results are arithmetic.");
 
 pub(super) fn write(
     import: &Import,
@@ -25,7 +28,7 @@ pub(super) fn write(
     sheet: &mut impl Sheet,
 ) -> io::Result<()> {
     let results = &import.results;
-    let figures = count(results.figures.len() as u64, "figure");
+    let figures = counted!(results.figures.len(), "{n} figure", "{n} figures");
     sheet.title(&format!("{}: {figures}", clean(&results.tool)))?;
     if let Some(ranked) = ranked {
         write_ranking(ranked, &Sweep::default(), sheet)?;
@@ -40,44 +43,47 @@ pub(super) fn write(
     let others: Vec<&Figure> = others.collect();
     if !others.is_empty() {
         sheet.heading(if ranked.is_some() {
-            "Others"
+            tr!("Other results")
         } else {
-            "Results"
+            tr!("Results")
         })?;
         sheet.table(table(&others))?;
     }
     if !results.notes.is_empty() {
-        sheet.heading("Not known, or left out")?;
+        sheet.heading(tr!("Not known, or left out"))?;
         sheet.list(&cleaned(&results.notes))?;
     }
     source(import, sheet)?;
-    sheet.heading("Method")?;
-    sheet.paragraph(METHOD)?;
-    ranked.map_or(Ok(()), |_| sheet.paragraph(sweep::METHOD))
+    sheet.heading(tr!("Method"))?;
+    sheet.paragraph(translated(METHOD))?;
+    if !others.is_empty() {
+        sheet.paragraph(translated(MEANS))?;
+    }
+    ranked.map_or(Ok(()), |_| sheet.paragraph(translated(sweep::METHOD)))
 }
 
 /// Where it comes from, and what it tells of itself.
 fn source(import: &Import, sheet: &mut impl Sheet) -> io::Result<()> {
-    sheet.heading("Where")?;
-    let taken_in = format!(
-        "{}, {}, by assay {}",
-        clean(&import.id),
-        utc(import.imported_unix_ms),
-        clean(&import.assay_version)
+    sheet.heading(tr!("Where"))?;
+    let taken_in = tr!(
+        "{id}, {when}, by assay {version}",
+        id = clean(&import.id),
+        when = utc(import.imported_unix_ms),
+        version = clean(&import.assay_version)
     );
     let facts = [
-        ("files", clean(&import.files.join(", "))),
-        ("import", taken_in),
+        (tr!("files"), clean(&import.files.join(", "))),
+        (tr!("import"), taken_in),
     ];
     sheet.facts(&facts.map(|(name, value)| (name.to_owned(), value)))?;
     let mut told = cleaned(&import.results.circumstances);
     let more = told.len().saturating_sub(CIRCUMSTANCES);
     told.truncate(CIRCUMSTANCES);
     if more > 0 {
-        told.push(format!("and {}", count(more as u64, "more line")));
+        told.push(counted!(more, "and {n} more line", "and {n} more lines"));
     }
     if told.is_empty() {
-        told.push("kernel and device are not told".to_owned());
+        told.push(tr!("kernel and device are not told").to_owned());
     }
     sheet.list(&told)
 }
@@ -86,10 +92,10 @@ fn table(figures: &[&Figure]) -> Table<5> {
     let column = |head, right| Column { head, right };
     Table {
         columns: [
-            column("metric", false),
-            column("mean", true),
-            column("stdev", true),
-            column("unit", false),
+            column(tr!("metric"), false),
+            column(tr!("mean"), true),
+            column(tr!("stdev"), true),
+            column(tr!("unit"), false),
             column("n", true),
         ],
         rows: figures.iter().map(|figure| row(figure)).collect(),
@@ -98,8 +104,8 @@ fn table(figures: &[&Figure]) -> Table<5> {
 
 fn row(figure: &Figure) -> Row {
     let [condition, metric, n, mean, stdev, unit, measured] = cells(figure);
-    let under = (!condition.is_empty()).then(|| format!("under {condition}"));
-    let measured = (!measured.is_empty()).then(|| format!("measured {measured}"));
+    let under = (!condition.is_empty()).then(|| tr!("under {condition}", condition));
+    let measured = (!measured.is_empty()).then(|| tr!("measured {measured}", measured));
     let words: Vec<String> = under.into_iter().chain(measured).collect();
     let stdev = if stdev.is_empty() {
         "-".to_owned()

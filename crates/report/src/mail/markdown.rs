@@ -2,7 +2,8 @@
 
 use super::{COLUMNS, SHORTEST_NAME, Sheet};
 use crate::terminal::table::{Row, Table};
-use crate::text::{break_long, shorten, wrap};
+use crate::text::{break_long, pad, pad_left, shorten, width, wrap};
+use assay_lang::tr;
 use std::io::{self, Write};
 
 /// A mail in Markdown.
@@ -17,7 +18,7 @@ impl<'a> Markdown<'a> {
 
     /// Escaped text behind `first`; further lines stand below its beginning.
     fn behind(&mut self, first: &str, text: &str) -> io::Result<()> {
-        let indent = first.chars().count();
+        let indent = width(first);
         let room = COLUMNS - indent;
         let mut start = first.to_owned();
         for line in wrap(&break_long(text, room), room) {
@@ -73,7 +74,7 @@ impl Sheet for Markdown<'_> {
         let mut heads: Vec<&str> = table.columns.iter().map(|column| column.head).collect();
         let mut right: Vec<bool> = table.columns.iter().map(|column| column.right).collect();
         if table.rows.iter().any(|row| !row.labels.is_empty()) {
-            heads.push("measured");
+            heads.push(tr!("measured"));
             right.push(false);
         }
         // A heading within it would be cut to the width of names.
@@ -131,14 +132,11 @@ struct Grid {
 impl Grid {
     /// With names as short as they must be; `None` where that is not enough.
     fn of(heads: &[&str], rows: &[Vec<String>]) -> Option<Self> {
-        let width = |column: usize| {
-            let cells = rows.iter().map(|row| escaped(&row[column]).chars().count());
-            cells
-                .chain([heads[column].chars().count(), 3])
-                .max()
-                .unwrap_or(3)
+        let widest = |column: usize| {
+            let cells = rows.iter().map(|row| width(&escaped(&row[column])));
+            cells.chain([width(heads[column]), 3]).max().unwrap_or(3)
         };
-        let mut widths: Vec<usize> = (0..heads.len()).map(width).collect();
+        let mut widths: Vec<usize> = (0..heads.len()).map(widest).collect();
         let others: usize = widths[1..].iter().sum();
         let names = widths[0];
         // `| a | b |`, else `|a|b|`.
@@ -186,8 +184,8 @@ impl Grid {
             let cell = fitting(cell, *width);
             let gap = self.gap;
             match right {
-                true => write!(out, "|{gap}{cell:>width$}{gap}")?,
-                false => write!(out, "|{gap}{cell:<width$}{gap}")?,
+                true => write!(out, "|{gap}{}{gap}", pad_left(&cell, *width))?,
+                false => write!(out, "|{gap}{}{gap}", pad(&cell, *width))?,
             }
         }
         writeln!(out, "|")
@@ -196,11 +194,11 @@ impl Grid {
 
 /// Escaped text in so many columns; it is shortened before it is escaped, so that no
 /// escape is cut in two.
-fn fitting(text: &str, width: usize) -> String {
-    let shortened = (0..=width)
+fn fitting(text: &str, columns: usize) -> String {
+    let shortened = (0..=columns)
         .rev()
-        .map(|width| escaped(&shorten(text, width)));
-    let mut fits = shortened.filter(|text| text.chars().count() <= width);
+        .map(|columns| escaped(&shorten(text, columns)));
+    let mut fits = shortened.filter(|text| width(text) <= columns);
     fits.next().unwrap_or_default()
 }
 

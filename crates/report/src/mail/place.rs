@@ -6,7 +6,8 @@ use crate::format::utc;
 use crate::identity;
 use crate::jobs::Jobs;
 use crate::summary::Summary;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, key, tr, translated};
 use assay_model::run::Run;
 use std::io;
 
@@ -17,46 +18,48 @@ type Fact = (&'static str, fn(&Run) -> Option<String>);
 
 /// What is the same for a whole run.
 const FACTS: [Fact; 9] = [
-    ("tool", |run| {
+    (key!("tool"), |run| {
         Some(format!("assay {}", clean(&run.header.assay_version)))
     }),
-    ("run", |run| {
+    (key!("run"), |run| {
         let trials = identity::trials(&Summary::of(run));
         let started = utc(run.header.started_unix_ms);
-        Some(format!(
-            "{}, {started}, trials: {trials}",
-            clean(&run.header.id)
+        Some(tr!(
+            "{id}, {started}, trials: {trials}",
+            id = clean(&run.header.id),
+            started,
+            trials
         ))
     }),
-    ("kernel", |run| system(run, "kernel")),
-    ("machine", |run| {
-        let words = ["board", "host", "CPU", "RAM"];
+    (key!("kernel"), |run| system(run, tr!("kernel"))),
+    (key!("machine"), |run| {
+        let words = [tr!("board"), tr!("host"), tr!("CPU"), tr!("RAM")];
         let words: Vec<String> = words
             .into_iter()
             .filter_map(|word| system(run, word))
             .collect();
         Some(words.join(", "))
     }),
-    ("device", |run| {
+    (key!("device"), |run| {
         let storage = &run.header.storage;
         let facts = identity::device(storage).map(identity::device_facts);
         let facts = facts.unwrap_or_default().into_iter();
-        let wanted = ["bus", "firmware", "file behind it"];
+        let wanted = [tr!("bus"), tr!("firmware"), tr!("file behind it")];
         let facts = facts.filter(|(name, _)| wanted.contains(name));
         let facts = facts.map(|(name, value)| format!("; {name} {value}"));
         Some(identity::name(storage) + &facts.collect::<String>())
     }),
-    ("scheduler", schedulers),
-    ("path", |run| path(run, "path")),
-    ("file system", |run| {
-        let words = ["file system", "mount options"];
+    (key!("scheduler"), schedulers),
+    (key!("path"), |run| path(run, tr!("path"))),
+    (key!("file system"), |run| {
+        let words = [tr!("file system"), tr!("mount options")];
         let words: Vec<String> = words
             .into_iter()
             .filter_map(|word| path(run, word))
             .collect();
         (!words.is_empty()).then(|| words.join(", "))
     }),
-    ("test file", |run| {
+    (key!("test file"), |run| {
         Some(run.header.plan.file_size.to_string())
     }),
 ];
@@ -90,12 +93,12 @@ fn fact(facts: Vec<identity::Fact>, wanted: &str) -> Option<String> {
 
 /// Of one run.
 pub(super) fn write(run: &Run, sheet: &mut impl Sheet) -> io::Result<()> {
-    sheet.heading("Where")?;
+    sheet.heading(tr!("Where"))?;
     let facts = FACTS
         .into_iter()
-        .filter_map(|(name, of)| Some((name.to_owned(), of(run)?)));
+        .filter_map(|(name, of)| Some((translated(name).to_owned(), of(run)?)));
     sheet.facts(&facts.collect::<Vec<_>>())?;
-    sheet.heading("Command")?;
+    sheet.heading(tr!("Command"))?;
     sheet.lines(&command::lines(&run.header.command))?;
     jobs(&[run], sheet)
 }
@@ -109,6 +112,7 @@ pub(super) fn write_both(
     let (of_a, of_b) = (runs(a), runs(b));
     let mut facts = Vec::new();
     for (name, of) in FACTS {
+        let name = translated(name);
         let (a, b) = (said(&of_a, of), said(&of_b, of));
         if a == b {
             facts.extend(a.map(|both| (name.to_owned(), both)));
@@ -118,7 +122,7 @@ pub(super) fn write_both(
         }
     }
     if !facts.is_empty() {
-        sheet.heading("Where")?;
+        sheet.heading(tr!("Where"))?;
         sheet.facts(&facts)?;
     }
     write_commands(&of_a, &of_b, sheet)?;
@@ -160,8 +164,8 @@ fn commands(runs: &[&Run]) -> Vec<String> {
 fn write_commands(of_a: &[&Run], of_b: &[&Run], sheet: &mut impl Sheet) -> io::Result<()> {
     let (a, b) = (commands(of_a), commands(of_b));
     let told = match a == b {
-        true => vec![("Command of both", a)],
-        false => vec![("Command of A", a), ("Command of B", b)],
+        true => vec![(tr!("Command of both"), a)],
+        false => vec![(tr!("Command of A"), a), (tr!("Command of B"), b)],
     };
     for (heading, lines) in told.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         sheet.heading(heading)?;
@@ -173,16 +177,19 @@ fn write_commands(of_a: &[&Run], of_b: &[&Run], sheet: &mut impl Sheet) -> io::R
 /// What others tell of their results.
 fn elsewhere(name: &str, side: &[Source<'_>], sheet: &mut impl Sheet) -> io::Result<()> {
     for source in side.iter().filter(|source| source.run.is_none()) {
-        sheet.heading(&format!("{name} was made elsewhere"))?;
+        sheet.heading(&tr!("{name} was made elsewhere", name))?;
         let told = source.circumstances.iter().map(|line| clean(line));
         let mut told: Vec<String> = std::iter::once(clean(source.name)).chain(told).collect();
         let more = told.len().saturating_sub(CIRCUMSTANCES);
         told.truncate(CIRCUMSTANCES);
         if told.len() == 1 {
-            told.push("tool, kernel and device are not told".to_owned());
+            told.push(tr!("tool, kernel and device are not told").to_owned());
         }
         if more > 0 {
-            told.push(format!("and {} more", count(more as u64, "line")));
+            told.push(tr!(
+                "and {lines} more",
+                lines = counted!(more, "{n} line", "{n} lines")
+            ));
         }
         sheet.list(&told)?;
     }
@@ -195,6 +202,6 @@ fn jobs(runs: &[&Run], sheet: &mut impl Sheet) -> io::Result<()> {
     if jobs.is_empty() {
         return Ok(());
     }
-    sheet.heading("Jobs")?;
+    sheet.heading(tr!("Jobs"))?;
     sheet.facts(&jobs)
 }

@@ -3,7 +3,7 @@
 use super::{COLUMNS, SHORTEST_NAME, Sheet};
 use crate::terminal::table::{Row, Table};
 use crate::terminal::{Page, Style};
-use crate::text::{break_long, shorten};
+use crate::text::{break_long, pad, shorten, width};
 use std::io::{self, Write};
 
 /// Of a fact; longer ones are shortened.
@@ -31,7 +31,7 @@ impl<'a> Plain<'a> {
 
     /// A paragraph behind `first`.
     fn behind(&mut self, first: &str, text: &str) -> io::Result<()> {
-        let room = COLUMNS - first.chars().count().min(COLUMNS / 2);
+        let room = COLUMNS - width(first).min(COLUMNS / 2);
         self.headed = false;
         self.page
             .paragraph(first.into(), &break_long(text, room), None)
@@ -57,11 +57,11 @@ impl Sheet for Plain<'_> {
     }
 
     fn facts(&mut self, facts: &[(String, String)]) -> io::Result<()> {
-        let widths = facts.iter().map(|(name, _)| name.chars().count());
-        let width = widths.max().unwrap_or_default().min(LONGEST_NAME);
+        let widths = facts.iter().map(|(name, _)| width(name));
+        let columns = widths.max().unwrap_or_default().min(LONGEST_NAME);
         for (name, text) in facts {
-            let name = shorten(name, width);
-            self.behind(&format!("  {name:<width$}  "), text)?;
+            let name = pad(&shorten(name, columns), columns);
+            self.behind(&format!("  {name}  "), text)?;
         }
         Ok(())
     }

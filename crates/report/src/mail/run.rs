@@ -11,6 +11,7 @@ use crate::terminal::results::no_figure;
 use crate::terminal::table::{Column, Row, Table};
 use crate::text::clean;
 use crate::warnings::{self, NAMES, Warning};
+use assay_lang::tr;
 use assay_model::run::Run;
 use std::io;
 
@@ -19,14 +20,14 @@ pub(super) fn write(run: &Run, sheet: &mut impl Sheet) -> io::Result<()> {
     sheet.title(&identity::name(&run.header.storage))?;
     let warnings = warnings::collect(&summary);
     let digest = Digest::of(&summary, &warnings);
-    sheet.heading("In short")?;
+    sheet.heading(tr!("In short"))?;
     let lines = digest
         .lines
         .into_iter()
         .map(|line| (line.subject, line.text));
-    let belief = ("Believe it?".to_owned(), digest.because);
+    let belief = (tr!("Believe it?").to_owned(), digest.because);
     sheet.facts(&lines.chain([belief]).collect::<Vec<_>>())?;
-    sheet.heading("Results")?;
+    sheet.heading(tr!("Results"))?;
     sheet.table(results(&summary))?;
     write_warnings(&warnings, sheet)?;
     place::write(run, sheet)
@@ -41,9 +42,9 @@ fn results(summary: &Summary<'_>) -> Table<4> {
     });
     Table {
         columns: [
-            column("job", false),
-            column("median", true),
-            column("low .. high", true),
+            column(tr!("job"), false),
+            column(tr!("median"), true),
+            column(tr!("low .. high"), true),
             column("n", true),
         ],
         rows: groups.collect(),
@@ -89,7 +90,7 @@ pub(super) fn write_warnings(warnings: &[Warning], sheet: &mut impl Sheet) -> io
     if warnings.is_empty() {
         return Ok(());
     }
-    sheet.heading("Warnings")?;
+    sheet.heading(tr!("Warnings"))?;
     let points = warnings.iter().map(|warning| {
         let (message, remedy) = (warning.message(NAMES), warning.remedy());
         format!("{message} -> {remedy}")

@@ -11,26 +11,29 @@ use crate::sweep::{Sweep, by_condition};
 use crate::terminal::table::{Column, Row, Table};
 use crate::text::{clean, enumerate};
 use crate::warnings;
+use assay_lang::{key, tr, translated};
 use assay_model::run::Run;
 use assay_stats::verdict::ranking::{self, MetricRanking};
 use std::io;
 
-pub(super) const METHOD: &str = "Values are geometric means. Conditions without a common letter differ; a \
+pub(super) const METHOD: &str = key!(
+    "Values are geometric means. Conditions without a common letter differ; a \
                       common letter does not say that they are equal. Delta is against the \
-                      median of the conditions, positive is better.";
+                      median of the conditions, positive is better."
+);
 
 pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> io::Result<()> {
     let sweep = Sweep::of(run);
-    sheet.title(&format!(
-        "Conditions of {} against each other",
-        clean(&run.header.id)
+    sheet.title(&tr!(
+        "Conditions of {source} against each other",
+        source = clean(&run.header.id)
     ))?;
     write_ranking(ranked, &sweep, sheet)?;
     let split = by_condition(run.clone());
     write_warnings(&warnings::collect(&Summary::of(&split)), sheet)?;
     place::write(run, sheet)?;
-    sheet.heading("Method")?;
-    sheet.paragraph(METHOD)
+    sheet.heading(tr!("Method"))?;
+    sheet.paragraph(translated(METHOD))
 }
 
 /// What came of the conditions: a sentence, and a table for each metric.
@@ -39,10 +42,13 @@ pub(super) fn write_ranking(
     sweep: &Sweep<'_>,
     sheet: &mut impl Sheet,
 ) -> io::Result<()> {
-    sheet.paragraph(&clean(&ranked.ranking.sentence))?;
+    sheet.paragraph(&clean(&ranked.ranking.sentence.to_string()))?;
     sheet.paragraph(&match ranked.ranking.deciding.as_slice() {
-        [] => "No metric tells any two of them apart.".to_owned(),
-        metrics => clean(&format!("They differ on {}.", enumerate(metrics))),
+        [] => tr!("No metric tells any two of them apart.").to_owned(),
+        metrics => clean(&tr!(
+            "They differ on {metrics}.",
+            metrics = enumerate(metrics)
+        )),
     })?;
     for metric in &ranked.ranking.metrics {
         let all = ranked
@@ -71,12 +77,12 @@ fn table(metric: &MetricRanking, sweep: &Sweep<'_>) -> Table<6> {
     let rows = metric.conditions.iter();
     Table {
         columns: [
-            column("condition", false),
-            column("mean", true),
+            column(tr!("condition"), false),
+            column(tr!("mean"), true),
             column("n", true),
             column("CV", true),
-            column("delta", true),
-            column("letters", false),
+            column(tr!("delta"), true),
+            column(tr!("letters"), false),
         ],
         rows: rows.map(|ranked| row(metric, ranked, sweep)).collect(),
     }
@@ -97,7 +103,7 @@ fn said_once(rows: &mut [Row]) -> Vec<String> {
     for row in rows {
         row.sentence = None;
     }
-    vec![format!("all of them: {common}")]
+    vec![tr!("all of them: {common}", common)]
 }
 
 fn row(metric: &MetricRanking, ranked: &ranking::Ranked, sweep: &Sweep<'_>) -> Row {
@@ -108,9 +114,9 @@ fn row(metric: &MetricRanking, ranked: &ranking::Ranked, sweep: &Sweep<'_>) -> R
     let arm = arms
         .into_iter()
         .find(|arm| arm.condition == ranked.condition);
-    let measured = arm.map(|arm| format!("measured {}", arm.labels()));
+    let measured = arm.map(|arm| tr!("measured {labels}", labels = arm.labels()));
     let missing = arm.and_then(|arm| arm.missing.as_ref());
-    let missing = missing.map(|missing| format!("besides {missing}"));
+    let missing = missing.map(|missing| tr!("besides {missing}", missing));
     let words: Vec<String> = measured.into_iter().chain(missing).collect();
     Row {
         cells: vec![

@@ -5,6 +5,7 @@ use super::style::Tone;
 use crate::capacity::findings;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::tr;
 use std::io;
 
 pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
@@ -12,7 +13,7 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
     if findings.is_empty() {
         return Ok(());
     }
-    page.title("Capacity")?;
+    page.title(tr!("Capacity"))?;
     for (trial, finding) in &findings {
         let (name, number) = (clean(&trial.record.job.name), trial.record.trial);
         let name = format!("  {:<11}", format!("{name} #{number}"));

@@ -8,6 +8,7 @@ use crate::comparison::{Compared, common_notes, drift, ends, in_short, percent, 
 use crate::format::percent_points;
 use crate::labels::Labels;
 use crate::text::clean;
+use assay_lang::{tr, translated};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::line::{Line, Summary};
@@ -24,14 +25,18 @@ pub fn write_comparison(
 ) -> io::Result<()> {
     let mut page = Page { style, out };
     let comparison = compared.comparison;
-    let head = format!("B: {}, compared with A: {}", compared.b, compared.a);
+    let head = tr!(
+        "B: {b}, compared with A: {a}",
+        b = compared.b,
+        a = compared.a
+    );
     page.paragraph("".into(), &clean(&head), Some(Tone::Strong))?;
-    let terms = format!(
-        "margin {} %; a change is how a typical trial of B differs from one of A, without the \
+    let terms = tr!(
+        "margin {margin} %; a change is how a typical trial of B differs from one of A, without the \
          drift, not the ratio of the means; intervals are unadjusted, verdicts hold for all \
-         metrics together; {}",
-        percent_points(compared.options.margin),
-        comparison.scope,
+         metrics together; {scope}",
+        margin = percent_points(compared.options.margin),
+        scope = comparison.scope
     );
     page.paragraph("  ".into(), &terms, Some(Tone::Soft))?;
     lines(comparison, &mut page)?;
@@ -39,7 +44,7 @@ pub fn write_comparison(
         page.paragraph("  ".into(), &clean(&drift), Some(Tone::Soft))?;
     }
     warnings(compared, &mut page)?;
-    page.title("In short")?;
+    page.title(tr!("In short"))?;
     page.paragraph("  ".into(), &clean(&in_short(comparison)), None)
 }
 
@@ -53,23 +58,27 @@ pub fn write_qualification(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let mut page = Page { style, out };
-    let head = format!("May {} take the place of {}?", compared.b, compared.a);
+    let head = tr!(
+        "May {b} take the place of {a}?",
+        b = compared.b,
+        a = compared.a
+    );
     page.paragraph("".into(), &clean(&head), Some(Tone::Strong))?;
-    let terms = format!(
-        "one-sided: pass when it is at most {} % slower, at {} % confidence; {}",
-        percent_points(compared.options.margin),
-        percent_points(1.0 - compared.options.alpha),
-        compared.comparison.scope,
+    let terms = tr!(
+        "one-sided: pass when it is at most {margin} % slower, at {confidence} % confidence; {scope}",
+        margin = percent_points(compared.options.margin),
+        confidence = percent_points(1.0 - compared.options.alpha),
+        scope = compared.comparison.scope
     );
     page.paragraph("  ".into(), &terms, Some(Tone::Soft))?;
     page.blank()?;
     for line in compared.comparison.lines.iter().filter(|line| line.primary) {
         let word = match line.qualification {
-            Qualification::Fail => "FAIL",
-            other => other.word(),
+            Qualification::Fail => tr!("FAIL"),
+            other => translated(other.word()),
         };
         let change = line.change.map_or_else(|| "-".to_owned(), percent);
-        let text = format!("{}: {word} ({change})", clean(&line.metric));
+        let text = format!("{}: {word} ({change})", clean(translated(&line.metric)));
         page.paragraph("  ".into(), &text, None)?;
         for note in &line.notes {
             page.paragraph("      ".into(), &clean(&note.to_string()), Some(Tone::Soft))?;
@@ -87,7 +96,10 @@ fn warnings(compared: &Compared<'_>, page: &mut Page<'_>) -> io::Result<()> {
 
 fn lines(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
     let common = common_notes(comparison);
-    for (primary, title) in [(true, "Metrics that decide"), (false, "Exploratory")] {
+    for (primary, title) in [
+        (true, tr!("Metrics that decide")),
+        (false, tr!("Exploratory")),
+    ] {
         let these = comparison
             .lines
             .iter()
@@ -100,7 +112,11 @@ fn lines(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         }
     }
     for note in common {
-        page.paragraph("  ! ".into(), &clean(&format!("all metrics: {note}")), None)?;
+        page.paragraph(
+            "  ! ".into(),
+            &clean(&tr!("all metrics: {note}", note)),
+            None,
+        )?;
     }
     Ok(())
 }
@@ -109,15 +125,20 @@ fn lines(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
 fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<()> {
     let left = |head| Column { head, right: false };
     let right = |head| Column { head, right: true };
-    let [metric, a, b, change] = [left("metric"), right("A"), right("B"), right("change")];
-    let interval = right("95 % interval");
+    let [metric, a, b, change] = [
+        left(tr!("metric")),
+        right("A"),
+        right("B"),
+        right(tr!("change")),
+    ];
+    let interval = right(tr!("95 % interval"));
     let rows = lines.iter().map(|line| row(line, common));
     if lines
         .iter()
         .any(|line| line.change.and_then(ends).is_some())
     {
         return Table {
-            columns: [metric, a, b, change, interval, left("verdict")],
+            columns: [metric, a, b, change, interval, left(tr!("verdict"))],
             rows: rows.collect(),
         }
         .write(page);
@@ -127,7 +148,7 @@ fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<
         row
     });
     Table {
-        columns: [metric, a, b, change, left("verdict")],
+        columns: [metric, a, b, change, left(tr!("verdict"))],
         rows: short.collect(),
     }
     .write(page)
@@ -143,12 +164,12 @@ fn row(line: &Line, common: &[String]) -> Row {
     let notes: Vec<String> = notes.filter(|note| !common.contains(note)).collect();
     Row {
         cells: vec![
-            clean(&line.metric),
+            clean(translated(&line.metric)),
             figure(&line.a),
             figure(&line.b),
             line.change.map_or_else(|| "-".to_owned(), percent),
             line.change.and_then(ends).unwrap_or_else(|| "-".to_owned()),
-            line.verdict.word().to_owned(),
+            translated(line.verdict.word()).to_owned(),
         ],
         labels: Labels::default(),
         sentence: (!notes.is_empty()).then(|| clean(&notes.join("; "))),

@@ -6,6 +6,7 @@ use super::style::Tone;
 use crate::describe;
 use crate::summary::{JobSummary, JudgedTrial};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::units::Nanos;
 use assay_stats::course::Course;
 use std::io;
@@ -23,7 +24,7 @@ pub(super) fn write(job: &JobSummary<'_>, page: &mut Page<'_>) -> io::Result<()>
     if courses.is_empty() {
         return Ok(());
     }
-    page.title(&format!("{} over time", clean(&job.job.name)))?;
+    page.title(&tr!("{job} over time", job = clean(&job.job.name)))?;
     for (trial, course) in &courses {
         draw(trial, course, page)?;
     }

@@ -5,7 +5,8 @@ use super::{Page, Style};
 use crate::devices::{is_idle_memory, lines};
 use crate::health;
 use crate::identity::{Fact, device_facts, maker_and_model};
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, in_english};
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_model::system::System;
 use std::io::{self, Write};
@@ -25,6 +26,16 @@ pub fn write_devices(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
+    in_english(|| list_devices(list, target, all, style, out))
+}
+
+fn list_devices(
+    list: &DeviceList,
+    target: Option<&str>,
+    all: bool,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut page = Page { style, out };
     let hidden = |device: &&ListedDevice| !all && is_idle_memory(device);
     let idle = list.devices.iter().filter(hidden).count();
@@ -38,7 +49,7 @@ pub fn write_devices(
     }
     let mut notes = Vec::new();
     if idle > 0 {
-        let disks = count(u64::try_from(idle).unwrap_or(u64::MAX), "RAM disk");
+        let disks = counted!(idle, "{n} RAM disk", "{n} RAM disks");
         notes.push(format!("{disks} that nobody uses: --all shows them"));
     }
     notes.extend(without_root(&list.system));
@@ -54,6 +65,15 @@ pub fn write_devices(
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_device(
+    device: &ListedDevice,
+    system: &System,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    in_english(|| show_device(device, system, style, out))
+}
+
+fn show_device(
     device: &ListedDevice,
     system: &System,
     style: Style,

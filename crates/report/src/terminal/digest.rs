@@ -4,16 +4,18 @@
 use super::style::Tone;
 use super::{Mark, Page};
 use crate::digest::{Belief, Digest};
+use crate::text::{pad, width};
+use assay_lang::tr;
 use std::io;
 
-const BELIEF: &str = "Believe it?";
-
 pub(super) fn write(digest: &Digest, page: &mut Page<'_>) -> io::Result<()> {
-    page.title("In short")?;
-    let subjects = digest.lines.iter().map(|line| line.subject.chars().count());
-    let width = subjects.chain([BELIEF.len()]).max().unwrap_or_default();
+    page.title(tr!("In short"))?;
+    let question = tr!("Believe it?");
+    let subjects = digest.lines.iter().map(|line| line.subject.as_str());
+    let widths = subjects.chain([question]).map(width);
+    let columns = widths.max().unwrap_or_default();
     for line in &digest.lines {
-        let subject = format!("  {:<width$}  ", line.subject);
+        let subject = format!("  {}  ", pad(&line.subject, columns));
         page.paragraph(subject.as_str().into(), &line.text, None)?;
     }
     let tone = match digest.belief {
@@ -21,7 +23,7 @@ pub(super) fn write(digest: &Digest, page: &mut Page<'_>) -> io::Result<()> {
         Belief::WithCare | Belief::InPart => Tone::Care,
         Belief::No => Tone::Bad,
     };
-    let subject = format!("  {BELIEF:<width$}  ");
+    let subject = format!("  {}  ", pad(question, columns));
     let mark = Mark {
         text: &subject,
         tone: Some(Tone::Strong),

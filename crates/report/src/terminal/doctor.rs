@@ -5,7 +5,8 @@ use super::style::Tone;
 use super::{Page, Style};
 use crate::doctor::words;
 use crate::identity;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, in_english};
 use assay_model::checkup::{Checkup, Finding, Severity};
 use std::io::{self, Write};
 
@@ -15,6 +16,16 @@ use std::io::{self, Write};
 /// # Errors
 /// When `out` cannot be written.
 pub fn write_checkup(
+    checkup: &Checkup,
+    findings: &[Finding],
+    target: Option<&str>,
+    style: Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    in_english(|| show_findings(checkup, findings, target, style, out))
+}
+
+fn show_findings(
     checkup: &Checkup,
     findings: &[Finding],
     target: Option<&str>,
@@ -74,16 +85,22 @@ fn summary(findings: &[Finding]) -> String {
         [0, 0, 0] => "nothing was found that would spoil a measurement".to_owned(),
         [0, 0, notes] => format!(
             "nothing was found that would spoil a measurement; {} to be noted",
-            count(notes, "thing")
+            counted!(notes, "{n} thing", "{n} things")
         ),
         [spoils, disturbs, _] => {
             let spoils = (spoils > 0).then(|| {
                 let verb = verb(spoils, "spoils", "spoil");
-                format!("{} {verb} figures", count(spoils, "finding"))
+                format!(
+                    "{} {verb} figures",
+                    counted!(spoils, "{n} finding", "{n} findings")
+                )
             });
             let disturbs = (disturbs > 0).then(|| {
                 let verb = verb(disturbs, "disturbs", "disturb");
-                format!("{} {verb} them", count(disturbs, "finding"))
+                format!(
+                    "{} {verb} them",
+                    counted!(disturbs, "{n} finding", "{n} findings")
+                )
             });
             let parts: Vec<String> = [spoils, disturbs].into_iter().flatten().collect();
             parts.join(", ")

@@ -5,6 +5,7 @@ use super::table::{Column, Row, Table};
 use crate::extent::{curve, jobs, metric, name, of};
 use crate::format::quantity;
 use crate::summary::{JobSummary, Summary};
+use assay_lang::tr;
 use assay_model::units::Bytes;
 use assay_model::work::extent::{ExtentStep, SampleKind};
 use std::io;
@@ -22,14 +23,17 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
     else {
         return Ok(());
     };
-    page.title(&format!("Samples over {}", Bytes(step.extent_bytes)))?;
+    page.title(&tr!(
+        "Samples over {extent}",
+        extent = Bytes(step.extent_bytes)
+    ))?;
     let column = |head, right| Column { head, right };
     Table {
         columns: [
             column("", false),
-            column("lowest", true),
-            column("average", true),
-            column("highest", true),
+            column(tr!("lowest"), true),
+            column(tr!("average"), true),
+            column(tr!("highest"), true),
         ],
         rows: jobs
             .iter()

@@ -4,7 +4,8 @@
 use super::style::Tone;
 use super::{Page, Style};
 use crate::import::{HEADER, cells};
-use crate::text::{clean, count};
+use crate::text::{clean, pad, pad_left, width};
+use assay_lang::{counted, tr, translated};
 use assay_model::figures::{Figure, Import};
 use std::io::{self, Write};
 
@@ -32,7 +33,7 @@ pub fn write_import(
     heading(import, &mut page)?;
     table(&import.results.figures, &mut page)?;
     if !import.results.notes.is_empty() {
-        page.title("Not known, or left out")?;
+        page.title(tr!("Not known, or left out"))?;
     }
     for note in &import.results.notes {
         page.paragraph("  - ".into(), &clean(note), None)?;
@@ -42,7 +43,7 @@ pub fn write_import(
 
 fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
     let results = &import.results;
-    let figures = count(results.figures.len() as u64, "figure");
+    let figures = counted!(results.figures.len(), "{n} figure", "{n} figures");
     let title = format!("{}: {figures}", clean(&results.tool));
     page.paragraph("".into(), &title, Some(Tone::Strong))?;
     let files = clean(&import.files.join(", "));
@@ -50,7 +51,7 @@ fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
     let id = clean(&import.id);
     page.paragraph(
         "  ".into(),
-        &format!("import {id}, {when}, of {files}"),
+        &tr!("import {id}, {when}, of {files}", id, when, files),
         None,
     )?;
     for line in results.circumstances.iter().take(CIRCUMSTANCES) {
@@ -58,7 +59,7 @@ fn heading(import: &Import, page: &mut Page<'_>) -> io::Result<()> {
     }
     match results.circumstances.len().saturating_sub(CIRCUMSTANCES) {
         0 => Ok(()),
-        more => page.paragraph("  ".into(), &format!("and {more} more (--json)"), None),
+        more => page.paragraph("  ".into(), &tr!("and {more} more (--json)", more), None),
     }
 }
 
@@ -68,13 +69,14 @@ fn table(figures: &[Figure], page: &mut Page<'_>) -> io::Result<()> {
     let shown: Vec<usize> = (0..COLUMNS)
         .filter(|&at| rows.iter().any(|row| !row[at].is_empty()))
         .collect();
-    let width = |at: usize| {
-        let cells = rows.iter().map(|row| row[at].chars().count());
-        cells.max().unwrap_or(0).max(HEADER[at].len())
+    let header = HEADER.map(|name| translated(name).to_owned());
+    let widest = |at: usize| {
+        let cells = rows.iter().map(|row| width(&row[at]));
+        cells.max().unwrap_or(0).max(width(&header[at]))
     };
-    let widths: [usize; COLUMNS] = std::array::from_fn(width);
-    page.title("Results")?;
-    page.line(&line(&HEADER.map(str::to_owned), &shown, &widths))?;
+    let widths: [usize; COLUMNS] = std::array::from_fn(widest);
+    page.title(tr!("Results"))?;
+    page.line(&line(&header, &shown, &widths))?;
     for row in &rows {
         page.line(&line(row, &shown, &widths))?;
     }
@@ -85,9 +87,9 @@ fn line(cells: &[String; COLUMNS], shown: &[usize], widths: &[usize; COLUMNS]) -
     let padded = shown.iter().map(|&at| {
         let (cell, width) = (&cells[at], widths[at]);
         if NUMBERS.contains(&at) {
-            format!("{cell:>width$}")
+            pad_left(cell, width)
         } else {
-            format!("{cell:<width$}")
+            pad(cell, width)
         }
     });
     let joined = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));

@@ -8,6 +8,7 @@ use crate::format::percent;
 use crate::ladder::Ladder;
 use crate::summary::{JobSummary, Summary};
 use crate::way::Way;
+use assay_lang::tr;
 use std::io;
 
 const BAR: usize = 10;
@@ -16,13 +17,13 @@ pub(super) fn write(ladder: Ladder, summary: &Summary<'_>, page: &mut Page<'_>) 
     let Some(title) = ladder.title(summary) else {
         return Ok(());
     };
-    page.title(&format!("{title}, and what each one measures"))?;
+    page.title(&tr!("{title}, and what each one measures", title))?;
     let column = |head, right| Column { head, right };
     Table {
         columns: [
             column("", false),
-            column("median", true),
-            column("low .. high", true),
+            column(tr!("median"), true),
+            column(tr!("low .. high"), true),
             column(ladder.share_header(), false),
         ],
         rows: summary
@@ -55,7 +56,7 @@ fn step(ladder: Ladder, job: &JobSummary<'_>) -> Row {
 /// A bar and the share, or the range of shares.
 fn reached(shares: Option<(f64, f64)>) -> String {
     let Some((low, high)) = shares else {
-        return "not known".to_owned();
+        return tr!("not known").to_owned();
     };
     #[expect(
         clippy::cast_possible_truncation,

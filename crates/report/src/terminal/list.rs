@@ -3,7 +3,8 @@
 use super::Style;
 use super::style::Tone;
 use crate::format::utc;
-use crate::text::{clean, shorten};
+use crate::text::{beginning, clean, pad, shorten, width};
+use assay_lang::{key, translated};
 use std::io::{self, Write};
 
 /// One stored run.
@@ -25,7 +26,13 @@ pub struct ListRow {
     pub planned: u64,
 }
 
-const HEADER: [&str; COLUMNS] = ["RUN", "STARTED (UTC)", "STATUS", "PATH", "DEVICE"];
+const HEADER: [&str; COLUMNS] = [
+    key!("RUN"),
+    key!("STARTED (UTC)"),
+    key!("STATUS"),
+    key!("PATH"),
+    key!("DEVICE"),
+];
 const COLUMNS: usize = 5;
 const PATH: usize = 3;
 const DEVICE: usize = 4;
@@ -42,7 +49,7 @@ const NARROWEST: usize = 12;
 pub fn write_list(rows: &[ListRow], style: Style, out: &mut dyn Write) -> io::Result<()> {
     let cells: Vec<[String; COLUMNS]> = rows.iter().map(cells).collect();
     let widths = widths(&cells, style.columns());
-    let header = line(&HEADER.map(str::to_owned), &widths);
+    let header = line(&header(), &widths);
     writeln!(out, "{}", style.paint(Tone::Strong, &header))?;
     for row in &cells {
         writeln!(out, "{}", line(row, &widths))?;
@@ -50,8 +57,12 @@ pub fn write_list(rows: &[ListRow], style: Style, out: &mut dyn Write) -> io::Re
     Ok(())
 }
 
+fn header() -> [String; COLUMNS] {
+    HEADER.map(|name| translated(name).to_owned())
+}
+
 fn cells(row: &ListRow) -> [String; COLUMNS] {
-    let mut status = clean(&row.status);
+    let mut status = clean(translated(&row.status));
     if row.trials != row.planned {
         status.push_str(&format!(" {}/{}", row.trials, row.planned));
     }
@@ -68,10 +79,10 @@ fn cells(row: &ListRow) -> [String; COLUMNS] {
 /// Each column as wide as its widest cell; path and device give way, the path
 /// last: it is what tells runs apart.
 fn widths(cells: &[[String; COLUMNS]], columns: usize) -> [usize; COLUMNS] {
-    let mut widths = HEADER.map(str::len);
+    let mut widths = header().map(|name| width(&name));
     for row in cells {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.chars().count());
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(width(cell));
         }
     }
     let fixed: usize = widths[..PATH].iter().sum::<usize>() + GAP * (COLUMNS - 1);
@@ -89,23 +100,23 @@ fn line(cells: &[String; COLUMNS], widths: &[usize; COLUMNS]) -> String {
         .iter()
         .zip(widths)
         .enumerate()
-        .map(|(index, (cell, width))| {
+        .map(|(index, (cell, columns))| {
             let cell = match index {
-                DEVICE => cut(cell, *width),
-                _ => shorten(cell, *width),
+                DEVICE => cut(cell, *columns),
+                _ => shorten(cell, *columns),
             };
-            format!("{cell:<width$}")
+            pad(&cell, *columns)
         });
     let joined = padded.collect::<Vec<_>>().join(&" ".repeat(GAP));
     joined.trim_end().to_owned()
 }
 
 /// What a device is stands at the beginning of its words.
-fn cut(text: &str, width: usize) -> String {
-    if text.chars().count() <= width {
+fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
         return text.to_owned();
     }
-    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    let kept = beginning(text, columns.saturating_sub(1));
     format!("{}…", kept.trim_end_matches([',', ' ']))
 }
 

@@ -2,8 +2,10 @@
 
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
+use crate::describe;
 use crate::format::{quantity, spread};
 use crate::summary::{Figure, JobSummary, Summary};
+use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::metric::Unit;
 use assay_model::run::Run;
@@ -22,18 +24,20 @@ pub fn write_marks(run: &Run, style: Style, out: &mut dyn Write) -> io::Result<(
     let summary = Summary::of(run);
     let mut page = Page { style, out };
     page.heading(&summary)?;
-    page.title("Marks (MB = 1000000 bytes; best of the trials after the first)")?;
+    page.title(tr!(
+        "Marks (MB = 1000000 bytes; best of the trials after the first)"
+    ))?;
     let left = |head| Column { head, right: false };
     let right = |head| Column { head, right: true };
     let table = Table {
         columns: [
-            left("test"),
+            left(tr!("test")),
             left(""),
-            right("best MB/s"),
+            right(tr!("best MB/s")),
             right("IOPS"),
-            right("latency"),
-            right("median"),
-            right("range"),
+            right(tr!("latency")),
+            right(tr!("median")),
+            right(tr!("range")),
         ],
         rows: run
             .header
@@ -61,7 +65,13 @@ fn mark(job: &JobSummary<'_>) -> Row {
     let (Some(bandwidth), Some(iops), Some(latency)) =
         (figure("bw"), figure("iops"), figure("lat_mean"))
     else {
-        let cells = vec![name, format!("{direction}: no trial was completed")];
+        let cells = vec![
+            name,
+            tr!(
+                "{direction}: no trial was completed",
+                direction = describe::operation(direction)
+            ),
+        ];
         return Row {
             cells,
             labels,
@@ -76,7 +86,7 @@ fn mark(job: &JobSummary<'_>) -> Row {
     Row {
         cells: vec![
             name,
-            direction.to_owned(),
+            describe::operation(direction).to_owned(),
             format!("{:.1}", best / 1e6),
             at(&iops).map_or(String::new(), |iops| format!("{iops:.0}")),
             at(&latency).map_or(String::new(), |ns| quantity(Unit::Nanos, ns)),
@@ -167,7 +177,11 @@ pub fn write_class(
     let summary = Summary::of(run);
     let mut page = Page { style, out };
     page.heading(&summary)?;
-    page.title(&format!("Class {}: {}", class.name, class.finding(run)))?;
+    page.title(&tr!(
+        "Class {class}: {finding}",
+        class = class.name,
+        finding = class.finding(run)
+    ))?;
     for requirement in &class.requirements {
         let shown = |value: f64| match requirement.figure {
             RequiredFigure::ReadIops | RequiredFigure::WriteIops => Iops(value).to_string(),
@@ -175,20 +189,20 @@ pub fn write_class(
         };
         let values = requirement.values(&run.trials);
         let values: Vec<String> = values.into_iter().map(shown).collect();
-        let line = format!(
-            "{}: at least {}; measured {}: {}",
-            requirement.figure.name(),
-            shown(requirement.least),
-            if values.is_empty() {
-                "nothing".to_owned()
+        let line = tr!(
+            "{figure}: at least {least}; measured {values}: {finding}",
+            figure = requirement.figure.name(),
+            least = shown(requirement.least),
+            values = if values.is_empty() {
+                tr!("nothing").to_owned()
             } else {
                 values.join(", ")
             },
-            requirement.finding(&run.trials),
+            finding = requirement.finding(&run.trials)
         );
         page.paragraph("  ".into(), &line, None)?;
     }
-    let conditions = format!("conditions: {}", class.conditions);
+    let conditions = tr!("conditions: {conditions}", conditions = class.conditions);
     page.paragraph("  ".into(), &conditions, None)
 }
 
@@ -204,32 +218,40 @@ pub fn write_rounds(run: &Run, round: &str, style: Style, out: &mut dyn Write) -
     let figure = job.and_then(|job| job.figure("write_iops"));
     let values = figure.map_or(Vec::new(), |figure| figure.values);
     let iops: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-    page.title("Rounds")?;
+    page.title(tr!("Rounds"))?;
     for (number, value) in &values {
         page.line(&format!("  {number:>3}  {}", Iops(*value)))?;
     }
     let labels = job.map(|job| job.labels(None).to_string());
     if let Some(labels) = labels {
-        page.line(&format!("  measured: {labels}"))?;
+        page.line(&tr!("  measured: {labels}", labels))?;
     }
     page.paragraph("".into(), &steadiness(&iops), None)
 }
 
 fn steadiness(iops: &[f64]) -> String {
     let Some(window) = Window::of(iops) else {
-        return "Fewer than five rounds: no word on a steady state.".to_owned();
+        return tr!("Fewer than five rounds: no word on a steady state.").to_owned();
     };
-    let figures = format!(
-        "the last five rounds range by {:.0} % of their mean {} (at most 20 %), their trend is \
-         {:.0} % (at most 10 %)",
-        window.range * 100.0,
-        Iops(window.mean),
-        window.trend * 100.0
+    let figures = tr!(
+        "the last five rounds range by {range} % of their mean {mean} (at most 20 %), their trend is \
+         {trend} % (at most 10 %)",
+        range = format_args!("{:.0}", window.range * 100.0),
+        mean = Iops(window.mean),
+        trend = format_args!("{:.0}", window.trend * 100.0)
     );
     if window.is_steady() {
-        format!("Steady state after {} rounds: {figures}.", iops.len())
+        tr!(
+            "Steady state after {n} rounds: {figures}.",
+            n = iops.len(),
+            figures
+        )
     } else {
-        format!("No steady state in {} rounds: {figures}.", iops.len())
+        tr!(
+            "No steady state in {n} rounds: {figures}.",
+            n = iops.len(),
+            figures
+        )
     }
 }
 

@@ -7,6 +7,7 @@ use crate::comparison::{Power, Ranked, pairs, places, value};
 use crate::format::{percent, percent_points};
 use crate::labels::Labels;
 use crate::text::{clean, enumerate};
+use assay_lang::tr;
 use assay_stats::verdict::ranking::{self, MetricRanking};
 use std::io::{self, Write};
 
@@ -18,22 +19,31 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
     let mut page = Page { style, out };
     let ranking = ranked.ranking;
     let head = match ranked.baseline {
-        Some(baseline) => format!("Conditions of {} against {baseline}", ranked.source),
-        None => format!("Conditions of {} against each other", ranked.source),
+        Some(baseline) => tr!(
+            "Conditions of {source} against {baseline}",
+            source = ranked.source,
+            baseline
+        ),
+        None => tr!(
+            "Conditions of {source} against each other",
+            source = ranked.source
+        ),
     };
     page.paragraph("".into(), &clean(&head), Some(Tone::Strong))?;
-    page.paragraph("  ".into(), &clean(&ranking.sentence), None)?;
+    page.paragraph("  ".into(), &clean(&ranking.sentence.to_string()), None)?;
     let deciding = match ranking.deciding.as_slice() {
-        [] => "No metric tells any two of them apart.".to_owned(),
-        metrics => format!("They differ on {}.", enumerate(metrics)),
+        [] => tr!("No metric tells any two of them apart.").to_owned(),
+        metrics => tr!("They differ on {metrics}.", metrics = enumerate(metrics)),
     };
     page.paragraph("  ".into(), &clean(&deciding), None)?;
     if ranking.metrics.len() > 1 {
-        let alone = "Each metric is judged by itself: the more there are, the more often conditions that are alike differ on one of them.";
+        let alone = tr!(
+            "Each metric is judged by itself: the more there are, the more often conditions that are alike differ on one of them."
+        );
         page.paragraph("  ".into(), alone, Some(Tone::Soft))?;
     }
     for warning in &ranked.warnings {
-        page.paragraph("  ! ".into(), &clean(warning), None)?;
+        page.paragraph("  ! ".into(), &clean(&warning.to_string()), None)?;
     }
     for metric in &ranking.metrics {
         table(metric, &mut page)?;
@@ -42,7 +52,9 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
         }
     }
     page.blank()?;
-    let note = "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better. CV is that of trials without the drift that all conditions share.";
+    let note = tr!(
+        "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better. CV is that of trials without the drift that all conditions share."
+    );
     page.paragraph("".into(), note, Some(Tone::Soft))
 }
 
@@ -55,13 +67,13 @@ fn table(metric: &MetricRanking, page: &mut Page<'_>) -> io::Result<()> {
     let column = |head, right| Column { head, right };
     Table {
         columns: [
-            column("condition", false),
-            column("mean", true),
+            column(tr!("condition"), false),
+            column(tr!("mean"), true),
             column("n", true),
             column("CV", true),
-            column("delta", true),
-            column("letters", false),
-            column("rank", true),
+            column(tr!("delta"), true),
+            column(tr!("letters"), false),
+            column(tr!("rank"), true),
         ],
         rows: metric
             .conditions
@@ -108,10 +120,10 @@ fn short(figure: f64) -> String {
 pub fn write_power(tables: &[Power], style: Style, out: &mut dyn Write) -> io::Result<()> {
     let mut page = Page { style, out };
     for table in tables {
-        page.title(&clean(&format!(
-            "{}: trials vary by {} %",
-            table.name,
-            percent_points(table.cv)
+        page.title(&clean(&tr!(
+            "{name}: trials vary by {cv} %",
+            name = table.name,
+            cv = percent_points(table.cv)
         )))?;
         let column = |head| Column { head, right: true };
         let rows = table.rows.iter().map(|row| Row {
@@ -125,15 +137,15 @@ pub fn write_power(tables: &[Power], style: Style, out: &mut dyn Write) -> io::R
         });
         Table {
             columns: [
-                column("trials a side"),
-                column("difference found"),
-                column("equivalent within"),
+                column(tr!("trials a side")),
+                column(tr!("difference found")),
+                column(tr!("equivalent within")),
             ],
             rows: rows.collect(),
         }
         .write(&mut page)?;
     }
     page.blank()?;
-    let note = "What four of five comparisons find at a level of 5 %.";
+    let note = tr!("What four of five comparisons find at a level of 5 %.");
     page.paragraph("".into(), note, Some(Tone::Soft))
 }

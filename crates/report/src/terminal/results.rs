@@ -6,7 +6,8 @@ use crate::describe;
 use crate::format::{self, quantity};
 use crate::labels::Labels;
 use crate::summary::{Figure, Group, JobSummary, Summary};
-use crate::text::{clean, shorten};
+use crate::text::{clean, shorten, width};
+use assay_lang::{tr, translated};
 use std::io;
 
 /// Longer names are shortened; assay's own are at most 20 with their
@@ -20,13 +21,13 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
     if rows.is_empty() {
         return Ok(());
     }
-    page.title("Results")?;
+    page.title(tr!("Results"))?;
     let column = |head, right| Column { head, right };
     Table {
         columns: [
             column("", false),
-            column("median", true),
-            column("low .. high", true),
+            column(tr!("median"), true),
+            column(tr!("low .. high"), true),
             column("p99", true),
         ],
         rows,
@@ -50,7 +51,7 @@ fn rows(job: &JobSummary<'_>) -> Vec<Row> {
             subject if several => format!(" {subject}"),
             _ => String::new(),
         };
-        let room = LONGEST_NAME.saturating_sub(subject.chars().count());
+        let room = LONGEST_NAME.saturating_sub(width(&subject));
         row(job, figure, format!("{}{subject}", shorten(&name, room)))
     });
     rows.collect()
@@ -73,7 +74,7 @@ pub(super) fn median(figure: &Figure) -> String {
 pub(super) fn spread(figure: &Figure) -> String {
     let stats = &figure.stats;
     match stats.n {
-        1 => "1 trial".to_owned(),
+        1 => tr!("1 trial").to_owned(),
         _ => format::spread(figure.unit, stats.median, stats.min, stats.max),
     }
 }
@@ -81,7 +82,7 @@ pub(super) fn spread(figure: &Figure) -> String {
 /// Why a job has no figure.
 pub(crate) fn no_figure(job: &JobSummary<'_>) -> String {
     if job.trials.is_empty() {
-        return "not run".to_owned();
+        return tr!("not run").to_owned();
     }
     let mut words: Vec<&str> = Vec::new();
     for trial in &job.trials {
@@ -91,7 +92,10 @@ pub(crate) fn no_figure(job: &JobSummary<'_>) -> String {
         }
     }
     match words.as_slice() {
-        ["completed"] => "completed without moving a byte".to_owned(),
-        words => words.join(", "),
+        ["completed"] => tr!("completed without moving a byte").to_owned(),
+        words => {
+            let words: Vec<&str> = words.iter().map(|word| translated(word)).collect();
+            words.join(tr!(", "))
+        }
     }
 }

@@ -6,12 +6,13 @@ use crate::format::{percent, quantity};
 use crate::summary::Figure;
 use crate::sweep::{Arm, Sweep, SweptMetric};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::metric::Unit;
 use std::io;
 
 pub(super) fn write(sweep: &Sweep<'_>, page: &mut Page<'_>) -> io::Result<()> {
     if sweep.metrics.is_empty() {
-        page.title("No trial under a condition was completed")?;
+        page.title(tr!("No trial under a condition was completed"))?;
     }
     for metric in &sweep.metrics {
         table(metric, page)?;
@@ -24,8 +25,8 @@ fn table(metric: &SweptMetric<'_>, page: &mut Page<'_>) -> io::Result<()> {
     let column = |head, right| Column { head, right };
     Table {
         columns: [
-            column("condition", false),
-            column("geometric mean", true),
+            column(tr!("condition"), false),
+            column(tr!("geometric mean"), true),
             column("n", true),
             column("CV", true),
         ],
@@ -48,7 +49,7 @@ fn row(arm: &Arm<'_>, unit: Unit) -> Row {
             figure.stats.cv.map_or("-".to_owned(), percent),
         ],
         None => {
-            let why = arm.missing.clone().unwrap_or("not run".to_owned());
+            let why = arm.missing.clone().unwrap_or(tr!("not run").to_owned());
             vec![name, why]
         }
     };
@@ -56,7 +57,7 @@ fn row(arm: &Arm<'_>, unit: Unit) -> Row {
         cells,
         labels: arm.labels(),
         sentence: match (&arm.figure, &arm.missing) {
-            (Some(_), Some(missing)) => Some(format!("besides {missing}")),
+            (Some(_), Some(missing)) => Some(tr!("besides {missing}", missing)),
             _ => None,
         },
     }
@@ -66,6 +67,6 @@ fn row(arm: &Arm<'_>, unit: Unit) -> Row {
 fn centre(figure: &Figure, unit: Unit) -> String {
     match figure.stats.geometric_mean {
         Some(mean) => quantity(unit, mean),
-        None => format!("mean {}", quantity(unit, figure.stats.mean)),
+        None => tr!("mean {mean}", mean = quantity(unit, figure.stats.mean)),
     }
 }

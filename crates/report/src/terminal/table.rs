@@ -4,6 +4,8 @@
 use super::Page;
 use super::style::Tone;
 use crate::labels::Labels;
+use crate::text::{pad, width};
+use assay_lang::tr;
 use std::io;
 
 /// Blanks before a row.
@@ -12,8 +14,6 @@ const INDENT: usize = 2;
 const GAP: usize = 2;
 
 /// Head of the labels.
-const MEASURED: &str = "measured";
-
 /// One column before the labels.
 #[derive(Clone, Copy)]
 pub(crate) struct Column {
@@ -69,16 +69,16 @@ impl<const N: usize> Table<N> {
     }
 
     fn widths(&self) -> [usize; N] {
-        let mut widths = self.columns.map(|column| column.head.chars().count());
+        let mut widths = self.columns.map(|column| width(column.head));
         for row in self.rows.iter().filter(|row| row.cells.len() == N) {
-            for (width, cell) in widths.iter_mut().zip(&row.cells) {
-                *width = (*width).max(cell.chars().count());
+            for (widest, cell) in widths.iter_mut().zip(&row.cells) {
+                *widest = (*widest).max(width(cell));
             }
         }
         // A row without a figure needs room for its name only, a heading none.
         let unfinished = |row: &&Row| (2..N).contains(&row.cells.len());
         for row in self.rows.iter().filter(unfinished) {
-            let name = row.cells.first().map_or(0, |name| name.chars().count());
+            let name = row.cells.first().map_or(0, |name| width(name));
             widths[0] = widths[0].max(name);
         }
         widths
@@ -86,10 +86,11 @@ impl<const N: usize> Table<N> {
 
     fn header(&self, widths: &[usize; N], page: &mut Page<'_>) -> io::Result<()> {
         let mut heads = self.columns.map(|column| column.head.to_owned()).to_vec();
-        let width = self.line(&heads, widths).chars().count();
+        let columns = width(&self.line(&heads, widths));
+        let measured = tr!("measured");
         let labelled = self.rows.iter().any(|row| !row.labels.is_empty());
-        if labelled && width + GAP + MEASURED.len() <= page.style.columns() {
-            heads.push(MEASURED.to_owned());
+        if labelled && columns + GAP + width(measured) <= page.style.columns() {
+            heads.push(measured.to_owned());
         }
         let header = page.style.paint(Tone::Soft, &self.line(&heads, widths));
         page.line(&header)
@@ -103,7 +104,7 @@ impl<const N: usize> Table<N> {
             }
             let blanks = widths
                 .get(index)
-                .map_or(0, |width| width.saturating_sub(cell.chars().count()));
+                .map_or(0, |columns| columns.saturating_sub(width(cell)));
             let right = self.columns.get(index).is_some_and(|column| column.right);
             let (before, after) = if right { (blanks, 0) } else { (0, blanks) };
             line.push_str(&" ".repeat(before));
@@ -130,21 +131,22 @@ impl<const N: usize> Table<N> {
 }
 
 /// A line with its label in the last column, or below where it does not fit.
-fn labelled(line: &str, width: usize, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
+fn labelled(line: &str, columns: usize, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
     if row.labels.is_empty() {
         return page.line(line);
     }
     let label = row.labels.to_string();
-    if width + GAP + label.chars().count() > page.style.columns() {
+    if columns + GAP + width(&label) > page.style.columns() {
         page.line(line)?;
         return label_below(row, page);
     }
     let tone = Tone::of_label(row.labels.agreed());
     let label = page.style.paint(tone, &label);
-    page.line(&format!("{line:<width$}{}{label}", " ".repeat(GAP)))
+    page.line(&format!("{}{}{label}", pad(line, columns), " ".repeat(GAP)))
 }
 
 fn label_below(row: &Row, page: &mut Page<'_>) -> io::Result<()> {
     let tone = Tone::of_label(row.labels.agreed());
-    page.paragraph("    measured: ".into(), &row.labels.to_string(), Some(tone))
+    let before = format!("    {}: ", tr!("measured"));
+    page.paragraph(before.as_str().into(), &row.labels.to_string(), Some(tone))
 }

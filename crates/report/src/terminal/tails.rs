@@ -2,10 +2,12 @@
 
 use super::Page;
 use super::table::{Column, Row, Table};
+use crate::describe;
 use crate::format::quantity;
 use crate::summary::{Group, JobSummary, Summary};
 use crate::tails::{JobTail, Operation, of_run};
 use crate::text::{clean, shorten};
+use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::metric::Unit;
 use std::io;
@@ -22,14 +24,14 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
     if rows.is_empty() {
         return Ok(());
     }
-    page.title("Tail latency")?;
+    page.title(tr!("Tail latency"))?;
     let column = |head, right| Column { head, right };
     Table {
         columns: [
             column("", false),
-            column("pooled", true),
-            column("trial mean", true),
-            column("worst trial", true),
+            column(tr!("pooled"), true),
+            column(tr!("trial mean"), true),
+            column(tr!("worst trial"), true),
         ],
         rows,
     }
@@ -66,7 +68,7 @@ fn row(job: &JobSummary<'_>, found: &JobTail<'_>) -> Row {
     let tail = &found.tail;
     let mut name = shorten(&clean(found.job), LONGEST_NAME);
     if job.group == Group::Mixed {
-        name = format!("{name} {}", found.operation.word());
+        name = format!("{name} {}", describe::operation(found.operation.word()));
     }
     let direction = match found.operation {
         Operation::Read => Direction::Read,

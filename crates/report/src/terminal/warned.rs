@@ -3,13 +3,14 @@
 use super::style::Tone;
 use super::{Mark, Page};
 use crate::warnings::{NAMES, Warning};
+use assay_lang::tr;
 use std::io;
 
 pub(super) fn write(warnings: &[Warning], page: &mut Page<'_>) -> io::Result<()> {
     if warnings.is_empty() {
         return Ok(());
     }
-    page.title("Warnings")?;
+    page.title(tr!("Warnings"))?;
     for warning in warnings {
         let tone = if warning.is_severe() {
             Tone::Bad

@@ -1,7 +1,8 @@
 //! What a warning means for the question whether a run can be believed.
 
 use super::Warning;
-use crate::text::count;
+use assay_lang::{counted, tr};
+use assay_model::job::Direction;
 
 /// A reason not to take the figures as they are, one clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,46 +20,57 @@ impl Warning {
     /// the storage rather than about the figures.
     #[must_use]
     pub fn doubt(&self) -> Option<Doubt> {
-        let jobs = |n: usize| count(n as u64, "job");
+        let jobs = |n: usize| counted!(n, "{n} job", "{n} jobs");
         Some(match self {
             Self::Memory { what } => Doubt::All(what.clone()),
-            Self::Unfinished { how } => Doubt::Some(format!("the run {how}")),
+            Self::Unfinished { how } => Doubt::Some(tr!("the run {how}", how)),
             Self::IoErrors { jobs: list, .. } => {
-                Doubt::Some(format!("I/O errors in {}", jobs(list.len())))
+                Doubt::Some(tr!("I/O errors in {jobs}", jobs = jobs(list.len())))
             }
             Self::Failed { jobs: list, .. } => {
-                Doubt::Some(format!("trials of {} failed", jobs(list.len())))
+                Doubt::Some(tr!("trials of {jobs} failed", jobs = jobs(list.len())))
             }
             Self::PageCache {
                 jobs: list,
                 direction,
                 ..
-            } => Doubt::Some(format!(
-                "{direction}s of {} were the page cache's",
-                jobs(list.len())
+            } => Doubt::Some(match direction {
+                Direction::Read => tr!(
+                    "reads of {jobs} were the page cache's",
+                    jobs = jobs(list.len())
+                ),
+                Direction::Write => {
+                    tr!(
+                        "writes of {jobs} were the page cache's",
+                        jobs = jobs(list.len())
+                    )
+                }
+            }),
+            Self::Mixed { jobs: list } => Doubt::Some(tr!(
+                "{jobs} measured part page cache",
+                jobs = jobs(list.len())
             )),
-            Self::Mixed { jobs: list } => {
-                Doubt::Some(format!("{} measured part page cache", jobs(list.len())))
-            }
-            Self::Disagreement { jobs: list } => Doubt::Some(format!(
-                "trials of {} measured different things",
-                jobs(list.len())
+            Self::Disagreement { jobs: list } => Doubt::Some(tr!(
+                "trials of {jobs} measured different things",
+                jobs = jobs(list.len())
             )),
-            Self::Unknown { jobs: list, .. } => {
-                Doubt::Some(format!("what {} measured is not known", jobs(list.len())))
-            }
-            Self::ForeignIo { device, .. } => Doubt::Exactness(format!("others used {device}")),
-            Self::Spread { jobs: list, of } => Doubt::Exactness(format!(
-                "trials vary by more than 10 % in {} of {}",
-                list.len(),
-                jobs(*of)
+            Self::Unknown { jobs: list, .. } => Doubt::Some(tr!(
+                "what {jobs} measured is not known",
+                jobs = jobs(list.len())
             )),
-            Self::FewTrials { jobs: list } => {
-                Doubt::Exactness(format!("fewer than 3 trials in {}", jobs(list.len())))
-            }
-            Self::Throttled { .. } => Doubt::Exactness("the CPU slowed down".to_owned()),
+            Self::ForeignIo { device, .. } => Doubt::Exactness(tr!("others used {device}", device)),
+            Self::Spread { jobs: list, of } => Doubt::Exactness(tr!(
+                "trials vary by more than 10 % in {number} of {jobs}",
+                number = list.len(),
+                jobs = jobs(*of)
+            )),
+            Self::FewTrials { jobs: list } => Doubt::Exactness(tr!(
+                "fewer than 3 trials in {jobs}",
+                jobs = jobs(list.len())
+            )),
+            Self::Throttled { .. } => Doubt::Exactness(tr!("the CPU slowed down").to_owned()),
             Self::Loop { name, .. } => {
-                Doubt::Exactness(format!("this machine caches the file behind {name}"))
+                Doubt::Exactness(tr!("this machine caches the file behind {name}", name))
             }
             Self::Skipped { .. }
             | Self::Unflushed { .. }

@@ -2,9 +2,11 @@
 //! they differ.
 
 use super::{Stalled, Warning};
+use crate::describe;
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use crate::way::Way;
+use assay_lang::tr;
 use assay_model::job::Direction;
 use assay_model::label::Measured;
 use assay_model::run::RunStatus;
@@ -43,9 +45,9 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
 fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
     let how = match &summary.run.status {
         RunStatus::Finished => return None,
-        RunStatus::Running => "is still under way, or was killed".to_owned(),
-        RunStatus::Interrupted => "was stopped".to_owned(),
-        RunStatus::Failed { error } => format!("ended with an error ({})", clean(error)),
+        RunStatus::Running => tr!("is still under way, or was killed").to_owned(),
+        RunStatus::Interrupted => tr!("was stopped").to_owned(),
+        RunStatus::Failed { error } => tr!("ended with an error ({error})", error = clean(error)),
     };
     Some(Warning::Unfinished { how })
 }
@@ -65,7 +67,7 @@ fn io_errors(summary: &Summary<'_>) -> Option<Warning> {
     let first = errors.find_map(describe_first);
     (!jobs.is_empty()).then(|| Warning::IoErrors {
         jobs,
-        first: first.unwrap_or_else(|| "not recorded".to_owned()),
+        first: first.unwrap_or_else(|| tr!("not recorded").to_owned()),
     })
 }
 
@@ -82,13 +84,14 @@ fn of_medium(errors: &IoErrors) -> u64 {
 fn describe_first(errors: &IoErrors) -> Option<String> {
     let first = errors.first.first()?;
     let what = match first.direction {
-        Some(direction) => direction.to_string(),
-        None => "flush".to_owned(),
+        Some(direction) => describe::direction(direction).to_owned(),
+        None => tr!("flush").to_owned(),
     };
-    Some(format!(
-        "{what} at byte {}: {}",
-        first.offset,
-        clean(&first.message)
+    Some(tr!(
+        "{what} at byte {offset}: {message}",
+        what,
+        offset = first.offset,
+        message = clean(&first.message)
     ))
 }
 
@@ -127,13 +130,17 @@ fn memory(summary: &Summary<'_>) -> Option<Warning> {
     let storage = &summary.run.header.storage;
     let path = clean(&storage.path.to_string_lossy());
     if let Backing::Memory { fs_type } = &storage.backing {
-        let what = format!("{path} is a {}", clean(fs_type));
+        let what = tr!(
+            "{path} is a {file_system}",
+            path,
+            file_system = clean(fs_type)
+        );
         return Some(Warning::Memory { what });
     }
     let mut layers = storage.layers.iter();
     let in_memory = layers.find(|layer| layer.identity.kind.is_memory())?;
     let (name, kind) = (clean(&in_memory.name), &in_memory.identity.kind);
-    let what = format!("{name} is a {kind}");
+    let what = tr!("{name} is a {kind}", name, kind);
     Some(Warning::Memory { what })
 }
 
@@ -175,7 +182,7 @@ fn mixed(summary: &Summary<'_>) -> Option<Warning> {
         let mixed: crate::labels::Labels = mixed.cloned().collect();
         let (low, high) = mixed.mixed_shares()?;
         let share = crate::format::range(assay_model::metric::Unit::Ratio, low, high);
-        means_the_device(job).then(|| format!("device {share}"))
+        means_the_device(job).then(|| tr!("device {share}", share))
     });
     (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
 }

@@ -4,6 +4,7 @@
 use super::Warning;
 use crate::summary::{JudgedTrial, Summary};
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::condition::Subject;
 use assay_model::evidence::{Evidence, ProcessIo, Snapshot};
 use assay_model::label::ForeignIo;
@@ -65,7 +66,7 @@ fn foreign_io(summary: &Summary<'_>) -> Option<Warning> {
     }
     let device = summary.run.header.storage.device();
     (!concerned.is_empty()).then(|| Warning::ForeignIo {
-        device: device.map_or_else(|| "the device".to_owned(), |layer| clean(&layer.name)),
+        device: device.map_or_else(|| tr!("the device").to_owned(), |layer| clean(&layer.name)),
         read: Bytes(read),
         written: Bytes(written),
         trials: texts(concerned),

@@ -4,6 +4,7 @@ use super::Warning;
 use crate::health;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
 
 /// All of them.
@@ -50,7 +51,7 @@ pub fn slow_bus(identity: &DeviceIdentity) -> Option<String> {
 fn slow_usb(identity: &DeviceIdentity) -> Option<String> {
     let speed = identity.raw.get("speed").map(|speed| speed.trim())?;
     let slow = identity.kind == DeviceKind::Usb && speed.parse::<f64>().ok()? <= 480.0;
-    slow.then(|| format!("USB at {speed} Mbit/s"))
+    slow.then(|| tr!("USB at {speed} Mbit/s", speed))
 }
 
 /// Modes that every eMMC since 4.5 and every SD card since 1.1 exceeds.
@@ -76,6 +77,13 @@ fn slow_pcie(identity: &DeviceIdentity) -> Option<String> {
     {
         return None;
     }
-    (speed != most_speed || width != most_width)
-        .then(|| format!("PCIe {speed} x{width} of {most_speed} x{most_width}"))
+    (speed != most_speed || width != most_width).then(|| {
+        tr!(
+            "PCIe {speed} x{width} of {most_speed} x{most_width}",
+            speed,
+            width,
+            most_speed,
+            most_width
+        )
+    })
 }

@@ -2,7 +2,8 @@
 
 use super::{Stalled, Warning};
 use crate::format::{celsius, percent};
-use crate::text::{count, enumerate};
+use crate::text::enumerate;
+use assay_lang::{counted, tr};
 use assay_model::job::Direction;
 use assay_model::units::Bytes;
 
@@ -12,40 +13,57 @@ impl Warning {
     pub fn message(&self, names: usize) -> String {
         let list = |items: &[String]| shortened(items, names);
         match self {
-            Self::Unfinished { how } => format!("the run {how}: figures are of the trials before"),
+            Self::Unfinished { how } => tr!("the run {how}: figures are of the trials before", how),
             Self::IoErrors { jobs, first } => {
-                format!("I/O errors in {}; the first: {first}", list(&times(jobs)))
+                tr!(
+                    "I/O errors in {jobs}; the first: {first}",
+                    jobs = list(&times(jobs)),
+                    first
+                )
             }
             Self::Failed { jobs, first } => {
-                format!("failed trials: {}; the first: {first}", list(&times(jobs)))
+                tr!(
+                    "failed trials: {jobs}; the first: {first}",
+                    jobs = list(&times(jobs)),
+                    first
+                )
             }
-            Self::Skipped { reason, jobs } => format!("{} did not run: {reason}", list(jobs)),
-            Self::Memory { what } => format!("{what}: its figures are those of memory"),
+            Self::Skipped { reason, jobs } => {
+                tr!("{jobs} did not run: {reason}", jobs = list(jobs), reason)
+            }
+            Self::Memory { what } => tr!("{what}: its figures are those of memory", what),
             Self::PageCache {
                 direction, jobs, ..
             } => {
                 let moved = match direction {
-                    Direction::Read => "reads came from the page cache",
-                    Direction::Write => "writes ended in the page cache",
+                    Direction::Read => tr!("reads came from the page cache"),
+                    Direction::Write => tr!("writes ended in the page cache"),
                 };
-                format!("{moved}, not the device: {}", list(jobs))
+                tr!("{moved}, not the device: {jobs}", moved, jobs = list(jobs))
             }
             Self::Mixed { jobs } => {
-                format!("part page cache, part device: {}", list(&in_brackets(jobs)))
+                tr!(
+                    "part page cache, part device: {jobs}",
+                    jobs = list(&in_brackets(jobs))
+                )
             }
             Self::Disagreement { jobs } => {
-                format!(
-                    "trials measured different things: {}",
-                    list(&in_brackets(jobs))
+                tr!(
+                    "trials measured different things: {jobs}",
+                    jobs = list(&in_brackets(jobs))
                 )
             }
             Self::Unknown { why, jobs, .. } => {
-                format!("what was measured is not known for {}: {why}", list(jobs))
+                tr!(
+                    "what was measured is not known for {jobs}: {why}",
+                    jobs = list(jobs),
+                    why
+                )
             }
-            Self::Unflushed { jobs } => format!(
-                "{} measured device-unflushed: the data may still be in the device's volatile \
+            Self::Unflushed { jobs } => tr!(
+                "{jobs} measured device-unflushed: the data may still be in the device's volatile \
                  cache",
-                count(jobs.len() as u64, "job")
+                jobs = counted!(jobs.len(), "{n} job", "{n} jobs")
             ),
             Self::ForeignIo {
                 device,
@@ -53,15 +71,13 @@ impl Warning {
                 written,
                 trials,
                 processes,
-            } => foreign(
-                device,
-                &[("read", *read), ("wrote", *written)],
-                &list(trials),
-                processes,
-            ),
+            } => foreign(device, *read, *written, &list(trials), processes),
             Self::Stalls { jobs } => {
                 let jobs: Vec<String> = jobs.iter().map(Stalled::describe).collect();
-                format!("stalls, times without any completion: {}", list(&jobs))
+                tr!(
+                    "stalls, times without any completion: {jobs}",
+                    jobs = list(&jobs)
+                )
             }
             Self::Spread { jobs, of } => {
                 let widest: Vec<String> = jobs
@@ -71,40 +87,54 @@ impl Warning {
                         cv => format!("{job} ({})", percent(cv)),
                     })
                     .collect();
-                format!(
-                    "trials vary by more than 10 % in {} of {}, most in {}",
-                    jobs.len(),
-                    count(*of as u64, "job"),
-                    list(&widest)
+                tr!(
+                    "trials vary by more than 10 % in {number} of {jobs}, most in {widest}",
+                    number = jobs.len(),
+                    jobs = counted!(*of, "{n} job", "{n} jobs"),
+                    widest = list(&widest)
                 )
             }
             Self::FewTrials { jobs } => {
-                format!(
-                    "fewer than 3 trials in {}: {}",
-                    count(jobs.len() as u64, "job"),
-                    list(&times(jobs))
+                tr!(
+                    "fewer than 3 trials in {number}: {jobs}",
+                    number = counted!(jobs.len(), "{n} job", "{n} jobs"),
+                    jobs = list(&times(jobs))
                 )
             }
             Self::ShortTransfers { jobs } => {
-                format!("the kernel cut transfers short: {}", list(&times(jobs)))
+                tr!(
+                    "the kernel cut transfers short: {jobs}",
+                    jobs = list(&times(jobs))
+                )
             }
             Self::Governor { governors } => {
-                format!("CPU frequency was left to {}", enumerate(governors))
+                tr!(
+                    "CPU frequency was left to {governors}",
+                    governors = enumerate(governors)
+                )
             }
             Self::Throttled {
                 trials,
                 hottest_millicelsius,
             } => {
                 let hottest = hottest_millicelsius.map_or_else(String::new, |hottest| {
-                    format!(" (up to {})", celsius(hottest))
+                    tr!(" (up to {temperature})", temperature = celsius(hottest))
                 });
-                format!("the CPU slowed down during {}{hottest}", list(trials))
+                tr!(
+                    "the CPU slowed down during {trials}{hottest}",
+                    trials = list(trials),
+                    hottest
+                )
             }
             Self::Loop { name, file } => {
-                format!("{name} is a loop device, and this machine caches its file {file}")
+                tr!(
+                    "{name} is a loop device, and this machine caches its file {file}",
+                    name,
+                    file
+                )
             }
-            Self::Worn { device, state } => format!("{device} is worn: {state}"),
-            Self::SlowBus { device, bus } => format!("{device} runs on a slow bus: {bus}"),
+            Self::Worn { device, state } => tr!("{device} is worn: {state}", device, state),
+            Self::SlowBus { device, bus } => tr!("{device} runs on a slow bus: {bus}", device, bus),
         }
     }
 
@@ -116,52 +146,66 @@ impl Warning {
                 direction, fits_in, ..
             } => return cache_remedy(*direction, *fits_in),
             Self::Unknown { root: false, .. } => {
-                "run as root: the kernel then shows the counters that tell"
+                tr!("run as root: the kernel then shows the counters that tell")
             }
             Self::Unknown { .. } => {
-                "do not take these for the device's speed; repeat on an idle machine, or with a \
+                tr!(
+                    "do not take these for the device's speed; repeat on an idle machine, or with a \
                  kernel that counts it"
+                )
             }
-            Self::Unfinished { .. } => "run it again to have all trials",
+            Self::Unfinished { .. } => tr!("run it again to have all trials"),
             Self::IoErrors { .. } => {
-                "read dmesg; check cable, socket and supply; do not ship on these figures"
+                tr!("read dmesg; check cable, socket and supply; do not ship on these figures")
             }
-            Self::Failed { .. } => "remove the cause and run again; failed trials make no figure",
-            Self::Skipped { .. } => "remove the cause, or leave these jobs out",
-            Self::Memory { .. } => "choose a path on the storage you mean",
+            Self::Failed { .. } => {
+                tr!("remove the cause and run again; failed trials make no figure")
+            }
+            Self::Skipped { .. } => tr!("remove the cause, or leave these jobs out"),
+            Self::Memory { .. } => tr!("choose a path on the storage you mean"),
             Self::Mixed { .. } => {
-                "use direct I/O, flush before the clock stops, or take a file larger than RAM \
+                tr!(
+                    "use direct I/O, flush before the clock stops, or take a file larger than RAM \
                  (qualify --thorough; size= of a job file)"
+                )
             }
             Self::Disagreement { .. } => {
-                "do not average them; see the evidence of each trial, and repeat on an idle machine"
+                tr!(
+                    "do not average them; see the evidence of each trial, and repeat on an idle machine"
+                )
             }
             Self::Unflushed { .. } => {
-                "a power cut may lose it; writes that are safe are those with fdatasync, fsync or \
+                tr!(
+                    "a power cut may lose it; writes that are safe are those with fdatasync, fsync or \
                  O_DSYNC"
+                )
             }
-            Self::ForeignIo { .. } => "stop these processes, or measure another device",
+            Self::ForeignIo { .. } => tr!("stop these processes, or measure another device"),
             Self::Stalls { .. } => {
-                "judge by p99 and the longest gap, not by the mean; the report draws the course"
+                tr!(
+                    "judge by p99 and the longest gap, not by the mean; the report draws the course"
+                )
             }
             Self::Spread { .. } => {
-                "measure more trials (assay power tells how many), on an idle, cool machine"
+                tr!("measure more trials (assay power tells how many), on an idle, cool machine")
             }
-            Self::FewTrials { .. } => "use --trials 3 or more: one figure has no spread",
-            Self::ShortTransfers { .. } => "they were continued and counted; check free space",
+            Self::FewTrials { .. } => tr!("use --trials 3 or more: one figure has no spread"),
+            Self::ShortTransfers { .. } => tr!("they were continued and counted; check free space"),
             Self::Governor { .. } => {
-                "for comparable figures set it: cpupower frequency-set -g performance"
+                tr!("for comparable figures set it: cpupower frequency-set -g performance")
             }
-            Self::Throttled { .. } => "cool it, or pause between trials",
+            Self::Throttled { .. } => tr!("cool it, or pause between trials"),
             Self::Loop { .. } => {
-                "figures labelled device are those of this loop device, not of a real one; measure \
+                tr!(
+                    "figures labelled device are those of this loop device, not of a real one; measure \
                  that, or set losetup --direct-io=on"
+                )
             }
             Self::Worn { .. } => {
-                "compare with a fresh device; speed and reliability fall with wear"
+                tr!("compare with a fresh device; speed and reliability fall with wear")
             }
             Self::SlowBus { .. } => {
-                "use a faster port, cable or mode, or state the bus with the figures"
+                tr!("use a faster port, cable or mode, or state the bus with the figures")
             }
         };
         fixed.to_owned()
@@ -170,22 +214,28 @@ impl Warning {
 
 impl Stalled {
     fn describe(&self) -> String {
-        format!(
-            "{} ({} in trial {}, at {})",
-            self.job, self.longest, self.trial, self.start
+        tr!(
+            "{job} ({longest} in trial {trial}, at {start})",
+            job = self.job,
+            longest = self.longest,
+            trial = self.trial,
+            start = self.start
         )
     }
 }
 
 fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String {
     let first = match direction {
-        Direction::Read => "use direct I/O",
-        Direction::Write => "use direct I/O or a flush before the clock stops",
+        Direction::Read => tr!("use direct I/O"),
+        Direction::Write => tr!("use direct I/O or a flush before the clock stops"),
     };
     match fits_in {
-        Some((file, memory)) => format!(
+        Some((file, memory)) => tr!(
             "{first}, or a file larger than RAM (file {file}, RAM {memory}): --size or --thorough of \
-             qualify, size= of a job file"
+             qualify, size= of a job file",
+            first,
+            file,
+            memory
         ),
         None => first.to_owned(),
     }
@@ -194,20 +244,34 @@ fn cache_remedy(direction: Direction, fits_in: Option<(Bytes, Bytes)>) -> String
 /// Less than this is not worth a word next to more.
 const WORTH_A_WORD: Bytes = Bytes::mib(1);
 
-fn foreign(device: &str, moved: &[(&str, Bytes)], trials: &str, processes: &[String]) -> String {
-    let words: Vec<String> = moved
-        .iter()
-        .filter(|(_, bytes)| *bytes >= WORTH_A_WORD)
-        .map(|(verb, bytes)| format!("{verb} at least {bytes}"))
-        .collect();
+fn foreign(
+    device: &str,
+    read: Bytes,
+    written: Bytes,
+    trials: &str,
+    processes: &[String],
+) -> String {
+    let mut words = Vec::new();
+    if read >= WORTH_A_WORD {
+        words.push(tr!("read at least {bytes}", bytes = read));
+    }
+    if written >= WORTH_A_WORD {
+        words.push(tr!("wrote at least {bytes}", bytes = written));
+    }
     let who = if processes.is_empty() {
         String::new()
     } else {
-        format!("; busy then: {}", shortened(processes, 3))
+        tr!(
+            "; busy then: {processes}",
+            processes = shortened(processes, 3)
+        )
     };
-    format!(
-        "others {} on {device} during {trials}{who}",
-        enumerate(&words)
+    tr!(
+        "others {moved} on {device} during {trials}{who}",
+        moved = enumerate(&words),
+        device,
+        trials,
+        who
     )
 }
 
@@ -230,9 +294,9 @@ fn shortened(items: &[String], most: usize) -> String {
     if items.len() <= most.saturating_add(1) {
         return enumerate(items);
     }
-    format!(
-        "{} and {} more",
-        items[..most].join(", "),
-        items.len() - most
+    tr!(
+        "{first} and {more} more",
+        first = items[..most].join(", "),
+        more = items.len() - most
     )
 }

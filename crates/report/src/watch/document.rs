@@ -1,6 +1,7 @@
 //! All samples as one JSON document.
 
 use super::ending::{Moved, Name, on_device_ns, sentences};
+use assay_lang::in_english;
 use assay_model::work::watch::{Phase, Sample, WatchReport};
 use assay_stats::watch::busiest;
 use serde_json::{Value, json};
@@ -34,7 +35,7 @@ pub fn document(
         "drain": report.drain,
         "last_writes": report.last_writes,
         "device": disk.and_then(|disk| device(disk, samples)),
-        "conclusion": sentences(&Name::of(command), samples, report),
+        "conclusion": in_english(|| sentences(&Name::of(command), samples, report)),
         "samples": samples,
     })
 }

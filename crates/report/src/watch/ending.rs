@@ -1,7 +1,8 @@
 //! What reached the device, and when, in sentences.
 
 use super::of_name;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, tr};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::watch::{DiskCounters, Drain, Phase, Sample, WatchReport};
 use assay_stats::watch::busiest;
@@ -18,7 +19,7 @@ impl Name {
     pub fn of(command: &[OsString]) -> Self {
         let program = command.first().map(Path::new);
         let name = program.and_then(|program| Some(program.file_name()?.to_string_lossy()));
-        Self(name.map_or_else(|| "the command".to_owned(), |name| clean(&name)))
+        Self(name.map_or_else(|| tr!("the command").to_owned(), |name| clean(&name)))
     }
 }
 
@@ -77,45 +78,64 @@ pub fn sentences(name: &Name, samples: &[Sample], report: &WatchReport) -> Vec<S
 
 fn finished(name: &Name, at_ns: u64, disk: Option<&str>, report: &WatchReport) -> String {
     let Name(name) = name;
-    let begin = format!("{name} finished after {}", Nanos(at_ns));
-    let device = disk.map_or_else(|| "its device".to_owned(), clean);
-    let still_dirty = |bytes| format!("{begin}; {} were still dirty", Bytes(bytes));
+    let begin = tr!("{name} finished after {time}", name, time = Nanos(at_ns));
+    let device = disk.map_or_else(|| tr!("its device").to_owned(), clean);
+    let still_dirty = |bytes| {
+        tr!(
+            "{begin}; {bytes} were still dirty",
+            begin,
+            bytes = Bytes(bytes)
+        )
+    };
     let on_device = on_device_ns(disk, report);
     match (report.drain, on_device) {
         (Some(Drain::Left { .. } | Drain::Expired { .. }), Some(then)) if then > at_ns => {
             let known = match report.drain {
-                Some(Drain::Expired { age_ns, .. }) => format!(
-                    " (others kept pages dirty; known from the device, still since, and from the {} \
+                Some(Drain::Expired { age_ns, .. }) => tr!(
+                    " (others kept pages dirty; known from the device, still since, and from the {age} \
                      after which the kernel writes a page)",
-                    Nanos(age_ns)
+                    age = Nanos(age_ns)
                 ),
                 _ => String::new(),
             };
-            format!(
-                "{begin}; the data was on {device} after {}{known}.",
-                Nanos(then)
+            tr!(
+                "{begin}; the data was on {device} after {time}{known}.",
+                begin,
+                device,
+                time = Nanos(then),
+                known
             )
         }
-        (Some(Drain::Left { within_bytes, .. }), _) => format!(
-            "{begin}; it left nothing dirty in memory (counted to within {}).",
-            Bytes(within_bytes)
+        (Some(Drain::Left { within_bytes, .. }), _) => tr!(
+            "{begin}; it left nothing dirty in memory (counted to within {bytes}).",
+            begin,
+            bytes = Bytes(within_bytes)
         ),
         (Some(Drain::Expired { .. }), _) => {
-            format!("{begin}; nothing of it was written to {device} after that.")
+            tr!(
+                "{begin}; nothing of it was written to {device} after that.",
+                begin,
+                device
+            )
         }
-        (Some(Drain::TimedOut { unwritten_bytes }), _) => format!(
-            "{} when the longest wait was over: something else goes on writing, or {device} is \
+        (Some(Drain::TimedOut { unwritten_bytes }), _) => tr!(
+            "{dirty} when the longest wait was over: something else goes on writing, or {device} is \
              slow, so when the data was on {device} is not known.",
-            still_dirty(unwritten_bytes)
+            dirty = still_dirty(unwritten_bytes),
+            device
         ),
         (Some(Drain::NotAwaited { unwritten_bytes }), _) => {
-            format!(
-                "{} when the watching was stopped.",
-                still_dirty(unwritten_bytes)
+            tr!(
+                "{dirty} when the watching was stopped.",
+                dirty = still_dirty(unwritten_bytes)
             )
         }
         (Some(Drain::Unknown) | None, _) => {
-            format!("{begin}; the kernel does not tell when the data was on {device}.")
+            tr!(
+                "{begin}; the kernel does not tell when the data was on {device}.",
+                begin,
+                device
+            )
         }
     }
 }
@@ -144,49 +164,51 @@ fn then(name: &Name, moved: &Moved, ended: &Sample) -> String {
             }),
             _,
         ) => {
-            format!(", and {} of its own were dirty", Bytes(*bytes))
+            tr!(", and {bytes} of its own were dirty", bytes = Bytes(*bytes))
         }
-        (_, Some(memory)) => format!(
-            ", and {} were dirty (of all devices)",
-            Bytes(memory.unwritten_bytes())
+        (_, Some(memory)) => tr!(
+            ", and {bytes} were dirty (of all devices)",
+            bytes = Bytes(memory.unwritten_bytes())
         ),
         _ => String::new(),
     };
-    format!(
-        "When {name} finished, {} had been written to {}{dirty}.",
-        Bytes(moved.written_bytes),
-        moved.device
+    tr!(
+        "When {name} finished, {bytes} had been written to {device}{dirty}.",
+        name,
+        bytes = Bytes(moved.written_bytes),
+        device = moved.device,
+        dirty
     )
 }
 
 fn in_the_end(moved: &Moved) -> String {
     let flushes = match moved.flushes {
         None => String::new(),
-        Some(0) => " and no flush: what the device itself caches may not be safe".to_owned(),
-        Some(flushes) => format!(" and {}", flush_count(flushes)),
+        Some(0) => tr!(" and no flush: what the device itself caches may not be safe").to_owned(),
+        Some(flushes) => tr!(" and {flushes}", flushes = flush_count(flushes)),
     };
-    format!(
-        "In the end it was {} in {}{flushes}.",
-        Bytes(moved.written_bytes),
-        count(moved.writes, "write")
+    tr!(
+        "In the end it was {bytes} in {writes}{flushes}.",
+        bytes = Bytes(moved.written_bytes),
+        writes = counted!(moved.writes, "{n} write", "{n} writes"),
+        flushes
     )
 }
 
 fn alone(moved: &Moved, last: &Sample) -> String {
-    format!(
-        "In {}: {} read from {}, {} written to it{}.",
-        Nanos(last.at_ns),
-        Bytes(moved.read_bytes),
-        moved.device,
-        Bytes(moved.written_bytes),
-        moved
+    tr!(
+        "In {time}: {read} read from {device}, {written} written to it{flushes}.",
+        time = Nanos(last.at_ns),
+        read = Bytes(moved.read_bytes),
+        device = moved.device,
+        written = Bytes(moved.written_bytes),
+        flushes = moved
             .flushes
-            .map(|flushes| format!(", {}", flush_count(flushes)))
+            .map(|flushes| format!("{}{}", tr!(", "), flush_count(flushes)))
             .unwrap_or_default()
     )
 }
 
 fn flush_count(flushes: u64) -> String {
-    let plural = if flushes == 1 { "flush" } else { "flushes" };
-    format!("{flushes} {plural}")
+    counted!(flushes, "{n} flush", "{n} flushes")
 }

@@ -6,6 +6,7 @@ use crate::comparison::{Compared, Source, in_short};
 use crate::jobs;
 use crate::summary::Summary;
 use crate::text::clean;
+use assay_lang::{key, tr, translated};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::verdict::Change;
@@ -14,31 +15,31 @@ use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
 /// What is said of a metric on the sheet of its group, behind the figures of B.
 const HEADS: Heads = Heads {
-    series: "Side",
+    series: key!("Side"),
     said: &[
-        ("Change", 10),
-        ("95 % low", 10),
-        ("95 % high", 10),
-        ("Verdict", 14),
-        ("Because", 40),
+        (key!("Change"), 10),
+        (key!("95 % low"), 10),
+        (key!("95 % high"), 10),
+        (key!("Verdict"), 14),
+        (key!("Because"), 40),
     ],
 };
 
 const VERDICTS: [(&str, u16); 14] = [
-    ("Metric", 36),
-    ("Decides", 9),
+    (key!("Metric"), 36),
+    (key!("Decides"), 9),
     ("A", 16),
     ("B", 16),
-    ("Change", 10),
-    ("95 % low", 10),
-    ("95 % high", 10),
-    ("Verdict", 14),
-    ("May B replace A", 15),
-    ("n of A", 7),
-    ("n of B", 7),
-    ("Measured", 22),
-    ("p, adjusted", 11),
-    ("Because", 80),
+    (key!("Change"), 10),
+    (key!("95 % low"), 10),
+    (key!("95 % high"), 10),
+    (key!("Verdict"), 14),
+    (key!("May B replace A"), 15),
+    (key!("n of A"), 7),
+    (key!("n of B"), 7),
+    (key!("Measured"), 22),
+    (key!("p, adjusted"), 11),
+    (key!("Because"), 80),
 ];
 
 /// Makes all sheets.
@@ -94,18 +95,20 @@ fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), X
     sheet.set_name(look::SUMMARY)?;
     look::on_paper(sheet);
     let [a, b] = compared.known_by();
-    let head = format!("B: {b}, compared with A: {a}");
+    let head = tr!("B: {b}, compared with A: {a}", b, a);
     sheet.write_string_with_format(0, 0, head, &look::title())?;
     let conclusion = clean(&in_short(compared.comparison));
     sheet.write_string_with_format(1, 0, conclusion, &look::name())?;
-    let asked = format!(
-        "Asked: {} It holds for {}.",
-        compared.question(),
-        compared.comparison.scope
+    let asked = tr!(
+        "Asked: {question} It holds for {scope}.",
+        question = compared.question(),
+        scope = compared.comparison.scope
     );
     sheet.write_string(2, 0, asked)?;
-    let how = "Centres are geometric means; a positive change is better. Intervals are unadjusted, \
-               verdicts hold for all metrics together.";
+    let how = tr!(
+        "Centres are geometric means; a positive change is better. Intervals are unadjusted, \
+               verdicts hold for all metrics together."
+    );
     sheet.write_string(3, 0, how)?;
     look::heads(sheet, 5, &VERDICTS)?;
     let mut row = 5;
@@ -139,8 +142,8 @@ fn write_line(
     line: &Line,
     compared: &Compared<'_>,
 ) -> Result<(), XlsxError> {
-    sheet.write_string(row, 0, clean(&line.metric))?;
-    sheet.write_string(row, 1, if line.primary { "yes" } else { "no" })?;
+    sheet.write_string(row, 0, clean(translated(&line.metric)))?;
+    sheet.write_string(row, 1, if line.primary { tr!("yes") } else { tr!("no") })?;
     let format = look::quantity(&line.unit);
     for (column, side) in [(2, &line.a), (3, &line.b)] {
         let centre = side.as_ref().map(|side| side.centre);
@@ -155,8 +158,8 @@ fn write_line(
         }
     }
     let word = line.verdict.word();
-    sheet.write_string_with_format(row, 7, word, &look::verdict(word))?;
-    sheet.write_string(row, 8, line.qualification.word())?;
+    sheet.write_string_with_format(row, 7, translated(word), &look::verdict(word))?;
+    sheet.write_string(row, 8, translated(line.qualification.word()))?;
     for (column, side) in [(9, &line.a), (10, &line.b)] {
         let n = side
             .as_ref()
@@ -222,7 +225,7 @@ fn rows<'a>(compared: &'a Compared<'a>) -> Vec<Row<'a>> {
 
 fn said(line: &Line) -> Vec<Said> {
     let mut said: Vec<Said> = percents(line.change).map(Said::percent).into();
-    said.push(Said::Text(line.verdict.word().to_owned()));
+    said.push(Said::Text(translated(line.verdict.word()).to_owned()));
     said.push(Said::Text(because(line)));
     said
 }

@@ -5,7 +5,8 @@ use super::look;
 use crate::comparison::{Compared, Source};
 use crate::identity::{self, Fact};
 use crate::summary::Summary;
-use crate::text::{clean, count};
+use crate::text::clean;
+use assay_lang::{counted, key, tr};
 use assay_model::condition::Condition;
 use assay_model::run::Run;
 use rust_xlsxwriter::{Worksheet, XlsxError};
@@ -18,10 +19,10 @@ pub fn write_swept(sheet: &mut Worksheet, run: &Run) -> Result<(), XlsxError> {
     sheet.set_name(look::CONDITIONS)?;
     look::on_paper(sheet);
     let heads = [
-        ("Condition", 40),
-        ("Trials", 26),
-        ("Set", 40),
-        ("Read back before its trials", 60),
+        (key!("Condition"), 40),
+        (key!("Trials"), 26),
+        (key!("Set"), 40),
+        (key!("Read back before its trials"), 60),
     ];
     look::heads(sheet, 0, &heads)?;
     for (row, condition) in (1..).zip(&run.header.plan.conditions) {
@@ -45,10 +46,11 @@ fn trials(run: &Run, condition: &Condition) -> String {
     let words: Vec<&str> = counted.map(|trial| trial.outcome.word()).collect();
     let completed = words.iter().filter(|word| **word == "completed").count();
     match words.len() - completed {
-        0 => count(completed as u64, "trial"),
-        others => format!(
-            "{} completed, {others} not",
-            count(completed as u64, "trial")
+        0 => counted!(completed, "{n} trial", "{n} trials"),
+        others => tr!(
+            "{trials} completed, {others} not",
+            trials = counted!(completed, "{n} trial", "{n} trials"),
+            others
         ),
     }
 }
@@ -61,7 +63,10 @@ fn read_back(run: &Run, condition: &Condition) -> String {
         .filter(|trial| trial.condition.as_ref() == Some(&condition.name));
     let mut words: Vec<String> = Vec::new();
     for setting in own.flat_map(|trial| &trial.in_force) {
-        let value = setting.value.as_deref().unwrap_or("cannot be read back");
+        let value = setting
+            .value
+            .as_deref()
+            .unwrap_or(tr!("cannot be read back"));
         let said = clean(&format!("{}: {value}", setting.knob));
         if !words.contains(&said) {
             words.push(said);
@@ -84,7 +89,7 @@ pub fn write_sides(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(),
         .iter()
         .map(|(side, source)| format!("{side}: {}", source.known_by()))
         .collect();
-    let mut heads: Vec<(&str, u16)> = vec![("", 12), ("", 22), ("Differs", 9)];
+    let mut heads: Vec<(&str, u16)> = vec![("", 12), ("", 22), (key!("Differs"), 9)];
     heads.extend(names.iter().map(|name| (name.as_str(), 40)));
     look::heads(sheet, 0, &heads)?;
     let told: Vec<Vec<(&str, Fact)>> = sources.iter().map(|(_, source)| facts(source)).collect();
@@ -99,7 +104,7 @@ pub fn write_sides(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(),
         sheet.write_string(row, 0, part)?;
         sheet.write_string_with_format(row, 1, name, &look::name())?;
         if values.windows(2).any(|pair| pair[0] != pair[1]) {
-            sheet.write_string(row, 2, "differs")?;
+            sheet.write_string(row, 2, tr!("differs"))?;
         }
         for (column, value) in (3..).zip(values) {
             sheet.write_string_with_format(row, column, value, &look::wrapped())?;
@@ -126,17 +131,17 @@ fn facts(source: &Source<'_>) -> Vec<(&'static str, Fact)> {
         let told = told.collect::<Vec<_>>().join("; ");
         let source = clean(source.name);
         return vec![
-            ("Elsewhere", ("source", source)),
-            ("Elsewhere", ("told", told)),
+            (tr!("Elsewhere"), (tr!("source"), source)),
+            (tr!("Elsewhere"), (tr!("told"), told)),
         ];
     };
     let storage = &run.header.storage;
     let device = identity::device(storage).map_or_else(Vec::new, identity::device_facts);
     let parts = [
-        ("Run", identity::run_facts(&Summary::of(run))),
-        ("Storage", identity::path_facts(storage)),
-        ("Device", device),
-        ("Machine", identity::system_facts(run)),
+        (tr!("Run"), identity::run_facts(&Summary::of(run))),
+        (tr!("Storage"), identity::path_facts(storage)),
+        (tr!("Device"), device),
+        (tr!("Machine"), identity::system_facts(run)),
     ];
     let facts = parts.into_iter().flat_map(|(part, facts)| {
         let facts = facts.into_iter();

@@ -4,6 +4,7 @@ use super::look;
 use super::surface::{self, Axes, Grid, Place};
 use crate::jobs;
 use crate::text::clean;
+use assay_lang::tr;
 use assay_model::condition::Condition;
 use assay_model::figures::{Figure, Sample};
 use assay_model::run::Run;
@@ -54,7 +55,7 @@ pub fn write(
     look::on_paper(sheet);
     sheet.set_column_width(0, 24)?;
     let Some(settings) = Settings::of(&run.header.plan.conditions) else {
-        let why = "No matrices: they take a sweep of two settings.";
+        let why = tr!("No matrices: they take a sweep of two settings.");
         sheet.write_string(0, 0, why)?;
         return Ok(Vec::new());
     };
@@ -118,7 +119,11 @@ fn write_grid(
     sheet.write_string_with_format(top, 0, clean(&grid.title), &look::title())?;
     let head_row = top + 2;
     let corner = clean(&format!("{down} \\ {across}"));
-    sheet.write_string(top + 1, 0, format!("Geometric means in {}.", clean(unit)))?;
+    sheet.write_string(
+        top + 1,
+        0,
+        tr!("Geometric means in {unit}.", unit = clean(unit)),
+    )?;
     sheet.write_string_with_format(head_row, 0, corner, &look::head())?;
     for (column, head) in (1..).zip(&grid.columns) {
         sheet.set_column_width(column, 16)?;

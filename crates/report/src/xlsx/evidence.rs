@@ -4,6 +4,7 @@ use super::look;
 use crate::describe;
 use crate::summary::{JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
+use assay_lang::{key, tr, translated};
 use assay_model::job::Direction;
 use assay_model::label::DirectionEvidence;
 use assay_model::units::Bytes;
@@ -11,22 +12,22 @@ use assay_model::work::StepDetail;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
 const COLUMNS: [(&str, u16); 16] = [
-    ("Job", 26),
-    ("What it did", 50),
-    ("File, KiB", 10),
-    ("Record, KiB", 11),
-    ("Trial", 7),
-    ("Outcome", 12),
-    ("Of", 7),
-    ("Label", 18),
-    ("Device share", 12),
-    ("Bytes moved", 16),
-    ("Bytes by layer", 34),
-    ("Flushes", 9),
-    ("Volatile cache", 14),
-    ("Dirty bytes at stop", 18),
-    ("Because", 100),
-    ("Condition", 30),
+    (key!("Job"), 26),
+    (key!("What it did"), 50),
+    (key!("File, KiB"), 10),
+    (key!("Record, KiB"), 11),
+    (key!("Trial"), 7),
+    (key!("Outcome"), 12),
+    (key!("Of"), 7),
+    (key!("Label"), 18),
+    (key!("Device share"), 12),
+    (key!("Bytes moved"), 16),
+    (key!("Bytes by layer"), 34),
+    (key!("Flushes"), 9),
+    (key!("Volatile cache"), 14),
+    (key!("Dirty bytes at stop"), 18),
+    (key!("Because"), 100),
+    (key!("Condition"), 30),
 ];
 
 /// Writes the sheet under a name.
@@ -69,9 +70,9 @@ fn write_trial(
         row += 1;
         write_name(sheet, row, trial)?;
         let labels = trial.labels(None);
-        let label = labels.first().map_or("", |label| label.label());
+        let label = labels.first().map_or("", |label| translated(label.label()));
         sheet.write_string(row, 7, label)?;
-        sheet.write_string(row, 14, "no evidence of bytes moved")?;
+        sheet.write_string(row, 14, tr!("no evidence of bytes moved"))?;
     }
     for (direction, evidence) in directions {
         row += 1;
@@ -90,7 +91,7 @@ fn write_name(sheet: &mut Worksheet, row: u32, trial: &JudgedTrial<'_>) -> Resul
         sheet.write_number(row, 3, number(cell.record_kib))?;
     }
     sheet.write_number(row, 4, record.trial)?;
-    sheet.write_string(row, 5, record.outcome.word())?;
+    sheet.write_string(row, 5, translated(record.outcome.word()))?;
     if let Some(condition) = &record.condition {
         sheet.write_string(row, 15, clean(condition))?;
     }
@@ -103,7 +104,7 @@ fn write_judged(
     direction: Direction,
     evidence: &DirectionEvidence,
 ) -> Result<(), XlsxError> {
-    sheet.write_string(row, 6, direction.to_string())?;
+    sheet.write_string(row, 6, describe::direction(direction))?;
     sheet.write_string(row, 7, evidence.measured.to_string())?;
     if let Some(share) = evidence.device_share {
         let percent = Format::new().set_num_format("0.0 %");
@@ -124,7 +125,7 @@ fn write_judged(
     let layers = layers.map(|(name, bytes)| format!("{}: {}", clean(name), Bytes(*bytes)));
     sheet.write_string(row, 10, layers.collect::<Vec<_>>().join("; "))?;
     if let Some(volatile) = evidence.volatile_cache {
-        sheet.write_string(row, 12, if volatile { "yes" } else { "no" })?;
+        sheet.write_string(row, 12, if volatile { tr!("yes") } else { tr!("no") })?;
     }
     sheet.write_string(row, 14, clean(&evidence.because))?;
     Ok(())

@@ -6,21 +6,23 @@
 use super::look;
 use crate::import::moments;
 use crate::text::clean;
+use assay_lang::{key, tr};
 use assay_model::figures::{Figure, Sample};
+use assay_stats::figures::measured_in_words;
 use assay_stats::summary::{Moments, Summary};
 use rust_xlsxwriter::utility::column_number_to_name;
 use rust_xlsxwriter::{Formula, Worksheet, XlsxError};
 
 /// Before what is said of a line.
 const COLUMNS: [(&str, u16); 8] = [
-    ("Metric", 34),
+    (key!("Metric"), 34),
     ("", 34),
     ("n", 6),
-    ("Mean", 14),
-    ("Standard deviation", 18),
-    ("Geometric mean", 16),
-    ("Unit of the cells", 15),
-    ("Measured", 18),
+    (key!("Mean"), 14),
+    (key!("Standard deviation"), 18),
+    (key!("Geometric mean"), 16),
+    (key!("Unit of the cells"), 15),
+    (key!("Measured"), 18),
 ];
 
 /// What the second column is, and those before the trials.
@@ -91,8 +93,10 @@ fn write_heads(
     rows: &[Row<'_>],
 ) -> Result<(), XlsxError> {
     sheet.write_string_with_format(0, 0, title, &look::title())?;
-    let how = "One value per trial. Mean, standard deviation (n - 1) and geometric mean are \
-               formulas over the trials to the right.";
+    let how = tr!(
+        "One value per trial. Mean, standard deviation (n - 1) and geometric mean are \
+               formulas over the trials to the right."
+    );
     sheet.write_string(1, 0, how)?;
     let mut columns = COLUMNS.to_vec();
     columns[1].0 = heads.series;
@@ -105,7 +109,7 @@ fn write_heads(
         .unwrap_or_default();
     for (column, trial) in (first_trial(heads)..).zip(1..=most) {
         sheet.set_column_width(column, 14)?;
-        let head = format!("Trial {trial}");
+        let head = tr!("Trial {trial}", trial);
         sheet.write_string_with_format(FIRST_ROW - 1, column, head, &look::head())?;
     }
     Ok(())
@@ -134,7 +138,7 @@ fn write_row(
         figure
             .measured
             .as_deref()
-            .map_or("not told".to_owned(), clean),
+            .map_or(tr!("not told").to_owned(), measured_in_words),
     )?;
     for (column, said) in (8..).zip(&line.said) {
         match said {

@@ -6,6 +6,7 @@ use super::{look, trials};
 use crate::comparison::{Ranked, Source};
 use crate::format::utc;
 use crate::text::{clean, enumerate};
+use assay_lang::tr;
 use assay_model::figures::Import;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
@@ -28,7 +29,7 @@ pub fn fill(
     let heads = if ranked.is_some() { RANKED } else { PLAIN };
     let sheet = workbook.add_worksheet();
     sheet.set_name("Figures")?;
-    figures::write(sheet, "Figures", heads, &rows.collect::<Vec<_>>())?;
+    figures::write(sheet, tr!("Figures"), heads, &rows.collect::<Vec<_>>())?;
     let source = Source {
         name: &import.id,
         figures: &results.figures,
@@ -50,15 +51,15 @@ fn write_summary(
     sheet.write_string_with_format(0, 0, clean(&results.tool), &look::title())?;
     let mut row = 2;
     if let Some(ranked) = ranked {
-        let sentence = clean(&ranked.ranking.sentence);
+        let sentence = clean(&ranked.ranking.sentence.to_string());
         sheet.write_string_with_format(row, 0, sentence, &look::name())?;
         row += 2;
     }
     let facts = [
-        ("import", clean(&import.id)),
-        ("taken in", utc(import.imported_unix_ms)),
-        ("by assay", clean(&import.assay_version)),
-        ("files", clean(&enumerate(&import.files))),
+        (tr!("import"), clean(&import.id)),
+        (tr!("taken in"), utc(import.imported_unix_ms)),
+        (tr!("by assay"), clean(&import.assay_version)),
+        (tr!("files"), clean(&enumerate(&import.files))),
     ];
     for (name, value) in &facts {
         sheet.write_string(row, 0, *name)?;
@@ -66,8 +67,8 @@ fn write_summary(
         row += 1;
     }
     for (title, lines) in [
-        ("What the results tell", &results.circumstances),
-        ("Not known, or left out", &results.notes),
+        (tr!("What the results tell"), &results.circumstances),
+        (tr!("Not known, or left out"), &results.notes),
     ] {
         row = write_lines(sheet, row, title, lines)?;
     }

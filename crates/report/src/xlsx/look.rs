@@ -1,6 +1,7 @@
 //! Fonts, shades and names that the sheets share.
 
 use crate::text::clean;
+use assay_lang::{key, translated};
 use rust_xlsxwriter::{
     Color, Format, FormatAlign, FormatBorder, FormatPattern, Worksheet, XlsxError,
 };
@@ -38,37 +39,37 @@ pub const SHADES: [Shade; 6] = [
     Shade {
         label: "device",
         mark: "",
-        words: "not shaded, no mark",
+        words: key!("not shaded, no mark"),
         background: None,
     },
     Shade {
         label: "device-unflushed",
         mark: "u",
-        words: "not shaded, marked u",
+        words: key!("not shaded, marked u"),
         background: None,
     },
     Shade {
         label: "page-cache",
         mark: "c",
-        words: "shaded dark, marked c",
+        words: key!("shaded dark, marked c"),
         background: Some((Color::RGB(0xF4_B1_83), FormatPattern::Solid)),
     },
     Shade {
         label: "mixed",
         mark: "m",
-        words: "shaded light, marked m",
+        words: key!("shaded light, marked m"),
         background: Some((Color::RGB(0xFF_F2_CC), FormatPattern::Solid)),
     },
     Shade {
         label: "unknown",
         mark: "?",
-        words: "striped, marked ?",
+        words: key!("striped, marked ?"),
         background: Some((Color::RGB(0xBF_BF_BF), FormatPattern::LightUp)),
     },
     Shade {
         label: "differs",
         mark: "d",
-        words: "striped, marked d",
+        words: key!("striped, marked d"),
         background: Some((Color::RGB(0xF4_B1_83), FormatPattern::LightUp)),
     },
 ];
@@ -177,7 +178,7 @@ pub fn wrapped() -> Format {
 pub fn heads(sheet: &mut Worksheet, row: u32, heads: &[(&str, u16)]) -> Result<(), XlsxError> {
     for (column, (title, width)) in (0..).zip(heads) {
         sheet.set_column_width(column, *width)?;
-        sheet.write_string_with_format(row, column, *title, &head())?;
+        sheet.write_string_with_format(row, column, translated(title), &head())?;
     }
     Ok(())
 }

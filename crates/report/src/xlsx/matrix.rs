@@ -5,11 +5,12 @@ use super::surface::{self, Axes, Grid, Place};
 use crate::cache_edge;
 use crate::matrix::{Cell, Matrix};
 use crate::text::clean;
+use assay_lang::{key, tr, translated};
 use assay_model::work::iozone::RateUnit;
 use rust_xlsxwriter::{Format, Worksheet, XlsxError};
 
-const FILE_SIZE: &str = "File size, KiB";
-const RECORD_SIZE: &str = "Record size, KiB";
+const FILE_SIZE: &str = key!("File size, KiB");
+const RECORD_SIZE: &str = key!("Record size, KiB");
 
 /// Writes the sheet; what comes back is its chart, if it has one.
 ///
@@ -39,11 +40,11 @@ pub fn write(
         Ok(())
     })?;
     row += 1;
-    sheet.write_string_with_format(row, 0, "What each figure measured", &look::name())?;
+    sheet.write_string_with_format(row, 0, tr!("What each figure measured"), &look::name())?;
     row = write_grid(sheet, matrix, row + 1, |sheet, row, column, cell| {
         let label = cell.label.as_deref().unwrap_or("unknown");
         let format = Shade::of(cell.label.as_deref()).text();
-        sheet.write_string_with_format(row, column, clean(label), &format)?;
+        sheet.write_string_with_format(row, column, clean(translated(label)), &format)?;
         Ok(())
     })?;
     write_surface(sheet, matrix, name, figures + 1, row + 1)
@@ -52,17 +53,17 @@ pub fn write(
 /// Title, the sentence, what marks mean; the row after it comes back.
 fn write_head(sheet: &mut Worksheet, matrix: &Matrix) -> Result<u32, XlsxError> {
     sheet.write_string_with_format(0, 0, clean(&matrix.title), &look::title())?;
-    let how = format!(
-        "In {}. Down: size of the file. Across: size of a record. An empty cell was not measured.",
-        matrix.unit.name()
+    let how = tr!(
+        "In {unit}. Down: size of the file. Across: size of a record. An empty cell was not measured.",
+        unit = matrix.unit.name()
     );
     sheet.write_string(1, 0, how)?;
     sheet.write_string_with_format(2, 0, cache_edge::sentence(matrix), &look::name())?;
     let mut row = 3;
     for shade in SHADES.iter().filter(|shade| occurs(matrix, shade)) {
         let meaning = crate::labels::meaning(shade.label).unwrap_or_default();
-        sheet.write_string_with_format(row, 0, shade.label, &shade.text())?;
-        sheet.write_string(row, 1, format!("{}: {meaning}", shade.words))?;
+        sheet.write_string_with_format(row, 0, translated(shade.label), &shade.text())?;
+        sheet.write_string(row, 1, format!("{}: {meaning}", translated(shade.words)))?;
         row += 1;
     }
     Ok(row)
@@ -82,7 +83,7 @@ fn write_grid(
 ) -> Result<u32, XlsxError> {
     let head = look::head();
     let size = Format::new().set_bold().set_num_format("#,##0");
-    sheet.write_string_with_format(top, 0, "file \\ record, KiB", &head)?;
+    sheet.write_string_with_format(top, 0, tr!("file \\ record, KiB"), &head)?;
     for (column, kib) in (1..).zip(&matrix.columns) {
         sheet.write_number_with_format(top, column, number(*kib), &head)?;
     }
@@ -112,13 +113,13 @@ fn write_surface(
         head_column: 0,
     };
     let axes = Axes {
-        columns: RECORD_SIZE,
-        rows: FILE_SIZE,
+        columns: translated(RECORD_SIZE),
+        rows: translated(FILE_SIZE),
         values: matrix.unit.name(),
     };
     let chart = surface::insert(sheet, &Grid::from(matrix), place, axes, below)?;
     if chart.is_none() {
-        let why = "No surface: it needs two file sizes and two record sizes, or more.";
+        let why = tr!("No surface: it needs two file sizes and two record sizes, or more.");
         sheet.write_string(below, 0, why)?;
     }
     Ok(chart)

@@ -22,6 +22,7 @@ mod trials;
 
 use crate::comparison::{Compared, Ranked};
 use crate::matrix::{Matrix, matrices};
+use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
@@ -89,7 +90,7 @@ pub fn write_import(
 pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
     let newest = compared.b_sources.iter().find_map(|source| source.run);
     let [a, b] = compared.known_by();
-    let title = format!("{b} compared with {a}");
+    let title = tr!("{b} compared with {a}", b, a);
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {

@@ -7,19 +7,20 @@ use crate::jobs::{self, Jobs};
 use crate::matrix::Matrix;
 use crate::summary::Summary;
 use crate::sweep::by_condition;
+use assay_lang::key;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_stats::figures::of_trials;
 use rust_xlsxwriter::{Workbook, XlsxError};
 
 pub(super) const PLAIN: Heads = Heads {
-    series: "Condition",
+    series: key!("Condition"),
     said: &[],
 };
 
 pub(super) const RANKED: Heads = Heads {
-    series: "Condition",
-    said: &[("Delta", 10), ("Letters", 9), ("Rank", 7)],
+    series: key!("Condition"),
+    said: &[(key!("Delta"), 10), (key!("Letters"), 9), (key!("Rank"), 7)],
 };
 
 /// Makes all sheets of a run; what comes back are the charts in their order.

@@ -6,6 +6,7 @@ use crate::identity::{self, Fact};
 use crate::labels;
 use crate::summary::{JobSummary, Summary};
 use crate::text::clean;
+use assay_lang::{key, tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
 
 /// Writes the sheet; `matrices`: there are sheets with shades.
@@ -28,10 +29,10 @@ pub fn write(
     let mut row = 2;
     let device = identity::device(&header.storage).map_or_else(Vec::new, identity::device_facts);
     let parts = [
-        ("Run", identity::run_facts(summary)),
-        ("Storage", identity::path_facts(&header.storage)),
-        ("Device", device),
-        ("Machine", identity::system_facts(summary.run)),
+        (tr!("Run"), identity::run_facts(summary)),
+        (tr!("Storage"), identity::path_facts(&header.storage)),
+        (tr!("Device"), device),
+        (tr!("Machine"), identity::system_facts(summary.run)),
     ];
     for (title, facts) in &parts {
         row = write_facts(sheet, row, title, facts)?;
@@ -59,23 +60,30 @@ fn write_facts(
 }
 
 fn write_labels(sheet: &mut Worksheet, mut row: u32, matrices: bool) -> Result<u32, XlsxError> {
-    sheet.write_string_with_format(row, 0, "What a figure measured", &look::name())?;
+    sheet.write_string_with_format(row, 0, tr!("What a figure measured"), &look::name())?;
     for shade in &SHADES {
         row += 1;
         let meaning = labels::meaning(shade.label).unwrap_or_default();
         let words = if matrices {
-            format!("{}: {meaning}", shade.words)
+            format!("{}: {meaning}", translated(shade.words))
         } else {
             meaning.to_owned()
         };
-        sheet.write_string_with_format(row, 0, shade.label, &shade.text())?;
+        sheet.write_string_with_format(row, 0, translated(shade.label), &shade.text())?;
         sheet.write_string(row, 1, words)?;
     }
     Ok(row + 2)
 }
 
 const RESULTS: [&str; 8] = [
-    "Job", "Figure", "Median", "Unit", "Lowest", "Highest", "Trials", "Measured",
+    key!("Job"),
+    key!("Figure"),
+    key!("Median"),
+    key!("Unit"),
+    key!("Lowest"),
+    key!("Highest"),
+    key!("Trials"),
+    key!("Measured"),
 ];
 
 fn write_results(
@@ -87,7 +95,7 @@ fn write_results(
         return Ok(());
     }
     for (column, title) in (0..).zip(RESULTS) {
-        sheet.write_string_with_format(row, column, title, &look::head())?;
+        sheet.write_string_with_format(row, column, translated(title), &look::head())?;
     }
     for job in summary.jobs.iter().filter(|job| !job.is_cell()) {
         for figure in job.headlines() {

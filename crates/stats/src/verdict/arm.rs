@@ -1,8 +1,9 @@
 //! One side of a comparison: its trials as logarithms.
 
 use crate::summary::{mean, variance};
+use assay_lang::tr;
 use assay_model::figures::{Better, Sample};
-use thiserror::Error;
+use std::fmt::{self, Display, Formatter};
 
 /// Trials of one metric under one condition on the scale of comparison:
 /// y = ln(x), or -ln(x) where less is better.
@@ -24,13 +25,11 @@ pub struct Arm {
 }
 
 /// Why figures cannot be compared at all.
-#[derive(Clone, Debug, PartialEq, Error)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ArmError {
     /// No trial.
-    #[error("there is no trial")]
     Empty,
     /// Something that is no number.
-    #[error("trial {trial} is {value}, which is not a finite number")]
     NotFinite {
         /// Counted from 1.
         trial: usize,
@@ -38,9 +37,6 @@ pub enum ArmError {
         value: f64,
     },
     /// Ratios need positive values.
-    #[error(
-        "trial {trial} is {value}: ratios need values above 0; compare a count of failures instead"
-    )]
     NotPositive {
         /// Counted from 1.
         trial: usize,
@@ -48,15 +44,38 @@ pub enum ArmError {
         value: f64,
     },
     /// The same, of a summary.
-    #[error("the mean is {0}: ratios need a finite mean above 0")]
     BadMean(f64),
     /// A deviation that is none.
-    #[error("the standard deviation is {0}: it must be a finite number, 0 or more")]
     BadDeviation(f64),
     /// Nobody said whether more is better.
-    #[error("it is not known whether more or less is better")]
     NoDirection,
 }
+
+impl Display for ArmError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&match *self {
+            Self::Empty => tr!("there is no trial").to_owned(),
+            Self::NotFinite { trial, value } => {
+                tr!("trial {trial} is {value}, which is not a finite number", trial, value)
+            }
+            Self::NotPositive { trial, value } => tr!(
+                "trial {trial} is {value}: ratios need values above 0; compare a count of failures instead",
+                trial,
+                value
+            ),
+            Self::BadMean(mean) => {
+                tr!("the mean is {mean}: ratios need a finite mean above 0", mean)
+            }
+            Self::BadDeviation(deviation) => tr!(
+                "the standard deviation is {deviation}: it must be a finite number, 0 or more",
+                deviation
+            ),
+            Self::NoDirection => tr!("it is not known whether more or less is better").to_owned(),
+        })
+    }
+}
+
+impl std::error::Error for ArmError {}
 
 impl Arm {
     /// Takes the logarithms of a sample.

@@ -8,14 +8,37 @@ use super::composite;
 use super::line::{Line, Options};
 use super::note::{Note, Side};
 use super::shift::Tables;
+use assay_lang::tr;
 use assay_model::figures::Figure;
 use std::collections::{HashMap, HashSet};
+use std::fmt::{self, Display, Formatter};
+
+/// What the findings of a comparison hold for; told by its `Display`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One unit of each part.
+    TwoUnits,
+    /// These units, too few of each part to stand for it.
+    Units(usize),
+    /// The parts, by so many units of each.
+    Parts(usize, usize),
+}
+
+impl Display for Scope {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::TwoUnits => f.write_str(tr!("these two units")),
+            Self::Units(n) => f.write_str(&tr!("these {n} units", n)),
+            Self::Parts(a, b) => f.write_str(&tr!("the parts, by {a} and {b} units", a, b)),
+        }
+    }
+}
 
 /// The outcome of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
-    /// What the findings hold for, such as `these two units`.
-    pub scope: String,
+    /// What the findings hold for.
+    pub scope: Scope,
     /// A line for each metric of A that B has, too, in A's order.
     pub lines: Vec<Line>,
     /// All primary metrics as one, when there are two or more and it can be
@@ -32,7 +55,7 @@ pub struct Comparison {
 pub fn compare_figures(a: &[Figure], b: &[Figure], options: &Options) -> Comparison {
     let compared = compare_at(a, b, Level::Trials, options);
     Comparison {
-        scope: "these two units".to_owned(),
+        scope: Scope::TwoUnits,
         ..compared
     }
 }
@@ -65,7 +88,7 @@ pub(crate) fn compare_at(
     }
     let composite = composite::conclude(joined, &lines, options, &mut tables, &mut notes);
     Comparison {
-        scope: String::new(),
+        scope: Scope::TwoUnits,
         lines,
         composite,
         notes,

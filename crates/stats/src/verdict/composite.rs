@@ -7,6 +7,7 @@ use super::combined::Level;
 use super::line::{Line, Options};
 use super::note::Note;
 use super::shift::Tables;
+use assay_lang::key;
 use assay_model::verdict::Verdict;
 
 /// The composite of each trial, c = mean of its y over the primary metrics, so
@@ -25,7 +26,7 @@ pub(crate) fn candidate(
     }
     let a = join(&primary.iter().map(|c| c.arms().0).collect::<Vec<_>>())?;
     let b = join(&primary.iter().map(|c| c.arms().1).collect::<Vec<_>>())?;
-    let line = Line::new("all primary metrics".to_owned(), String::new(), true);
+    let line = Line::new(key!("all primary metrics").to_owned(), String::new(), true);
     Some(Candidate::new(line, (a, b), level, false, options, tables))
 }
 

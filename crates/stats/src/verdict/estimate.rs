@@ -4,7 +4,8 @@
 use super::arm::Arm;
 use super::special::student;
 use crate::summary::mean;
-use thiserror::Error;
+use assay_lang::tr;
+use std::fmt::{self, Display, Formatter};
 
 /// A tested difference, however it was estimated. Positive: B is better.
 pub trait Difference {
@@ -77,20 +78,33 @@ impl Drift {
 }
 
 /// Why there is no estimate with an error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoEstimate {
     /// A single trial.
-    #[error("a single trial has no spread: nothing tells a difference from chance")]
     OneTrial,
     /// A mean without a deviation.
-    #[error("the spread of the trials was not handed down with their mean")]
     SpreadUnknown,
     /// All alike.
-    #[error(
-        "all trials of a side gave the same figure, so their spread is hidden by rounding: record more digits"
-    )]
     NoSpread,
 }
+
+impl Display for NoEstimate {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::OneTrial => {
+                tr!("a single trial has no spread: nothing tells a difference from chance")
+            }
+            Self::SpreadUnknown => {
+                tr!("the spread of the trials was not handed down with their mean")
+            }
+            Self::NoSpread => tr!(
+                "all trials of a side gave the same figure, so their spread is hidden by rounding: record more digits"
+            ),
+        })
+    }
+}
+
+impl std::error::Error for NoEstimate {}
 
 impl Linear {
     /// Of two arms; positions are used when both have them.

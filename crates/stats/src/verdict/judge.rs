@@ -1,6 +1,7 @@
 //! From a tested difference to a word.
 
 use super::estimate::Difference;
+use assay_lang::key;
 
 /// What a verdict is held to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -76,9 +77,9 @@ impl Qualification {
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
-            Self::Pass => "pass",
-            Self::Fail => "fail",
-            Self::Inconclusive => "inconclusive",
+            Self::Pass => key!("pass"),
+            Self::Fail => key!("fail"),
+            Self::Inconclusive => key!("inconclusive"),
         }
     }
 }

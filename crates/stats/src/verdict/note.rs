@@ -2,6 +2,8 @@
 
 use super::arm::ArmError;
 use super::estimate::NoEstimate;
+use crate::figures::measured_in_words;
+use assay_lang::{counted, tr};
 pub use assay_model::verdict::Side;
 use std::fmt::{self, Display, Formatter};
 
@@ -84,84 +86,59 @@ impl Note {
 impl Display for Note {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unusable(side, error) => write!(f, "side {side}: {error}"),
+            Self::Unusable(side, error) => f.write_str(&tr!("side {side}: {error}", side, error)),
             Self::Condition(condition, error) => write!(f, "{condition}: {error}"),
-            Self::OneAfterAnother(drift, margin) => write!(
-                f,
-                "order-confounded: the conditions were run one after another, so a drift ({drift:+.1} % was seen within them, the margin is {margin:.1} %) would look like a difference; run them in rounds"
-            ),
+            Self::OneAfterAnother(drift, margin) => f.write_str(&tr!("order-confounded: the conditions were run one after another, so a drift ({drift} % was seen within them, the margin is {margin} %) would look like a difference; run them in rounds", drift = format_args!("{drift:+.1}"), margin = format_args!("{margin:.1}"))),
             Self::Missing(side, metric) => {
-                write!(f, "{metric} is missing on side {side}, so it is not compared")
+                f.write_str(&tr!("{metric} is missing on side {side}, so it is not compared", metric, side))
             }
-            Self::Twice(side, metric) => write!(
-                f,
-                "{metric} is there more than once on side {side}: name one condition; the first was taken"
-            ),
-            Self::Units(a, b) => write!(f, "units differ: {a} and {b} are not compared"),
-            Self::Directions => f.write_str("the sides disagree whether more or less is better"),
-            Self::Measured(a, b) => write!(
-                f,
-                "A measured {}, B measured {}: not the same thing, so it is not judged",
-                measured(a.as_deref()),
-                measured(b.as_deref())
-            ),
-            Self::MeasuredUnknown(metrics) => write!(
-                f,
-                "what was measured is unknown on both sides ({}): one may be the page cache's and the other the device's; a difference says nothing of the device",
-                metrics.join(", ")
-            ),
+            Self::Twice(side, metric) => f.write_str(&tr!("{metric} is there more than once on side {side}: name one condition; the first was taken", metric, side)),
+            Self::Units(a, b) => f.write_str(&tr!("units differ: {a} and {b} are not compared", a, b)),
+            Self::Directions => f.write_str(tr!("the sides disagree whether more or less is better")),
+            Self::Measured(a, b) => f.write_str(&tr!("A measured {a}, B measured {b}: not the same thing, so it is not judged", a = measured(a.as_deref()), b = measured(b.as_deref()))),
+            Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = metrics.join(", "))),
             Self::NoEstimate(why) => write!(f, "{why}"),
             Self::TooFew(n, floor) => {
-                let (plural, verb) = if *n == 1 { ("", "is") } else { ("s", "are") };
-                write!(f, "{n} trial{plural} on a side {verb} too few: a verdict takes {floor}")
+                let few = counted!(
+                    *n,
+                    "{n} trial on a side is too few: a verdict takes {floor}",
+                    "{n} trials on a side are too few: a verdict takes {floor}",
+                    floor
+                );
+                f.write_str(&few)
             }
-            Self::Few(n) => write!(
-                f,
-                "only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal"
-            ),
-            Self::OrderConfounded(drift) => write!(
-                f,
-                "order-confounded: one side was run after the other and speed drifted by {drift:+.1} %; interleave the trials"
-            ),
+            Self::Few(n) => f.write_str(&tr!("only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal", n)),
+            Self::OrderConfounded(drift) => f.write_str(&tr!("order-confounded: one side was run after the other and speed drifted by {drift} %; interleave the trials", drift = format_args!("{drift:+.1}"))),
             Self::NotInterleaved => f.write_str(
-                "one side was run after the other: the drift is told from the difference only as far as it is a straight line; interleave the trials",
+                tr!("one side was run after the other: the drift is told from the difference only as far as it is a straight line; interleave the trials"),
             ),
             Self::OrderUnknown => f.write_str(
-                "the order of the trials is unknown, or the sides are of different sessions: a drift would look like a difference",
+                tr!("the order of the trials is unknown, or the sides are of different sessions: a drift would look like a difference"),
             ),
-            Self::DependsOnTrial(side, trial) => write!(
-                f,
-                "depends on trial {trial} of side {side}, which is far off the others: find its cause or repeat"
-            ),
-            Self::Outlier(side, trial) => write!(
-                f,
-                "trial {trial} of side {side} is far off the others; it was kept"
-            ),
+            Self::DependsOnTrial(side, trial) => f.write_str(&tr!("depends on trial {trial} of side {side}, which is far off the others: find its cause or repeat", trial, side)),
+            Self::Outlier(side, trial) => f.write_str(&tr!("trial {trial} of side {side} is far off the others; it was kept", trial, side)),
             Self::DependsOnTails => f.write_str(
-                "means and ranks come to different words: the result depends on tails or outliers",
+                tr!("means and ranks come to different words: the result depends on tails or outliers"),
             ),
             Self::Alternating => f.write_str(
-                "trials alternate: neighbouring ones differ more than all of them do, so they have to agree, which widens the interval; let the storage rest between trials (--idle)",
+                tr!("trials alternate: neighbouring ones differ more than all of them do, so they have to agree, which widens the interval; let the storage rest between trials (--idle)"),
             ),
-            Self::TinyDifference => f.write_str("tiny real difference"),
-            Self::BeyondMargin(margin) => write!(f, "by at least {margin:.1} %"),
-            Self::MoreTrials(n) => write!(f, "{n} more trials per side would probably settle it"),
-            Self::OutOfReach(n, cv, percent) => write!(
-                f,
-                "not decidable within {n} trials per side at CV {cv:.1} %; they would show a difference of {percent:.1} %"
-            ),
-            Self::TradeOff(metrics) => write!(f, "trade-off: {} slower", metrics.join(", ")),
+            Self::TinyDifference => f.write_str(tr!("tiny real difference")),
+            Self::BeyondMargin(margin) => f.write_str(&tr!("by at least {margin} %", margin = format_args!("{margin:.1}"))),
+            Self::MoreTrials(n) => f.write_str(&tr!("{n} more trials per side would probably settle it", n)),
+            Self::OutOfReach(n, cv, percent) => f.write_str(&tr!("not decidable within {n} trials per side at CV {cv} %; they would show a difference of {percent} %", n, cv = format_args!("{cv:.1}"), percent = format_args!("{percent:.1}"))),
+            Self::TradeOff(metrics) => f.write_str(&tr!("trade-off: {metrics} slower", metrics = metrics.join(", "))),
             Self::NoComposite => f.write_str(
-                "no composite: it takes the values of all trials, as many for each primary metric",
+                tr!("no composite: it takes the values of all trials, as many for each primary metric"),
             ),
-            Self::FewUnits(a, b) => write!(
-                f,
-                "{a} and {b} units: what is found holds for these units; three of each stand for the parts"
-            ),
+            Self::FewUnits(a, b) => f.write_str(&tr!("{a} and {b} units: what is found holds for these units; three of each stand for the parts", a, b)),
         }
     }
 }
 
-fn measured(what: Option<&str>) -> &str {
-    what.unwrap_or("something that is not known")
+fn measured(what: Option<&str>) -> String {
+    what.map_or_else(
+        || tr!("something that is not known").to_owned(),
+        measured_in_words,
+    )
 }

@@ -6,6 +6,8 @@ mod order;
 mod pairs;
 mod sentence;
 
+pub use sentence::Standings;
+
 use super::arm::Arm;
 use super::line::{Options, Summary};
 use super::note::{Note, Side};
@@ -24,7 +26,7 @@ pub struct Ranking {
     /// Metrics on which any two conditions differ.
     pub deciding: Vec<String>,
     /// What can honestly be said in one sentence.
-    pub sentence: String,
+    pub sentence: Standings,
 }
 
 /// One metric.

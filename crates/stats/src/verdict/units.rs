@@ -2,7 +2,7 @@
 
 use super::arm::Arm;
 use super::combined::Level;
-use super::compare::{Comparison, compare_at};
+use super::compare::{Comparison, Scope, compare_at};
 use super::line::Options;
 use super::note::Note;
 use assay_model::figures::{Better, Figure, Sample};
@@ -19,16 +19,16 @@ pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) ->
     if a.len().min(b.len()) >= MIN_UNITS {
         let (of_a, of_b) = (joined(a, unit_means), joined(b, unit_means));
         let compared = compare_at(&of_a, &of_b, Level::Units, options);
-        let scope = format!("the parts, by {} and {} units", a.len(), b.len());
+        let scope = Scope::Parts(a.len(), b.len());
         return Comparison { scope, ..compared };
     }
     let (of_a, of_b) = (joined(a, all_trials), joined(b, all_trials));
     let mut compared = compare_at(&of_a, &of_b, Level::Trials, options);
     compared.scope = match (a.len(), b.len()) {
-        (0 | 1, 0 | 1) => "these two units".to_owned(),
+        (0 | 1, 0 | 1) => Scope::TwoUnits,
         (units_a, units_b) => {
             compared.notes.push(Note::FewUnits(units_a, units_b));
-            format!("these {} units", units_a + units_b)
+            Scope::Units(units_a + units_b)
         }
     };
     compared

@@ -1,14 +1,16 @@
 //! A phone, or a board, that is reached by the system's adb.
 
 mod device;
+mod list;
 mod words;
 
 pub use device::{AdbDevice, DeviceError};
+pub use list::devices;
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote};
 use crate::watchdog::Watchdog;
-use crate::{Session, Target, TargetError, WhenLost};
+use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -45,6 +47,15 @@ impl Adb {
         self.0.when_lost = when_lost;
         self.0.tell = tell;
         self
+    }
+
+    /// Takes the only device there is where none was named.
+    fn find(&mut self) -> Result<(), TargetError> {
+        let client = &mut self.0.program;
+        if client.device.serial().is_none() {
+            client.device = client.find()?;
+        }
+        Ok(())
     }
 }
 
@@ -114,15 +125,17 @@ impl Target for Adb {
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        let client = &mut self.0.program;
-        if client.device.serial().is_none() {
-            client.device = client.find()?;
-        }
+        self.find()?;
         self.0.start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        self.find()?;
+        staying::carry_out(&self.0, order)
     }
 }
 

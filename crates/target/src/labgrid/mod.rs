@@ -18,7 +18,7 @@ pub use lease::{Lease, Reservation};
 pub use wanted::{Wanted, WantedError};
 
 use crate::ssh::SshAddress;
-use crate::{Session, Ssh, Target, TargetError, WhenLost};
+use crate::{AgentOrder, AgentThere, Session, Ssh, Target, TargetError, WhenLost};
 use journal::Journal;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -273,6 +273,17 @@ impl Board {
         (self.when_lost, self.tell) = (when_lost, tell);
         self
     }
+
+    /// The way to the board, which is acquired now unless it was.
+    fn ssh(&mut self) -> Result<Ssh, TargetError> {
+        let lease = match self.lease.take() {
+            Some(lease) => lease,
+            None => self.wanted.get(&self.lab)?,
+        };
+        let lease = self.lease.insert(lease);
+        let ssh = Ssh::new(lease.address().clone());
+        Ok(ssh.when_lost(self.when_lost, self.tell))
+    }
 }
 
 impl Target for Board {
@@ -284,16 +295,14 @@ impl Target for Board {
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        let lease = match self.lease.take() {
-            Some(lease) => lease,
-            None => self.wanted.get(&self.lab)?,
-        };
-        let lease = self.lease.insert(lease);
-        let ssh = Ssh::new(lease.address().clone());
-        ssh.when_lost(self.when_lost, self.tell).start()
+        self.ssh()?.start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         Err(TargetError::NotInFront(self.wanted.to_string()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        self.ssh()?.agents(order)
     }
 }

@@ -2,13 +2,15 @@
 //! hosts that its user has.
 
 mod address;
+mod configured;
 mod words;
 
 pub use address::{AddressError, SshAddress};
+pub use configured::configured;
 
 use crate::complaint::Complaints;
 use crate::remote::{Program, Remote};
-use crate::{Session, Target, TargetError, WhenLost};
+use crate::{AgentOrder, AgentThere, Session, Target, TargetError, WhenLost, staying};
 use std::ffi::OsString;
 use std::process::Command;
 
@@ -85,6 +87,10 @@ impl Target for Ssh {
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
         Err(TargetError::NotInFront(self.0.program.target()))
+    }
+
+    fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
+        staying::carry_out(&self.0, order)
     }
 }
 

@@ -2,6 +2,7 @@
 //! place of ssh stands a script that runs the command here.
 
 use super::*;
+use crate::{AgentOrder, AgentState};
 use assay_testkit::Scratch;
 use std::fs;
 use std::io::{Read, Write};
@@ -173,4 +174,114 @@ fn there_is_nothing_in_front_of_this_terminal() {
     let mut machine = Machine::new("", "t");
     let error = machine.ssh.start_in_front().unwrap_err();
     assert!(error.is_usage(), "{error}");
+}
+
+/// The machine has a home of its own.
+fn with_home() -> Machine {
+    let own = "export HOME=\"$TMPDIR/../home\" PATH=\"$TMPDIR/../bin:$PATH\"";
+    let machine = Machine::new(own, "t").with_agent(AGENT);
+    fs::create_dir(machine.scratch.join("home")).unwrap();
+    machine
+}
+
+fn agents(machine: &mut Machine, order: AgentOrder) -> Vec<(String, AgentState)> {
+    machine.ssh.0.agents = vec![machine.scratch.join("agents")];
+    let found = machine.ssh.agents(order).unwrap().into_iter();
+    // Others may run tests of their own on this machine.
+    let home = machine.scratch.path().to_string_lossy().into_owned();
+    let of_test = found.filter(|agent| agent.path.contains(&home));
+    of_test
+        .map(|agent| {
+            let name = agent.path.rsplit('/').next().unwrap_or_default();
+            (name.to_owned(), agent.state)
+        })
+        .collect()
+}
+
+#[test]
+fn an_agent_that_stays_is_used_as_long_as_it_is_the_same() {
+    let mut machine = with_home();
+    let there = |state| vec![("agent".to_owned(), state)];
+    assert!(agents(&mut machine, AgentOrder::List).is_empty());
+    assert_eq!(
+        agents(&mut machine, AgentOrder::Push),
+        there(AgentState::Pushed)
+    );
+    assert_eq!(
+        agents(&mut machine, AgentOrder::Push),
+        there(AgentState::Kept)
+    );
+    assert!(machine.left("t").is_empty(), "only the kept one stays");
+    let kept = machine.scratch.join("home/.assay-agent/agent");
+    assert_eq!(
+        kept.metadata().unwrap().permissions().mode() & 0o7777,
+        0o700
+    );
+
+    // Only what is sent goes through `head`.
+    let head = "#!/bin/sh\n: >\"${0%/bin/head}/sent\"\nPATH=${PATH#*:}\nexec head \"$@\"\n";
+    fs::create_dir(machine.scratch.join("bin")).unwrap();
+    write_program(&machine.scratch.join("bin/head"), head);
+    let is_sent = |machine: &mut Machine| {
+        let mut session = machine.start().unwrap();
+        drop(session.writer.take());
+        let mut said = String::new();
+        session.reader.read_to_string(&mut said).unwrap();
+        assert!(!said.contains("evil"), "{said}");
+        fs::remove_file(machine.scratch.join("sent")).is_ok()
+    };
+    assert!(!is_sent(&mut machine));
+    assert!(machine.left("t").is_empty(), "its copy is gone");
+
+    // Whoever changes it does not get it run.
+    fs::write(&kept, "#!/bin/sh\necho evil\n").unwrap();
+    assert!(is_sent(&mut machine));
+    assert_eq!(
+        agents(&mut machine, AgentOrder::List),
+        there(AgentState::Other)
+    );
+    assert_eq!(
+        agents(&mut machine, AgentOrder::Remove),
+        there(AgentState::Removed)
+    );
+    assert!(!machine.scratch.join("home/.assay-agent").exists());
+    assert!(is_sent(&mut machine), "again");
+}
+
+#[test]
+fn what_a_killed_link_left_is_removed_and_what_runs_is_not() {
+    let mut machine = with_home();
+    let folder = machine.scratch.join("t/assay-agent-0123456789abcdef");
+    fs::create_dir(&folder).unwrap();
+    write_program(&folder.join("agent"), AGENT);
+    let theirs = machine.scratch.join("t/assay-agent-notes");
+    fs::create_dir(&theirs).unwrap();
+    let name = "assay-agent-0123456789abcdef".to_owned();
+    let expected = vec![(name.clone(), AgentState::Left)];
+    assert_eq!(agents(&mut machine, AgentOrder::List), expected);
+    let expected = vec![(name, AgentState::Removed)];
+    assert_eq!(agents(&mut machine, AgentOrder::Remove), expected);
+    assert!(!folder.exists());
+    assert!(theirs.exists(), "a name of somebody else's");
+
+    // One that is being sent has no agent to run yet.
+    fs::create_dir(&folder).unwrap();
+    let found = agents(&mut machine, AgentOrder::Remove);
+    assert_eq!(found[0].1, AgentState::Running);
+    assert!(folder.exists());
+}
+
+#[test]
+fn an_agent_cannot_stay_where_no_folder_takes_it() {
+    let mut machine = Machine::new("export HOME=/proc/none", "t").with_agent(AGENT);
+    machine.ssh.0.agents = vec![machine.scratch.join("agents")];
+    if std::path::Path::new("/data/local/tmp").exists() {
+        return; // A phone.
+    }
+    let error = machine.ssh.agents(AgentOrder::Push).unwrap_err();
+    assert!(
+        error.to_string().contains("no folder there keeps"),
+        "{error}"
+    );
+    assert!(machine.left("t").is_empty());
 }

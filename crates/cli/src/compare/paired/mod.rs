@@ -16,6 +16,7 @@ use crate::rounds::outlook::Spread;
 use crate::rounds::stopper::{Found, Stopper};
 use crate::runs::Ending;
 use crate::{owner, stored};
+use assay_lang::tr;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
@@ -67,8 +68,10 @@ pub fn run(
 /// Shows the comparison; the exit code is that of what stopped a side, or of the gate.
 fn conclude(args: &CompareArgs, a: Done, b: Done) -> Result<ExitCode, Failure> {
     let (id_a, id_b) = (&a.run.header.id, &b.run.header.id);
-    say(&format!(
-        "Stored as runs {id_a} and {id_b}: assay compare {id_a} {id_b}"
+    say(&tr!(
+        "Stored as runs {id_a} and {id_b}: assay compare {id_a} {id_b}",
+        id_a,
+        id_b
     ));
     let measured = |run: &Run| run.trials.iter().any(TrialRecord::counts);
     let gate = match measured(&a.run) && measured(&b.run) {

@@ -13,6 +13,7 @@ use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
 use crate::runs::{header, random};
 use crate::{leftovers, place};
+use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::{Place, turns};
 use assay_model::rng::SplitMix64;
@@ -92,28 +93,31 @@ impl Setup {
     pub fn facts(&self) -> Result<Vec<(&'static str, String)>, Failure> {
         let [a, b] = &self.headers;
         let mut facts = Vec::new();
-        for (side, header) in ["Side A", "Side B"].into_iter().zip([a, b]) {
+        for (side, header) in [tr!("Side A"), tr!("Side B")].into_iter().zip([a, b]) {
             facts.push((side, announce::storage(&header.plan.place, &header.storage)));
-            facts.push(("Writes", announce::writes(&header.plan)));
+            facts.push((tr!("Writes"), announce::writes(&header.plan)));
         }
         let both = Nanos(estimate::of_plan(&a.plan).0 + estimate::of_plan(&b.plan).0);
-        let takes = format!(
-            "about {}, longer on slow storage: {} trials of {} jobs on each side, in turn, seed {}",
-            announce::minutes(both),
-            self.trials,
-            a.plan.jobs.len(),
-            a.plan.seed,
+        let takes = tr!(
+            "about {time}, longer on slow storage: {trials} trials of {jobs} jobs on each side, in turn, seed {seed}",
+            time = announce::minutes(both),
+            trials = self.trials,
+            jobs = a.plan.jobs.len(),
+            seed = a.plan.seed
         );
-        let keeps = format!(
-            "each trial as it ends, as runs {} and {} in {}",
-            a.id,
-            b.id,
-            self.store.path().display()
+        let keeps = tr!(
+            "each trial as it ends, as runs {a} and {b} in {store}",
+            a = a.id,
+            b = b.id,
+            store = self.store.path().display()
         );
-        facts.extend([("Takes", takes), ("Keeps", keeps)]);
+        facts.extend([(tr!("Takes"), takes), (tr!("Keeps"), keeps)]);
         facts.extend(schedule::facts(&a.stopping, self.trials));
         let spread = Spread::known(&self.store, &a.storage.words(), &jobs_of(a))?;
-        facts.push(("Shows", spread.foretells(self.trials, alpha_of_metric(a))));
+        facts.push((
+            tr!("Shows"),
+            spread.foretells(self.trials, alpha_of_metric(a)),
+        ));
         Ok(facts)
     }
 }

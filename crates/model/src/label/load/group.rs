@@ -10,10 +10,13 @@ use crate::load::Load;
 use crate::load::report::{LoadReport, WaveEvidence};
 use crate::trial::{DirectionTotals, Measurement};
 use crate::units::Bytes;
+use assay_lang::{key, tr, translated};
 
 const OF_OTHERS: &str =
-    "other jobs of this wave used the same device, and whose bytes it moved cannot be told";
-const SPREAD: &str = "a job of this wave had files on several devices, and which of its bytes went where is not counted";
+    key!("other jobs of this wave used the same device, and whose bytes it moved cannot be told");
+const SPREAD: &str = key!(
+    "a job of this wave had files on several devices, and which of its bytes went where is not counted"
+);
 
 /// The streams of a wave on one storage, and what the kernel said meanwhile.
 pub(super) struct Group<'a> {
@@ -91,9 +94,10 @@ impl<'a> Group<'a> {
             of_member: moved(member),
             measured,
             hopeless: match failed {
-                _ if self.spread => Some(SPREAD.to_owned()),
-                Some(error) => Some(format!(
-                    "a trim failed, and the device counts what failed too: {error}"
+                _ if self.spread => Some(translated(SPREAD).to_owned()),
+                Some(error) => Some(tr!(
+                    "a trim failed, and the device counts what failed too: {error}",
+                    error
                 )),
                 None => None,
             },
@@ -139,7 +143,7 @@ impl<'a> Group<'a> {
     /// speak for that much of the time between them.
     fn share(&self, direction: Direction, elapsed_ns: u64) -> Result<Share, String> {
         if self.spread {
-            return Err(SPREAD.to_owned());
+            return Err(translated(SPREAD).to_owned());
         }
         if direction == Direction::Write {
             let failure = self.members.iter().find_map(Member::write_failure);
@@ -245,8 +249,8 @@ impl<'a> Group<'a> {
             Direction::Write => case.judge_write(own),
         };
         if blurred && !too_late {
-            judged.measured = Measured::unknown(OF_OTHERS);
-            judged.because = OF_OTHERS.to_owned();
+            judged.measured = Measured::unknown(translated(OF_OTHERS));
+            judged.because = translated(OF_OTHERS).to_owned();
         }
         judged.job_bytes = bytes;
         Some(judged)

@@ -3,6 +3,7 @@
 use super::super::share::Share;
 use super::super::{Case, DirectionEvidence, Measured, Place};
 use crate::units::{Bytes, MIB};
+use assay_lang::tr;
 
 /// What all members of a wave on one storage trimmed, and what one of them did.
 pub(super) struct Trims {
@@ -40,12 +41,16 @@ impl Case<'_> {
 
     fn judge_discarded(&self, share: Share) -> (Measured, String, Option<f64>) {
         let top = self.top_name();
-        let so_far = format!("{share} of the bytes were discarded on {top}");
+        let so_far = tr!("{share} of the bytes were discarded on {top}", share, top);
         if share.place() == Place::Device {
             return (Measured::Device, so_far, Some(share.least));
         }
         let kept = match &self.evidence.storage.mount {
-            Some(mount) => format!("{so_far}: {} may keep or delay them", mount.fs_type),
+            Some(mount) => tr!(
+                "{so_far}: {file_system} may keep or delay them",
+                so_far,
+                file_system = mount.fs_type
+            ),
             None => so_far,
         };
         (Measured::unknown(kept.clone()), kept, None)
@@ -63,16 +68,17 @@ impl Case<'_> {
         let top = self.top_name();
         let discarded = self
             .discarded(&top)
-            .ok_or_else(|| format!("the kernel does not count what {top} discards"))?;
+            .ok_or_else(|| tr!("the kernel does not count what {top} discards", top))?;
         let off = self.evidence.storage.top().filter(|t| self.switched_off(t));
         if let Some(layer) = off.filter(|_| discarded < trims.of_all) {
             return Err(self.not_counted(&layer.name));
         }
         if discarded > trims.of_all.saturating_add(trims.of_all / 20 + MIB) {
-            return Err(format!(
-                "{top} discarded {}, more than the {} of this wave: whose they were cannot be told",
-                Bytes(discarded),
-                Bytes(trims.of_all)
+            return Err(tr!(
+                "{top} discarded {bytes}, more than the {asked} of this wave: whose they were cannot be told",
+                top,
+                bytes = Bytes(discarded),
+                asked = Bytes(trims.of_all)
             ));
         }
         Ok(Some(

@@ -5,6 +5,7 @@ use crate::load::blocks::Sequencer;
 use crate::load::report::StreamReport;
 use crate::load::{Ddir, Extent, Stream};
 use crate::units::Bytes;
+use assay_lang::tr;
 
 /// A stream of a wave with what came of it.
 #[derive(Clone, Copy)]
@@ -160,8 +161,8 @@ impl Member<'_> {
         let located = located.find(|error| error.direction == direction);
         let words = located.map(|error| error.message.clone());
         let words = words.or_else(|| self.came.problem.clone());
-        let words = words.unwrap_or_else(|| "it was to be ignored".to_owned());
-        format!("job {}: {words}", self.stream.name)
+        let words = words.unwrap_or_else(|| tr!("it was to be ignored").to_owned());
+        tr!("job {name}: {words}", name = self.stream.name, words)
     }
 
     /// How often it went over its region, at least once.

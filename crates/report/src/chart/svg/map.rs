@@ -2,7 +2,8 @@
 
 use super::{Drawing, at, text_width};
 use crate::chart::{Grid, GridCell};
-use crate::text::{clean, shorten};
+use crate::text::{clean, shorten, width as columns_of};
+use assay_lang::{tr, translated};
 use maud::{Markup, html};
 
 const TILE_HEIGHT: f64 = 30.0;
@@ -15,8 +16,8 @@ pub fn draw(grid: &Grid, width: f64) -> Drawing {
     let (low, high) = grid.extremes().unwrap_or((0.0, 1.0));
     let bottom = TOP + TILE_HEIGHT * rows(grid);
     let body = html! {
-        text x="0" y="12" { (clean(&grid.rows.0)) ", downwards" }
-        text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) ", across" }
+        text x="0" y="12" { (clean(&grid.rows.0)) (tr!(", downwards")) }
+        text class="end" x=(at(width)) y="12" { (clean(&grid.columns.0)) (tr!(", across")) }
         @for (px, name) in (0_u32..).zip(&grid.columns.1) {
             text class="mid small" x=(at(left + (f64::from(px) + 0.5) * tile)) y=(at(TOP - 6.0)) {
                 (heading(name, tile))
@@ -53,10 +54,10 @@ fn draw_tile(grid: &Grid, cell: &GridCell, share: f64, (x, y): (f64, f64), width
     };
     let value = short(cell.value);
     let middle = at(x + width / 2.0);
-    let label = short_label(&cell.label).filter(|label| label.len() <= chars(width));
+    let label = short_label(&cell.label).filter(|label| columns_of(label) <= chars(width));
     html! {
         rect class="tile" fill=(colour) x=(at(x)) y=(at(y)) width=(at(width)) height=(at(TILE_HEIGHT)) {
-            title { (grid.values.1.write(cell.value)) ", " (clean(&cell.label)) }
+            title { (grid.values.1.write(cell.value)) ", " (clean(translated(&cell.label))) }
         }
         text class=(class) x=(middle) y=(at(y + if label.is_some() { 13.0 } else { 19.0 })) { (value) }
         @if let Some(label) = label {
@@ -69,9 +70,9 @@ fn draw_tile(grid: &Grid, cell: &GridCell, share: f64, (x, y): (f64, f64), width
 fn short_label(label: &str) -> Option<&str> {
     match label {
         "" => None,
-        "page-cache" => Some("cache"),
-        "device-unflushed" => Some("unflushed"),
-        other => Some(other),
+        "page-cache" => Some(tr!("cache")),
+        "device-unflushed" => Some(tr!("unflushed")),
+        other => Some(translated(other)),
     }
 }
 

@@ -9,6 +9,7 @@ mod plane;
 mod surface;
 
 use super::{Body, Chart, Form};
+use crate::text::width as columns_of;
 use maud::{Markup, PreEscaped, html};
 
 /// What charts look like, by class; the colours are variables.
@@ -134,7 +135,7 @@ pub(crate) fn at(px: f64) -> String {
 /// About how wide a text of 12 px is.
 #[expect(clippy::cast_precision_loss, reason = "the length of a word")]
 fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * 7.0
+    columns_of(text) as f64 * 7.0
 }
 
 #[cfg(test)]

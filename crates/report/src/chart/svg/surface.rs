@@ -5,6 +5,7 @@ use super::map::{colour, share};
 use super::{Drawing, at};
 use crate::chart::Grid;
 use crate::text::{clean, shorten};
+use assay_lang::tr;
 use maud::{Markup, html};
 
 /// Turned by so much about the upright axis, seen from so high, both in degrees.
@@ -60,7 +61,7 @@ pub fn draw(grid: &Grid, width: f64) -> Drawing {
             polygon class="mesh" fill=(facet.colour) points=(facet.points) {}
         }
         (edge(grid, &view, low, high, height))
-        text x="0" y="12" { (clean(&grid.values.0)) ", up to " (grid.values.1.write(high)) }
+        text x="0" y="12" { (clean(&grid.values.0)) (tr!(", up to ")) (grid.values.1.write(high)) }
     };
     Drawing { height, body }
 }

@@ -2,7 +2,7 @@
 
 use crate::chart::Grid;
 use crate::terminal::Style;
-use crate::text::{clean, shorten};
+use crate::text::{clean, shorten, width as width_of};
 use std::io::{self, Write};
 
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
@@ -10,7 +10,7 @@ const ASCII: [char; 5] = ['.', ':', '+', '#', '@'];
 const CELL: usize = 9;
 
 pub fn write(grid: &Grid, style: Style, out: &mut dyn Write) -> io::Result<()> {
-    let names = grid.rows.1.iter().map(|name| name.chars().count());
+    let names = grid.rows.1.iter().map(|name| width_of(name));
     let left = names.max().unwrap_or(0).max(6);
     let fit = ((style.columns().saturating_sub(left)) / CELL).max(1);
     let (what, measure) = &grid.values;

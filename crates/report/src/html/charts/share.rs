@@ -2,6 +2,7 @@
 
 use super::{at, picture};
 use crate::format::percent;
+use assay_lang::tr;
 use assay_model::job::Direction;
 use maud::{Markup, html};
 
@@ -16,11 +17,11 @@ pub fn draw(direction: Direction, share: f64) -> Markup {
         rect class="track" width=(at(WIDTH)) height=(at(HEIGHT)) rx="2" {}
         rect class="bar" width=(at(filled)) height=(at(HEIGHT)) rx="2" {}
     };
-    let moved = match direction {
-        Direction::Read => "came from",
-        Direction::Write => "reached",
+    let percent = percent(share);
+    let description = match direction {
+        Direction::Read => tr!("{percent} of the bytes came from the device", percent),
+        Direction::Write => tr!("{percent} of the bytes reached the device", percent),
     };
-    let description = format!("{} of the bytes {moved} the device", percent(share));
     let class = format!("share {direction}");
     picture(&class, WIDTH, HEIGHT, &description, &body)
 }

@@ -6,6 +6,7 @@ pub mod package;
 
 use crate::matrix::Matrix;
 use crate::text::{clean, shorten};
+use assay_lang::tr;
 use rust_xlsxwriter::{Chart, Worksheet, XlsxError};
 use std::fmt::Write;
 
@@ -93,9 +94,11 @@ pub fn insert(
         .add_series()
         .set_values((place.sheet, first.0, first.1, first.0, first.1));
     let (rows, columns) = (clean(axes.rows), clean(axes.columns));
-    let about = format!(
-        "{}: the figures above as a surface; down: {rows}; across: {columns}",
-        clean(&grid.title),
+    let about = tr!(
+        "{title}: the figures above as a surface; down: {rows}; across: {columns}",
+        title = clean(&grid.title),
+        rows,
+        columns
     );
     stand_in
         .set_width(SIZE.0)

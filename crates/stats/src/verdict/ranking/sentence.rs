@@ -1,100 +1,183 @@
 //! What can be said of all conditions in one sentence.
 
 use super::Table;
+use assay_lang::{enumerate, tr};
+use std::fmt::{self, Display, Formatter};
 
-/// Who is at the front, who is slower and on how many metrics.
-pub(super) fn of(tables: &[Table], conditions: &[String]) -> String {
-    let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
-    let (all, unjudged): (Vec<&String>, Vec<&String>) = conditions.iter().partition(judged);
-    if all.is_empty() {
-        return format!(
-            "{}: none can be judged, and each metric says why",
-            list(&unjudged)
-        );
-    }
-    let mut said = vec![of_judged(tables, &all)];
-    if !unjudged.is_empty() {
-        said.push(format!("{} cannot be judged", list(&unjudged)));
-    }
-    said.join("; ")
+/// Who is at the front, who is slower and on how many metrics; told by its
+/// `Display`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standings {
+    front: Front,
+    /// The most often slower first.
+    slower: Vec<Slower>,
+    /// Slower than another, but not than those at the front.
+    apart: Vec<String>,
+    /// Those that no metric can judge.
+    unjudged: Vec<String>,
+    /// How many metrics were looked at.
+    metrics: usize,
 }
 
-fn of_judged(tables: &[Table], all: &[&String]) -> String {
+/// The conditions that no other one beats.
+#[derive(Clone, Debug, PartialEq)]
+enum Front {
+    /// No condition can be judged.
+    Unjudged,
+    /// All of them.
+    Everyone(Vec<String>),
+    /// None: each is beaten somewhere.
+    Nobody,
+    /// One alone.
+    One(String),
+    /// Several that are equivalent on every metric.
+    Equivalent(Vec<String>),
+    /// Several others.
+    NotApart(Vec<String>),
+}
+
+/// A condition that is slower than some at the front.
+#[derive(Clone, Debug, PartialEq)]
+struct Slower {
+    name: String,
+    /// Than which; empty where it is slower than all of them.
+    than: Vec<String>,
+    /// On how many metrics.
+    on: usize,
+}
+
+/// Finds out who stands where.
+pub(super) fn of(tables: &[Table], conditions: &[String]) -> Standings {
     let loses = |name: &str, others: &[&String]| {
         let lost = |table: &&Table| others.iter().any(|other| table.is_worse(name, other));
         tables.iter().filter(lost).count()
     };
+    let judged = |name: &&String| tables.iter().any(|table| table.is_judged(name));
+    let (all, unjudged): (Vec<&String>, Vec<&String>) = conditions.iter().partition(judged);
     let (leaders, others): (Vec<&String>, Vec<&String>) =
-        all.iter().copied().partition(|name| loses(name, all) == 0);
-    if others.is_empty() {
-        return format!("{}: no condition can be told from another", list(all));
-    }
-    let rivals: &[&String] = if leaders.is_empty() { all } else { &leaders };
+        all.iter().copied().partition(|name| loses(name, &all) == 0);
+    let rivals = if leaders.is_empty() { &all } else { &leaders };
     let mut losers: Vec<(usize, &String)> = others
         .iter()
         .map(|name| (loses(name, rivals), *name))
         .collect();
     losers.sort_by_key(|loser| std::cmp::Reverse(loser.0));
-    let mut parts = vec![front(tables, &leaders)];
-    let slower: Vec<String> = losers
-        .iter()
-        .filter(|(lost, _)| *lost > 0)
-        .enumerate()
-        .map(|(i, (lost, name))| {
-            let verb = if i == 0 { " is slower" } else { "" };
-            let than = than(tables, name, rivals);
-            format!("{name}{verb}{than} on {lost} of {}", tables.len())
-        })
-        .collect();
-    if !slower.is_empty() {
-        parts.push(slower.join(", "));
+    let (slower, apart): (Vec<_>, Vec<_>) = losers.into_iter().partition(|(lost, _)| *lost > 0);
+    let slower = slower.into_iter().map(|(on, name)| Slower {
+        name: name.clone(),
+        than: than(tables, name, rivals),
+        on,
+    });
+    Standings {
+        front: match (all.is_empty(), others.is_empty()) {
+            (true, _) => Front::Unjudged,
+            (false, true) => Front::Everyone(owned(&all)),
+            (false, false) => front(tables, &leaders),
+        },
+        unjudged: owned(&unjudged),
+        slower: slower.collect(),
+        apart: apart.into_iter().map(|(_, name)| name.clone()).collect(),
+        metrics: tables.len(),
     }
-    let apart: Vec<&String> = losers
-        .iter()
-        .filter(|(lost, _)| *lost == 0)
-        .map(|(_, name)| *name)
-        .collect();
-    if !apart.is_empty() {
-        parts.push(format!(
-            "{}: slower than another, but not than these",
-            list(&apart)
-        ));
-    }
-    parts.join("; ")
 }
 
-/// Than whom, unless it is all of them.
-fn than(tables: &[Table], name: &str, rivals: &[&String]) -> String {
+/// Which rivals beat a condition; none where all do, which goes without saying.
+fn than(tables: &[Table], name: &str, rivals: &[&String]) -> Vec<String> {
     let beats = |rival: &&&String| tables.iter().any(|table| table.is_worse(name, rival));
     let better: Vec<&String> = rivals.iter().filter(beats).copied().collect();
-    if better.len() == rivals.len() {
-        return String::new();
+    match better.len() == rivals.len() {
+        true => Vec::new(),
+        false => owned(&better),
     }
-    format!(" than {}", list(&better))
 }
 
-fn front(tables: &[Table], leaders: &[&String]) -> String {
+fn front(tables: &[Table], leaders: &[&String]) -> Front {
     let pairs = || {
         let of = |i: usize| leaders[i + 1..].iter().map(move |b| (leaders[i], *b));
         (0..leaders.len()).flat_map(of)
     };
     match leaders {
-        [] => "each is slower than another somewhere, so there is no winner".to_owned(),
-        [one] => format!("{one} is slower than no other on any metric"),
+        [] => Front::Nobody,
+        [one] => Front::One((*one).clone()),
         _ if pairs().all(|(a, b)| tables.iter().all(|table| table.is_equivalent(a, b))) => {
-            format!("{} are equivalent", list(leaders))
+            Front::Equivalent(owned(leaders))
         }
-        _ => format!("{} cannot be told apart", list(leaders)),
+        _ => Front::NotApart(owned(leaders)),
     }
 }
 
-fn list(names: &[&String]) -> String {
-    match names {
-        [] => String::new(),
-        [one] => (*one).clone(),
-        [first @ .., last] => {
-            let first: Vec<&str> = first.iter().map(|name| name.as_str()).collect();
-            format!("{} and {last}", first.join(", "))
+fn owned(names: &[&String]) -> Vec<String> {
+    names.iter().map(|name| (*name).clone()).collect()
+}
+
+impl Display for Standings {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if self.front == Front::Unjudged {
+            let names = enumerate(&self.unjudged);
+            let none = tr!(
+                "{names}: none can be judged, and each metric says why",
+                names
+            );
+            return f.write_str(&none);
+        }
+        self.front.fmt(f)?;
+        for (place, slower) in self.slower.iter().enumerate() {
+            f.write_str(if place == 0 { "; " } else { ", " })?;
+            f.write_str(&slower.told(place == 0, self.metrics))?;
+        }
+        if !self.apart.is_empty() {
+            let names = enumerate(&self.apart);
+            let apart = tr!("{names}: slower than another, but not than these", names);
+            write!(f, "; {apart}")?;
+        }
+        if !self.unjudged.is_empty() {
+            let names = enumerate(&self.unjudged);
+            write!(f, "; {}", tr!("{names} cannot be judged", names))?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Front {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let told = match self {
+            Self::Everyone(names) => {
+                let names = enumerate(names);
+                tr!("{names}: no condition can be told from another", names)
+            }
+            Self::Unjudged => String::new(),
+            Self::Nobody => {
+                tr!("each is slower than another somewhere, so there is no winner").to_owned()
+            }
+            Self::One(one) => tr!("{one} is slower than no other on any metric", one),
+            Self::Equivalent(names) => tr!("{names} are equivalent", names = enumerate(names)),
+            Self::NotApart(names) => tr!("{names} cannot be told apart", names = enumerate(names)),
+        };
+        f.write_str(&told)
+    }
+}
+
+impl Slower {
+    /// The first one has the verb.
+    fn told(&self, first: bool, metrics: usize) -> String {
+        let (name, on, than) = (&self.name, self.on, enumerate(&self.than));
+        match (first, than.is_empty()) {
+            (true, true) => tr!("{name} is slower on {on} of {metrics}", name, on, metrics),
+            (true, false) => tr!(
+                "{name} is slower than {than} on {on} of {metrics}",
+                name,
+                than,
+                on,
+                metrics
+            ),
+            (false, true) => tr!("{name} on {on} of {metrics}", name, on, metrics),
+            (false, false) => tr!(
+                "{name} than {than} on {on} of {metrics}",
+                name,
+                than,
+                on,
+                metrics
+            ),
         }
     }
 }

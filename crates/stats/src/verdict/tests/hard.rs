@@ -223,11 +223,11 @@ fn three_units_stand_for_a_part() {
     // The trials of each unit agree, but the units of a part do not.
     let (a, b) = (part([90.0, 100.0, 112.0]), part([100.0, 112.0, 124.0]));
     let parts = compare_units(&a, &b, &Options::default());
-    assert_eq!(parts.scope, "the parts, by 3 and 3 units");
+    assert_eq!(parts.scope.to_string(), "the parts, by 3 and 3 units");
     assert_eq!(parts.lines[0].verdict.word(), "no conclusion");
     let two = compare_units(&a[..1], &b[..1], &Options::default());
     assert_eq!(
-        (two.scope.as_str(), two.lines[0].verdict.word()),
+        (two.scope.to_string().as_str(), two.lines[0].verdict.word()),
         ("these two units", "faster")
     );
 }
@@ -296,7 +296,7 @@ fn a_ranking_says_what_it_cannot_judge_and_why() {
     ];
     let found = rank_figures(&enough, None, &Options::default()).unwrap();
     assert_eq!(
-        found.sentence,
+        found.sentence.to_string(),
         "x is slower than no other on any metric; y is slower on 1 of 1; z cannot be judged"
     );
     let letters = |name: &str| {
@@ -318,7 +318,7 @@ fn a_ranking_says_what_it_cannot_judge_and_why() {
     let few = [condition("x", &[1.0, 1.1]), condition("y", &[1.0, 1.2])];
     let found = rank_figures(&few, None, &Options::default()).unwrap();
     assert_eq!(
-        found.sentence,
+        found.sentence.to_string(),
         "x and y: none can be judged, and each metric says why"
     );
     assert_eq!(found.metrics[0].notes, [Note::TooFew(2, 4)]);

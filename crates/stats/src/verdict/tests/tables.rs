@@ -295,7 +295,7 @@ fn against_interactive_the_governors_are_judged_as_in_the_reference() {
 fn the_governors_get_their_sentence() {
     let found = ranking(&GOVERNORS, None);
     assert_eq!(
-        found.sentence,
+        found.sentence.to_string(),
         "interactive and intelliactive cannot be told apart; \
          intellidemand is slower on 7 of 7, ondemand on 1 of 7"
     );
@@ -326,7 +326,7 @@ fn the_schedulers_are_judged() {
     assert_eq!(differences(&found), "seq_read: row is faster than cfq");
     assert_eq!(found.deciding, ["seq_read"]);
     assert_eq!(
-        found.sentence,
+        found.sentence.to_string(),
         "fiops, noop, bfq, deadline, zen, vr, row and sio cannot be told apart; \
          cfq is slower than row on 1 of 7"
     );

@@ -1,0 +1,134 @@
+//! Agents that stay on a machine, and what killed links left there.
+
+use crate::remote::{Program, Remote};
+use crate::{TargetError, boot};
+use std::path::PathBuf;
+
+/// An agent over there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentThere {
+    /// Its file, or the folder that it was pushed into.
+    pub path: String,
+    /// How it stands.
+    pub state: AgentState,
+}
+
+/// How an agent over there stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentState {
+    /// It was put there now, to stay.
+    Pushed,
+    /// It stays, and is that of this program.
+    Kept,
+    /// It stays, and is of another version.
+    Other,
+    /// A command uses it now.
+    Running,
+    /// A link that was cut, or a machine that lost its power, left it.
+    Left,
+    /// It was removed now.
+    Removed,
+}
+
+/// What to do with agents over there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AgentOrder {
+    /// Put one there to stay.
+    Push,
+    /// Tell which there are.
+    List,
+    /// Remove all that nobody uses.
+    Remove,
+}
+
+/// Tells of agents, and removes them: what stays is always removed, since a program
+/// that runs needs no name; a folder of a push is only when no process runs from it and
+/// none can be about to. `$1` is the word `remove`.
+///
+/// Folders of pushes have names that nobody else gives: 16 hexadecimal digits.
+const LISTING: &str = "\
+    one() { set -- \"$1\" $(sha256sum <\"$1\" 2>/dev/null); echo assay-boot kept ${2:--} \"$1\"; }; \
+    for base in \"${HOME:-/root}\" /data/local/tmp; do \
+    kept=$base/.assay-agent; \
+    [ -f \"$kept/agent\" ] || continue; \
+    if [ \"$1\" = remove ] && rm -rf \"$kept\"; then echo assay-boot removed \"$kept/agent\"; continue; fi; \
+    one \"$kept/agent\"; \
+    done; \
+    h=[0-9a-f]; h=$h$h$h$h; \
+    for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
+    for dir in \"$base\"/assay-agent-$h$h$h$h; do \
+    [ -d \"$dir\" ] || continue; \
+    state=left; \
+    for exe in /proc/[0-9]*/exe; do \
+    [ \"$(readlink \"$exe\" 2>/dev/null)\" = \"$dir/agent\" ] && state=running; \
+    done; \
+    [ -x \"$dir/agent\" ] || [ -n \"$(find \"$dir\" -prune -mmin +10 2>/dev/null)\" ] || state=running; \
+    if [ $state = left ] && [ \"$1\" = remove ] && rm -rf \"$dir\"; then state=removed; fi; \
+    echo assay-boot $state \"$dir\"; \
+    done; done; \
+    echo assay-boot end";
+
+/// Carries an order out.
+pub(crate) fn carry_out<P: Program>(
+    remote: &Remote<P>,
+    order: AgentOrder,
+) -> Result<Vec<AgentThere>, TargetError> {
+    let word = match order {
+        AgentOrder::Push => {
+            return Ok(vec![remote.talk(&boot::command(), |boot| boot.stay())?]);
+        }
+        AgentOrder::List => "list",
+        AgentOrder::Remove => "remove",
+    };
+    let command = format!("exec sh -c '{LISTING}' sh {word}");
+    let own = hashes(&remote.agents);
+    let lines = remote.talk(&command, |boot| boot.listing())?;
+    let mut all: Vec<AgentThere> = Vec::new();
+    for found in lines.iter().filter_map(|line| read(line, &own)) {
+        // Folders may have several names.
+        if !all.iter().any(|known| known.path == found.path) {
+            all.push(found);
+        }
+    }
+    Ok(all)
+}
+
+/// Of the agents that this program has.
+fn hashes(folders: &[PathBuf]) -> Vec<String> {
+    let folders = folders.iter().filter_map(|folder| folder.read_dir().ok());
+    let files = folders
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let agents = files.filter(|path| {
+        let name = path.file_name().unwrap_or_default();
+        name.to_string_lossy().starts_with("assay-agent-")
+    });
+    agents
+        .filter_map(|path| Some(boot::hash(&std::fs::read(path).ok()?)))
+        .collect()
+}
+
+/// `kept SUM PATH`, `left PATH`, `running PATH`, `removed PATH`.
+fn read(line: &str, own: &[String]) -> Option<AgentThere> {
+    let (word, rest) = line.split_once(' ')?;
+    let (state, path) = match word {
+        "kept" => {
+            let (sum, path) = rest.split_once(' ')?;
+            let is_own = own.iter().any(|own| own == sum);
+            let state = if is_own {
+                AgentState::Kept
+            } else {
+                AgentState::Other
+            };
+            (state, path)
+        }
+        "left" => (AgentState::Left, rest),
+        "running" => (AgentState::Running, rest),
+        "removed" => (AgentState::Removed, rest),
+        _ => return None,
+    };
+    Some(AgentThere {
+        path: path.to_owned(),
+        state,
+    })
+}
