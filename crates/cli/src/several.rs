@@ -20,7 +20,10 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Runs a command's words on each target; the highest of their exit codes.
 pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, Failure> {
     let mut several = Several::new(targets, words)?;
-    for (place, target) in targets.iter().enumerate() {
+    // A board that is named is not to be the one that a reservation gets.
+    let mut order: Vec<(usize, &On)> = targets.iter().enumerate().collect();
+    order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(Wanted::Any(_))));
+    for (place, target) in order {
         several.begin(place, target)?;
     }
     several.finish()?;
@@ -128,17 +131,10 @@ impl<'a> Several<'a> {
     }
 
     fn look_at_reservations(&mut self) -> Result<(), Failure> {
-        for (place, target, reservation) in std::mem::take(&mut self.waiting) {
-            let lease = match reservation.place() {
-                Ok(None) => {
-                    self.waiting.push((place, target, reservation));
-                    continue;
-                }
-                Ok(Some(board)) => reservation.acquire(&board),
-                Err(error) => Err(error),
-            };
-            match lease {
-                Ok(lease) => self.start(place, Task::on_board(lease, self.words, None))?,
+        for (place, target, mut reservation) in std::mem::take(&mut self.waiting) {
+            match reservation.take() {
+                Ok(None) => self.waiting.push((place, target, reservation)),
+                Ok(Some(lease)) => self.start(place, Task::on_board(lease, self.words, None))?,
                 Err(error) => self.fail(place, target, error),
             }
         }

@@ -18,7 +18,8 @@ pub struct Fitted {
 
 /// Steps at most; a fit that is not done then is taken as it is.
 const MOST_STEPS: usize = 200;
-/// Relative step of the differences that stand for derivatives.
+/// Relative step of the differences that stand for derivatives, of 1 at least: parameters
+/// are microseconds or near 1, and virtual time has no smaller steps than picoseconds.
 const DIFFERENCE: f64 = 1e-4;
 /// A step that improves the sum of squares by less than this share is the last.
 const ENOUGH: f64 = 1e-12;
@@ -59,7 +60,7 @@ fn squares(residuals: &[f64]) -> f64 {
 fn slopes(at: &[f64], now: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Vec<Vec<f64>> {
     let of = |parameter: usize| {
         let mut moved = at.to_vec();
-        let difference = moved[parameter].abs().max(1e-3) * DIFFERENCE;
+        let difference = moved[parameter].abs().max(1.0) * DIFFERENCE;
         moved[parameter] += difference;
         let then = residuals(&moved);
         let changes = then

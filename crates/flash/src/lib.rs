@@ -7,6 +7,7 @@
 //! - [`device`]: host, bus and card together, in virtual time.
 //! - [`workload`]: what benchmarks ask of a device, and what falls into their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
+//! - [`estimate`]: parameters of a part from rates that were measured.
 //! - [`check`]: all that can happen under a policy, searched for what must not.
 //!
 //! Pure: no I/O, no clock. Virtual time is counted in whole picoseconds, and the few
@@ -15,6 +16,7 @@
 
 pub mod check;
 pub mod device;
+pub mod estimate;
 pub mod experiment;
 pub mod fit;
 pub mod limits;

@@ -60,7 +60,14 @@ pub struct CampaignArgs {
 /// Runs a campaign.
 pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let campaign = Campaign::read(&args.file)?;
-    compare::wanted(&args.shown)?;
+    let format = compare::wanted(&args.shown)?;
+    let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
+    if asks && campaign.parts.len() < 2 {
+        return Err(Failure::usage(
+            "a campaign with one part compares nothing: -o, --format, --json, --gate and --qualify \
+             are asked of two",
+        ));
+    }
     let lab = campaign.needs_lab().then(lab::open).transpose()?;
     let places = lab.as_ref().map_or(Ok(Vec::new()), |lab| lab.places())?;
     let parts = parts(&campaign, &places)?;

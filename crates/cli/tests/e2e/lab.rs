@@ -171,6 +171,7 @@ fn two_machines_share_boards_of_which_each_has_one_job_at_a_time() {
     });
     for ended in campaigns.map(Running::end) {
         ended.assert_code(0);
+        assert!(!ended.says(&["two jobs"]), "{:#?}", ended.err);
     }
     let runs = desks.each_ref().map(Desk::runs);
     let mut times: Vec<(String, String, String)> = Vec::new();

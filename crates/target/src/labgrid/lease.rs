@@ -4,6 +4,7 @@ use super::{Lab, LabError};
 use crate::ssh::SshAddress;
 use serde::Deserialize;
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A place that this process has acquired. It is released when this is dropped.
@@ -62,19 +63,47 @@ impl Drop for Lease {
 /// A reservation under way. It is cancelled when this is dropped.
 pub struct Reservation {
     lab: Arc<Lab>,
-    token: String,
+    tags: BTreeMap<String, String>,
+    /// `None`: a lease has it.
+    token: Option<String>,
 }
 
 impl Reservation {
-    pub(super) fn new(lab: Arc<Lab>, token: String) -> Self {
-        Self { lab, token }
+    pub(super) fn new(lab: Arc<Lab>, tags: &BTreeMap<String, String>, token: String) -> Self {
+        Self {
+            lab,
+            tags: tags.clone(),
+            token: Some(token),
+        }
     }
 
-    /// The place that it got; `None`: not yet.
+    /// Acquires the place that it got; `None`: it got none yet. A place that another
+    /// command of the same user has taken by its name is given up for another one.
     ///
     /// # Errors
-    /// When the coordinator does not know it any more.
-    pub fn place(&self) -> Result<Option<String>, LabError> {
+    /// When the coordinator does not know it any more, and as [`Lab::acquire`].
+    pub fn take(&mut self) -> Result<Option<Lease>, LabError> {
+        let Some(place) = self.place()? else {
+            return Ok(None);
+        };
+        match self.lab.acquire(&place) {
+            Ok(mut lease) => {
+                lease.reservation = Some(Self {
+                    lab: Arc::clone(&self.lab),
+                    tags: BTreeMap::new(),
+                    token: self.token.take(),
+                });
+                Ok(Some(lease))
+            }
+            Err(LabError::Busy(_)) => {
+                *self = self.lab.reserve(&self.tags)?;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn place(&self) -> Result<Option<String>, LabError> {
         #[derive(Deserialize)]
         struct State {
             place: Option<String>,
@@ -82,22 +111,13 @@ impl Reservation {
         let state: State = self.lab.ask(&json!({"do": "poll", "token": self.token}))?;
         Ok(state.place)
     }
-
-    /// Acquires that place.
-    ///
-    /// # Errors
-    /// As [`Lab::acquire`].
-    pub fn acquire(self, place: &str) -> Result<Lease, LabError> {
-        let mut lease = self.lab.acquire(place)?;
-        lease.reservation = Some(self);
-        Ok(lease)
-    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        // One that nobody asks for ends by itself.
-        let _: Result<Value, LabError> =
-            self.lab.ask(&json!({"do": "cancel", "token": self.token}));
+        if let Some(token) = &self.token {
+            // One that nobody asks for ends by itself.
+            let _: Result<Value, LabError> = self.lab.ask(&json!({"do": "cancel", "token": token}));
+        }
     }
 }

@@ -159,7 +159,7 @@ impl Lab {
             token: String,
         }
         let reserved: Reserved = self.ask(&json!({"do": "reserve", "tags": tags}))?;
-        Ok(Reservation::new(Arc::clone(self), reserved.token))
+        Ok(Reservation::new(Arc::clone(self), tags, reserved.token))
     }
 
     fn journal(&self) -> MutexGuard<'_, Journal> {

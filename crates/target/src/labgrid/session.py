@@ -15,6 +15,13 @@ import threading
 VERSION = 1
 # A coordinator asks exporters, for which it waits 10 s each.
 PATIENCE = 60
+# As labgrid's own client: a way that is gone is noticed.
+KEEPALIVE = [
+    ("grpc.keepalive_time_ms", 7500),
+    ("grpc.keepalive_timeout_ms", 10000),
+    ("grpc.http2.ping_timeout_ms", 10000),
+    ("grpc.http2.max_pings_without_data", 0),
+]
 
 
 def say(answer):
@@ -37,7 +44,7 @@ class Session:
         self.held = {}
         self.reserved = set()
         self.resources = {}
-        self.stub = rpc.CoordinatorStub(grpc.insecure_channel(coordinator))
+        self.stub = rpc.CoordinatorStub(grpc.insecure_channel(coordinator, options=KEEPALIVE))
         self.begin()
 
     def begin(self):
@@ -120,15 +127,19 @@ class Session:
         name = self.place(place).name
         request = pb2.AcquirePlaceRequest(placename=name)
         self.stub.AcquirePlace(request, timeout=PATIENCE)
-        # Until it is known when, it is held all the same.
         held = self.held[name] = {"changed": None, "watched": True, "lost": False}
-        acquired = self.place(name)
+        try:
+            acquired = self.place(name)
+            # What others did before is not heard after this.
+            self.sync()
+        except (grpc.RpcError, Refused):
+            self.release(name)
+            raise
         held["changed"] = acquired.changed
         return {"place": name, "changed": acquired.changed, **self.address(acquired)}
 
     def address(self, place):
-        """How its board is reached, once the exporter has told all of it."""
-        self.sync()
+        """How its board is reached, as its exporter says."""
         for path in place.acquired_resources:
             exporter, group, _, name = path.split("/")
             resource = self.resources.get((exporter, group, name))

@@ -37,10 +37,10 @@ impl Wanted {
         match self {
             Self::Place(place) => lab.acquire(place),
             Self::Any(tags) => {
-                let reservation = lab.reserve(tags)?;
+                let mut reservation = lab.reserve(tags)?;
                 loop {
-                    if let Some(place) = reservation.place()? {
-                        return reservation.acquire(&place);
+                    if let Some(lease) = reservation.take()? {
+                        return Ok(lease);
                     }
                     std::thread::sleep(LOOK);
                 }

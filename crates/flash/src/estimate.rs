@@ -1,0 +1,316 @@
+//! Parameters of a part from rates that were measured.
+//!
+//! What no rate depends on is left as it was and said to be untold, and so is what only
+//! others could tell apart.
+
+use crate::BLOCK_BYTES;
+use crate::device::{Device, DeviceError};
+use crate::experiment::{FREE, Model, Parameter};
+use crate::fit::fit;
+use crate::part::Part;
+use crate::policy::Policy;
+use crate::workload::{Job, run};
+use assay_model::job::Direction;
+
+/// A rate that was measured, with one I/O after the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Observation {
+    /// Which way.
+    pub direction: Direction,
+    /// At random places, or in order.
+    pub random: bool,
+    /// Blocks of an I/O.
+    pub blocks: u64,
+    /// Bytes per second.
+    pub rate: f64,
+}
+
+/// What was estimated.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Estimated {
+    /// The part with the estimates in their places.
+    pub part: Part,
+    /// All that could be fitted; `error` is `None` for what the rates do not tell.
+    pub parameters: Vec<Parameter>,
+    /// For each observation, the rate that the part has then.
+    pub rates: Vec<f64>,
+}
+
+/// Why nothing was estimated.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum EstimateError {
+    /// A rate is no rate.
+    #[error("a rate of {0} bytes per second is none")]
+    Rate(f64),
+    /// The size of an I/O is 0, or larger than the extent.
+    #[error("an I/O of {0} blocks cannot be simulated: give 512 bytes to 1 GiB")]
+    Blocks(u64),
+    /// The policy does not fit the part.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+}
+
+/// I/Os that are simulated for a rate, and before the clock starts.
+const IOS: u64 = 16;
+/// The extent: 64 GiB.
+const SPAN: u64 = (64 << 30) / BLOCK_BYTES;
+/// The largest I/O.
+const MOST_BLOCKS: u64 = (1 << 30) / BLOCK_BYTES;
+/// The parameters of a part among those of the experiment; the last is the tool's.
+const OF_PART: usize = FREE.len() - 1;
+
+/// Estimates the parameters of a part, from `start` on.
+///
+/// # Errors
+/// When an observation cannot be simulated.
+pub fn estimate(
+    start: &Part,
+    policy: Policy,
+    observations: &[Observation],
+) -> Result<Estimated, EstimateError> {
+    Device::new(start, policy)?;
+    for seen in observations {
+        if !(seen.rate.is_finite() && seen.rate > 0.0) {
+            return Err(EstimateError::Rate(seen.rate));
+        }
+        if !(1..=MOST_BLOCKS).contains(&seen.blocks) {
+            return Err(EstimateError::Blocks(seen.blocks));
+        }
+    }
+    let rates = |values: &[f64]| -> Vec<f64> {
+        let part = with(start, values);
+        observations
+            .iter()
+            .map(|seen| rate(&part, policy, seen))
+            .collect()
+    };
+    let begin = values(start);
+    let told = sensitive(&begin, rates);
+    let whole = |some: &[f64]| -> Vec<f64> {
+        let mut all = begin.clone();
+        for (at, value) in told.iter().zip(some) {
+            all[*at] = *value;
+        }
+        all
+    };
+    let off = |some: &[f64]| -> Vec<f64> {
+        let pairs = rates(&whole(some)).into_iter().zip(observations);
+        pairs
+            .map(|(rate, seen)| libm::log(rate / seen.rate))
+            .collect()
+    };
+    let some: Vec<f64> = told.iter().map(|at| begin[*at]).collect();
+    let fitted = fit(&some, off);
+    let all = whole(&fitted.values);
+    let error = |at: usize| {
+        let place = told.iter().position(|told| *told == at)?;
+        fitted.errors[place]
+    };
+    let parameters = NAMES.iter().zip(&all).enumerate();
+    Ok(Estimated {
+        part: with(start, &all),
+        parameters: (parameters.map(|(at, ((name, unit), value))| Parameter {
+            name,
+            unit,
+            value: *value,
+            error: error(at),
+        }))
+        .collect(),
+        rates: rates(&all),
+    })
+}
+
+/// Names and units of what is free: the experiment's, and the time of a block that is read.
+const NAMES: [(&str, &str); OF_PART + 1] = {
+    let mut names = [("read.block", "µs/block"); OF_PART + 1];
+    let mut at = 0;
+    while at < OF_PART {
+        names[at] = (FREE[at].name, FREE[at].unit);
+        at += 1;
+    }
+    names
+};
+
+fn values(part: &Part) -> Vec<f64> {
+    let mut values = model(part).values();
+    values.truncate(OF_PART);
+    values.push(part.read_block().as_us());
+    values
+}
+
+fn with(part: &Part, values: &[f64]) -> Part {
+    let (of_part, read_block) = values.split_at(OF_PART);
+    let mut part = model(part).with(of_part).part;
+    part.read.block_us = read_block.first().copied();
+    part
+}
+
+fn model(part: &Part) -> Model {
+    Model {
+        part: part.clone(),
+        disks_factor: 1.0,
+    }
+}
+
+/// What changes any rate when it changes by a tenth, or a microsecond.
+fn sensitive(begin: &[f64], rates: impl Fn(&[f64]) -> Vec<f64>) -> Vec<usize> {
+    let now = rates(begin);
+    let matters = |at: &usize| {
+        let mut moved = begin.to_vec();
+        moved[*at] += (moved[*at] * 0.1).max(1.0);
+        rates(&moved) != now
+    };
+    (0..begin.len()).filter(matters).collect()
+}
+
+fn rate(part: &Part, policy: Policy, seen: &Observation) -> f64 {
+    let Ok(mut device) = Device::new(part, policy) else {
+        return f64::NAN;
+    };
+    let job = Job {
+        read_percent: if seen.direction == Direction::Read {
+            100
+        } else {
+            0
+        },
+        random: seen.random,
+        blocks: seen.blocks,
+        span: SPAN,
+        warm: IOS,
+        ios: IOS,
+        seed: 1,
+    };
+    #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
+    let bytes = (seen.blocks * BLOCK_BYTES) as f64;
+    bytes / run(&mut device, &job).mean_us() * 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::rng::SplitMix64;
+
+    /// A card whose every cost differs from the known one's.
+    fn truth(rng: &mut SplitMix64) -> Part {
+        let mut part = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let mut some = |low: f64, high: f64| low + (high - low) * rng.fraction();
+        part.read.command_us = some(100.0, 500.0);
+        part.read.ramp_us = some(2.0, 10.0);
+        part.read.block_us = Some(some(3.0, 12.0));
+        part.write.program_us = some(300.0, 2000.0);
+        part.write.ramp_us = some(4.0, 20.0);
+        part.write.block_us = some(5.0, 20.0);
+        part
+    }
+
+    /// Rates of these sizes that vary by one percent, evenly.
+    fn measured(part: &Part, directions: &[Direction], rng: &mut SplitMix64) -> Vec<Observation> {
+        let sizes = [1, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+        let all = directions
+            .iter()
+            .flat_map(|direction| sizes.map(|blocks| (*direction, blocks)));
+        all.map(|(direction, blocks)| {
+            let exact = Observation {
+                direction,
+                random: true,
+                blocks,
+                rate: 1.0,
+            };
+            let noise = 1.0 + 0.02 * (rng.fraction() - 0.5);
+            Observation {
+                rate: rate(part, Policy::Closed, &exact) * noise,
+                ..exact
+            }
+        })
+        .collect()
+    }
+
+    const BOTH: [Direction; 2] = [Direction::Read, Direction::Write];
+
+    #[test]
+    fn synthetic_cards_are_found_again_within_their_errors() {
+        let start = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let (mut outside, mut all) = (0, 0);
+        for seed in 0..20 {
+            let rng = &mut SplitMix64::new(seed);
+            let part = truth(rng);
+            let seen = measured(&part, &BOTH, rng);
+            let found = estimate(&start, Policy::Closed, &seen).expect("it can be fitted");
+            for (parameter, truth) in found.parameters.iter().zip(values(&part)) {
+                if let Some(error) = parameter.error {
+                    all += 1;
+                    outside += usize::from((parameter.value - truth).abs() > 3.0 * error);
+                }
+            }
+        }
+        assert_eq!(all, 20 * 6, "six are told");
+        assert!(
+            outside <= 3,
+            "{outside} of {all} are further off than three errors"
+        );
+    }
+
+    #[test]
+    fn what_no_rate_depends_on_is_untold() {
+        let rng = &mut SplitMix64::new(1);
+        let part = truth(rng);
+        let seen = measured(&part, &BOTH, rng);
+        let found = estimate(&part, Policy::Closed, &seen).expect("it can be fitted");
+        let untold: Vec<&str> = (found.parameters.iter())
+            .filter(|parameter| parameter.error.is_none())
+            .map(|parameter| parameter.name)
+            .collect();
+        assert_eq!(untold, ["read.break", "read.resume", "write.break"]);
+    }
+
+    /// Of writes alone: command and programming are only known as a sum.
+    #[test]
+    fn what_only_others_could_tell_apart_is_untold() {
+        let rng = &mut SplitMix64::new(2);
+        let part = truth(rng);
+        let seen = measured(&part, &[Direction::Write], rng);
+        let found = estimate(&part, Policy::Closed, &seen).expect("it can be fitted");
+        let error = |name: &str| {
+            let mut all = found.parameters.iter();
+            all.find(|parameter| parameter.name == name)
+                .and_then(|one| one.error)
+        };
+        assert_eq!(
+            (error("read.command"), error("write.program")),
+            (None, None)
+        );
+        assert!(error("write.block").is_some());
+    }
+
+    #[test]
+    fn what_is_no_measurement_is_refused() {
+        let part = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let good = Observation {
+            direction: Direction::Read,
+            random: true,
+            blocks: 8,
+            rate: 1e6,
+        };
+        for bad in [
+            Observation { rate: 0.0, ..good },
+            Observation {
+                rate: f64::INFINITY,
+                ..good
+            },
+            Observation { blocks: 0, ..good },
+            Observation {
+                blocks: u64::MAX,
+                ..good
+            },
+        ] {
+            assert!(estimate(&part, Policy::Closed, &[bad]).is_err(), "{bad:?}");
+        }
+        assert!(estimate(&part, Policy::SetCount, &[good]).is_err());
+        let few = estimate(&part, Policy::Closed, &[good]).expect("it can be fitted");
+        assert!(
+            few.parameters
+                .iter()
+                .all(|parameter| parameter.error.is_none())
+        );
+    }
+}
