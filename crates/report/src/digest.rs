@@ -195,7 +195,7 @@ mod tests {
         for run in [&run, &crate::sweep::by_condition(run.clone())] {
             let digest = digest(run);
             let text = told(&digest, "Sequential").unwrap();
-            let read = "read 83.2 .. 166 MB/s (least scheduler=bfq, most scheduler=none)";
+            let read = "read 83.1 .. 166 MB/s (least scheduler=bfq, most scheduler=none)";
             assert!(text.contains(read), "{text}");
         }
         let mut alone = run;

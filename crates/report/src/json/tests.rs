@@ -1,6 +1,7 @@
 use super::*;
 use crate::{fixture, samples};
 use assay_model::condition::{Condition, InForce, Setting, Subject};
+use assay_model::evidence::Glance;
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
 use assay_model::run::{Looks, Paired, Stopping};
@@ -217,9 +218,16 @@ fn with_every_field() -> Run {
         .iter_mut()
         .filter(|t| t.job.name == "seq-read-1m")
     {
-        trial.evidence.as_mut().unwrap().storage.backing = Backing::Unknown {
+        let evidence = trial.evidence.as_mut().unwrap();
+        evidence.storage.backing = Backing::Unknown {
             why: "it is on a network".to_owned(),
         };
+        evidence.during = vec![Glance {
+            at_ns: 1,
+            hottest_millicelsius: Some(41_000),
+            dirty_bytes: Some(4096),
+            writeback_bytes: Some(0),
+        }];
     }
     let mut measured = run.trials.iter_mut().filter(|t| t.job.name == "rand-rw-4k");
     let trial = measured.next().unwrap();

@@ -48,7 +48,9 @@ impl Sheet for Markdown<'_> {
     fn facts(&mut self, facts: &[(String, String)]) -> io::Result<()> {
         writeln!(self.out)?;
         for (name, text) in facts {
-            self.behind("- ", &format!("**{}**: {}", escaped(name), escaped(text)))?;
+            // A name is one word to who breaks lines: it has to fit.
+            let name = fitting(name, COLUMNS - "- ****:".len());
+            self.behind("- ", &format!("**{name}**: {}", escaped(text)))?;
         }
         Ok(())
     }
