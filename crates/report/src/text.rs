@@ -29,6 +29,10 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
 /// The places where UAX 14 lets a line end, but only spaces and those beside a wide
 /// character: a path is never broken at its slashes.
 fn words(line: &str) -> Box<dyn Iterator<Item = Word<'_>> + '_> {
+    // UAX 14 keeps some characters with what is before the space.
+    if !line.chars().any(is_wide) {
+        return WordSeparator::AsciiSpace.find_words(line);
+    }
     let mut words = Vec::new();
     let (mut start, mut end) = (0, 0);
     for part in WordSeparator::UnicodeBreakProperties.find_words(line) {
