@@ -76,6 +76,44 @@ fn a_measured_rate_stands_beside_the_ceiling() {
         .assert_code(2);
 }
 
+/// Made by the formulas of docs/model.md: 200 + 3 n for reads, and 1000 + 10 n more in writes.
+#[test]
+fn rates_that_were_made_up_give_their_parameters_back() {
+    let bed = Bed::new();
+    let path = bed.join("rates.csv");
+    let mut lines = "rw,bs,rate\n# made up\n".to_owned();
+    for blocks in [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024] {
+        let (n, wobble) = (
+            f64::from(blocks),
+            if blocks % 3 == 1 { 1.01 } else { 0.995 },
+        );
+        let read = 200.0 + 3.0 * n;
+        let write = 200.0 + 1000.0 + 10.0 * n;
+        for (rw, us) in [("randread", read), ("randwrite", write)] {
+            let rate = n * 512.0 / us * wobble;
+            lines += &format!("{rw},{},{rate}MB/s\n", blocks * 512);
+        }
+    }
+    fs::write(&path, lines).expect("it can be written");
+    let found = json(&bed, &["fit", text(&path)], 0);
+    let parameters = list(&found["parameters"]);
+    let named = |name: &str| {
+        let mut named = parameters.iter().filter(|one| one["name"] == name);
+        named.next().unwrap_or_else(|| panic!("no {name}: {found}"))
+    };
+    for (name, truth) in [
+        ("read.command", 200.0),
+        ("read.block", 3.0),
+        ("write.block", 10.0),
+    ] {
+        let value = named(name)["value"].as_f64().expect("a number");
+        assert!((value / truth - 1.0).abs() < 0.05, "{name}: {value}");
+    }
+    assert!(named("read.break")["std_error"].is_null(), "{found}");
+    fs::write(&path, "randread,8k\n").expect("it can be written");
+    bed.run(&["model", "fit", text(&path)]).assert_code(2);
+}
+
 #[test]
 fn a_part_in_a_file_is_simulated_and_the_seed_decides() {
     let bed = Bed::new();
