@@ -4,6 +4,7 @@ use crate::args::parse_size;
 use assay_flash::policy::Policy;
 use assay_model::units::{Bytes, BytesPerSec};
 use clap::{Args, Subcommand, ValueEnum, value_parser};
+use std::path::PathBuf;
 
 /// `assay model`.
 #[derive(Args, Debug)]
@@ -25,6 +26,8 @@ pub enum ModelCommand {
     /// Searches all that can happen under a policy for lost data, stale reads and open
     /// transfers.
     Check(CheckArgs),
+    /// Estimates the parameters of a part from measured rates, and says which cannot be told.
+    Fit(FitArgs),
     /// Runs a job on a simulated part, in virtual time.
     Simulate(SimulateArgs),
 }
@@ -87,6 +90,30 @@ pub struct CheckArgs {
     /// A policy [default: closed, cmd23, open, open-safe, open-after-2].
     #[arg(long = "policy", value_name = "POLICY")]
     pub policies: Vec<Policy>,
+    /// Print it as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+}
+
+const FIT_HELP: &str = "\
+A line of the file is a pattern, a size and a rate, such as
+  randread,8k,16.5MiB/s
+with read, write, randread or randwrite, one I/O after the other. Empty lines and those that
+begin with # are skipped.
+Exit codes: 0 done, 2 the command cannot be carried out as given.";
+
+/// `assay model fit`.
+#[derive(Args, Debug)]
+#[command(after_help = FIT_HELP)]
+pub struct FitArgs {
+    /// File of rates.
+    pub file: PathBuf,
+    /// The part to begin with: one that assay knows, or a file. What is not fitted stays.
+    #[arg(long, value_name = "NAME|FILE", default_value = assay_flash::experiment::PART)]
+    pub part: String,
+    /// How the host carried out the transfers.
+    #[arg(long, value_name = "POLICY", default_value = "closed")]
+    pub policy: Policy,
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
@@ -164,7 +191,7 @@ const RATES: [(&str, f64); 7] = [
 ];
 
 /// Reads a rate such as `275MiB/s`.
-fn parse_rate(text: &str) -> Result<BytesPerSec, String> {
+pub fn parse_rate(text: &str) -> Result<BytesPerSec, String> {
     let of = |(unit, bytes): &(&str, f64)| {
         let number = text.strip_suffix(unit)?.trim();
         let number: f64 = number.parse().ok()?;

@@ -3,6 +3,7 @@
 mod args;
 mod check;
 mod compare;
+mod fit;
 mod limits;
 mod simulate;
 mod table;
@@ -19,6 +20,7 @@ pub fn run(args: &ModelArgs) -> Result<ExitCode, Failure> {
         ModelCommand::Limits(args) => limits::run(args),
         ModelCommand::Compare(args) => compare::run(args),
         ModelCommand::Check(args) => check::run(args),
+        ModelCommand::Fit(args) => fit::run(args),
         ModelCommand::Simulate(args) => simulate::run(args),
     }
 }

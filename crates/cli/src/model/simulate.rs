@@ -51,7 +51,7 @@ fn list() -> Result<ExitCode, Failure> {
 }
 
 /// A known part, or one in a file.
-fn find(word: &str) -> Result<Part, Failure> {
+pub fn find(word: &str) -> Result<Part, Failure> {
     if let Some(part) = Part::find(word) {
         return Ok(part);
     }
