@@ -24,18 +24,18 @@ fn qualify(machine: &Machine, when_lost: &str, folder: &Path, trials: &str) -> R
 /// Kills all that is between the host and the machine.
 fn cut(running: &Running) {
     let link = i32::try_from(running.agent()).ok().and_then(Pid::from_raw);
-    kill_process_group(link.unwrap(), Signal::KILL).unwrap();
+    kill_process_group(link.expect("its process is known"), Signal::KILL).expect("it is there");
 }
 
 /// The run is as if nothing had happened: each trial is there once.
 fn assert_whole(bed: &crate::assay::Bed, ended: &Ended) {
     ended.assert_code(0);
-    let run = bed.stored(ended.run_id().unwrap());
+    let run = bed.stored(ended.run_id().expect("a run began"));
     assert_eq!(run["run"]["status"], "finished");
-    let trials = run["trials"].as_array().unwrap();
+    let trials = run["trials"].as_array().expect("trials");
     let positions: Vec<u64> = trials
         .iter()
-        .map(|t| t["position"].as_u64().unwrap())
+        .map(|t| t["position"].as_u64().expect("a number"))
         .collect();
     assert_eq!(positions, (0..TRIALS as u64).collect::<Vec<_>>());
     assert!(trials.iter().all(|trial| trial["outcome"] == "completed"));
