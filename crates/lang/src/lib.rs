@@ -33,7 +33,10 @@ pub enum Language {
 /// English texts and their translations, in the order of the English ones.
 type Catalogue = &'static [(&'static str, &'static str)];
 
+#[cfg(feature = "catalogues")]
 const CHINESE: Catalogue = include!(concat!(env!("OUT_DIR"), "/zh.rs"));
+#[cfg(not(feature = "catalogues"))]
+const CHINESE: Catalogue = &[];
 
 impl Language {
     /// All, English first.
