@@ -21,7 +21,7 @@ const BAR: usize = 20;
 pub const CLEAR: &str = "\r\u{1b}[2K";
 
 /// What a live line begins with that is for the display of another process: a
-/// character that [`clean`](assay_model::text::clean) takes away.
+/// character that [`clean`] takes away.
 const REPORT: char = '\u{1e}';
 /// What is between the parts of such a line.
 const BETWEEN: char = '\u{1f}';
