@@ -35,7 +35,7 @@ fn sandbox(action: &str) -> Machine {
     let program = env!("CARGO_BIN_EXE_assay");
     let filter = FILTER.replace('\'', "'\\''");
     Machine::new(&format!(
-        "exec /usr/bin/python3 -c '{filter}' {action} '{program}' --serve-as-assay-agent"
+        "exec /usr/bin/python3 -c '{filter}' {action} '{program}' --serve-as-assay-agent \"$@\""
     ))
 }
 

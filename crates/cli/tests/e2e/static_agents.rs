@@ -22,8 +22,12 @@ const CUT_OFF: u64 = OFFSET % (1 << 32);
 
 /// A script that becomes that agent.
 fn script(emulator: &str, agent: &Path) -> String {
-    format!("exec {emulator} '{}'", text(agent))
+    format!("exec {emulator} '{}' \"$@\"", text(agent))
 }
+
+/// On that machine, with an agent that starts no other: the kernel here does not know
+/// that it takes an emulator.
+const ON: [&str; 4] = ["--on", "ssh://board", "--when-lost", "stop"];
 
 /// Writes beyond 4 GiB of a file, reads it back and checks it.
 fn write_far(machine: &Machine, engine: &str) -> (Ended, PathBuf) {
@@ -37,15 +41,8 @@ fn write_far(machine: &Machine, engine: &str) -> (Ended, PathBuf) {
         data.display()
     );
     fs::write(&job, lines).expect("a file");
-    let words = [
-        "run",
-        "--on",
-        "ssh://board",
-        text(&job),
-        "--trials",
-        "1",
-        "--json",
-    ];
+    let words = [text(&job), "--trials", "1", "--json"];
+    let words = [&["run"], &ON[..], &words[..]].concat();
     (machine.run(&words), data)
 }
 
@@ -156,16 +153,16 @@ fn an_agent_takes_little_memory() {
 fn androbench(machine: &Machine, step: &str) -> Ended {
     let folder = machine.bed.join("databases");
     fs::create_dir_all(&folder).expect("a folder");
-    let words = ["androbench", "--on", "ssh://board", text(&folder)];
     let few = ["--trials", "1", "--transactions", "20", "--size", "1M"];
     let more = ["--only", step, "--json"];
-    machine.run(&[&words[..], &few, &more].concat())
+    let words = [&["androbench", text(&folder)], &ON[..], &few[..], &more[..]].concat();
+    machine.run(&words)
 }
 
 #[test]
 fn databases_are_measured_by_the_larger_agent_all_else_by_the_small_one() {
     let program = env!("CARGO_BIN_EXE_assay");
-    let honest = format!("exec '{program}' --serve-as-assay-agent");
+    let honest = format!("exec '{program}' --serve-as-assay-agent \"$@\"");
     let machine = Machine::new("exit 1");
     machine.put_agent("-sqlite", &honest);
     androbench(&machine, "sqlite-insert").assert_code(0);
