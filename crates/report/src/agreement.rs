@@ -8,8 +8,7 @@ use crate::terminal::{Style, write_summary};
 use crate::{csv, fixture, html, json, xlsx};
 use assay_model::run::Run;
 use proptest::prelude::*;
-use std::io::{self, Cursor, Read, Write};
-use zip::ZipArchive;
+use std::io::{self, Cursor, Write};
 
 const JOB: &str = "seq-read-1m";
 
@@ -92,13 +91,7 @@ fn told(run: &Run) -> [(&'static str, Vec<f64>); 3] {
 fn cells(run: &Run) -> Vec<f64> {
     let mut out = Vec::new();
     xlsx::write(run, &mut out).unwrap();
-    let mut archive = ZipArchive::new(Cursor::new(out)).unwrap();
-    let mut part = |name: &str| {
-        let mut text = String::new();
-        let mut part = archive.by_name(name).unwrap();
-        part.read_to_string(&mut text).unwrap();
-        text
-    };
+    let part = |name: &str| xlsx::part(Cursor::new(&out), name).unwrap();
     let shared = part("xl/sharedStrings.xml");
     let name = shared
         .split("<si>")

@@ -10,7 +10,7 @@ use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::{Estimated, Observation, estimate};
 use assay_flash::part::Part;
 use assay_model::job::Direction;
-use assay_model::units::{BytesPerSec, three_digits};
+use assay_model::units::BytesPerSec;
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{self, Write};
@@ -139,20 +139,7 @@ fn write(start: &Part, lines: &[Line], found: &Estimated, out: &mut dyn Write) -
         lines.len(),
         start.name
     )?;
-    let rows = found.parameters.iter().map(|parameter| {
-        let (value, error) = match parameter.error {
-            Some(error) => (three_digits(parameter.value), three_digits(error)),
-            None => ("-".to_owned(), "cannot be told".to_owned()),
-        };
-        vec![
-            parameter.name.to_owned(),
-            parameter.unit.to_owned(),
-            value,
-            error,
-        ]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    table::write(&["parameter", "unit", "value", "std. error"], &rows, 2, out)?;
+    table::write_parameters(&found.parameters, out)?;
     writeln!(out)?;
     let rows = lines.iter().zip(&found.rates).map(|(line, rate)| {
         vec![

@@ -1,5 +1,7 @@
 //! Plain columns, as wide as their widest cell.
 
+use assay_flash::experiment::Parameter;
+use assay_model::units::three_digits;
 use std::io::{self, Write};
 
 /// Writes rows below a head, two blanks before each; cells of the first `left` columns
@@ -49,6 +51,20 @@ pub fn write_noted(
         }
     }
     Ok(())
+}
+
+/// Parameters with their standard errors; without a value where it cannot be told.
+pub fn write_parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
+    let rows = parameters.iter().map(|parameter| {
+        let (value, error) = match parameter.error {
+            Some(error) => (three_digits(parameter.value), three_digits(error)),
+            None => ("-".to_owned(), "cannot be told".to_owned()),
+        };
+        let (name, unit) = (parameter.name.to_owned(), parameter.unit.to_owned());
+        vec![name, unit, value, error]
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    write(&["parameter", "unit", "value", "std. error"], &rows, 2, out)
 }
 
 /// A paragraph, wrapped, behind so many blanks.

@@ -142,16 +142,22 @@ fn assert_stopped(machine: &Machine, folder: &Path) {
     });
 }
 
+/// A run that measures on two targets now, and would for long.
+fn long_on_two(machine: &Machine, folder: &Path) -> Running {
+    let targets = ["ssh://one", "ssh://two"];
+    let mut running = Running::start(&mut machine.command(&words(&targets, folder, &LONG)));
+    for target in targets {
+        running.await_words(&format!("{target}: ["));
+    }
+    running
+}
+
 #[test]
 fn an_interrupt_ends_all_in_good_order() {
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
         let machine = Machine::with_honest_agent();
         let folder = machine.bed.folder();
-        let targets = ["ssh://one", "ssh://two"];
-        let mut running = Running::start(&mut machine.command(&words(&targets, &folder, &LONG)));
-        for target in targets {
-            running.await_words(&format!("{target}: ["));
-        }
+        let running = long_on_two(&machine, &folder);
         running.signal(signal);
         let ended = running.end();
         ended.assert_code(code);
@@ -164,11 +170,7 @@ fn an_interrupt_ends_all_in_good_order() {
 fn all_end_with_the_one_who_started_them() {
     let machine = Machine::with_honest_agent();
     let folder = machine.bed.folder();
-    let targets = ["ssh://one", "ssh://two"];
-    let mut running = Running::start(&mut machine.command(&words(&targets, &folder, &LONG)));
-    for target in targets {
-        running.await_words(&format!("{target}: ["));
-    }
+    let running = long_on_two(&machine, &folder);
     signal_to(running.id(), Signal::KILL);
     running.end();
     assert_stopped(&machine, &folder);

@@ -12,8 +12,7 @@ use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::rank_figures;
 use serde_json::Value;
-use std::io::{Cursor, Read};
-use zip::ZipArchive;
+use std::io::Cursor;
 
 fn import() -> Import {
     let figure = |condition: &str, metric: &str, sample| Figure {
@@ -213,13 +212,7 @@ fn a_workbook_has_each_figure_as_a_number_and_no_name_as_a_formula() {
     with_ranking(&import, |ranked| {
         xlsx::write_import(&import, ranked, &mut out).unwrap()
     });
-    let mut archive = ZipArchive::new(Cursor::new(out)).unwrap();
-    let mut part = |name: &str| {
-        let mut text = String::new();
-        let mut part = archive.by_name(name).unwrap();
-        part.read_to_string(&mut text).unwrap();
-        text
-    };
+    let part = |name: &str| xlsx::part(Cursor::new(&out), name).unwrap();
     let book = part("xl/workbook.xml");
     for sheet in ["Summary", "Figures", "Trials"] {
         assert!(book.contains(&format!("name=\"{sheet}\"")), "{sheet}");

@@ -30,6 +30,7 @@ use std::ffi::OsStr;
 use std::io::{self, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use surface::package;
+pub(crate) use surface::package::part;
 
 /// Who made a workbook, in its properties.
 const AUTHOR: &str = "assay";
@@ -126,7 +127,7 @@ pub fn file_name(asked: &Path) -> (PathBuf, Option<String>) {
 /// everything else.
 #[must_use]
 pub fn is_untouched(workbook: impl Read + Seek) -> bool {
-    let Ok(properties) = package::part(workbook, "docProps/core.xml") else {
+    let Ok(properties) = part(workbook, "docProps/core.xml") else {
         return false;
     };
     let value = |name: &str| -> Option<&str> {

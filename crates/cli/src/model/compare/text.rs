@@ -102,20 +102,7 @@ fn errors(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
 
 fn parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nParameters, fitted to all published figures")?;
-    let rows = parameters.iter().map(|parameter| {
-        let error = parameter
-            .error
-            .map_or_else(|| "cannot be told".to_owned(), three_digits);
-        let value = three_digits(parameter.value);
-        vec![
-            parameter.name.to_owned(),
-            parameter.unit.to_owned(),
-            value,
-            error,
-        ]
-    });
-    let rows: Vec<Vec<String>> = rows.collect();
-    table::write(&["parameter", "unit", "value", "std. error"], &rows, 2, out)?;
+    table::write_parameters(parameters, out)?;
     paragraph(
         "Not fitted: 5.05 µs for a block that is read, as on the wire of SDR104; ramps of 16 KiB \
          (read) and 64 KiB (write); 150 ms until the timer ends a transfer; requests of 512 KiB.",
