@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod copy;
 pub mod extent;
 pub mod iozone;
+pub mod replay;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -20,6 +21,7 @@ use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
+use replay::ReplayStep;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
@@ -117,6 +119,8 @@ pub enum StepDetail {
     Capacity(CapacityStep),
     /// A copy of dd's.
     Copy(CopyReport),
+    /// A trace that was replayed.
+    Replay(Box<ReplayStep>),
 }
 
 impl StepDetail {

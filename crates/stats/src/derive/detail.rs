@@ -1,16 +1,20 @@
 //! Metrics of what a step of a work tells beyond I/Os and latencies.
 
 use super::{Metrics, as_f64};
+use crate::latency::Distribution;
+use crate::percentile::Percentile;
 use assay_model::metric::Unit;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+use assay_model::work::replay::ReplayStep;
 
 impl Metrics {
     pub(super) fn detail(&mut self, detail: &StepDetail) {
         match detail {
             StepDetail::Extent(step) => self.samples(step),
             StepDetail::Capacity(step) => self.sectors(step),
+            StepDetail::Replay(step) => self.lateness(step),
             StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
         }
     }
@@ -36,6 +40,22 @@ impl Metrics {
         self.push(format!("{name}_mean"), unit, mean);
         self.push(format!("{name}_min"), unit, least);
         self.push(format!("{name}_max"), unit, most);
+    }
+
+    /// How late the I/Os of a replay began.
+    fn lateness(&mut self, step: &ReplayStep) {
+        let Some(record) = &step.lateness else { return };
+        let Ok(late) = Distribution::of(record) else {
+            return;
+        };
+        for (name, percentile) in [("p50", Percentile::P50), ("p99", Percentile::P99)] {
+            if let Some(ns) = late.percentile_ns(percentile) {
+                self.push(format!("lateness_{name}"), Unit::Nanos, as_f64(ns));
+            }
+        }
+        if let Some(ns) = late.max_ns() {
+            self.push("lateness_max".to_owned(), Unit::Nanos, as_f64(ns));
+        }
     }
 
     fn sectors(&mut self, step: &CapacityStep) {

@@ -105,6 +105,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             }),
             steady_state: None,
             files: self.plan.sizes(),
+            lateness: self.source.lateness(),
         }
     }
 
