@@ -32,6 +32,7 @@ pub mod labels;
 pub mod ladder;
 pub mod mail;
 pub mod matrix;
+pub mod powercut;
 pub mod registers;
 pub mod replay;
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub mod figures;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
+pub mod proportion;
 pub mod requirement;
 pub mod rounds;
 pub mod series;

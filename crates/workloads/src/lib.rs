@@ -15,6 +15,8 @@ mod files;
 mod iozone;
 mod meter;
 mod observer;
+#[cfg(feature = "sqlite")]
+mod powercut;
 mod pulse;
 
 pub use error::WorkError;
@@ -34,6 +36,12 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
         Work::AndroBench(work) => androbench::run(work, context),
         Work::Extent(work) => extent::run(work, context),
         Work::Capacity(work) => capacity::run(work, context),
+        #[cfg(feature = "sqlite")]
+        Work::Powercut(work) => powercut::run(work, context),
+        #[cfg(not(feature = "sqlite"))]
+        Work::Powercut(_) => Err(WorkError::Refused(
+            "this agent cuts no power: it takes the larger one".to_owned(),
+        )),
         // Counters of the whole system are the agent's to read.
         Work::Watch(_) => Err(WorkError::Refused(
             "looking on is no work on files".to_owned(),

@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod copy;
 pub mod extent;
 pub mod iozone;
+pub mod powercut;
 pub mod replay;
 pub mod watch;
 
@@ -21,6 +22,7 @@ use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
+use powercut::{CutStep, Powercut, PowercutReport};
 use replay::ReplayStep;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -74,6 +76,8 @@ pub enum Work {
     Capacity(Box<Capacity>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
+    /// Acknowledged writes until the power goes, and what of them is there.
+    Powercut(Box<Powercut>),
 }
 
 impl Work {
@@ -89,6 +93,10 @@ impl Work {
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
             Self::Watch(_) => Vec::new(),
+            Self::Powercut(work) => match work.device {
+                true => vec![work.path.clone()],
+                false => Vec::new(),
+            },
         }
     }
 
@@ -99,7 +107,11 @@ impl Work {
         match self {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
-            Self::Copy(_) | Self::Iozone(_) | Self::Capacity(_) | Self::Watch(_) => None,
+            Self::Copy(_)
+            | Self::Iozone(_)
+            | Self::Capacity(_)
+            | Self::Watch(_)
+            | Self::Powercut(_) => None,
         }
     }
 }
@@ -121,6 +133,8 @@ pub enum StepDetail {
     Copy(CopyReport),
     /// A trace that was replayed.
     Replay(Box<ReplayStep>),
+    /// The power was cut once.
+    Powercut(Box<CutStep>),
 }
 
 impl StepDetail {
@@ -157,6 +171,8 @@ pub enum WorkReport {
     Watching(Box<WatchSample>),
     /// Of looking on.
     Watch(WatchReport),
+    /// Of a look at what is there since the power came back.
+    Powercut(PowercutReport),
 }
 
 /// How far a work is, a few times a second.
