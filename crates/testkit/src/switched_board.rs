@@ -64,6 +64,8 @@ impl SwitchedBoard {
             .args(emulator(&parts, &cards))
             .stdin(Stdio::piped())
             .stdout(Stdio::null())
+            // The shell tells of each emulator that was killed.
+            .stderr(Stdio::null())
             // A Ctrl-C is for the test program.
             .process_group(0)
             .spawn();
