@@ -124,6 +124,12 @@ fn show(parsing: &[String]) -> Result<(), Failure> {
 }
 
 fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<ExitCode, Failure> {
+    if invocation.output.path.is_some() && part::this().is_some() {
+        return Err(Failure::usage(
+            "--output: all targets would write the same file; results on standard output are \
+             kept apart",
+        ));
+    }
     let sink = Sink::open(invocation.output.path.as_deref())?;
     let live = live_line(&invocation.output, load, &sink);
     let mut results = Results {

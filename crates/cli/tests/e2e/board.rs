@@ -229,10 +229,10 @@ fn the_agents_rate_is_told_beside_those_of_the_boards_own_tools() {
         }
     }
     board.run(&format!("rm {file}")).unwrap();
-    tell("dd", &by_agent, &by_dd);
+    println!("{}", beside("dd", &by_agent, &by_dd));
     match fio {
         Ok(_) => {
-            tell("fio", &by_agent, &by_fio);
+            println!("{}", beside("fio", &by_agent, &by_fio));
             board.remove_fio().unwrap();
         }
         Err(why) => println!("not compared with fio: {why}"),
@@ -240,16 +240,16 @@ fn the_agents_rate_is_told_beside_those_of_the_boards_own_tools() {
     assert_clean(&board);
 }
 
-fn tell(tool: &str, by_agent: &[f64], by_tool: &[f64]) {
+fn beside(tool: &str, by_agent: &[f64], by_tool: &[f64]) -> String {
     let ratio = median(by_agent.to_vec()) / median(by_tool.to_vec());
-    println!("agent / {tool} = {ratio:.3} (agent {by_agent:.0?} B/s, {tool} {by_tool:.0?} B/s)");
+    format!("agent / {tool} = {ratio:.3} (agent {by_agent:.0?} B/s, {tool} {by_tool:.0?} B/s)")
 }
 
 /// Bytes per second of a direct read of 8 MiB by assay.
 fn agent_rate(board: &Board, bed: &Bed, file: &str) -> f64 {
     let job = bed.join("rate.fio");
     let text = format!("[rate]\nfilename={file}\n{RATE_JOB}\n");
-    std::fs::write(&job, text).unwrap();
+    std::fs::write(&job, text).expect("a job file");
     let words = ["run", crate::assay::text(&job), "--trials", "1", "--json"];
     let ended = run(board, bed, &words);
     ended.assert_code(0);
@@ -266,8 +266,10 @@ fn fio_rate(board: &Board, fio: &str, file: &str) -> f64 {
         "{fio} --name=rate --filename={file} {} --output-format=json",
         options.join(" ")
     ));
-    let said: serde_json::Value = serde_json::from_str(&said.unwrap()).unwrap();
-    said["jobs"][0]["read"]["bw_bytes"].as_f64().unwrap()
+    let said: serde_json::Value = serde_json::from_str(&said.expect("fio reads it")).expect("JSON");
+    said["jobs"][0]["read"]["bw_bytes"]
+        .as_f64()
+        .expect("a rate")
 }
 
 /// Bytes per second of a direct read of 8 MiB by busybox's dd, which tells no time: by the
