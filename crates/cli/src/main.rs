@@ -65,7 +65,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
-        output::say(&format!("assay: {}", clean(&failure.to_string())));
+        let line = format!("assay: {}", clean(&failure.to_string()));
+        output::say(&part::failure(&line));
         failure.code()
     })
 }
