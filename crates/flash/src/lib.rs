@@ -1,7 +1,6 @@
 //! What flash storage can do, and why: the ceilings of buses, and a model of MMC and SD
 //! transfers in virtual time.
 //!
-//! - [`limits`]: what a bus carries at most, with the formula and its source.
 //! - [`part`]: parameters of a card, its bus and its host, as TOML.
 //! - [`policy`]: which commands a host driver sends for a request.
 //! - [`device`]: host, bus and card together, in virtual time.
@@ -19,11 +18,9 @@ pub mod device;
 pub mod estimate;
 pub mod experiment;
 pub mod fit;
-pub mod limits;
 pub mod part;
 pub mod policy;
 pub mod time;
 pub mod workload;
 
-/// Bytes of a block: the unit of addresses and transfers in MMC and SD.
-pub const BLOCK_BYTES: u64 = 512;
+pub use assay_model::limits::BLOCK_BYTES;

@@ -10,7 +10,7 @@
 //! - ending an open transfer: `break`, and what was left for later.
 
 use crate::BLOCK_BYTES;
-use crate::limits;
+use assay_model::limits;
 use crate::time::Picos;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;

@@ -4,7 +4,7 @@ use super::args::LimitsArgs;
 use super::table::{self, paragraph};
 use crate::exit::{DONE, Failure};
 use crate::output::print;
-use assay_flash::limits::{Ceiling, Placed, all, find};
+use assay_model::limits::{Ceiling, Placed, all, find};
 use assay_model::job::Direction;
 use assay_model::units::{Bytes, BytesPerSec, three_digits};
 use serde_json::{Value, json};
