@@ -4,6 +4,7 @@
 //! - [`part`]: parameters of a card, its bus and its host, as TOML.
 //! - [`policy`]: which commands a host driver sends for a request.
 //! - [`device`]: host, bus and card together, in virtual time.
+//! - [`simulation`]: which device a path such as `sim:emmc-8gb-hs400` means.
 //! - [`workload`]: what benchmarks ask of a device, and what falls into their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
 //! - [`estimate`]: parameters of a part from rates that were measured.
@@ -20,6 +21,7 @@ pub mod experiment;
 pub mod fit;
 pub mod part;
 pub mod policy;
+pub mod simulation;
 pub mod time;
 pub mod workload;
 

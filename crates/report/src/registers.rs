@@ -65,8 +65,7 @@ pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
 /// `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
 #[must_use]
 pub fn at_most(ceiling: &Ceiling) -> String {
-    let [read, write] = [ceiling.read, ceiling.write]
-        .map(|rate| BytesPerSec(rate).to_string());
+    let [read, write] = [ceiling.read, ceiling.write].map(|rate| BytesPerSec(rate).to_string());
     match read == write {
         true => read,
         false => tr!("{read} read, {write} written", read, write),

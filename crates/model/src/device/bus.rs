@@ -3,7 +3,7 @@
 //! What a device moves is compared with this: a figure near the ceiling is that of
 //! the bus, one above it was not moved by it.
 
-use crate::limits::{Ceiling, mmc, serial, ufs};
+use crate::limits::{Ceiling, find, mmc, serial, ufs};
 use crate::storage::{DeviceIdentity, DeviceKind};
 
 /// The ceiling of the mode in which the bus of a device runs; `None` where the mode is
@@ -22,6 +22,7 @@ pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
             raw("power_info/rate")?,
             raw("power_info/lane")?,
         ),
+        DeviceKind::Simulated => find(raw("bus")?),
         _ => None,
     }
 }
@@ -114,10 +115,7 @@ mod tests {
         );
         let ceiling = CardMode::parse(&ios).unwrap().ceiling("eMMC").unwrap();
         let rounded = |rate: f64| (rate / 1e5).round() / 10.0;
-        (
-            rounded(ceiling.read),
-            rounded(ceiling.write),
-        )
+        (rounded(ceiling.read), rounded(ceiling.write))
     }
 
     #[test]
