@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 7;
+pub const WIRE_VERSION: u32 = 8;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -272,6 +272,11 @@ pub enum PathKind {
         /// Whether every block was really written: no holes, no fallocated
         /// extents. `None` when it cannot be told.
         written: Option<bool>,
+    },
+    /// A simulated device.
+    Simulated {
+        /// Its size.
+        size: Bytes,
     },
     /// A block device.
     Device {
