@@ -44,6 +44,7 @@ pub fn name(storage: &Storage) -> String {
             path,
             file_system = clean(fs_type)
         ),
+        (Backing::MainMemory, _) => tr!("main memory").to_owned(),
         (Backing::Unknown { .. }, _) => tr!("{path}: device unknown", path),
     }
 }
@@ -99,6 +100,7 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
     let held_by = match &storage.backing {
         Backing::Device { name } => clean(name),
         Backing::Memory { fs_type } => tr!("memory ({file_system})", file_system = clean(fs_type)),
+        Backing::MainMemory => tr!("main memory").to_owned(),
         Backing::Unknown { why } => tr!("unknown: {why}", why = clean(why)),
     };
     let stack: Vec<String> = storage.layers.iter().map(|l| clean(&l.name)).collect();

@@ -60,6 +60,8 @@ fn labelled(judged: &DirectionEvidence) -> String {
         Measured::DeviceUnflushed => "device, not safe yet",
         Measured::PageCache => "page cache",
         Measured::Mixed { .. } => "mixed",
+        Measured::Memory => "memory",
+        Measured::CpuCache => "processor cache",
         Measured::Unknown { .. } => "unknown",
     };
     let of_all = format!("of {}", size(judged.job_bytes));
