@@ -12,6 +12,7 @@ use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::language::Tag;
 use crate::mark::args::MarkArgs;
+use crate::mem::MemArgs;
 use crate::model::ModelArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
@@ -94,6 +95,9 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Main memory: its bandwidth, its latency against the size of the working set, and
+    /// whether it keeps what is written to it.
+    Mem(MemArgs),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

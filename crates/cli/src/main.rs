@@ -26,6 +26,7 @@ mod language;
 mod leftovers;
 mod loads;
 mod mark;
+mod mem;
 mod model;
 mod on;
 mod output;
@@ -105,6 +106,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
+        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
         }

@@ -279,6 +279,12 @@ pub enum Purpose {
     /// Transactions of a database: their rate is the figure, not that of the
     /// writes they are made of.
     Transactions,
+    /// A loop over arrays in memory: no storage takes part.
+    MemoryBandwidth,
+    /// Dependent loads from memory.
+    MemoryLatency,
+    /// Patterns that are written to memory and checked.
+    MemoryStress,
 }
 
 /// One description of I/O to do. Field names follow fio.

@@ -13,6 +13,7 @@ mod import;
 mod ladder;
 mod list;
 mod mark;
+mod memory;
 mod ranked;
 pub(crate) mod results;
 mod style;
@@ -41,6 +42,7 @@ use crate::text::{clean, width, wrap};
 use crate::warnings;
 use assay_model::plan::Place;
 use assay_model::run::Run;
+use assay_model::storage::Backing;
 use std::io::{self, Write};
 use style::Tone;
 
@@ -73,12 +75,16 @@ pub fn write_summary(
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     capacity::write(&summary, &mut page)?;
+    memory::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }
     let warnings = warnings::collect(&summary);
     warned::write(&warnings, &mut page)?;
-    digest::write(&Digest::of(&summary, &warnings), &mut page)?;
+    // Its lines are about storage.
+    if !summary.is_of_memory() {
+        digest::write(&Digest::of(&summary, &warnings), &mut page)?;
+    }
     page.closing(closing)
 }
 
@@ -193,6 +199,7 @@ fn place(summary: &Summary<'_>) -> String {
     let storage = &summary.run.header.storage;
     let path = clean(&storage.path.to_string_lossy());
     match &storage.mount {
+        _ if storage.backing == Backing::MainMemory => tr!("no storage takes part").to_owned(),
         Some(mount) => tr!(
             "{path} on {file_system} ({options}), {source}",
             path,

@@ -10,6 +10,7 @@
 pub mod course;
 pub mod derive;
 pub mod figures;
+pub mod hierarchy;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;

@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod copy;
 pub mod extent;
 pub mod iozone;
+pub mod memory;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -20,6 +21,7 @@ use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
+use memory::{Memory, MemoryStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
@@ -70,6 +72,8 @@ pub enum Work {
     Extent(Box<Extent>),
     /// Whether storage holds as much as it says.
     Capacity(Box<Capacity>),
+    /// Main memory; no storage takes part.
+    Memory(Box<Memory>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
 }
@@ -86,7 +90,7 @@ impl Work {
             Self::AndroBench(work) => work.written(),
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
-            Self::Watch(_) => Vec::new(),
+            Self::Memory(_) | Self::Watch(_) => Vec::new(),
         }
     }
 
@@ -97,7 +101,11 @@ impl Work {
         match self {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
-            Self::Copy(_) | Self::Iozone(_) | Self::Capacity(_) | Self::Watch(_) => None,
+            Self::Copy(_)
+            | Self::Iozone(_)
+            | Self::Capacity(_)
+            | Self::Memory(_)
+            | Self::Watch(_) => None,
         }
     }
 }
@@ -117,6 +125,8 @@ pub enum StepDetail {
     Capacity(CapacityStep),
     /// A copy of dd's.
     Copy(CopyReport),
+    /// Main memory.
+    Memory(Box<MemoryStep>),
 }
 
 impl StepDetail {
@@ -125,6 +135,15 @@ impl StepDetail {
     pub const fn iozone(&self) -> Option<&IozoneStep> {
         match self {
             Self::Iozone(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Main memory.
+    #[must_use]
+    pub const fn memory(&self) -> Option<&MemoryStep> {
+        match self {
+            Self::Memory(step) => Some(step),
             _ => None,
         }
     }

@@ -11,6 +11,7 @@ impl Metrics {
         match detail {
             StepDetail::Extent(step) => self.samples(step),
             StepDetail::Capacity(step) => self.sectors(step),
+            StepDetail::Memory(step) => self.memory(step),
             StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
         }
     }

@@ -14,6 +14,7 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// - the mean latency when the pace is limited, for then the rate says only
 ///   what was asked for;
 /// - transactions per second where these are what the job is for;
+/// - the rate or the latency of memory where that is; of a stress of it, nothing;
 /// - bandwidth for blocks of 64 KiB and more, IOPS below.
 ///
 /// ```
@@ -25,8 +26,12 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// ```
 #[must_use]
 pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
-    if job.purpose == Some(Purpose::Transactions) {
-        return vec!["commit_tps"];
+    match job.purpose {
+        Some(Purpose::Transactions) => return vec!["commit_tps"],
+        Some(Purpose::MemoryBandwidth) => return vec!["memory_bw"],
+        Some(Purpose::MemoryLatency) => return vec!["memory_lat"],
+        Some(Purpose::MemoryStress) => return Vec::new(),
+        _ => {}
     }
     let (read, write) = if job.rate.is_some() {
         ("read_lat_mean", "write_lat_mean")
