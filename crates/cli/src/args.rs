@@ -17,6 +17,7 @@ use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
+use crate::scenario::ScenarioArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
 use crate::watch::args::WatchArgs;
@@ -94,6 +95,9 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// What a product does with its storage: updates, boots, recordings, logs, full disks;
+    /// built in, or of your own (docs/scenarios.md).
+    Scenario(Box<ScenarioArgs>),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

@@ -43,6 +43,7 @@ mod room;
 mod rounds;
 mod run;
 mod runs;
+mod scenario;
 mod several;
 mod steps;
 mod store_guard;
@@ -103,6 +104,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+        }
+        Command::Scenario(args) => {
+            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
         }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))

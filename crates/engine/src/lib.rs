@@ -37,6 +37,7 @@ mod sys;
 mod verify;
 mod wake;
 
+pub use engines::trim::discard_range;
 pub use engines::usable;
 pub use error::EngineError;
 pub use inherited::inherited;

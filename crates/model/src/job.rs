@@ -275,6 +275,9 @@ pub enum Purpose {
     /// Transactions of a database: their rate is the figure, not that of the
     /// writes they are made of.
     Transactions,
+    /// An act of a scenario: how long it takes is the figure, or, where the pace is given,
+    /// how long its operations take.
+    Act,
 }
 
 /// One description of I/O to do. Field names follow fio.

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 7;
+pub const WIRE_VERSION: u32 = 8;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -34,6 +34,7 @@ pub mod matrix;
 pub mod registers;
 #[cfg(test)]
 mod samples;
+pub mod scenario;
 #[cfg(test)]
 mod sides;
 pub mod stopping;

@@ -83,11 +83,13 @@ pub enum Group {
     Sustained,
     /// Transactions of a database.
     Transactions,
+    /// Acts of a scenario, as they follow each other.
+    Act,
 }
 
 impl Group {
     /// All, in reading order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::WriteLadder,
         Self::ReadLadder,
         Self::Sequential,
@@ -97,6 +99,7 @@ impl Group {
         Self::Fsync,
         Self::Sustained,
         Self::Transactions,
+        Self::Act,
     ];
 
     /// The group of a job: what it is for, else what it does. A direct
@@ -109,6 +112,7 @@ impl Group {
             (Some(Purpose::ReadLadder), _) => Self::ReadLadder,
             (Some(Purpose::Sustained), _) => Self::Sustained,
             (Some(Purpose::Transactions), _) => Self::Transactions,
+            (Some(Purpose::Act), _) => Self::Act,
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
@@ -131,6 +135,7 @@ impl Group {
             Self::Fsync => tr!("Small durable writes"),
             Self::Sustained => tr!("Sustained write"),
             Self::Transactions => tr!("Database transactions"),
+            Self::Act => tr!("Acts of the scenario"),
         }
     }
 }
@@ -219,6 +224,9 @@ fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
 /// Groups first; within one a ladder by its steps, others reads before
 /// writes, small blocks before large ones, shallow queues before deep ones.
 fn reading_key(group: Group, job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
+    if group == Group::Act {
+        return (group, None, false, 0, 0);
+    }
     let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| Way::of(job));
     (group, way, job.rw.writes(), job.bs.0, job.iodepth)
 }
@@ -304,6 +312,13 @@ impl<'a> JudgedTrial<'a> {
         self.record.measured.as_ref()
     }
 
+    /// An act of a scenario without I/O, which has nothing to be judged by.
+    fn moved_nothing(&self) -> bool {
+        let act = self.record.detail.as_deref().and_then(StepDetail::scenario);
+        let still = |measured: &Measurement| measured.read.ios + measured.write.ios == 0;
+        act.is_some() && self.record.measured.as_ref().is_some_and(still)
+    }
+
     /// Its rate over time; `None` when it has no series.
     #[must_use]
     pub fn course(&self) -> Option<&Course> {
@@ -323,6 +338,9 @@ impl<'a> JudgedTrial<'a> {
     /// something but has no evidence is `unknown`.
     #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
+        if self.moved_nothing() {
+            return Vec::new();
+        }
         if self.derived.judgement.is_none() && self.record.measured.is_some() {
             return vec![Measured::Unknown {
                 why: tr!("no evidence was recorded").to_owned(),

@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `scenario` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -11,6 +11,7 @@ pub mod capacity;
 pub mod copy;
 pub mod extent;
 pub mod iozone;
+pub mod scenario;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -20,6 +21,7 @@ use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
+use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
@@ -70,6 +72,8 @@ pub enum Work {
     Extent(Box<Extent>),
     /// Whether storage holds as much as it says.
     Capacity(Box<Capacity>),
+    /// What a product does with its storage.
+    Scenario(Box<Scenario>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
 }
@@ -86,6 +90,7 @@ impl Work {
             Self::AndroBench(work) => work.written(),
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
+            Self::Scenario(work) => work.written(),
             Self::Watch(_) => Vec::new(),
         }
     }
@@ -97,6 +102,7 @@ impl Work {
         match self {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
+            Self::Scenario(work) => work.private_folder_in(),
             Self::Copy(_) | Self::Iozone(_) | Self::Capacity(_) | Self::Watch(_) => None,
         }
     }
@@ -117,6 +123,8 @@ pub enum StepDetail {
     Capacity(CapacityStep),
     /// A copy of dd's.
     Copy(CopyReport),
+    /// An act of a scenario.
+    Scenario(Box<ScenarioStep>),
 }
 
 impl StepDetail {
@@ -134,7 +142,27 @@ impl StepDetail {
     pub const fn database(&self) -> Option<&DatabaseStep> {
         match self {
             Self::Database(step) => Some(step),
+            Self::Scenario(step) => step.database.as_ref(),
             _ => None,
+        }
+    }
+
+    /// An act of a scenario.
+    #[must_use]
+    pub fn scenario(&self) -> Option<&ScenarioStep> {
+        match self {
+            Self::Scenario(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Whether data that was read back is not what had been written.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        match self {
+            Self::Iozone(step) => step.mismatch,
+            Self::Scenario(step) => step.differs(),
+            _ => false,
         }
     }
 }
