@@ -100,7 +100,7 @@ impl<'a> Steps<'a> {
             around: None,
             queues: None,
             step: None,
-            scratch: scratch,
+            scratch,
             unkept: false,
             unsent: None,
         }

@@ -197,7 +197,7 @@ impl Known {
             Deed::Inflate { .. } | Deed::Pause { .. } | Deed::Format { .. } => return Ok(()),
             Deed::Database(_) | Deed::Fill(_) | Deed::Command(_) | Deed::DropCaches => vec![""],
         };
-        let bare = files.iter().any(|file| *file == DEVICE);
+        let bare = files.contains(&DEVICE);
         match (self.formatted, files.iter().all(|file| *file == DEVICE)) {
             (false, false) => Err(
                 "there is no file system on the device yet: put a step before it that does \

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 const PERIOD: usize = 1 << 20;
 /// Every so many bytes there is a mark.
 const SECTOR: u64 = 4096;
+const MARK_STEP: usize = 4096;
 /// Bytes that are hashed at a time.
 const CHUNK: usize = 1 << 20;
 
@@ -108,7 +109,7 @@ impl Source {
     fn mark(&self, into: &mut [u8], offset: u64) {
         let end = offset + into.len() as u64;
         let first = offset - offset % SECTOR;
-        for sector in (first..end).step_by(SECTOR as usize) {
+        for sector in (first..end).step_by(MARK_STEP) {
             let word = SplitMix64::new(self.seed ^ sector).next_u64().to_le_bytes();
             for (byte, at) in word.into_iter().zip(sector..) {
                 if (offset..end).contains(&at)

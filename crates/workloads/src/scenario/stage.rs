@@ -91,9 +91,8 @@ fn tell(
             Err(error) => error.outcome(),
         };
         // A stop is the word of all of them, an error of one is why.
-        match (&first_error, done) {
-            (None | Some(WorkError::Stopped), Err(error)) => first_error = Some(error),
-            _ => {}
+        if let (None | Some(WorkError::Stopped), Err(error)) = (&first_error, done) {
+            first_error = Some(error);
         }
         if !act.unmeasured {
             all.push(Together {
