@@ -18,6 +18,7 @@ use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
+use crate::scenario::ScenarioArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
 use crate::watch::args::WatchArgs;
@@ -98,6 +99,9 @@ pub enum Command {
     /// Main memory: its bandwidth, its latency against the size of the working set, and
     /// whether it keeps what is written to it.
     Mem(MemArgs),
+    /// What a product does with its storage: updates, boots, recordings, logs, full disks;
+    /// built in, or of your own (docs/scenarios.md).
+    Scenario(Box<ScenarioArgs>),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

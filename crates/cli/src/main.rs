@@ -44,6 +44,7 @@ mod room;
 mod rounds;
 mod run;
 mod runs;
+mod scenario;
 mod several;
 mod steps;
 mod store_guard;
@@ -107,6 +108,9 @@ fn run() -> Result<ExitCode, Failure> {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
         Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Scenario(args) => {
+            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+        }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
         }

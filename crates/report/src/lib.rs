@@ -35,6 +35,7 @@ pub mod memory;
 pub mod registers;
 #[cfg(test)]
 mod samples;
+pub mod scenario;
 #[cfg(test)]
 mod sides;
 pub mod stopping;

@@ -16,6 +16,7 @@ mod mark;
 mod memory;
 mod ranked;
 pub(crate) mod results;
+mod scenario;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -71,6 +72,7 @@ pub fn write_summary(
     for ladder in Ladder::ALL {
         ladder::write(ladder, &summary, &mut page)?;
     }
+    scenario::write(&summary, &mut page)?;
     results::write(&summary, &mut page)?;
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;

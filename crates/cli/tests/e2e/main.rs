@@ -41,6 +41,7 @@ mod refusals;
 mod reports;
 mod run_file;
 mod sandboxes;
+mod scenario;
 mod seeds;
 mod several;
 mod simulated;

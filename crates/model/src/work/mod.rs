@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `mem` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem`, `scenario` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -12,6 +12,7 @@ pub mod copy;
 pub mod extent;
 pub mod iozone;
 pub mod memory;
+pub mod scenario;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -22,6 +23,7 @@ use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use memory::{Memory, MemoryStep};
+use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
@@ -74,6 +76,8 @@ pub enum Work {
     Capacity(Box<Capacity>),
     /// Main memory; no storage takes part.
     Memory(Box<Memory>),
+    /// What a product does with its storage.
+    Scenario(Box<Scenario>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
 }
@@ -90,6 +94,7 @@ impl Work {
             Self::AndroBench(work) => work.written(),
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
+            Self::Scenario(work) => work.written(),
             Self::Memory(_) | Self::Watch(_) => Vec::new(),
         }
     }
@@ -101,6 +106,7 @@ impl Work {
         match self {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
+            Self::Scenario(work) => work.private_folder_in(),
             Self::Copy(_)
             | Self::Iozone(_)
             | Self::Capacity(_)
@@ -127,6 +133,8 @@ pub enum StepDetail {
     Copy(CopyReport),
     /// Main memory.
     Memory(Box<MemoryStep>),
+    /// An act of a scenario.
+    Scenario(Box<ScenarioStep>),
 }
 
 impl StepDetail {
@@ -153,7 +161,27 @@ impl StepDetail {
     pub const fn database(&self) -> Option<&DatabaseStep> {
         match self {
             Self::Database(step) => Some(step),
+            Self::Scenario(step) => step.database.as_ref(),
             _ => None,
+        }
+    }
+
+    /// An act of a scenario.
+    #[must_use]
+    pub fn scenario(&self) -> Option<&ScenarioStep> {
+        match self {
+            Self::Scenario(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Whether data that was read back is not what had been written.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        match self {
+            Self::Iozone(step) => step.mismatch,
+            Self::Scenario(step) => step.differs(),
+            _ => false,
         }
     }
 }
