@@ -18,6 +18,7 @@ use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
+use crate::replay::args::ReplayArgs;
 use crate::scenario::ScenarioArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
@@ -70,6 +71,9 @@ pub enum Command {
     Sweep(Box<SweepArgs>),
     /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
+    /// Replays recorded I/O (iologs, block traces, the kernel's events as text) on other
+    /// storage, or says what a recording is made of.
+    Replay(Box<ReplayArgs>),
     /// Is fio: its job files, options and outputs, and a line of evidence per
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]

@@ -12,6 +12,7 @@ pub mod copy;
 pub mod extent;
 pub mod iozone;
 pub mod memory;
+pub mod replay;
 pub mod scenario;
 pub mod watch;
 
@@ -23,6 +24,7 @@ use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use memory::{Memory, MemoryStep};
+use replay::ReplayStep;
 use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -135,6 +137,8 @@ pub enum StepDetail {
     Memory(Box<MemoryStep>),
     /// An act of a scenario.
     Scenario(Box<ScenarioStep>),
+    /// A trace that was replayed.
+    Replay(Box<ReplayStep>),
 }
 
 impl StepDetail {
