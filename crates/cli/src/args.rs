@@ -12,6 +12,7 @@ use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::language::Tag;
 use crate::mark::args::MarkArgs;
+use crate::mem::MemArgs;
 use crate::model::ModelArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
@@ -19,6 +20,7 @@ use crate::power::PowerArgs;
 use crate::powercut::args::PowercutArgs;
 use crate::rank::RankArgs;
 use crate::replay::args::ReplayArgs;
+use crate::scenario::ScenarioArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
 use crate::watch::args::WatchArgs;
@@ -99,6 +101,12 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Main memory: its bandwidth, its latency against the size of the working set, and
+    /// whether it keeps what is written to it.
+    Mem(MemArgs),
+    /// What a product does with its storage: updates, boots, recordings, logs, full disks;
+    /// built in, or of your own (docs/scenarios.md).
+    Scenario(Box<ScenarioArgs>),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

@@ -26,6 +26,7 @@ mod language;
 mod leftovers;
 mod loads;
 mod mark;
+mod mem;
 mod model;
 mod on;
 mod output;
@@ -45,6 +46,7 @@ mod room;
 mod rounds;
 mod run;
 mod runs;
+mod scenario;
 mod several;
 mod steps;
 mod store_guard;
@@ -67,7 +69,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
-        output::say(&format!("assay: {}", clean(&failure.to_string())));
+        let line = format!("assay: {}", clean(&failure.to_string()));
+        output::say(&part::failure(&line));
         failure.code()
     })
 }
@@ -103,11 +106,15 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Androbench(args) => {
             on::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
         }
-        Command::Watch(args) => watch::run(&args, on::this_machine()?.as_mut()),
+        Command::Watch(args) => on::measure(&args.on, &own, args.json, |on| watch::run(&args, on)),
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
         Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+        }
+        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Scenario(args) => {
+            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
         }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))

@@ -26,17 +26,21 @@ pub mod layout;
 pub mod load;
 pub mod mapped;
 mod measure;
+pub mod memory;
 pub mod page_cache;
 mod permutation;
 mod recorder;
 pub mod registers;
 mod sandbox;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod start;
 pub mod stdio;
 mod sys;
 mod verify;
 mod wake;
 
+pub use engines::trim::discard_range;
 pub use engines::usable;
 pub use error::EngineError;
 pub use inherited::inherited;

@@ -20,7 +20,9 @@ mod flush;
 mod foreign;
 mod idle;
 mod load;
+mod memory;
 mod share;
+mod simulated;
 #[cfg(test)]
 mod tests;
 mod witness;
@@ -33,6 +35,7 @@ use crate::work::androbench::DatabaseStep;
 use crate::work::iozone::IozoneStep;
 use assay_lang::{key, tr, translated};
 pub use load::judge_load;
+pub use memory::TIMES_LAST_LEVEL;
 use serde::{Deserialize, Serialize};
 use share::Share;
 use std::borrow::Cow;
@@ -51,6 +54,8 @@ pub enum Measured {
     /// The device, but what was written is not all safe from a power cut: its
     /// volatile cache was not flushed, or a small tail was still in memory.
     DeviceUnflushed,
+    /// Nothing: the figure was computed by a model of a device.
+    Simulated,
     /// The page cache.
     PageCache,
     /// Both; the figure stands for neither.
@@ -58,6 +63,10 @@ pub enum Measured {
         /// The device's share of the bytes, 0 to 1.
         device_share: f64,
     },
+    /// Main memory: what was measured is no storage.
+    Memory,
+    /// A cache of the processor.
+    CpuCache,
     /// It cannot be told.
     Unknown {
         /// The reason, one clause.
@@ -72,8 +81,11 @@ impl Measured {
         match self {
             Self::Device => key!("device"),
             Self::DeviceUnflushed => key!("device-unflushed"),
+            Self::Simulated => key!("simulated"),
             Self::PageCache => key!("page-cache"),
             Self::Mixed { .. } => key!("mixed"),
+            Self::Memory => key!("memory"),
+            Self::CpuCache => key!("cpu-cache"),
             Self::Unknown { .. } => key!("unknown"),
         }
     }
@@ -154,9 +166,20 @@ impl Judgement {
 /// Judges a trial; `None` when it did not start.
 #[must_use]
 pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
+    if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
+        return Some(memory::judge(step));
+    }
     let measured = trial.measured.as_ref()?;
     if let Some(wave) = &trial.wave {
         return load::judge_members(wave);
+    }
+    if trial.job.ioengine == EngineKind::Sim {
+        return Some(Judgement {
+            read: simulated::direction(measured.read.bytes),
+            write: simulated::direction(measured.write.bytes),
+            trim: None,
+            foreign: None,
+        });
     }
     let evidence = trial.evidence.as_ref()?;
     let job = job_as_done(trial);

@@ -3,6 +3,7 @@
 use crate::condition::{Condition, Restore, Setting, Subject};
 use crate::job::Job;
 use crate::rng::SplitMix64;
+use crate::storage::MAIN_MEMORY;
 use crate::units::Bytes;
 use crate::verdict::Side;
 use serde::{Deserialize, Serialize};
@@ -83,11 +84,18 @@ pub enum Place {
         /// The file.
         path: PathBuf,
     },
+    /// On a simulated device, which is anew for each trial.
+    Simulated {
+        /// As in [`crate::storage::simulated`].
+        path: PathBuf,
+    },
     /// On a whole block device, destroying what it holds.
     Device {
         /// The device node.
         path: PathBuf,
     },
+    /// In main memory, without any storage.
+    Memory,
 }
 
 impl Place {
@@ -95,7 +103,11 @@ impl Place {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Directory { path } | Self::File { path } | Self::Device { path } => path,
+            Self::Directory { path }
+            | Self::File { path }
+            | Self::Simulated { path }
+            | Self::Device { path } => path,
+            Self::Memory => Path::new(MAIN_MEMORY),
         }
     }
 }

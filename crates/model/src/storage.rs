@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// What stands for a path where main memory itself is measured.
+pub const MAIN_MEMORY: &str = "memory";
+
 /// The folder that holds a file: `.` for a bare name.
 ///
 /// ```
@@ -22,6 +25,20 @@ pub fn folder_of(path: &Path) -> &Path {
         Some(folder) if folder != Path::new("") => folder,
         _ => Path::new("."),
     }
+}
+
+/// What a path that begins with `sim:` says behind that: a part that is known to
+/// `crates/flash` or a file of one, and how it is simulated. `None` for a real path.
+///
+/// ```
+/// # use std::path::Path;
+/// use assay_model::storage::simulated;
+/// assert_eq!(simulated(Path::new("sim:emmc-8gb-hs400")), Some("emmc-8gb-hs400"));
+/// assert_eq!(simulated(Path::new("./sim:file")), None);
+/// ```
+#[must_use]
+pub fn simulated(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix("sim:")
 }
 
 /// Everything known about the storage behind a path.
@@ -54,6 +71,19 @@ fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok,
 }
 
 impl Storage {
+    /// What stands for storage where main memory itself is measured.
+    #[must_use]
+    pub fn main_memory(total: Option<Bytes>) -> Self {
+        Self {
+            path: PathBuf::from(MAIN_MEMORY),
+            mount: None,
+            backing: Backing::MainMemory,
+            layers: Vec::new(),
+            total,
+            available: None,
+        }
+    }
+
     /// The layer that holds the file directly: the device under test.
     #[must_use]
     pub fn top(&self) -> Option<&Layer> {
@@ -77,8 +107,11 @@ impl Storage {
     pub fn words(&self) -> String {
         match &self.backing {
             Backing::Memory { fs_type } => format!("{fs_type} in memory"),
+            Backing::MainMemory => "main memory".to_owned(),
             Backing::Unknown { .. } => "unknown device".to_owned(),
-            Backing::Device { name } => self.device().map_or_else(|| name.clone(), Layer::words),
+            Backing::Simulated { part: name } | Backing::Device { name } => {
+                self.device().map_or_else(|| name.clone(), Layer::words)
+            }
         }
     }
 
@@ -163,6 +196,13 @@ pub enum Backing {
         /// Type of the file system; of a loop device, `file on` that.
         fs_type: String,
     },
+    /// Nowhere: the device is a model in virtual time.
+    Simulated {
+        /// The part that is modelled.
+        part: String,
+    },
+    /// There is no storage: main memory itself is measured.
+    MainMemory,
     /// It cannot be told.
     Unknown {
         /// The reason, one clause.
@@ -279,6 +319,8 @@ pub enum DeviceKind {
     Mtd,
     /// A partition; its disk is a layer of its own.
     Partition,
+    /// A model in virtual time.
+    Simulated,
     /// None of these.
     #[default]
     Other,
@@ -312,6 +354,7 @@ impl fmt::Display for DeviceKind {
             Self::Nullblk => tr!("null block device"),
             Self::Mtd => tr!("raw flash"),
             Self::Partition => tr!("partition"),
+            Self::Simulated => tr!("simulated device"),
             Self::Other => tr!("block device"),
         })
     }

@@ -27,6 +27,7 @@ mod parts;
 mod ranking;
 mod results;
 mod run;
+mod scenario;
 mod storage;
 mod unfinished;
 

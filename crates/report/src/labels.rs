@@ -8,7 +8,7 @@ use assay_model::label::Measured;
 use std::fmt;
 
 /// The labels of one trial and their meaning.
-pub const MEANINGS: [(&str, &str); 5] = [
+pub const MEANINGS: [(&str, &str); 8] = [
     (
         "device",
         key!(
@@ -27,6 +27,18 @@ pub const MEANINGS: [(&str, &str); 5] = [
     (
         "mixed",
         key!("in between: the figure stands neither for memory nor for the device"),
+    ),
+    (
+        "simulated",
+        key!("nothing was measured: a model of a device computed the figure in virtual time"),
+    ),
+    (
+        "memory",
+        key!("main memory itself was measured, far beyond the caches that the kernel reports"),
+    ),
+    (
+        "cpu-cache",
+        key!("what was measured fits into the processor's caches that the kernel reports"),
     ),
     (
         "unknown",

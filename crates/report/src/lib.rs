@@ -32,11 +32,13 @@ pub mod labels;
 pub mod ladder;
 pub mod mail;
 pub mod matrix;
+pub mod memory;
 pub mod powercut;
 pub mod registers;
 pub mod replay;
 #[cfg(test)]
 mod samples;
+pub mod scenario;
 #[cfg(test)]
 mod sides;
 pub mod stopping;

@@ -13,9 +13,11 @@ mod import;
 mod ladder;
 mod list;
 mod mark;
+mod memory;
 mod ranked;
 mod recordings;
 pub(crate) mod results;
+mod scenario;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -43,6 +45,7 @@ use crate::text::{clean, width, wrap};
 use crate::warnings;
 use assay_model::plan::Place;
 use assay_model::run::Run;
+use assay_model::storage::Backing;
 use std::io::{self, Write};
 use style::Tone;
 
@@ -71,16 +74,21 @@ pub fn write_summary(
     for ladder in Ladder::ALL {
         ladder::write(ladder, &summary, &mut page)?;
     }
+    scenario::write(&summary, &mut page)?;
     results::write(&summary, &mut page)?;
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     found::write(&summary, &mut page)?;
+    memory::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }
     let warnings = warnings::collect(&summary);
     warned::write(&warnings, &mut page)?;
-    digest::write(&Digest::of(&summary, &warnings), &mut page)?;
+    // Its lines are about storage.
+    if !summary.is_of_memory() {
+        digest::write(&Digest::of(&summary, &warnings), &mut page)?;
+    }
     page.closing(closing)
 }
 
@@ -195,6 +203,7 @@ fn place(summary: &Summary<'_>) -> String {
     let storage = &summary.run.header.storage;
     let path = clean(&storage.path.to_string_lossy());
     match &storage.mount {
+        _ if storage.backing == Backing::MainMemory => tr!("no storage takes part").to_owned(),
         Some(mount) => tr!(
             "{path} on {file_system} ({options}), {source}",
             path,
@@ -204,6 +213,9 @@ fn place(summary: &Summary<'_>) -> String {
         ),
         None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
             tr!("{path}, the device itself", path)
+        }
+        None if matches!(summary.run.header.plan.place, Place::Simulated { .. }) => {
+            tr!("{path}: figures are computed, not measured", path)
         }
         None => tr!("{path}, mount not known", path),
     }

@@ -7,9 +7,11 @@
 //! be damaged: it gives an error or no figure, never a panic and never a
 //! figure that looks sound.
 
+pub mod acts;
 pub mod course;
 pub mod derive;
 pub mod figures;
+pub mod hierarchy;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;

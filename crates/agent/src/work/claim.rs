@@ -53,7 +53,12 @@ fn claimed(work: &Work) -> Vec<PathBuf> {
         Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
         Work::Capacity(capacity) => vec![capacity.path.clone()],
         Work::Powercut(powercut) => vec![powercut.path.clone()],
-        Work::Copy(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Watch(_) => Vec::new(),
+        Work::Scenario(scenario) => scenario.written(),
+        Work::Copy(_)
+        | Work::AndroBench(_)
+        | Work::Extent(_)
+        | Work::Memory(_)
+        | Work::Watch(_) => Vec::new(),
     }
 }
 

@@ -24,8 +24,10 @@ pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
         Work::AndroBench(_)
         | Work::Extent(_)
         | Work::Capacity(_)
-        | Work::Watch(_)
-        | Work::Powercut(_) => {
+        | Work::Memory(_)
+        | Work::Powercut(_)
+        | Work::Scenario(_)
+        | Work::Watch(_) => {
             return Ok(Vec::new());
         }
     }

@@ -84,13 +84,13 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
 
 /// What is written.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
-    let device = match place {
-        Place::Device { .. } => true,
-        Place::Directory { .. } => false,
-        Place::File { path } => {
+    let (path, device) = match place {
+        Place::Device { path } => (path, true),
+        Place::Directory { path } => (path, false),
+        Place::File { .. } | Place::Simulated { .. } | Place::Memory => {
             return Err(Failure::usage(format!(
-                "{} is a file: name the folder it is in, or a block device",
-                path.display()
+                "{}: name a folder of the board's, or a block device",
+                args.path.display()
             )));
         }
     };
@@ -113,7 +113,6 @@ fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
             "--mount is for a folder, and PATH is a device",
         ));
     }
-    let (Place::Device { path } | Place::Directory { path } | Place::File { path }) = place;
     Ok(Powercut {
         path: path.clone(),
         device,

@@ -3,7 +3,7 @@
 use super::{counts, made_name};
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::place::is_storage;
+use crate::place::{is_storage, not_simulated};
 use assay_model::load::Ddir;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
@@ -43,6 +43,7 @@ pub fn find(host: &mut Host, path: &Path) -> Result<Found, Failure> {
         PathKind::Directory { .. } => (found.join(made_name()), None),
         PathKind::File { length, .. } => (found, Some(length).filter(|length| length.0 > 0)),
         PathKind::Device { size } => (found, Some(size)),
+        PathKind::Simulated { .. } => return Err(not_simulated(&found)),
     };
     Ok(Found {
         file,
@@ -114,6 +115,7 @@ impl Found {
             PathKind::Device { .. } => Place::Device { path },
             PathKind::File { .. } => Place::File { path },
             PathKind::Directory { .. } => Place::Directory { path },
+            PathKind::Simulated { .. } => Place::Simulated { path },
         }
     }
 }

@@ -58,8 +58,11 @@ fn labelled(judged: &DirectionEvidence) -> String {
     let label = match judged.measured {
         Measured::Device => "device",
         Measured::DeviceUnflushed => "device, not safe yet",
+        Measured::Simulated => "nothing, simulated",
         Measured::PageCache => "page cache",
         Measured::Mixed { .. } => "mixed",
+        Measured::Memory => "memory",
+        Measured::CpuCache => "processor cache",
         Measured::Unknown { .. } => "unknown",
     };
     let of_all = format!("of {}", size(judged.job_bytes));

@@ -4,7 +4,7 @@ use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
     conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
-    overview, ranking, results, storage, unfinished,
+    overview, ranking, results, scenario, storage, unfinished,
 };
 use crate::chart::Chart;
 use crate::derived::Derived;
@@ -69,6 +69,11 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             "matrices",
             tr!("File and record sizes"),
             matrices::markup(summary, gallery),
+        ),
+        new(
+            "scenario",
+            tr!("What was done, step by step"),
+            scenario::markup(summary),
         ),
         new("results", tr!("Results"), results::markup(summary)),
         new(

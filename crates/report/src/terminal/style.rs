@@ -31,8 +31,8 @@ impl Tone {
     /// The tone of a label.
     pub(super) fn of_label(label: Option<&str>) -> Self {
         match label {
-            Some("device") => Self::Good,
-            Some("page-cache") => Self::Bad,
+            Some("device" | "memory") => Self::Good,
+            Some("page-cache" | "simulated") => Self::Bad,
             _ => Self::Care,
         }
     }

@@ -9,12 +9,15 @@ use assay_model::work::capacity::CapacityStep;
 use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
 use assay_model::work::powercut::{CutStep, StreamFound};
 use assay_model::work::replay::ReplayStep;
+use assay_model::work::scenario::ScenarioStep;
 
 impl Metrics {
     pub(super) fn detail(&mut self, detail: &StepDetail) {
         match detail {
             StepDetail::Extent(step) => self.samples(step),
             StepDetail::Capacity(step) => self.sectors(step),
+            StepDetail::Memory(step) => self.memory(step),
+            StepDetail::Scenario(step) => self.act(step),
             StepDetail::Replay(step) => self.lateness(step),
             StepDetail::Powercut(step) => self.cut(step),
             StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
@@ -42,6 +45,20 @@ impl Metrics {
         self.push(format!("{name}_mean"), unit, mean);
         self.push(format!("{name}_min"), unit, least);
         self.push(format!("{name}_max"), unit, most);
+    }
+
+    /// Counts and times of an act of a scenario; how long all of it took is in
+    /// `metrics_with`.
+    fn act(&mut self, step: &ScenarioStep) {
+        if let Some(latency) = &step.latency {
+            self.latencies("operation_lat", latency);
+        }
+        if let Some(kept) = &step.deadlines {
+            self.count("deadline_misses", kept.missed);
+            self.count("deadline_operations", kept.operations);
+            let late = (kept.missed > 0).then(|| as_f64(kept.worst_late_ns));
+            self.nanos("lateness_max", late);
+        }
     }
 
     /// How late the I/Os of a replay began.
