@@ -44,6 +44,7 @@ mod sandboxes;
 mod scenario;
 mod seeds;
 mod several;
+mod simulated;
 mod static_agents;
 mod stop;
 mod sweep;
