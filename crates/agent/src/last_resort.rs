@@ -68,7 +68,7 @@ impl LastResort {
         match &order.work {
             _ if order.under.is_some() => None,
             Work::Copy(copy) if copy.removes() => None,
-            Work::Copy(_) => Some(self.begins(false)),
+            Work::Copy(_) | Work::Memory(_) => Some(self.begins(false)),
             Work::Watch(_) => Some(self.begins(true)),
             Work::Iozone(_)
             | Work::AndroBench(_)

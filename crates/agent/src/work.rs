@@ -4,6 +4,8 @@
 mod admission;
 mod claim;
 mod hold;
+#[cfg(feature = "sqlite")]
+mod memory;
 mod scratch;
 mod steps;
 mod together;
@@ -95,6 +97,10 @@ impl Workshop<'_> {
         };
         let came = match &order.work {
             Work::Watch(watch) => look_on(roots, watch, &mut context),
+            #[cfg(feature = "sqlite")]
+            Work::Memory(work) => {
+                assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
+            }
             work => assay_workloads::run(work, &mut context),
         };
         steps.close()?;

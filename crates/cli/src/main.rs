@@ -26,6 +26,7 @@ mod language;
 mod leftovers;
 mod loads;
 mod mark;
+mod mem;
 mod model;
 mod on;
 mod output;
@@ -38,6 +39,7 @@ mod power;
 mod progress;
 mod qualify;
 mod rank;
+mod replay;
 mod report;
 mod room;
 mod rounds;
@@ -95,6 +97,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
         Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
         Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
+        Command::Replay(args) => {
+            on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
+        }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
@@ -106,6 +111,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
+        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
         Command::Scenario(args) => {
             on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
         }

@@ -26,6 +26,7 @@ pub mod layout;
 pub mod load;
 pub mod mapped;
 mod measure;
+pub mod memory;
 pub mod page_cache;
 mod permutation;
 mod recorder;

@@ -11,6 +11,7 @@ pub mod acts;
 pub mod course;
 pub mod derive;
 pub mod figures;
+pub mod hierarchy;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;

@@ -13,6 +13,8 @@ mod error;
 mod extent;
 mod files;
 mod iozone;
+#[cfg(feature = "sqlite")]
+pub mod memory;
 mod meter;
 mod observer;
 mod pulse;
@@ -44,9 +46,9 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
              sqlite"
                 .to_owned(),
         )),
-        // Counters of the whole system are the agent's to read.
-        Work::Watch(_) => Err(WorkError::Refused(
-            "looking on is no work on files".to_owned(),
-        )),
+        // What they need of the machine is the agent's to look up.
+        Work::Memory(_) | Work::Watch(_) => {
+            Err(WorkError::Refused("this is no work on files".to_owned()))
+        }
     }
 }

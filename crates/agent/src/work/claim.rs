@@ -53,7 +53,11 @@ fn claimed(work: &Work) -> Vec<PathBuf> {
         Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
         Work::Capacity(capacity) => vec![capacity.path.clone()],
         Work::Scenario(scenario) => scenario.written(),
-        Work::Copy(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Watch(_) => Vec::new(),
+        Work::Copy(_)
+        | Work::AndroBench(_)
+        | Work::Extent(_)
+        | Work::Memory(_)
+        | Work::Watch(_) => Vec::new(),
     }
 }
 

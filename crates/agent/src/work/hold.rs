@@ -24,6 +24,7 @@ pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
         Work::AndroBench(_)
         | Work::Extent(_)
         | Work::Capacity(_)
+        | Work::Memory(_)
         | Work::Scenario(_)
         | Work::Watch(_) => {
             return Ok(Vec::new());

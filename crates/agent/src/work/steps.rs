@@ -14,7 +14,7 @@ use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
-use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
@@ -147,8 +147,12 @@ impl<'a> Steps<'a> {
     }
 
     /// The storage of paths; `None` when there are none. Steps follow each other
-    /// on the same files, so answers are kept.
+    /// on the same files, so answers are kept. A work on main memory has none, and its
+    /// steps evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
+        if matches!(self.order.work, Work::Memory(_)) {
+            return Some(Storage::main_memory(None));
+        }
         match &self.place {
             Some((known, storage))
                 if known.iter().map(PathBuf::as_path).eq(paths.iter().copied()) =>

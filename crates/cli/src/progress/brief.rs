@@ -47,7 +47,8 @@ fn figure(metric: &Metric, several: bool, judgement: Option<&Judgement>) -> Stri
     let side = judgement.and_then(|judgement| match direction_of(&metric.name) {
         Some(Direction::Read) => judgement.read.as_ref(),
         Some(Direction::Write) => judgement.write.as_ref(),
-        None => None,
+        // Memory has no direction; its one judgement stands among reads.
+        None => judgement.read.as_ref(),
     });
     let label = match (side, direction_of(&metric.name)) {
         (Some(side), _) => side.measured.to_string(),

@@ -38,6 +38,7 @@ mod paired;
 mod plot;
 mod reads;
 mod refusals;
+mod replay;
 mod reports;
 mod run_file;
 mod sandboxes;

@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `scenario` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem`, `scenario` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -11,6 +11,8 @@ pub mod capacity;
 pub mod copy;
 pub mod extent;
 pub mod iozone;
+pub mod memory;
+pub mod replay;
 pub mod scenario;
 pub mod watch;
 
@@ -21,6 +23,8 @@ use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
+use memory::{Memory, MemoryStep};
+use replay::ReplayStep;
 use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -72,6 +76,8 @@ pub enum Work {
     Extent(Box<Extent>),
     /// Whether storage holds as much as it says.
     Capacity(Box<Capacity>),
+    /// Main memory; no storage takes part.
+    Memory(Box<Memory>),
     /// What a product does with its storage.
     Scenario(Box<Scenario>),
     /// Looking on while a command runs.
@@ -91,7 +97,7 @@ impl Work {
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
             Self::Scenario(work) => work.written(),
-            Self::Watch(_) => Vec::new(),
+            Self::Memory(_) | Self::Watch(_) => Vec::new(),
         }
     }
 
@@ -103,7 +109,11 @@ impl Work {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
             Self::Scenario(work) => work.private_folder_in(),
-            Self::Copy(_) | Self::Iozone(_) | Self::Capacity(_) | Self::Watch(_) => None,
+            Self::Copy(_)
+            | Self::Iozone(_)
+            | Self::Capacity(_)
+            | Self::Memory(_)
+            | Self::Watch(_) => None,
         }
     }
 }
@@ -123,8 +133,12 @@ pub enum StepDetail {
     Capacity(CapacityStep),
     /// A copy of dd's.
     Copy(CopyReport),
+    /// Main memory.
+    Memory(Box<MemoryStep>),
     /// An act of a scenario.
     Scenario(Box<ScenarioStep>),
+    /// A trace that was replayed.
+    Replay(Box<ReplayStep>),
 }
 
 impl StepDetail {
@@ -133,6 +147,15 @@ impl StepDetail {
     pub const fn iozone(&self) -> Option<&IozoneStep> {
         match self {
             Self::Iozone(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Main memory.
+    #[must_use]
+    pub const fn memory(&self) -> Option<&MemoryStep> {
+        match self {
+            Self::Memory(step) => Some(step),
             _ => None,
         }
     }

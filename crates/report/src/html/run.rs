@@ -3,7 +3,7 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    capacity, conditions, course, evidence, extent, figure, ladder, latency, matrices, method,
+    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
     overview, ranking, results, scenario, storage, unfinished,
 };
 use crate::chart::Chart;
@@ -54,6 +54,8 @@ pub fn page(run: &Run) -> io::Result<Page> {
 
 fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts>) -> Vec<Section> {
     let new = Section::new;
+    let [capacity, replay] = crate::found::sections(summary)
+        .map(|found| Section::new(found.id, found.title, found::markup(&found)));
     vec![
         new(
             "verdict",
@@ -79,7 +81,8 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             tr!("Trials and intervals"),
             drawn(&gallery.trials),
         ),
-        new("capacity", tr!("Capacity"), capacity::markup(summary)),
+        capacity,
+        replay,
         new(
             "extent",
             tr!("Samples over the extent"),
