@@ -181,6 +181,7 @@ pub enum Backing {
         fs_type: String,
     },
     /// There is no storage: main memory itself is measured.
+    #[serde(rename = "main_memory")]
     MainMemory,
     /// It cannot be told.
     Unknown {
