@@ -38,7 +38,8 @@ cargo xtask COMMAND
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
                        aarch64-sqlite with databases
-  board                prepare the emulated board that tests reach by ssh
+  board [fio]          prepare the emulated board that tests reach by ssh; Debian's fio
+                       for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
   labgrid              prepare the labgrid that tests run a lab with
   agent-size           build static agents and check their sizes and crates
@@ -70,6 +71,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),
+        ["board", "fio"] => board::fio::prepare(),
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
         ["agent-size"] => agents::size::run_checks(),

@@ -82,6 +82,27 @@ impl Packages {
         found.with_context(|| format!("apt-get downloaded no {package}"))
     }
 
+    /// Files of one of the board's packages and of all that it depends on.
+    pub fn all_of_board(&self, package: &str) -> Result<Vec<PathBuf>> {
+        let (status, archives) = (self.folder.join("nothing-installed"), "board/archives");
+        fs::write(&status, "")?;
+        fs::create_dir_all(self.folder.join(archives).join("partial"))?;
+        let mut install = self.apt("apt-get");
+        install.args(["--quiet=2", "--yes", "--download-only"]);
+        for setting in [
+            format!("APT::Architecture={BOARD}"),
+            format!("Dir::State::status={}", status.display()),
+            format!(
+                "Dir::Cache::Archives={}",
+                self.folder.join(archives).display()
+            ),
+        ] {
+            install.args(["--option", &setting]);
+        }
+        run(install.args(["install", package]))?;
+        files(&self.folder.join(archives))
+    }
+
     fn apt(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command

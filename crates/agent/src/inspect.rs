@@ -1,6 +1,7 @@
 //! What is behind a path, and what may be done there.
 
 use crate::devices;
+use crate::simulated;
 use assay_model::job::EngineKind;
 use assay_model::storage::{Backing, Storage, folder_of};
 use assay_model::units::Bytes;
@@ -15,6 +16,9 @@ use std::path::Path;
 
 /// Looks at a path. Nothing is written.
 pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal> {
+    if simulated::means(path) {
+        return simulated::inspect(roots, path).map_err(refuse);
+    }
     let path = fs::canonicalize(path).map_err(|error| cannot_look(path, error))?;
     let mut storage = stack::resolve(roots, &path).map_err(|error| refuse(error.to_string()))?;
     for layer in &mut storage.layers {
@@ -77,6 +81,9 @@ fn kind_of(path: &Path, total: Option<Bytes>) -> Result<PathKind, Refusal> {
 
 /// The storage of a file, or of the folder it will be made in.
 pub(crate) fn storage_of(roots: &Roots, path: &Path) -> Storage {
+    if let Some(Ok(storage)) = simulated::means(path).then(|| simulated::storage(path)) {
+        return storage;
+    }
     let found = match stack::resolve(roots, path) {
         Err(stack::ResolveError::NotFound(_)) => stack::resolve(roots, folder_of(path)),
         found => found,

@@ -23,6 +23,7 @@ mod plan;
 mod pushed;
 mod serve;
 mod signals;
+mod simulated;
 mod stops;
 mod trial;
 mod watch;

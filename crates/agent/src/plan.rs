@@ -7,6 +7,7 @@ use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::outbox::Outbox;
 use crate::permission::{is_free, refuse};
+use crate::simulated;
 use crate::trial::{Bench, Ended, not_begun};
 use crate::workspace::Workspace;
 use assay_engine::{EngineError, Progress, layout};
@@ -96,6 +97,9 @@ impl<'a> Runner<'a> {
     /// changed, and it is this side that writes.
     fn admit(&self) -> Result<Storage, Abort> {
         let path = self.plan.place.path();
+        if simulated::means(path) {
+            return simulated::storage(path).map_err(refused);
+        }
         let storage =
             stack::resolve(self.roots, path).map_err(|error| refused(error.to_string()))?;
         if matches!(self.plan.place, Place::Device { .. }) {
@@ -166,7 +170,8 @@ impl<'a> Runner<'a> {
     /// Writes the test file for real. A result ends the run.
     fn prepare_data(&self, storage: &Storage, workspace: &Workspace) -> Option<RunEnd> {
         let wanted = |planned: &PlannedJob| planned.job.file_state == FileState::Written;
-        if matches!(workspace, Workspace::File(_)) || !self.plan.jobs.iter().any(wanted) {
+        let nothing_to_write = matches!(workspace, Workspace::File(_) | Workspace::Simulated(_));
+        if nothing_to_write || !self.plan.jobs.iter().any(wanted) {
             return None;
         }
         let total = self.plan.file_size;

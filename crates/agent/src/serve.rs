@@ -13,6 +13,7 @@ use crate::permission::refuse;
 use crate::plan;
 use crate::pushed::end_abandoned;
 use crate::signals::EndingSignals;
+use crate::simulated;
 use crate::work;
 use crate::workspace::sweep;
 use assay_model::condition::Subject;
@@ -182,6 +183,10 @@ impl Session {
     }
 
     fn offers(&self, path: &Path, subjects: &[Subject]) -> FromAgent {
+        if simulated::means(path) {
+            let why = "a simulated device has no settings of a kernel: compare two of them";
+            return FromAgent::Refused(refuse(why.to_owned()));
+        }
         let offered = stack::resolve(&self.roots, path)
             .map_err(|error| error.to_string())
             .and_then(|storage| conditions::offers(&self.roots, &storage, subjects));

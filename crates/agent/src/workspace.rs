@@ -40,6 +40,8 @@ pub(crate) enum Workspace {
     Folder(Folder),
     /// Read, never written.
     File(PathBuf),
+    /// Nothing of this machine.
+    Simulated(PathBuf),
     /// Held exclusively, so that nobody can mount it meanwhile.
     Device {
         path: PathBuf,
@@ -63,6 +65,7 @@ impl Workspace {
         match place {
             Place::Directory { path } => Folder::new(path, run_id).map(Self::Folder),
             Place::File { path } => Ok(Self::File(path.clone())),
+            Place::Simulated { path } => Ok(Self::Simulated(path.clone())),
             // Works alone go there.
             Place::Memory => Err(io::ErrorKind::Unsupported.into()),
             Place::Device { path } => {
@@ -80,7 +83,7 @@ impl Workspace {
     pub(crate) fn data(&self) -> PathBuf {
         match self {
             Self::Folder(folder) => folder.path.join(DATA),
-            Self::File(path) | Self::Device { path, .. } => path.clone(),
+            Self::File(path) | Self::Simulated(path) | Self::Device { path, .. } => path.clone(),
         }
     }
 
@@ -93,7 +96,9 @@ impl Workspace {
                 create_new(&path)?;
                 Ok(path)
             }
-            Self::File(path) | Self::Device { path, .. } => Ok(path.clone()),
+            Self::File(path) | Self::Simulated(path) | Self::Device { path, .. } => {
+                Ok(path.clone())
+            }
         }
     }
 
@@ -102,7 +107,7 @@ impl Workspace {
     pub(crate) fn clear(self) -> Option<Leftover> {
         match self {
             Self::Folder(folder) => folder.clear(),
-            Self::File(_) | Self::Device { .. } => None,
+            Self::File(_) | Self::Simulated(_) | Self::Device { .. } => None,
         }
     }
 

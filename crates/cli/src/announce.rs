@@ -127,6 +127,7 @@ pub fn writes(plan: &Plan) -> String {
             path,
             run = plan.run_id
         ),
+        Place::Simulated { .. } => tr!("nothing: a model computes the figures").to_owned(),
         Place::Memory => tr!("nothing").to_owned(),
         Place::File { .. } => tr!(
             "nothing; reads the first {size} of {path}",

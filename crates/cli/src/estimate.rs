@@ -1,7 +1,7 @@
 //! How long a plan may take, before anything of it has run.
 
 use assay_model::condition::Restore;
-use assay_model::job::Job;
+use assay_model::job::{EngineKind, Job};
 use assay_model::plan::{Place, Plan};
 use assay_model::units::{Bytes, MIB, Nanos};
 
@@ -32,7 +32,7 @@ pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
 /// one that is there.
 pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
     let written = match place {
-        Place::File { .. } | Place::Memory => 0,
+        Place::File { .. } | Place::Simulated { .. } | Place::Memory => 0,
         Place::Directory { .. } | Place::Device { .. } => writing(size).0,
     };
     Nanos(written + if made { FILE_SYSTEM.0 } else { 0 })
@@ -47,6 +47,10 @@ pub fn of_plan(plan: &Plan) -> Nanos {
 
 fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
     let bytes = || job.max_written().unwrap_or(job.size);
+    if job.ioengine == EngineKind::Sim {
+        // Its time is virtual.
+        return AROUND_A_TRIAL;
+    }
     let runs = job.runtime.unwrap_or_else(|| writing(bytes()));
     let setting = if set { CONDITION.0 } else { 0 };
     Nanos(runs.0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)

@@ -66,7 +66,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
-        output::say(&format!("assay: {}", clean(&failure.to_string())));
+        let line = format!("assay: {}", clean(&failure.to_string()));
+        output::say(&part::failure(&line));
         failure.code()
     })
 }
@@ -99,7 +100,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Androbench(args) => {
             on::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
         }
-        Command::Watch(args) => watch::run(&args, on::this_machine()?.as_mut()),
+        Command::Watch(args) => on::measure(&args.on, &own, args.json, |on| watch::run(&args, on)),
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
         Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
         Command::Capacity(args) => {

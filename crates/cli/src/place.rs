@@ -40,6 +40,7 @@ pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failu
             "{shown} has holes or blocks that were never written, reading them would not reach the device: give the directory it is in"
         ))),
         PathKind::File { .. } => Ok(Place::File { path }),
+        PathKind::Simulated { .. } => Ok(Place::Simulated { path }),
         PathKind::Device { .. } if !inspection.in_use.is_empty() => Err(Failure::usage(format!(
             "{shown} is in use and is left alone: {}",
             inspection.in_use.join("; ")
@@ -49,6 +50,15 @@ pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failu
         ))),
         PathKind::Device { .. } => Ok(Place::Device { path }),
     }
+}
+
+/// Refuses a simulated device, on which only jobs of block I/O can be run.
+pub fn not_simulated(path: &Path) -> Failure {
+    Failure::usage(format!(
+        "{} is a simulated device, which has no files and keeps no data: it is for assay qualify, \
+         mark, compare, sweep, run and fio",
+        path.display()
+    ))
 }
 
 /// Refuses a place whose files the kernel makes up.

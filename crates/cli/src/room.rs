@@ -23,7 +23,7 @@ pub fn file_size(
     let path = inspection.path.display();
     let room = match inspection.kind {
         PathKind::File { length, .. } => length,
-        PathKind::Device { size } => size,
+        PathKind::Device { size } | PathKind::Simulated { size } => size,
         PathKind::Directory { .. } => match inspection.storage.available {
             Some(available) => {
                 let beside = beside.min(asked.unwrap_or(planned));

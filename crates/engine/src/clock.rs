@@ -6,11 +6,21 @@ use std::time::Duration;
 /// A clock that only goes forward. The real one is [`MonotonicClock`]; tests
 /// of the loop bring their own.
 pub(crate) trait Clock: Copy + Send + Sync {
+    /// Whether it is that of the machine: what the machine did meanwhile belongs to it.
+    const REAL: bool = true;
+
     /// Nanoseconds since an arbitrary but fixed moment.
     fn now(&self) -> u64;
 
     /// Lets that many nanoseconds pass.
     fn sleep(&self, ns: u64);
+
+    /// A stream starts at that moment, which has just been.
+    fn begin(&self, _start_ns: u64) {}
+
+    /// Somebody waits without sleeping.
+    #[inline]
+    fn spin(&self) {}
 }
 
 /// `CLOCK_MONOTONIC`, read in user space (vDSO) without a system call.

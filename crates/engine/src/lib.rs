@@ -32,6 +32,8 @@ mod permutation;
 mod recorder;
 pub mod registers;
 mod sandbox;
+#[cfg(feature = "sim")]
+pub mod sim;
 mod start;
 pub mod stdio;
 mod sys;

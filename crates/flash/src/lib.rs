@@ -1,10 +1,10 @@
 //! What flash storage can do, and why: the ceilings of buses, and a model of MMC and SD
 //! transfers in virtual time.
 //!
-//! - [`limits`]: what a bus carries at most, with the formula and its source.
 //! - [`part`]: parameters of a card, its bus and its host, as TOML.
 //! - [`policy`]: which commands a host driver sends for a request.
 //! - [`device`]: host, bus and card together, in virtual time.
+//! - [`simulation`]: which device a path such as `sim:emmc-8gb-hs400` means.
 //! - [`workload`]: what benchmarks ask of a device, and what falls into their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
 //! - [`estimate`]: parameters of a part from rates that were measured.
@@ -19,11 +19,10 @@ pub mod device;
 pub mod estimate;
 pub mod experiment;
 pub mod fit;
-pub mod limits;
 pub mod part;
 pub mod policy;
+pub mod simulation;
 pub mod time;
 pub mod workload;
 
-/// Bytes of a block: the unit of addresses and transfers in MMC and SD.
-pub const BLOCK_BYTES: u64 = 512;
+pub use assay_model::limits::BLOCK_BYTES;

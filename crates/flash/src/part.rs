@@ -10,8 +10,8 @@
 //! - ending an open transfer: `break`, and what was left for later.
 
 use crate::BLOCK_BYTES;
-use crate::limits;
 use crate::time::Picos;
+use assay_model::limits;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -25,6 +25,12 @@ pub struct Part {
     pub about: String,
     /// Where the figures come from.
     pub source: String,
+    /// What it holds; 8 GiB where it does not say.
+    #[serde(default = "usual_gib")]
+    pub size_gib: u64,
+    /// How much the time of a command varies, evenly to both sides, in percent of it.
+    #[serde(default)]
+    pub noise_percent: f64,
     /// Mode of the bus, as in [`limits`].
     pub bus: String,
     /// The largest request that the host makes.
@@ -50,6 +56,10 @@ pub struct Part {
     pub gc: Option<Gc>,
     /// A part of the flash that is written fast, and emptied later.
     pub slc: Option<Slc>,
+}
+
+const fn usual_gib() -> u64 {
+    8
 }
 
 const fn one() -> u32 {
@@ -195,6 +205,13 @@ impl Part {
         if limits::find(&self.bus).is_none() {
             return Err(PartError::Bus(self.bus.clone()));
         }
+        if !(0.0..=MOST_NOISE).contains(&self.noise_percent) {
+            return Err(PartError::Range {
+                field: "noise_percent",
+                value: self.noise_percent.to_string(),
+                range: format!("from 0 to {MOST_NOISE}"),
+            });
+        }
         for (field, value) in self.times() {
             if !(0.0..=MOST_US).contains(&value) {
                 return Err(PartError::Range {
@@ -243,6 +260,7 @@ impl Part {
     fn counts(&self) -> Vec<(&'static str, u64, RangeInclusive<u64>)> {
         let mut counts = vec![
             ("max_request_kib", self.max_request_kib, 1..=MOST_KIB),
+            ("size_gib", self.size_gib, 1..=MOST_GIB),
             ("timer_ms", self.timer_ms, 1..=MOST_MS),
             ("units", self.units.into(), 1..=MOST_AT_ONCE),
             ("read.ramp_blocks", self.read.ramp_blocks, 0..=MOST_KIB),
@@ -266,6 +284,13 @@ impl Part {
         counts
     }
 
+    /// The part as TOML, as [`parse`](Self::parse) reads it.
+    #[must_use]
+    pub fn to_toml(&self) -> String {
+        // Tables of numbers and text can always be written.
+        toml::to_string(self).unwrap_or_default()
+    }
+
     /// Blocks of the largest request.
     #[must_use]
     pub fn max_request_blocks(&self) -> u64 {
@@ -284,6 +309,10 @@ impl Part {
 const MOST_US: f64 = 1e7;
 /// A terabyte: no size is larger.
 const MOST_KIB: u64 = 1 << 30;
+/// The same.
+const MOST_GIB: u64 = 1 << 10;
+/// Above that, some commands would take no time.
+const MOST_NOISE: f64 = 50.0;
 /// The longest timer.
 const MOST_MS: u64 = 1_000_000;
 /// No queue of eMMC or UFS takes more.

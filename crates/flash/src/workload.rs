@@ -95,8 +95,10 @@ fn first_free(flights: &[Picos]) -> usize {
         .map_or(0, |(slot, _)| slot)
 }
 
-/// One I/O as the block layer hands it on: in requests of at most the host's size.
-fn io(
+/// One I/O (direction, first block, blocks) that is issued at `at`, as the block layer hands
+/// it on: in requests of at most the host's size, one after the other; when the last one
+/// ends. What they spent is added to `timed`.
+pub fn io(
     device: &mut Device,
     at: Picos,
     (direction, block, blocks): (Direction, u64, u64),

@@ -25,6 +25,21 @@ pub struct Evidence {
     pub other_processes: Option<Vec<ProcessIo>>,
 }
 
+impl Evidence {
+    /// Of a trial on a simulated device: nothing of the machine had a part in it.
+    #[must_use]
+    pub fn simulated(storage: Storage) -> Self {
+        Self {
+            storage,
+            queues: Vec::new(),
+            before: Snapshot::default(),
+            after: Snapshot::default(),
+            during: Vec::new(),
+            other_processes: None,
+        }
+    }
+}
+
 /// What is cheap to look at while the clock runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Glance {

@@ -104,6 +104,8 @@ pub enum EngineKind {
     Posixaio,
     /// Completes at once without touching storage: measures assay itself.
     Null,
+    /// A simulated device, in virtual time (crate `flash`).
+    Sim,
     /// Each I/O makes one file.
     FileCreate,
     /// Each I/O asks for the attributes of one file.
@@ -131,6 +133,7 @@ impl EngineKind {
         !matches!(
             self,
             Self::Null
+                | Self::Sim
                 | Self::FileCreate
                 | Self::FileStat
                 | Self::FileDelete
@@ -148,7 +151,7 @@ impl EngineKind {
     pub const fn is_asynchronous(self) -> bool {
         matches!(
             self,
-            Self::Libaio | Self::IoUring | Self::Posixaio | Self::Vsync
+            Self::Libaio | Self::IoUring | Self::Posixaio | Self::Vsync | Self::Sim
         )
     }
 
@@ -166,6 +169,7 @@ impl EngineKind {
             Self::Mmap => "mmap",
             Self::Posixaio => "posixaio",
             Self::Null => "null",
+            Self::Sim => "sim",
             Self::FileCreate => "filecreate",
             Self::FileStat => "filestat",
             Self::FileDelete => "filedelete",
@@ -378,6 +382,21 @@ impl Job {
         self.sync != OpenSync::None
             || self.flush.at_end.is_some()
             || matches!(self.flush.every, Some((1, _)))
+    }
+
+    /// The same job on a simulated device, where all I/O is direct: there is no page cache.
+    /// `None` for a job that is about the page cache.
+    #[must_use]
+    pub fn simulated(&self) -> Option<Self> {
+        let past_the_cache =
+            self.direct || self.sync != OpenSync::None || matches!(self.flush.every, Some((1, _)));
+        past_the_cache.then(|| Self {
+            ioengine: EngineKind::Sim,
+            direct: true,
+            cache_state: CacheState::AsIs,
+            file_state: FileState::Written,
+            ..self.clone()
+        })
     }
 
     /// The most bytes the job can write, all workers together; `None` when

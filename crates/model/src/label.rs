@@ -22,6 +22,7 @@ mod idle;
 mod load;
 mod memory;
 mod share;
+mod simulated;
 #[cfg(test)]
 mod tests;
 mod witness;
@@ -53,6 +54,8 @@ pub enum Measured {
     /// The device, but what was written is not all safe from a power cut: its
     /// volatile cache was not flushed, or a small tail was still in memory.
     DeviceUnflushed,
+    /// Nothing: the figure was computed by a model of a device.
+    Simulated,
     /// The page cache.
     PageCache,
     /// Both; the figure stands for neither.
@@ -78,6 +81,7 @@ impl Measured {
         match self {
             Self::Device => key!("device"),
             Self::DeviceUnflushed => key!("device-unflushed"),
+            Self::Simulated => key!("simulated"),
             Self::PageCache => key!("page-cache"),
             Self::Mixed { .. } => key!("mixed"),
             Self::Memory => key!("memory"),
@@ -168,6 +172,14 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
     let measured = trial.measured.as_ref()?;
     if let Some(wave) = &trial.wave {
         return load::judge_members(wave);
+    }
+    if trial.job.ioengine == EngineKind::Sim {
+        return Some(Judgement {
+            read: simulated::direction(measured.read.bytes),
+            write: simulated::direction(measured.write.bytes),
+            trim: None,
+            foreign: None,
+        });
     }
     let evidence = trial.evidence.as_ref()?;
     let job = job_as_done(trial);

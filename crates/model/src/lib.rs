@@ -14,6 +14,7 @@ pub mod gnu;
 pub mod job;
 pub mod label;
 pub mod latency;
+pub mod limits;
 pub mod load;
 pub mod metric;
 pub mod plan;

@@ -84,6 +84,11 @@ pub enum Place {
         /// The file.
         path: PathBuf,
     },
+    /// On a simulated device, which is anew for each trial.
+    Simulated {
+        /// As in [`crate::storage::simulated`].
+        path: PathBuf,
+    },
     /// On a whole block device, destroying what it holds.
     Device {
         /// The device node.
@@ -98,7 +103,10 @@ impl Place {
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
-            Self::Directory { path } | Self::File { path } | Self::Device { path } => path,
+            Self::Directory { path }
+            | Self::File { path }
+            | Self::Simulated { path }
+            | Self::Device { path } => path,
             Self::Memory => Path::new(MAIN_MEMORY),
         }
     }

@@ -27,6 +27,20 @@ pub fn folder_of(path: &Path) -> &Path {
     }
 }
 
+/// What a path that begins with `sim:` says behind that: a part that is known to
+/// `crates/flash` or a file of one, and how it is simulated. `None` for a real path.
+///
+/// ```
+/// # use std::path::Path;
+/// use assay_model::storage::simulated;
+/// assert_eq!(simulated(Path::new("sim:emmc-8gb-hs400")), Some("emmc-8gb-hs400"));
+/// assert_eq!(simulated(Path::new("./sim:file")), None);
+/// ```
+#[must_use]
+pub fn simulated(path: &Path) -> Option<&str> {
+    path.to_str()?.strip_prefix("sim:")
+}
+
 /// Everything known about the storage behind a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
@@ -95,7 +109,9 @@ impl Storage {
             Backing::Memory { fs_type } => format!("{fs_type} in memory"),
             Backing::MainMemory => "main memory".to_owned(),
             Backing::Unknown { .. } => "unknown device".to_owned(),
-            Backing::Device { name } => self.device().map_or_else(|| name.clone(), Layer::words),
+            Backing::Simulated { part: name } | Backing::Device { name } => {
+                self.device().map_or_else(|| name.clone(), Layer::words)
+            }
         }
     }
 
@@ -179,6 +195,11 @@ pub enum Backing {
     Memory {
         /// Type of the file system; of a loop device, `file on` that.
         fs_type: String,
+    },
+    /// Nowhere: the device is a model in virtual time.
+    Simulated {
+        /// The part that is modelled.
+        part: String,
     },
     /// There is no storage: main memory itself is measured.
     #[serde(rename = "main_memory")]
@@ -299,6 +320,8 @@ pub enum DeviceKind {
     Mtd,
     /// A partition; its disk is a layer of its own.
     Partition,
+    /// A model in virtual time.
+    Simulated,
     /// None of these.
     #[default]
     Other,
@@ -332,6 +355,7 @@ impl fmt::Display for DeviceKind {
             Self::Nullblk => tr!("null block device"),
             Self::Mtd => tr!("raw flash"),
             Self::Partition => tr!("partition"),
+            Self::Simulated => tr!("simulated device"),
             Self::Other => tr!("block device"),
         })
     }

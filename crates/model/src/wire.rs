@@ -273,6 +273,11 @@ pub enum PathKind {
         /// extents. `None` when it cannot be told.
         written: Option<bool>,
     },
+    /// A simulated device.
+    Simulated {
+        /// Its size.
+        size: Bytes,
+    },
     /// A block device.
     Device {
         /// Its size.

@@ -1,9 +1,10 @@
 //! A comparison with its names, as every output shows it.
 
+mod contradiction;
 mod words;
 
 use assay_lang::{Told, tr, translated};
-pub use words::{common_notes, drift, ends, in_short, pairs, percent, places, value};
+pub use words::{common_notes, drift, ends, pairs, percent, places, value};
 
 use crate::format::percent_points;
 use crate::jobs::Jobs;

@@ -54,7 +54,7 @@ impl Digest {
         Self {
             lines: lines::all(summary),
             belief,
-            because: because(belief, &doubts),
+            because: because(belief, &doubts, is_simulated(summary)),
         }
     }
 }
@@ -76,7 +76,13 @@ fn belief(summary: &Summary<'_>, doubts: &[Doubt]) -> Belief {
     }
 }
 
-fn because(belief: Belief, doubts: &[Doubt]) -> String {
+/// Whether a model computed all of it.
+fn is_simulated(summary: &Summary<'_>) -> bool {
+    let mut labels = summary.jobs.iter().map(|job| job.labels(None));
+    labels.any(|labels| labels.agreed() == Some("simulated"))
+}
+
+fn because(belief: Belief, doubts: &[Doubt], simulated: bool) -> String {
     let mut doubts: Vec<&Doubt> = doubts.iter().collect();
     doubts.sort_by_key(|doubt| match doubt {
         Doubt::All(_) => 0,
@@ -98,6 +104,9 @@ fn because(belief: Belief, doubts: &[Doubt]) -> String {
         Belief::Yes => tr!("yes: these bytes were seen at the device, and trials agree").to_owned(),
         Belief::WithCare => tr!("with care: {reasons}", reasons),
         Belief::InPart => tr!("in part: {reasons}", reasons),
+        Belief::No if simulated => {
+            tr!("no: a model of a device computed them, nothing was measured").to_owned()
+        }
         Belief::No if reasons.is_empty() => tr!("no: nothing was seen at a device").to_owned(),
         Belief::No => tr!("no: {reasons}", reasons),
     }

@@ -31,6 +31,7 @@ pub fn device(storage: &Storage) -> Option<&Layer> {
 pub fn name(storage: &Storage) -> String {
     let path = clean(&storage.path.to_string_lossy());
     match (&storage.backing, device(storage)) {
+        (Backing::Simulated { part }, _) => tr!("simulated device {part}", part = clean(part)),
         (Backing::Device { .. }, Some(layer)) => {
             let identity = &layer.identity;
             let mut parts: Vec<String> = maker_and_model(identity).into_iter().collect();
@@ -100,6 +101,7 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
     let held_by = match &storage.backing {
         Backing::Device { name } => clean(name),
         Backing::Memory { fs_type } => tr!("memory ({file_system})", file_system = clean(fs_type)),
+        Backing::Simulated { .. } => tr!("nothing: it is simulated").to_owned(),
         Backing::MainMemory => tr!("main memory").to_owned(),
         Backing::Unknown { why } => tr!("unknown: {why}", why = clean(why)),
     };

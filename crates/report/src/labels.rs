@@ -8,7 +8,7 @@ use assay_model::label::Measured;
 use std::fmt;
 
 /// The labels of one trial and their meaning.
-pub const MEANINGS: [(&str, &str); 7] = [
+pub const MEANINGS: [(&str, &str); 8] = [
     (
         "device",
         key!(
@@ -27,6 +27,10 @@ pub const MEANINGS: [(&str, &str); 7] = [
     (
         "mixed",
         key!("in between: the figure stands neither for memory nor for the device"),
+    ),
+    (
+        "simulated",
+        key!("nothing was measured: a model of a device computed the figure in virtual time"),
     ),
     (
         "memory",

@@ -99,6 +99,7 @@ impl Ladder {
                 tr!("The device took the data, but its volatile cache was never flushed.")
             }
             Some("mixed") => self.both(),
+            Some("simulated") => tr!("A model of a device computed it."),
             Some(_) => {
                 return tr!(
                     "Not known: {reasons}.",

@@ -3,7 +3,7 @@
 use crate::format::celsius;
 use crate::identity::Fact;
 use assay_lang::{counted, tr};
-use assay_model::device::bus::{Ceiling, ceiling};
+use assay_model::device::bus::ceiling;
 use assay_model::device::register::{
     CSD, EXT_CSD, NVME_IDENTIFY, NVME_SMART, SCR, SD_STATUS, from_hex,
 };
@@ -12,6 +12,7 @@ use assay_model::device::register::{
     nvme::{Controller, SmartLog},
     sd::{Csd, Scr, SdStatus},
 };
+use assay_model::limits::Ceiling;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use assay_model::units::{Bytes, BytesPerSec};
 
@@ -64,8 +65,7 @@ pub fn facts(identity: &DeviceIdentity) -> Vec<Fact> {
 /// `24.4 MB/s`, or for both directions `363 MB/s read, 353 MB/s written`.
 #[must_use]
 pub fn at_most(ceiling: &Ceiling) -> String {
-    let [read, write] = [ceiling.read_bytes_per_sec, ceiling.write_bytes_per_sec]
-        .map(|rate| BytesPerSec(rate).to_string());
+    let [read, write] = [ceiling.read, ceiling.write].map(|rate| BytesPerSec(rate).to_string());
     match read == write {
         true => read,
         false => tr!("{read} read, {write} written", read, write),

@@ -210,6 +210,9 @@ fn place(summary: &Summary<'_>) -> String {
         None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
             tr!("{path}, the device itself", path)
         }
+        None if matches!(summary.run.header.plan.place, Place::Simulated { .. }) => {
+            tr!("{path}: figures are computed, not measured", path)
+        }
         None => tr!("{path}, mount not known", path),
     }
 }

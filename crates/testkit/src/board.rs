@@ -29,6 +29,13 @@ pub const INITRAMFS: &str = "initramfs.gz";
 /// The secret key of who may log in, in [`FOLDER`].
 pub const KEY: &str = "key";
 
+/// Within the build folder: what `cargo xtask board fio` prepares.
+pub const FIO_FOLDER: &str = "board-fio";
+/// Debian's fio and its libraries, in [`FIO_FOLDER`].
+pub const FIO: &str = "fio.tar";
+/// Where they are put on the board.
+const FIO_THERE: &str = "/dev/shm/fio";
+
 /// A boot takes some 10 s where nothing else runs.
 const BOOT: Duration = Duration::from_secs(300);
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
@@ -146,11 +153,41 @@ impl Board {
     }
 
     fn try_run(&self, script: &str) -> Result<Output, Unavailable> {
+        self.try_run_with(script, Stdio::null())
+    }
+
+    fn try_run_with(&self, script: &str, input: Stdio) -> Result<Output, Unavailable> {
         Command::new(self.folder.join("bin/ssh"))
             .args(["-p", &self.port.to_string(), "root@127.0.0.1", script])
-            .stdin(Stdio::null())
+            .stdin(input)
             .output()
             .map_err(|error| Unavailable(format!("ssh: {error}")))
+    }
+
+    /// Puts Debian's fio onto the board; the words that start it there.
+    ///
+    /// # Errors
+    /// When `cargo xtask board fio` did not prepare it, or it cannot be put there.
+    pub fn fio(&self) -> Result<String, Unavailable> {
+        let prepared = crate::prepared::folder(FIO_FOLDER, "cargo xtask board fio")?;
+        let failed = |error: std::io::Error| Unavailable(format!("{FIO}: {error}"));
+        let tar = fs::File::open(prepared.join(FIO)).map_err(failed)?;
+        let unpack = format!("mkdir -p {FIO_THERE} && tar x -C {FIO_THERE}");
+        let unpacked = self.try_run_with(&unpack, tar.into())?;
+        if !unpacked.status.success() {
+            let complaint = String::from_utf8_lossy(&unpacked.stderr);
+            return Err(Unavailable(format!("{FIO} on the board: {complaint}")));
+        }
+        let loader = "ld-linux-aarch64.so.1 --library-path";
+        Ok(format!("{FIO_THERE}/{loader} {FIO_THERE} {FIO_THERE}/fio"))
+    }
+
+    /// Removes what [`Self::fio`] put there.
+    ///
+    /// # Errors
+    /// When the board is not reached.
+    pub fn remove_fio(&self) -> Result<(), Unavailable> {
+        self.run(&format!("rm -r {FIO_THERE}")).map(drop)
     }
 
     fn await_login(&self) -> Result<(), Unavailable> {

@@ -4,6 +4,7 @@
 //!
 //! `assay_testkit::Board` starts it.
 
+pub mod fio;
 mod initramfs;
 
 use crate::agents;

@@ -82,6 +82,7 @@ pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(AndroBench, Vec<Job
 fn folder(inspection: &Inspection) -> Result<Place, Failure> {
     match place::admit(inspection, false)? {
         folder @ Place::Directory { .. } => Ok(folder),
+        Place::Simulated { path } => Err(place::not_simulated(&path)),
         other => Err(Failure::usage(format!(
             "{} is no folder: give one, test files are made in it and removed",
             other.path().display()

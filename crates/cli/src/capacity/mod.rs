@@ -4,7 +4,7 @@ mod args;
 
 use crate::exit::{DATA_MISMATCH, Failure};
 use crate::host::Host;
-use crate::place::{can_be_stored, is_storage};
+use crate::place::{can_be_stored, is_storage, not_simulated};
 use crate::runs;
 use crate::steps::{Counted, StepTalk};
 use crate::works::{self, Done, Request};
@@ -77,6 +77,7 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
     let refused = |why: String| Err(Failure::usage(why));
     is_storage(inspection)?;
     match inspection.kind {
+        PathKind::Simulated { .. } => Err(not_simulated(&path)),
         PathKind::File { .. } => refused(format!(
             "{shown} is a file: give the folder it is in, or a block device"
         )),

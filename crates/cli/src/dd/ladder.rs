@@ -46,7 +46,9 @@ pub fn plan_over(
         None => false,
         Some(PathKind::File { length, .. }) => length > Bytes(0),
         Some(PathKind::Device { .. }) => true,
-        Some(PathKind::Directory { .. }) => return Err(no_storage(output)),
+        Some(PathKind::Directory { .. } | PathKind::Simulated { .. }) => {
+            return Err(no_storage(output));
+        }
     };
     if holds_data && !destroy_data {
         return Err(Failure::usage(format!(

@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place::not_simulated;
 use assay_model::plan::Place;
 use assay_model::storage::folder_of;
 use assay_model::wire::{Inspection, PathKind};
@@ -57,6 +58,7 @@ fn storage_of(
     };
     let path = inspection.path.clone();
     match inspection.kind {
+        PathKind::Simulated { .. } => Err(not_simulated(&path)),
         PathKind::Device { .. } => Ok(Some((inspection, Place::Device { path }))),
         PathKind::Directory { .. } => Ok(Some((inspection, Place::Directory { path }))),
         PathKind::File { .. } if is_output => {

@@ -4,7 +4,7 @@ mod args;
 
 use crate::exit::Failure;
 use crate::host::Host;
-use crate::place::can_be_stored;
+use crate::place::{can_be_stored, not_simulated};
 use crate::runs;
 use crate::steps::{Counted, StepTalk};
 use crate::works::{self, Request};
@@ -88,6 +88,7 @@ fn admit(args: &DisksArgs, inspection: &Inspection) -> Result<Place, Failure> {
              the device: give the folder it is in"
         )),
         PathKind::File { .. } => Ok(Place::File { path }),
+        PathKind::Simulated { .. } => Err(not_simulated(&path)),
         // Reading disturbs nobody but the figures.
         PathKind::Device { .. } if !args.write => Ok(Place::Device { path }),
         PathKind::Device { .. } if !inspection.in_use.is_empty() => refused(format!(

@@ -13,6 +13,7 @@ use crate::host::Host;
 use crate::interrupt::{Interrupt, on_report_request};
 use crate::loads::{self, Repeats};
 use crate::output::{print, prints_to_terminal, say};
+use crate::part;
 use assay_dialects::fio::output::TerseVersion;
 use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
 use assay_model::load::Load;
@@ -21,10 +22,11 @@ use assay_model::units::Nanos;
 use assay_model::wire::ToAgent;
 use assay_target::Target;
 use live::LiveLine;
-use machine::Machine;
+use machine::{Elsewhere, Machine};
 use results::{Results, Words};
 use sink::Sink;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -37,7 +39,12 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
             shorten(&clean(&word.to_string_lossy()), 100)
         )));
     }
-    match fio::parse(words, &Machine).map_err(of_fio)? {
+    // Of another machine only its agent knows what job files may ask.
+    let mut there = match target.name() {
+        Some(_) => Some(Host::start(target)?),
+        None => None,
+    };
+    match parse(words, there.as_mut())? {
         Command::Print(text) => print(|out| out.write_all(text.as_bytes())).map(|()| DONE),
         Command::InflateLog(path) => inflate::run(&path).map(|()| DONE),
         Command::ParsedOnly { warnings, parsing } => {
@@ -52,9 +59,26 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
                 return Err(Failure::usage("warnings are fatal (--warnings-fatal)"));
             }
             let load = loads::at_its_word(invocation.load.clone());
-            run_jobs(&invocation, &load, target)
+            let host = match there {
+                Some(host) => host,
+                None => Host::start(target)?,
+            };
+            run_jobs(&invocation, &load, host)
         }
     }
+}
+
+/// What the words ask for. Job files are read here; what they may ask of a machine is
+/// asked of the one that they run on.
+fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<Command, Failure> {
+    let parsed = match there {
+        None => fio::parse(words, &Machine),
+        Some(host) => {
+            let system = host.inspect(Path::new("/"))?.system;
+            fio::parse(words, &Elsewhere(&system))
+        }
+    };
+    parsed.map_err(of_fio)
 }
 
 /// What is wrong with a job file or a command line is the user's to mend.
@@ -99,18 +123,13 @@ fn show(parsing: &[String]) -> Result<(), Failure> {
     })
 }
 
-fn run_jobs(
-    invocation: &Invocation,
-    load: &Load,
-    target: &mut dyn Target,
-) -> Result<ExitCode, Failure> {
-    if let Some(target) = target.name() {
-        return Err(Failure::usage(format!(
-            "fio's outputs and logs are files of this machine, so it does not run on {target}: \
-             assay run FILE --on {target} does"
-        )));
+fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<ExitCode, Failure> {
+    if invocation.output.path.is_some() && part::this().is_some() {
+        return Err(Failure::usage(
+            "--output: all targets would write the same file; results on standard output are \
+             kept apart",
+        ));
     }
-    let mut host = Host::start(target)?;
     let sink = Sink::open(invocation.output.path.as_deref())?;
     let live = live_line(&invocation.output, load, &sink);
     let mut results = Results {

@@ -35,7 +35,7 @@ fn has_room(work: &Iozone, inspection: &Inspection) -> Result<(), Failure> {
     let files = work.children.iter().copied().max().unwrap_or(1).max(1);
     let wanted = Bytes(largest.saturating_mul(1024).saturating_mul(files.into()));
     let room = match inspection.kind {
-        PathKind::Device { size } => size,
+        PathKind::Device { size } | PathKind::Simulated { size } => size,
         // One that is there is written over: its own room counts.
         PathKind::File { length, .. } => {
             let free = inspection.storage.available.unwrap_or(Bytes(u64::MAX));

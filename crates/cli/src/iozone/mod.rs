@@ -10,6 +10,7 @@ use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::{print, say};
 use crate::part;
+use crate::place::not_simulated;
 use crate::runs::{present, random};
 use crate::stored::write_file;
 use crate::works::{self, Done, Request};
@@ -171,6 +172,7 @@ fn place(host: &mut Host, file: &Path) -> Result<(Inspection, Place), Failure> {
         let place = match inspection.kind {
             PathKind::Device { .. } => Place::Device { path },
             PathKind::File { .. } => Place::File { path },
+            PathKind::Simulated { .. } => return Err(not_simulated(file)),
             PathKind::Directory { .. } => {
                 return Err(Failure::usage(format!(
                     "{} is a directory: name a file in it with -f",

@@ -9,6 +9,7 @@ use crate::host::Host;
 use crate::output::{print, say, style};
 use crate::plans;
 use crate::room::file_size;
+use crate::rounds::jobs::on_place;
 use crate::runs::{header, random, run_id};
 use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
@@ -133,7 +134,7 @@ fn plan(
 ) -> Result<Plan, Failure> {
     let seed = args.seed.unwrap_or_else(random);
     let scale = scale(args, question, inspection)?;
-    let (jobs, trials) = match question {
+    let (mut jobs, trials) = match question {
         Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
         Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(3)),
         Question::SteadyState => (
@@ -141,6 +142,7 @@ fn plan(
             args.trials.unwrap_or(25),
         ),
     };
+    on_place(&place, &mut jobs)?;
     let reads_only = matches!(place, Place::File { .. });
     let jobs: Vec<PlannedJob> = jobs
         .into_iter()

@@ -93,6 +93,12 @@ pub fn jobs(
     if matches!(place, Place::File { .. }) {
         jobs.retain(|planned| !planned.job.rw.writes());
     }
+    if matches!(place, Place::Simulated { .. }) {
+        jobs = jobs
+            .into_iter()
+            .filter_map(|planned| simulated(&planned))
+            .collect();
+    }
     for name in &args.only {
         if !jobs.iter().any(|planned| matches(name, &planned.job.name)) {
             let known: Vec<&str> = jobs
@@ -113,6 +119,15 @@ pub fn jobs(
         });
     }
     Ok(jobs)
+}
+
+/// The same on a simulated device; `None` for what is about the page cache.
+fn simulated(planned: &PlannedJob) -> Option<PlannedJob> {
+    let trials = planned.trials;
+    Some(PlannedJob {
+        job: planned.job.simulated()?,
+        trials,
+    })
 }
 
 /// Whether a name, or a beginning with `*`, means a job.

@@ -66,15 +66,18 @@ pub fn choose(
         Source::Marks(marks) => {
             let (mut all, file) = mark::swept(marks, inspection)?;
             all.retain(|job| !(only_read && job.rw.writes()));
+            on_place(place, &mut all)?;
             return Ok(Jobs { all, file });
         }
         Source::Suite => {}
     }
     let mut only = args.only.clone();
     if only.is_empty() {
+        let simulated = matches!(place, Place::Simulated { .. });
         let usual = DEFAULT.iter().map(|name| (*name).to_owned());
         only = usual
             .filter(|name| !only_read || name.contains("read"))
+            .filter(|name| !simulated || name != "read-buffered")
             .collect();
     }
     let suite = args.suite(inspection.path.clone(), only);
@@ -126,7 +129,24 @@ fn in_one_file(
             path.display()
         )));
     }
+    on_place(place, &mut all)?;
     Ok(Jobs { all, file })
+}
+
+/// On a simulated device jobs are simulated.
+pub fn on_place(place: &Place, jobs: &mut [Job]) -> Result<(), Failure> {
+    if !matches!(place, Place::Simulated { .. }) {
+        return Ok(());
+    }
+    for job in jobs {
+        *job = job.simulated().ok_or_else(|| {
+            Failure::usage(format!(
+                "job {}: it is buffered, and a simulated device has no page cache: add direct=1",
+                job.name
+            ))
+        })?;
+    }
+    Ok(())
 }
 
 /// The jobs of a job file of fio.

@@ -62,6 +62,9 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         PathKind::Device { .. } => Place::Device {
             path: inspection.path.clone(),
         },
+        PathKind::Simulated { .. } => Place::Simulated {
+            path: inspection.path.clone(),
+        },
         _ => Place::Directory {
             path: inspection.path.clone(),
         },

@@ -1,5 +1,6 @@
 //! The command line of `assay watch`.
 
+use crate::on::OnArgs;
 use assay_model::units::Nanos;
 use clap::Args;
 use std::ffi::OsString;
@@ -33,6 +34,8 @@ pub struct WatchArgs {
     /// Print all samples as one JSON document on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub on: OnArgs,
     /// The command and its arguments; it has this terminal and these streams.
     /// Without one: until Ctrl-C.
     #[arg(value_name = "COMMAND", trailing_var_arg = true)]

@@ -29,7 +29,7 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         device: args.device.clone(),
         drain_limit_ns: args.wait.0,
     };
-    let mut host = Host::start_in_front(target)?;
+    let mut host = start(&watch, target)?;
     let stop = Stop::listen(host.requests(), !watch.command.is_empty())?;
     host.run_work(order(watch.clone()))?;
     let mut seen = Seen::new(Voice::of(args));
@@ -45,6 +45,18 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
         say(&line);
     }
     Ok(exit_code(report.ended, &stop))
+}
+
+/// A command of this machine has its terminal; another machine is only looked at.
+fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
+    match target.name() {
+        None => Host::start_in_front(target),
+        Some(_) if watch.command.is_empty() => Host::start(target),
+        Some(target) => Err(Failure::usage(format!(
+            "assay watch starts commands on this machine only: start it on {target} by hand, and \
+             watch without a command"
+        ))),
+    }
 }
 
 /// Nothing of it is kept, so it needs no run of its own.

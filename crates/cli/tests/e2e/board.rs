@@ -203,36 +203,73 @@ fn schedulers_of_a_board_are_swept_and_restored() {
     assert_clean(&board);
 }
 
-/// Rounds in which the agent and dd take turns.
+/// What assay and fio do, in options of fio.
+const RATE_JOB: &str = "rw=read\nbs=1M\nsize=8M\ndirect=1";
+/// Rounds in which they and dd take turns.
 const ROUNDS: usize = 5;
 
 /// Prints how near they are. That is no condition of the test: an emulated card, on a
 /// machine where other things run, varies fivefold between two readings.
 #[test]
-fn the_agents_rate_is_told_beside_that_of_the_boards_own_dd() {
+fn the_agents_rate_is_told_beside_those_of_the_boards_own_tools() {
     let board = or_skip!(Board::shared());
     or_skip!(board.agent());
+    // Without it, the rates are compared with dd's alone.
+    let fio = board.fio();
     let bed = Bed::new();
     let file = format!("{CARD}/rate");
     let write = format!("dd if=/dev/urandom of={file} bs=1M count=8 2>/dev/null; sync");
     board.run(&write).unwrap();
-    let job = bed.join("rate.fio");
-    let text = format!("[rate]\nfilename={file}\nrw=read\nbs=1M\nsize=8M\ndirect=1\n");
-    std::fs::write(&job, text).unwrap();
-    let words = ["run", crate::assay::text(&job), "--trials", "1", "--json"];
-    let (mut by_agent, mut by_dd) = (Vec::new(), Vec::new());
+    let (mut by_agent, mut by_dd, mut by_fio) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         by_dd.push(dd_rate(&board, &file));
-        let ended = run(&board, &bed, &words);
-        ended.assert_code(0);
-        let run = ended.json();
-        assert_eq!(label(&run, "rate", "read").0, "device");
-        by_agent.push(figure(&run, "rate", "read_bw"));
+        by_agent.push(agent_rate(&board, &bed, &file));
+        if let Ok(fio) = &fio {
+            by_fio.push(fio_rate(&board, fio, &file));
+        }
     }
     board.run(&format!("rm {file}")).unwrap();
-    let ratio = median(by_agent.clone()) / median(by_dd.clone());
-    println!("agent / dd = {ratio:.3} (agent {by_agent:.0?} B/s, dd {by_dd:.0?} B/s)");
+    println!("{}", beside("dd", &by_agent, &by_dd));
+    match fio {
+        Ok(_) => {
+            println!("{}", beside("fio", &by_agent, &by_fio));
+            board.remove_fio().unwrap();
+        }
+        Err(why) => println!("not compared with fio: {why}"),
+    }
     assert_clean(&board);
+}
+
+fn beside(tool: &str, by_agent: &[f64], by_tool: &[f64]) -> String {
+    let ratio = median(by_agent.to_vec()) / median(by_tool.to_vec());
+    format!("agent / {tool} = {ratio:.3} (agent {by_agent:.0?} B/s, {tool} {by_tool:.0?} B/s)")
+}
+
+/// Bytes per second of a direct read of 8 MiB by assay.
+fn agent_rate(board: &Board, bed: &Bed, file: &str) -> f64 {
+    let job = bed.join("rate.fio");
+    let text = format!("[rate]\nfilename={file}\n{RATE_JOB}\n");
+    std::fs::write(&job, text).expect("a job file");
+    let words = ["run", crate::assay::text(&job), "--trials", "1", "--json"];
+    let ended = run(board, bed, &words);
+    ended.assert_code(0);
+    let run = ended.json();
+    assert_eq!(label(&run, "rate", "read").0, "device");
+    figure(&run, "rate", "read_bw")
+}
+
+/// The same by Debian's fio.
+fn fio_rate(board: &Board, fio: &str, file: &str) -> f64 {
+    let options = RATE_JOB.lines().map(|option| format!("--{option}"));
+    let options: Vec<String> = options.collect();
+    let said = board.run(&format!(
+        "{fio} --name=rate --filename={file} {} --output-format=json",
+        options.join(" ")
+    ));
+    let said: serde_json::Value = serde_json::from_str(&said.expect("fio reads it")).expect("JSON");
+    said["jobs"][0]["read"]["bw_bytes"]
+        .as_f64()
+        .expect("a rate")
 }
 
 /// Bytes per second of a direct read of 8 MiB by busybox's dd, which tells no time: by the
@@ -393,4 +430,59 @@ fn a_board_with_another_host_key_is_not_talked_to() {
     assert_eq!(ended.err.len(), 1, "{:#?}", ended.err);
     ended.assert_says(&["its host key has changed", "ssh-keygen -R"]);
     assert!(!Path::new(&bed.store()).exists());
+}
+
+#[test]
+fn a_command_line_of_fio_runs_on_a_board() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let output = bed.join("result.json");
+    let file = format!("{CARD}/of fio");
+    let url = board.url();
+    let job = bed.join("there.fio");
+    let text = format!(
+        "[there]\nfilename={file}\nrw=write\nbs=64k\nsize=1m\nnumjobs=$ncpus\n\
+         group_reporting\nend_fsync=1\n"
+    );
+    std::fs::write(&job, text).unwrap();
+    let words = [
+        "fio",
+        "--on",
+        &url,
+        crate::assay::text(&job),
+        "--output-format=json",
+        &format!("--output={}", crate::assay::text(&output)),
+    ];
+    let mut command = reaching(&board, bed.command_without_store(&words));
+    Running::start(&mut command).end().assert_code(0);
+    let result: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&output).unwrap()).unwrap();
+    let written = &result["jobs"][0]["write"]["io_bytes"];
+    // The board has two processors.
+    assert_eq!(written, 2 << 20, "{result:#}");
+    let length = board.run(&format!("stat -c %s '{file}'; rm '{file}'"));
+    assert_eq!(length.unwrap(), "1048576");
+    assert_clean(&board);
+}
+
+#[test]
+fn a_board_is_looked_on() {
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let words = ["watch", "--samples=2", "--interval=100ms", "--json"];
+    let ended = run_without_store(
+        &board,
+        &bed,
+        &[words.as_slice(), &["--device", CARD]].concat(),
+    );
+    ended.assert_code(0);
+    assert_eq!(ended.json()["samples"].as_array().unwrap().len(), 2);
+    let mut command = reaching(&board, bed.command_without_store(&["watch"]));
+    command.args(["--on", &board.url(), "--", "true"]);
+    let ended = Running::start(&mut command).end();
+    ended.assert_code(2);
+    assert!(ended.err[0].contains("by hand"), "{:?}", ended.err);
+    assert_clean(&board);
 }

@@ -44,6 +44,7 @@ mod run_file;
 mod sandboxes;
 mod seeds;
 mod several;
+mod simulated;
 mod static_agents;
 mod stop;
 mod sweep;

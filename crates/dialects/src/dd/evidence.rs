@@ -58,6 +58,7 @@ fn labelled(judged: &DirectionEvidence) -> String {
     let label = match judged.measured {
         Measured::Device => "device",
         Measured::DeviceUnflushed => "device, not safe yet",
+        Measured::Simulated => "nothing, simulated",
         Measured::PageCache => "page cache",
         Measured::Mixed { .. } => "mixed",
         Measured::Memory => "memory",

@@ -12,6 +12,7 @@ use assay_model::units::Nanos;
 
 use super::error::Place;
 use super::options::CommandPriorities;
+use std::path::PathBuf;
 
 /// One value for reads, writes and trims; `None`: not said.
 pub(super) type Each<T> = [Option<T>; 3];
@@ -26,6 +27,8 @@ pub(super) struct Job {
     pub(super) section: String,
     /// Engine as named.
     pub(super) engine: String,
+    /// The simulated device that takes the place of its files.
+    pub(super) simulated: Option<PathBuf>,
     /// `numjobs`.
     pub(super) copies: u64,
     /// Starts a new wave.
@@ -88,6 +91,7 @@ impl Job {
             stream,
             section: String::new(),
             engine: "psync".to_owned(),
+            simulated: None,
             copies: 1,
             stonewall: false,
             new_group: false,

@@ -31,6 +31,9 @@ pub(super) fn split_list(text: &str) -> Vec<String> {
 ///
 /// If a name is too long.
 pub(super) fn paths(job: &Job, copy: u64, special: bool) -> Result<Vec<PathBuf>, String> {
+    if let Some(device) = &job.simulated {
+        return Ok(vec![device.clone()]);
+    }
     let named = &job.names.named;
     if !named.is_empty() {
         let directory = job.names.directories.first();

@@ -41,6 +41,7 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
         EngineKind::Libaio => libaio::probe(),
         EngineKind::IoUring => uring::probe(),
         EngineKind::Pvsync2 => pvsync::probe(),
+        EngineKind::Sim => Err(no_simulation()),
         EngineKind::Psync
         | EngineKind::Sync
         | EngineKind::Pvsync
@@ -59,12 +60,18 @@ pub fn usable(engine: EngineKind) -> Result<(), EngineError> {
     }
 }
 
+fn no_simulation() -> EngineError {
+    let why = "simulated devices are a part of assay on its own machine only";
+    EngineError::unavailable(EngineKind::Sim, std::io::Error::other(why))
+}
+
 /// Whether an engine does I/O to an open file. The others only need its path,
 /// or nothing at all.
 pub(crate) const fn needs_open_file(engine: EngineKind) -> bool {
     !matches!(
         engine,
         EngineKind::Null
+            | EngineKind::Sim
             | EngineKind::FileCreate
             | EngineKind::FileStat
             | EngineKind::FileDelete
@@ -112,6 +119,8 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Libaio => asynchronous(visitor, Libaio::new(engine)?),
         EngineKind::IoUring => asynchronous(visitor, Uring::new(engine)?),
         EngineKind::Null => synchronous(visitor, Null),
+        // Where there are simulated devices, a stream on one is not made here.
+        EngineKind::Sim => return Err(no_simulation()),
         EngineKind::Vsync => visitor.run(Boxed::asynchronous(Vsync::new(engine))),
         EngineKind::Posixaio => visitor.run(Boxed::asynchronous(Posixaio::new(engine))),
         EngineKind::Sync => visitor.run(Boxed::synchronous(Sync::default())),

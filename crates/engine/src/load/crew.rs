@@ -17,6 +17,8 @@ use crate::engines::{WithEngine, may_own_file_table, with_engine};
 use crate::error::EngineError;
 use crate::gaps::WorkerGaps;
 use crate::io::IoEngine;
+#[cfg(feature = "sim")]
+use crate::sim::{Sim, VirtualClock};
 use crate::start::StartLine;
 use crate::sys;
 use assay_model::job::EngineKind;
@@ -29,6 +31,8 @@ use rustix::thread::CpuSet;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+#[cfg(feature = "sim")]
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
@@ -214,21 +218,42 @@ impl Post<'_> {
 
     /// `None`: it was not let start.
     fn prepare_and_run(&self) -> Result<Option<Finished>, EngineError> {
+        #[cfg(feature = "sim")]
+        if self.stream.engine.kind == EngineKind::Sim {
+            return self.simulate();
+        }
         with_engine(&self.stream.engine, OnEngine(self))?
     }
 
-    fn on_engine<E: IoEngine>(&self, engine: E) -> Result<Option<Finished>, EngineError> {
-        let parts = self.parts()?;
+    /// In virtual time, which stands still until the start.
+    #[cfg(feature = "sim")]
+    fn simulate(&self) -> Result<Option<Finished>, EngineError> {
+        let now_ns = AtomicU64::new(MonotonicClock.now());
+        let clock = VirtualClock::new(&now_ns);
+        let engine = Sim::new(self.load, self.stream, self.seed ^ self.load.entropy, clock)?;
+        self.on_engine(engine, clock)
+    }
+
+    fn on_engine<E: IoEngine, C: Clock>(
+        &self,
+        engine: E,
+        clock: C,
+    ) -> Result<Option<Finished>, EngineError> {
+        let parts = self.parts(clock)?;
         let mut worker = Worker::new(engine, parts);
         worker.open_files(self.stop)?;
         self.tell(Event::Ready);
-        let start_ns = self.start.wait().and_then(|gate_ns| self.delayed(gate_ns));
+        let gate_ns = self.start.wait();
+        if let Some(gate_ns) = gate_ns {
+            clock.begin(gate_ns);
+        }
+        let start_ns = gate_ns.and_then(|gate_ns| self.delayed(gate_ns, clock));
         Ok(start_ns.map(|start_ns| worker.run(start_ns)))
     }
 
     /// Waits for `startdelay`: when its clock starts, `None` when stopped
     /// meanwhile.
-    fn delayed(&self, gate_ns: u64) -> Option<u64> {
+    fn delayed(&self, gate_ns: u64, clock: impl Clock) -> Option<u64> {
         let Some(delay) = self.stream.schedule.start_delay else {
             return Some(gate_ns);
         };
@@ -242,16 +267,16 @@ impl Post<'_> {
             if self.stop.load(Ordering::Relaxed) || self.shared.is_stopped() {
                 return None;
             }
-            let now_ns = MonotonicClock.now();
+            let now_ns = clock.now();
             let left_ns = until_ns.saturating_sub(now_ns);
             if left_ns == 0 {
                 return Some(now_ns);
             }
-            MonotonicClock.sleep(left_ns.min(LOOK_EVERY_NS));
+            clock.sleep(left_ns.min(LOOK_EVERY_NS));
         }
     }
 
-    fn parts(&self) -> Result<Parts<'_, MonotonicClock>, EngineError> {
+    fn parts<C: Clock>(&self, clock: C) -> Result<Parts<'_, C>, EngineError> {
         let stream = self.stream;
         let (source, largest) = self.source()?;
         let mut seeds = SplitMix64::new(self.seed);
@@ -273,7 +298,7 @@ impl Post<'_> {
         };
         let filler = has_buffers(stream).then(|| self.filler(largest));
         Ok(Parts {
-            clock: MonotonicClock,
+            clock,
             stream,
             plan: self.plan,
             shared_files: self.files,
@@ -284,7 +309,7 @@ impl Post<'_> {
             buffers: self.buffers(largest)?,
             filler,
             checks,
-            pacing: Pacing::new(&stream.pace, MonotonicClock.now(), seeds.next_u64()),
+            pacing: Pacing::new(&stream.pace, clock.now(), seeds.next_u64()),
             priorities: Priorities::new(stream, seeds.next_u64()),
             flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
             logs: LogSet::open(
@@ -375,7 +400,7 @@ impl WithEngine for OnEngine<'_, '_> {
     type Output = Result<Option<Finished>, EngineError>;
 
     fn run<E: IoEngine>(self, engine: E) -> Self::Output {
-        self.0.on_engine(engine)
+        self.0.on_engine(engine, MonotonicClock)
     }
 }
 

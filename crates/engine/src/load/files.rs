@@ -184,7 +184,10 @@ impl FilePlan {
 const fn needs_only_names(stream: &Stream) -> bool {
     let engine = stream.engine.kind;
     stream.files.prepared
-        || matches!(engine, EngineKind::Null | EngineKind::FileCreate)
+        || matches!(
+            engine,
+            EngineKind::Null | EngineKind::Sim | EngineKind::FileCreate
+        )
         || is_of_directories(engine)
 }
 

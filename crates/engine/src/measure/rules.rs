@@ -29,7 +29,9 @@ pub(super) fn check(job: &Job) -> Result<(), EngineError> {
         Some(format!(
             "direct I/O needs block size and offset in multiples of {SECTOR} bytes"
         ))
-    } else if !job.ioengine.moves_data() && job.ioengine != EngineKind::Null {
+    } else if !job.ioengine.moves_data()
+        && !matches!(job.ioengine, EngineKind::Null | EngineKind::Sim)
+    {
         Some(format!(
             "{} moves no data: it works in a load (assay fio), not here",
             job.ioengine

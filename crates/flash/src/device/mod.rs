@@ -13,6 +13,7 @@ use crate::part::{Part, blocks};
 use crate::policy::{Host, Plan, Policy, Request, Stop};
 use crate::time::Picos;
 use assay_model::job::Direction;
+use assay_model::rng::SplitMix64;
 use background::{Bucket, Regions};
 
 /// Why a policy cannot be simulated on a part.
@@ -51,6 +52,33 @@ impl Costs {
     }
 }
 
+/// What makes the same command take another time.
+#[derive(Clone, Debug)]
+struct Noise {
+    rng: SplitMix64,
+    /// To each side, in millionths of a time.
+    most: u64,
+}
+
+impl Noise {
+    fn new(percent: f64) -> Self {
+        Self {
+            rng: SplitMix64::new(0),
+            // Percent are ten thousand millionths.
+            most: Picos::from_us(percent / 100.0).0,
+        }
+    }
+
+    fn on(&mut self, time: Picos) -> Picos {
+        if self.most == 0 {
+            return time;
+        }
+        let factor = 1_000_000 - self.most + self.rng.below(2 * self.most + 1);
+        let varied = u128::from(time.0) * u128::from(factor) / 1_000_000;
+        Picos(u64::try_from(varied).unwrap_or(u64::MAX))
+    }
+}
+
 /// The device.
 #[derive(Clone, Debug)]
 pub struct Device {
@@ -77,6 +105,7 @@ pub struct Device {
     /// Where the last write ended.
     written_to: u64,
     while_busy: u64,
+    noise: Noise,
 }
 
 impl Device {
@@ -126,7 +155,15 @@ impl Device {
                 .map(|map| Regions::new(map.regions, blocks(map.region_kib), us(map.load_us))),
             written_to: 0,
             while_busy: 0,
+            noise: Noise::new(part.noise_percent),
         })
+    }
+
+    /// The same, whose noise follows from another seed.
+    #[must_use]
+    pub fn seeded(mut self, seed: u64) -> Self {
+        self.noise.rng = SplitMix64::new(seed);
+        self
     }
 
     /// Requests that may be in flight.
@@ -239,7 +276,7 @@ impl Device {
             _ => Phase::Program,
         };
         course.until(busy_with, self.units[unit]);
-        course.wait(Phase::Command, self.command);
+        course.wait(Phase::Command, self.noise.on(self.command));
         if request.direction == Direction::Read {
             course.wait(Phase::Ramp, self.read.ramp(request.blocks));
         }
@@ -266,7 +303,9 @@ impl Device {
             Some(cache) => {
                 course.wait(Phase::Program, cache.add(begun, course.now, request.blocks))
             }
-            None => self.owed += self.program + self.write.ramp(request.blocks),
+            None => {
+                self.owed += self.noise.on(self.program) + self.write.ramp(request.blocks);
+            }
         }
         if let Some(slc) = &mut self.slc {
             course.wait(Phase::Program, slc.add(begun, course.now, request.blocks));

@@ -3,27 +3,8 @@
 //! What a device moves is compared with this: a figure near the ceiling is that of
 //! the bus, one above it was not moved by it.
 
+use crate::limits::{Ceiling, find, mmc, serial, ufs};
 use crate::storage::{DeviceIdentity, DeviceKind};
-use serde::{Deserialize, Serialize};
-
-/// The most payload that a bus carries in each direction, bytes per second.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Ceiling {
-    /// From the device.
-    pub read_bytes_per_sec: f64,
-    /// To the device.
-    pub write_bytes_per_sec: f64,
-}
-
-impl Ceiling {
-    /// The same in both directions.
-    const fn both(bytes_per_sec: f64) -> Self {
-        Self {
-            read_bytes_per_sec: bytes_per_sec,
-            write_bytes_per_sec: bytes_per_sec,
-        }
-    }
-}
 
 /// The ceiling of the mode in which the bus of a device runs; `None` where the mode is
 /// not known, or where there is no such bus.
@@ -31,15 +12,17 @@ impl Ceiling {
 pub fn ceiling(identity: &DeviceIdentity) -> Option<Ceiling> {
     let raw = |name: &str| identity.raw.get(name).map(|text| text.trim());
     match identity.kind {
-        DeviceKind::Emmc | DeviceKind::Sd => CardMode::parse(raw("ios")?)?.ceiling(),
-        DeviceKind::Usb => usb(raw("speed")?),
+        DeviceKind::Emmc => CardMode::parse(raw("ios")?)?.ceiling("eMMC"),
+        DeviceKind::Sd => CardMode::parse(raw("ios")?)?.ceiling("SD"),
+        DeviceKind::Usb => serial::usb_link("USB", raw("speed")?.parse().ok()?),
         DeviceKind::Nvme => pcie(raw("current_link_speed")?, raw("current_link_width")?),
         DeviceKind::Sata => sata(identity.bus.as_deref()?),
-        DeviceKind::Ufs => ufs(
+        DeviceKind::Ufs => lanes(
             raw("power_info/gear")?,
             raw("power_info/rate")?,
             raw("power_info/lane")?,
         ),
+        DeviceKind::Simulated => find(raw("bus")?),
         _ => None,
     }
 }
@@ -88,69 +71,38 @@ impl CardMode {
         self.timing.contains("DDR") || self.timing.starts_with("HS400")
     }
 
-    /// A block of 512 bytes has its clocks of data, and around them (on every line):
-    /// start bit, 16 bits of CRC, end bit, and the 8 clocks of N_AC or N_WR at least;
-    /// after a write also the 5 bits and 3 clocks of its CRC status (JESD84-B51, 6.10
-    /// and 6.15).
-    fn ceiling(&self) -> Option<Ceiling> {
-        const AROUND_READ: f64 = 26.0;
-        const AROUND_WRITE: f64 = 34.0;
+    fn ceiling(&self, bus: &'static str) -> Option<Ceiling> {
         if self.bits == 0 || self.timing.contains("UHS-II") {
             return None;
         }
-        let bits_per_clock = f64::from(self.bits) * if self.is_double() { 2.0 } else { 1.0 };
-        let data_clocks = 512.0 * 8.0 / bits_per_clock;
+        let bits = f64::from(self.bits) * if self.is_double() { 2.0 } else { 1.0 };
         #[expect(clippy::cast_precision_loss, reason = "clocks are far below 2^53 Hz")]
-        let nominal = self.hertz as f64 * bits_per_clock / 8.0;
-        let with = |around| nominal * data_clocks / (data_clocks + around);
-        Some(Ceiling {
-            read_bytes_per_sec: with(AROUND_READ),
-            write_bytes_per_sec: with(AROUND_WRITE),
-        })
+        let hz = self.hertz as f64;
+        Some(mmc::card(bus, &self.timing, hz, bits))
     }
 }
 
-/// Bulk transfers of a link of so many Mbit/s: 19 packets of 64 bytes in a frame of
-/// 1 ms, 13 of 512 in a microframe of 125 µs (USB 2.0, tables 5-9 and 5-10); above that
-/// the line code, 8b/10b at 5 Gbit/s and 128b/132b from 10 on (USB 3.2, 3.2).
-fn usb(megabits: &str) -> Option<Ceiling> {
-    let bytes_per_sec = match megabits.parse::<f64>().ok()? {
-        speed if speed < 12.0 => return None, // No storage.
-        speed if speed < 480.0 => 19.0 * 64.0 * 1_000.0,
-        speed if speed < 5_000.0 => 13.0 * 512.0 * 8_000.0,
-        speed if speed < 10_000.0 => speed * 1e6 / 10.0,
-        speed => speed * 1e6 / 8.0 * 128.0 / 132.0,
-    };
-    Some(Ceiling::both(bytes_per_sec))
-}
-
-/// Lanes of so many GT/s: 8b/10b up to 5, 128b/130b from 8 on (PCIe base
-/// specification, 4.2). What packets cost besides is not taken off.
 fn pcie(speed: &str, width: &str) -> Option<Ceiling> {
     let transfers: f64 = speed.split_once(" GT/s")?.0.parse().ok()?;
-    let lanes: f64 = width.parse().ok()?;
-    let code = if transfers > 5.0 { 128.0 / 130.0 } else { 0.8 };
-    Some(Ceiling::both(transfers * 1e9 * code / 8.0 * lanes))
+    Some(serial::pcie_link("PCIe", transfers, width.parse().ok()?))
 }
 
-/// `SATA 6.0 Gb/s`, coded as 8b/10b.
+/// `SATA 6.0 Gb/s`.
 fn sata(bus: &str) -> Option<Ceiling> {
     let speed = bus.strip_prefix("SATA ")?.strip_suffix(" Gb/s")?;
-    Some(Ceiling::both(speed.parse::<f64>().ok()? * 1e9 / 10.0))
+    Some(serial::sata_link("SATA", speed.parse().ok()?))
 }
 
-/// Lanes of a gear, coded as 8b/10b: 1248 Mbit/s in gear 1 at rate A, 1457.6 at rate B,
-/// and twice as much with each gear (MIPI M-PHY; the same to gear 5).
-fn ufs(gear: &str, rate: &str, lanes: &str) -> Option<Ceiling> {
-    let gear: i32 = gear.strip_prefix("HS_GEAR")?.parse().ok()?;
+fn lanes(gear: &str, rate: &str, lanes: &str) -> Option<Ceiling> {
+    let number: u32 = gear.strip_prefix("HS_GEAR")?.parse().ok()?;
     let first = match rate {
-        "HS_RATE_A" => 1248.0,
-        "HS_RATE_B" => 1457.6,
+        "HS_RATE_A" => ufs::SERIES_A,
+        "HS_RATE_B" => ufs::SERIES_B,
         _ => return None,
     };
-    let lanes: f64 = lanes.parse().ok()?;
-    let megabits = first * f64::from(2_i32.checked_pow(u32::try_from(gear - 1).ok()?)?);
-    Some(Ceiling::both(megabits * 1e6 / 10.0 * lanes))
+    let known = (1..=ufs::GEARS).contains(&number);
+    known.then_some(())?;
+    Some(ufs::lanes_of(gear, first, number, lanes.parse().ok()?))
 }
 
 #[cfg(test)]
@@ -161,12 +113,9 @@ mod tests {
         let ios = format!(
             "clock:\t\t{hertz} Hz\nbus width:\t3 ({bits} bits)\ntiming spec:\t9 ({timing})\n"
         );
-        let ceiling = CardMode::parse(&ios).unwrap().ceiling().unwrap();
+        let ceiling = CardMode::parse(&ios).unwrap().ceiling("eMMC").unwrap();
         let rounded = |rate: f64| (rate / 1e5).round() / 10.0;
-        (
-            rounded(ceiling.read_bytes_per_sec),
-            rounded(ceiling.write_bytes_per_sec),
-        )
+        (rounded(ceiling.read), rounded(ceiling.write))
     }
 
     #[test]
@@ -209,7 +158,7 @@ mod tests {
                 .collect(),
             ..DeviceIdentity::default()
         };
-        let rate = ceiling(&identity)?.read_bytes_per_sec;
+        let rate = ceiling(&identity)?.read;
         Some((rate / 1e6).round())
     }
 
@@ -218,19 +167,19 @@ mod tests {
         let usb = |speed| of(DeviceKind::Usb, None, &[("speed", speed)]);
         assert_eq!(usb("12"), Some(1.0));
         assert_eq!(usb("480"), Some(53.0));
-        assert_eq!(usb("5000"), Some(500.0));
-        assert_eq!(usb("10000"), Some(1212.0));
+        assert_eq!(usb("5000"), Some(485.0));
+        assert_eq!(usb("10000"), Some(1175.0));
         assert_eq!(usb("fast"), None);
         let pcie = |speed, width| {
             let raw = [("current_link_speed", speed), ("current_link_width", width)];
             of(DeviceKind::Nvme, None, &raw)
         };
-        assert_eq!(pcie("8.0 GT/s PCIe", "4"), Some(3938.0));
-        assert_eq!(pcie("2.5 GT/s", "1"), Some(250.0));
+        assert_eq!(pcie("8.0 GT/s PCIe", "4"), Some(3601.0));
+        assert_eq!(pcie("2.5 GT/s", "1"), Some(229.0));
         assert_eq!(pcie("Unknown", "0"), None);
         assert_eq!(
             of(DeviceKind::Sata, Some("SATA 6.0 Gb/s"), &[]),
-            Some(600.0)
+            Some(599.0)
         );
         let ufs = |gear, rate| {
             let raw = [
@@ -240,8 +189,8 @@ mod tests {
             ];
             of(DeviceKind::Ufs, None, &raw)
         };
-        assert_eq!(ufs("HS_GEAR4", "HS_RATE_B"), Some(2332.0));
-        assert_eq!(ufs("HS_GEAR1", "HS_RATE_A"), Some(250.0));
+        assert_eq!(ufs("HS_GEAR4", "HS_RATE_B"), Some(2266.0));
+        assert_eq!(ufs("HS_GEAR1", "HS_RATE_A"), Some(242.0));
         assert_eq!(ufs("PWM_GEAR1", "HS_RATE_A"), None);
         assert_eq!(ufs("HS_GEAR0", "HS_RATE_A"), None);
         assert_eq!(of(DeviceKind::Virtio, None, &[]), None);

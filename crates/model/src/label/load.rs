@@ -13,7 +13,8 @@ mod tests;
 mod trims;
 mod ways;
 
-use super::{DirectionEvidence, Judgement, Measured};
+use super::{DirectionEvidence, Judgement, Measured, simulated};
+use crate::job::EngineKind;
 use crate::load::report::{LoadReport, StreamReport, WaveRecord};
 use crate::load::{Ddir, Load, Stream};
 use assay_lang::tr;
@@ -52,6 +53,9 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
     };
     let unknown = |direction: Ddir| {
         let bytes = came.directions[direction].bytes;
+        if stream.engine.kind == EngineKind::Sim {
+            return simulated::direction(bytes);
+        }
         (bytes > 0).then(|| DirectionEvidence {
             measured: Measured::unknown(why.clone()),
             because: why.clone(),

@@ -67,7 +67,7 @@ pub fn drift(comparison: &Comparison) -> Option<String> {
 
 /// The conclusion in a sentence or two.
 #[must_use]
-pub fn in_short(comparison: &Comparison) -> String {
+pub(super) fn in_short(comparison: &Comparison) -> String {
     let primary: Vec<&Line> = comparison
         .lines
         .iter()

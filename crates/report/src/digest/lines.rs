@@ -201,6 +201,7 @@ fn measured(labels: &Labels) -> String {
         Some("device") => tr!("flushed").to_owned(),
         Some("device-unflushed") => tr!("not flushed").to_owned(),
         Some("page-cache") => tr!("in memory").to_owned(),
+        Some("simulated") => tr!("simulated").to_owned(),
         Some("mixed") => labels.to_string(),
         Some(_) => tr!("(what it measured is unknown)").to_owned(),
         None if labels.is_empty() => String::new(),

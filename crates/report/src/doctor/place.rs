@@ -50,7 +50,10 @@ fn what_is_measured(storage: &Storage) -> Option<Finding> {
     }
     match &storage.backing {
         Backing::Unknown { why } => Some(Finding::UnknownDevice { why: why.clone() }),
-        Backing::Device { .. } | Backing::Memory { .. } | Backing::MainMemory => None,
+        Backing::Device { .. }
+        | Backing::Memory { .. }
+        | Backing::MainMemory
+        | Backing::Simulated { .. } => None,
     }
 }
 
@@ -66,7 +69,9 @@ fn not_writable(place: &Inspection) -> Option<Finding> {
             vec![reason.to_owned()]
         }
         PathKind::Device { .. } => place.in_use.clone(),
-        PathKind::Directory { writable: true } | PathKind::File { .. } => Vec::new(),
+        PathKind::Directory { writable: true }
+        | PathKind::File { .. }
+        | PathKind::Simulated { .. } => Vec::new(),
     };
     (!reasons.is_empty()).then_some(Finding::NotWritable { reasons })
 }

@@ -4,7 +4,7 @@ use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{figure, method, parts, storage};
 use crate::chart::Chart;
-use crate::comparison::{Compared, Side as Shown, common_notes, ends, in_short, percent, value};
+use crate::comparison::{Compared, Side as Shown, common_notes, ends, percent, value};
 use crate::digest::Digest;
 use crate::format::percent_points;
 use crate::gallery::comparison::Gallery;
@@ -81,7 +81,7 @@ const LATENCIES: &str =
 
 fn verdict(compared: &Compared<'_>, gallery: &Gallery) -> Markup {
     html! {
-        p.conclusion { (clean(&in_short(compared.comparison))) }
+        p.conclusion { (clean(&compared.conclusion())) }
         p.soft {
             (tr!("Margin {margin} %: smaller differences have no meaning. Intervals are unadjusted, verdicts hold for all metrics together. It holds for {scope}.",
                 margin = percent_points(compared.options.margin), scope = compared.comparison.scope))

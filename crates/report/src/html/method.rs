@@ -19,6 +19,12 @@ fn written(plan: &Plan) -> String {
                 size
             );
         }
+        Place::Simulated { .. } => {
+            return tr!(
+                "Nothing was measured: a model of a device computed all figures, each trial on a new one that is idle and empty"
+            )
+            .to_owned();
+        }
         Place::Memory => return tr!("Main memory was measured; no storage took part").to_owned(),
         Place::Directory { .. } => tr!("A test file of {size}", size),
         Place::Device { .. } => tr!("A region of {size} of the device", size),

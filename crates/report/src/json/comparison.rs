@@ -19,6 +19,7 @@ struct Document<'a> {
     pairs: Vec<LinePart<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     composite: Option<LinePart<'a>>,
+    contradiction: Option<String>,
     warnings: Vec<String>,
 }
 
@@ -144,6 +145,7 @@ fn whole(compared: &Compared<'_>) -> Value {
         alpha: compared.options.alpha,
         pairs: found.lines.iter().map(pair).collect(),
         composite: found.composite.as_ref().map(pair),
+        contradiction: compared.contradiction(),
         warnings: compared.all_warnings(),
     };
     serde_json::to_value(document).unwrap_or(Value::Null)

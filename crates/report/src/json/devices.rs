@@ -3,7 +3,7 @@
 use super::{LayerPart, MountPart, SystemPart};
 use crate::{health, registers};
 use assay_lang::in_english;
-use assay_model::device::bus::{Ceiling, ceiling};
+use assay_model::device::bus::ceiling;
 use assay_model::device::{DeviceList, ListedDevice, MountedPart};
 use serde::Serialize;
 use serde_json::Value;
@@ -24,13 +24,19 @@ struct Document<'a> {
 struct DevicePart<'a> {
     #[serde(flatten)]
     layer: LayerPart<'a>,
-    ceiling: Option<Ceiling>,
+    ceiling: Option<CeilingPart>,
     health: Option<String>,
     problems: Vec<String>,
     registers: BTreeMap<&'static str, String>,
     partitions: &'a [String],
     mounted: Vec<MountedJson<'a>>,
     in_use: &'a [String],
+}
+
+#[derive(Serialize)]
+struct CeilingPart {
+    read_bytes_per_sec: f64,
+    write_bytes_per_sec: f64,
 }
 
 #[derive(Serialize)]
@@ -64,7 +70,10 @@ impl<'a> DevicePart<'a> {
         let identity = &device.layer.identity;
         Self {
             layer: LayerPart::of(&device.layer),
-            ceiling: ceiling(identity),
+            ceiling: ceiling(identity).map(|it| CeilingPart {
+                read_bytes_per_sec: it.read,
+                write_bytes_per_sec: it.write,
+            }),
             health: health::in_words(identity),
             problems: health::problems(identity),
             registers: registers::facts(identity).into_iter().collect(),

@@ -1,7 +1,7 @@
 //! Before and after: the table that maintainers ask for, and how to get it again.
 
 use super::{Sheet, place};
-use crate::comparison::{Compared, common_notes, ends, in_short, percent, value};
+use crate::comparison::{Compared, common_notes, ends, percent, value};
 use crate::jobs;
 use crate::labels::Labels;
 use crate::terminal::table::{Column, Row, Table};
@@ -98,7 +98,7 @@ fn conclusion(compared: &Compared<'_>) -> String {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
     let words: Vec<&str> = lines.map(|line| line.qualification.word()).collect();
     if !compared.qualify || words.is_empty() {
-        return in_short(compared.comparison);
+        return compared.conclusion();
     }
     let of = counted!(words.len(), "{n} metric", "{n} metrics");
     let counts = tallied(words.into_iter(), &["pass", "fail", "inconclusive"]);

@@ -4,7 +4,7 @@
 use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
-use crate::comparison::{Compared, common_notes, drift, ends, in_short, percent, value};
+use crate::comparison::{Compared, common_notes, drift, ends, percent, value};
 use crate::format::percent_points;
 use crate::labels::Labels;
 use crate::text::clean;
@@ -45,7 +45,7 @@ pub fn write_comparison(
     }
     warnings(compared, &mut page)?;
     page.title(tr!("In short"))?;
-    page.paragraph("  ".into(), &clean(&in_short(comparison)), None)
+    page.paragraph("  ".into(), &clean(&compared.conclusion()), None)
 }
 
 /// Writes whether B may take the place of A, metric by metric (one-sided).

@@ -32,7 +32,7 @@ impl Tone {
     pub(super) fn of_label(label: Option<&str>) -> Self {
         match label {
             Some("device" | "memory") => Self::Good,
-            Some("page-cache") => Self::Bad,
+            Some("page-cache" | "simulated") => Self::Bad,
             _ => Self::Care,
         }
     }

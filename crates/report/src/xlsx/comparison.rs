@@ -2,7 +2,7 @@
 
 use super::figures::{self, Heads, Row, Said};
 use super::{conditions, evidence, look, trials};
-use crate::comparison::{Compared, Source, in_short};
+use crate::comparison::{Compared, Source};
 use crate::jobs;
 use crate::summary::Summary;
 use crate::text::clean;
@@ -97,7 +97,7 @@ fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), X
     let [a, b] = compared.known_by();
     let head = tr!("B: {b}, compared with A: {a}", b, a);
     sheet.write_string_with_format(0, 0, head, &look::title())?;
-    let conclusion = clean(&in_short(compared.comparison));
+    let conclusion = clean(&compared.conclusion());
     sheet.write_string_with_format(1, 0, conclusion, &look::name())?;
     let asked = tr!(
         "Asked: {question} It holds for {scope}.",

@@ -35,7 +35,7 @@ pub struct Shade {
 }
 
 /// All shades; the first is that of a plain cell.
-pub const SHADES: [Shade; 6] = [
+pub const SHADES: [Shade; 7] = [
     Shade {
         label: "device",
         mark: "",
@@ -59,6 +59,12 @@ pub const SHADES: [Shade; 6] = [
         mark: "m",
         words: key!("shaded light, marked m"),
         background: Some((Color::RGB(0xFF_F2_CC), FormatPattern::Solid)),
+    },
+    Shade {
+        label: "simulated",
+        mark: "s",
+        words: key!("striped, marked s"),
+        background: Some((Color::RGB(0x9D_C3_E6), FormatPattern::LightUp)),
     },
     Shade {
         label: "unknown",

@@ -4,6 +4,7 @@ use super::define::OptionDef;
 use super::make::{flag, no_effect, refused, switch, text};
 use super::priorities;
 use assay_model::job::EngineKind;
+use std::path::PathBuf;
 
 /// An engine of fio.
 pub(in crate::fio) struct EngineDef {
@@ -45,6 +46,7 @@ pub(in crate::fio) static ENGINES: &[EngineDef] = &[
     works("io_uring", EngineKind::IoUring),
     works("mmap", EngineKind::Mmap),
     works("null", EngineKind::Null),
+    works("sim", EngineKind::Sim),
     works("filecreate", EngineKind::FileCreate),
     works("filestat", EngineKind::FileStat),
     works("filedelete", EngineKind::FileDelete),
@@ -113,6 +115,22 @@ pub(in crate::fio) static ENGINES: &[EngineDef] = &[
 pub(in crate::fio) fn engine(name: &str) -> Option<&'static EngineDef> {
     let name = name.split(':').next().unwrap_or(name);
     ENGINES.iter().find(|engine| engine.name == name)
+}
+
+/// What a value such as `sim:PART` says behind the name of the engine, as a path of that
+/// device.
+///
+/// # Errors
+/// When it says nothing.
+pub(in crate::fio) fn simulated(value: &str) -> Result<PathBuf, String> {
+    match value.split_once(':') {
+        Some(("sim", part)) if !part.is_empty() => Ok(PathBuf::from(value)),
+        _ => Err(
+            "name a simulated device: ioengine=sim:PART or sim:FILE.toml, and ,policy=WORD \
+             (assay model simulate --parts lists the parts)"
+                .to_owned(),
+        ),
+    }
 }
 
 /// That there is no such engine, and which was probably meant.

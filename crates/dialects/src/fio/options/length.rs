@@ -1,11 +1,11 @@
 //! How much and how long; engine, depth, caches and flushes.
 
 use super::define::{OptionDef, TimeUnit};
-use super::engines::engine;
+use super::engines::{engine, simulated};
 use super::make::{choice, count, extent, flag, no_effect, refused, switch, text, time};
 use super::reader::Reader;
 use crate::fio::job::Job;
-use assay_model::job::{FlushCall, OpenSync};
+use assay_model::job::{EngineKind, FlushCall, OpenSync};
 use assay_model::load::{Extent, SyncFileRange};
 use assay_model::units::Nanos;
 
@@ -97,6 +97,10 @@ pub(super) static ENGINE: &[OptionDef] = &[
         "How I/O is handed to the kernel",
         |job, _, name| match engine(name).map(|engine| engine.kind) {
             Some(Ok(kind)) => {
+                job.simulated = match kind {
+                    EngineKind::Sim => Some(simulated(name)?),
+                    _ => None,
+                };
                 job.stream.engine.kind = kind;
                 kind.name().clone_into(&mut job.engine);
                 Ok(())

@@ -171,7 +171,8 @@ impl FilePlan {
 
     /// fio makes missing folders too, for their owner alone.
     fn make_folders(&self, stream: &Stream) -> Result<(), EngineError> {
-        if stream.engine.kind == EngineKind::Null || stream.files.prepared {
+        let nowhere = matches!(stream.engine.kind, EngineKind::Null | EngineKind::Sim);
+        if nowhere || stream.files.prepared {
             return Ok(());
         }
         for file in &self.files {

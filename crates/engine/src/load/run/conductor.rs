@@ -11,6 +11,7 @@ use crate::load::logs::LogSet;
 use crate::load::shared::Shared;
 use crate::load::worker::Finished;
 use crate::start::StartLine;
+use assay_model::job::EngineKind;
 use assay_model::load::Stream;
 use assay_model::load::report::StreamState;
 use assay_model::load::schedule::ExitWhat;
@@ -399,6 +400,10 @@ impl<'a> Conductor<'a> {
 /// one: at the latest, where its delay is drawn.
 fn ramp_end_ns(stream: &Stream, start_ns: u64) -> Option<u64> {
     let ramp_ns = Some(stream.length.ramp_time.0).filter(|&ramp_ns| ramp_ns > 0)?;
+    if stream.engine.kind == EngineKind::Sim {
+        // In virtual time, which nobody can wait for.
+        return Some(start_ns);
+    }
     let delay_ns = stream.schedule.start_delay.map_or(0, |delay| delay.max);
     Some(start_ns.saturating_add(delay_ns).saturating_add(ramp_ns))
 }

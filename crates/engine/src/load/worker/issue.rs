@@ -352,6 +352,8 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         while now_ns < begin_ns + pause.total_ns && !self.stopping && !self.goal.is_reached() {
             if now_ns >= begin_ns + pause.spin_ns {
                 self.rest(begin_ns + pause.total_ns);
+            } else {
+                self.clock.spin();
             }
             now_ns = self.clock.now();
             if now_ns >= self.next_tick_ns {

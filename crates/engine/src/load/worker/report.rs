@@ -10,6 +10,7 @@ use assay_model::load::PerDirection;
 use assay_model::load::report::{
     DepthUse, DirectionReport, LatencyTargetReached, StreamReport, StreamState,
 };
+use assay_model::trial::CpuUse;
 
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// The stream has nothing more to do.
@@ -72,7 +73,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// How the stream stands.
     pub(super) fn report_now(&mut self, now_ns: u64) -> StreamReport {
         let bytes = self.recorder.bytes();
-        let faults = sys::thread_faults();
+        let (cpu, faults) = self.used();
         let ramping = self.ramp_end_ns.is_some();
         StreamReport {
             tid: u32::try_from(rustix::thread::gettid().as_raw_nonzero().get()).unwrap_or(0),
@@ -96,9 +97,9 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             series: self.recorder.series().clone(),
             longest_gap: None,
             errors: self.recorder.errors().clone(),
-            cpu: sys::thread_cpu_use().since(self.cpu_before),
-            major_faults: faults.major.saturating_sub(self.faults_before.major),
-            minor_faults: faults.minor.saturating_sub(self.faults_before.minor),
+            cpu,
+            major_faults: faults.major,
+            minor_faults: faults.minor,
             depths: self.depths_used(),
             latency_target: self.search.as_ref().map(|search| LatencyTargetReached {
                 depth: search.reached(),
@@ -106,6 +107,20 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             steady_state: None,
             files: self.plan.sizes(),
         }
+    }
+
+    /// Processor time and page faults since the clock started. Those of a simulation are no
+    /// part of what it simulates.
+    fn used(&self) -> (CpuUse, sys::Faults) {
+        if !C::REAL {
+            return Default::default();
+        }
+        let faults = sys::thread_faults();
+        let faults = sys::Faults {
+            major: faults.major.saturating_sub(self.faults_before.major),
+            minor: faults.minor.saturating_sub(self.faults_before.minor),
+        };
+        (sys::thread_cpu_use().since(self.cpu_before), faults)
     }
 
     fn directions(&self, now_ns: u64) -> PerDirection<DirectionReport> {

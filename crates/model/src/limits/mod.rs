@@ -4,11 +4,14 @@
 //! headers). It does not count commands, interrupts or the device: those are what a
 //! measurement shows below it ([`Placed`]).
 
-mod mmc;
-mod serial;
-mod ufs;
+pub(crate) mod mmc;
+pub(crate) mod serial;
+pub(crate) mod ufs;
 
 pub use mmc::COMMAND_CLOCKS;
+
+/// Bytes of a block: the unit of addresses and transfers in MMC and SD.
+pub const BLOCK_BYTES: u64 = 512;
 
 /// The ceiling of one mode of a bus.
 #[derive(Clone, Debug, PartialEq)]
@@ -92,7 +95,7 @@ impl Placed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_model::units::three_digits;
+    use crate::units::three_digits;
 
     /// MB/s with three digits.
     fn shown(rate: f64) -> String {

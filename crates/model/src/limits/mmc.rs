@@ -1,7 +1,6 @@
 //! eMMC and SD: parallel lines, a clock, blocks of 512 bytes.
 
-use super::Ceiling;
-use crate::BLOCK_BYTES;
+use super::{BLOCK_BYTES, Ceiling};
 
 /// Clocks around the data of a block on each line: start bit, CRC-16, end bit.
 const FRAME_CLOCKS: f64 = 1.0 + 16.0 + 1.0;
@@ -62,24 +61,28 @@ pub fn all() -> Vec<Ceiling> {
 }
 
 fn parallel(mode: &Mode) -> Ceiling {
+    card(mode.bus, mode.name, mode.mhz * 1e6, mode.lines * mode.edges)
+}
+
+/// A parallel bus whose lines carry so many bits in a clock, all together.
+pub(crate) fn card(bus: &'static str, name: &str, hz: f64, bits: f64) -> Ceiling {
     #[expect(clippy::cast_precision_loss, reason = "a block has 512 bytes")]
     let block = BLOCK_BYTES as f64;
-    let data = block * 8.0 / (mode.lines * mode.edges);
+    let data = block * 8.0 / bits;
     let read = data + FRAME_CLOCKS + GAP_CLOCKS;
     let write = read + STATUS_CLOCKS;
-    let hz = mode.mhz * 1e6;
     Ceiling {
-        bus: mode.bus,
-        mode: mode.name.to_owned(),
-        nominal: hz * mode.lines * mode.edges / 8.0,
+        bus,
+        mode: name.to_owned(),
+        nominal: hz * bits / 8.0,
         read: block * hz / read,
         write: block * hz / write,
         formula: format!(
             "512 B / ({data} + {FRAME_CLOCKS} frame + {GAP_CLOCKS} gap [+ {STATUS_CLOCKS} CRC \
              status of a write]) clocks x {} MHz",
-            mode.mhz
+            hz / 1e6
         ),
-        source: if mode.bus == "SD" { SD } else { EMMC },
+        source: if bus == "SD" { SD } else { EMMC },
     }
 }
 

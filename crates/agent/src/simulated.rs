@@ -1,0 +1,50 @@
+//! Simulated devices, for agents that have them.
+
+use assay_model::job::EngineKind;
+use assay_model::storage::{self, Storage};
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+use assay_probe::roots::Roots;
+use assay_probe::system;
+use std::path::Path;
+
+/// Whether a path is one of a simulated device.
+pub(crate) fn means(path: &Path) -> bool {
+    storage::simulated(path).is_some()
+}
+
+/// The storage that it is.
+///
+/// # Errors
+/// Why there is none.
+#[cfg(feature = "sim")]
+pub(crate) fn storage(path: &Path) -> Result<Storage, String> {
+    assay_engine::sim::storage(path).map_err(|why| format!("{}: {why}", path.display()))
+}
+
+/// The same: no agent for boards has any.
+#[cfg(not(feature = "sim"))]
+pub(crate) fn storage(path: &Path) -> Result<Storage, String> {
+    Err(format!(
+        "{}: simulated devices are a part of assay on its own machine: leave --on out",
+        path.display()
+    ))
+}
+
+/// What is behind such a path.
+///
+/// # Errors
+/// As [`storage()`].
+pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, String> {
+    let storage = storage(path)?;
+    Ok(Inspection {
+        path: path.to_owned(),
+        kind: PathKind::Simulated {
+            size: storage.total.unwrap_or(Bytes(0)),
+        },
+        system: system::system(roots),
+        storage,
+        in_use: Vec::new(),
+        async_engines: vec![EngineKind::Sim],
+    })
+}

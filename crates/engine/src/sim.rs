@@ -1,0 +1,318 @@
+//! Simulated devices: a model of a device instead of the kernel, and a clock that goes on
+//! when something takes time there.
+//!
+//! Each stream has a device of its own, idle and empty when its clock starts.
+
+use crate::clock::Clock;
+use crate::error::EngineError;
+use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
+use assay_flash::BLOCK_BYTES;
+use assay_flash::device::Device;
+use assay_flash::simulation::Simulation;
+use assay_flash::time::Picos;
+use assay_flash::workload::{Timed, io};
+use assay_model::job::{Direction, FlushCall, OpenSync};
+use assay_model::load::{Ddir, Load, Stream};
+use assay_model::storage::{
+    Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage, simulated,
+};
+use assay_model::units::Bytes;
+use rustix::io::Errno;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The longest file of a part.
+const MOST_BYTES: u64 = 1 << 20;
+
+/// The simulation that a path means; `None` for a real path.
+fn find(path: &Path) -> Option<Result<Simulation, String>> {
+    let words = simulated(path)?;
+    let read = |name: &str| {
+        let mut text = String::new();
+        File::open(name)?
+            .take(MOST_BYTES)
+            .read_to_string(&mut text)?;
+        Ok(text)
+    };
+    Some(Simulation::parse(words, read).map_err(|error| error.to_string()))
+}
+
+/// The storage that a path of a simulated device means; its part is told whole, so that
+/// it can be simulated again.
+///
+/// # Errors
+/// Why it means none.
+pub fn storage(path: &Path) -> Result<Storage, String> {
+    let Simulation { part, policy } =
+        find(path).unwrap_or_else(|| Err("it is no simulated device".to_owned()))?;
+    let size = Some(Bytes::gib(part.size_gib));
+    let raw = [
+        ("bus", part.bus.clone()),
+        ("part", part.to_toml()),
+        ("policy", policy.to_string()),
+    ];
+    let identity = DeviceIdentity {
+        kind: DeviceKind::Simulated,
+        model: Some(part.name.clone()),
+        bus: Some(format!("{}, {policy}", part.bus)),
+        raw: raw.map(|(name, text)| (name.to_owned(), text)).into(),
+        ..DeviceIdentity::default()
+    };
+    Ok(Storage {
+        path: path.to_owned(),
+        mount: None,
+        backing: Backing::Simulated {
+            part: part.name.clone(),
+        },
+        layers: vec![Layer {
+            name: part.name,
+            major: 0,
+            minor: 0,
+            role: LayerRole::Top,
+            parent: None,
+            size,
+            backing_file: None,
+            identity,
+        }],
+        total: size,
+        available: None,
+    })
+}
+
+/// A clock that stands still unless something takes time, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct VirtualClock<'a>(&'a AtomicU64);
+
+impl<'a> VirtualClock<'a> {
+    pub(crate) const fn new(now_ns: &'a AtomicU64) -> Self {
+        Self(now_ns)
+    }
+
+    /// It is then at least that late.
+    pub(crate) fn advance_to(self, ns: u64) {
+        self.0.fetch_max(ns, Ordering::Relaxed);
+    }
+}
+
+impl Clock for VirtualClock<'_> {
+    const REAL: bool = false;
+
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn sleep(&self, ns: u64) {
+        self.advance_to(self.now().saturating_add(ns));
+    }
+
+    fn begin(&self, start_ns: u64) {
+        self.advance_to(start_ns);
+    }
+
+    /// Whoever waits without sleeping looks again a microsecond later.
+    fn spin(&self) {
+        self.sleep(1000);
+    }
+}
+
+/// The engine of one stream.
+#[derive(Debug)]
+pub(crate) struct Sim<'a> {
+    device: Device,
+    clock: VirtualClock<'a>,
+    /// When the device's time began: with the first I/O.
+    zero_ns: Option<u64>,
+    /// Every write is flushed.
+    synchronous: bool,
+    /// When each place of the device's queue is free.
+    places: Vec<Picos>,
+    under_way: BinaryHeap<Reverse<UnderWay>>,
+    issued: u64,
+    queued: usize,
+    spent: Timed,
+}
+
+/// An I/O that ends then.
+#[derive(Debug)]
+struct UnderWay {
+    end: Picos,
+    /// In the order of issue.
+    number: u64,
+    unit: IoUnit,
+}
+
+impl PartialEq for UnderWay {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
+
+impl Eq for UnderWay {}
+
+impl PartialOrd for UnderWay {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for UnderWay {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.end, self.number).cmp(&(other.end, other.number))
+    }
+}
+
+impl<'a> Sim<'a> {
+    /// The device of a stream, on a clock that will not go before it is used.
+    pub(crate) fn new(
+        load: &Load,
+        stream: &Stream,
+        seed: u64,
+        clock: VirtualClock<'a>,
+    ) -> Result<Self, EngineError> {
+        let refused = |problem: String| EngineError::Job {
+            job: stream.name.clone(),
+            problem,
+        };
+        admit(load, stream).map_err(|why| refused(why.to_owned()))?;
+        let path = stream.files.paths.first().map_or(Path::new(""), |it| it);
+        let found = find(path).unwrap_or_else(|| {
+            Err("ioengine=sim needs a device: ioengine=sim:emmc-8gb-hs400".to_owned())
+        });
+        let Simulation { part, policy } = found.map_err(refused)?;
+        let device = Device::new(&part, policy).map_err(|error| refused(error.to_string()))?;
+        let places = vec![Picos::ZERO; device.depth().max(1) as usize];
+        Ok(Self {
+            device: device.seeded(seed),
+            clock,
+            zero_ns: None,
+            synchronous: stream.durability.sync != OpenSync::None,
+            places,
+            under_way: BinaryHeap::new(),
+            issued: 0,
+            queued: 0,
+            spent: Timed::default(),
+        })
+    }
+
+    fn now(&mut self) -> Picos {
+        let now_ns = self.clock.now();
+        let zero_ns = *self.zero_ns.get_or_insert(now_ns);
+        Picos(now_ns.saturating_sub(zero_ns)).times(1000)
+    }
+
+    /// The first nanosecond in which it is over.
+    fn ns(&self, moment: Picos) -> u64 {
+        let zero_ns = self.zero_ns.unwrap_or_default();
+        zero_ns.saturating_add(moment.0.div_ceil(1000))
+    }
+
+    /// When an I/O ends that is issued now.
+    fn carry_out(&mut self, unit: &IoUnit, direction: Direction) -> Picos {
+        let now = self.now();
+        let places = self.places.iter().enumerate();
+        let free = places.min_by_key(|(_, free)| **free);
+        let (place, at) = free.map_or((0, now), |(place, free)| (place, now.max(*free)));
+        let first = unit.offset / BLOCK_BYTES;
+        let last = (unit.offset + u64::from(unit.length)).div_ceil(BLOCK_BYTES);
+        let io_of = (direction, first, last - first);
+        let mut end = io(&mut self.device, at, io_of, &mut self.spent);
+        if direction == Direction::Write && self.synchronous {
+            end = self.device.flush(end).end;
+        }
+        if let Some(place) = self.places.get_mut(place) {
+            *place = end;
+        }
+        end
+    }
+}
+
+/// What a simulated device cannot do.
+fn admit(load: &Load, stream: &Stream) -> Result<(), &'static str> {
+    let in_wave = |other: &&Stream| other.wave == stream.wave;
+    if stream.verify.is_some() {
+        return Err("a simulated device keeps no data: it cannot be verified");
+    }
+    if load.streams.iter().filter(in_wave).count() > 1 {
+        return Err(
+            "a simulated device has one stream at a time: numjobs must be 1, and stonewall \
+             between jobs; iodepth keeps several I/Os in flight",
+        );
+    }
+    if stream.steady_state.is_some() {
+        return Err("steadystate is looked for in real time: leave it out on a simulated device");
+    }
+    if stream.blocks.rw.trim || stream.blocks.rw.trim_then_write {
+        return Err("a simulated device does not trim");
+    }
+    Ok(())
+}
+
+impl IoEngine for Sim<'_> {
+    const ASYNCHRONOUS: bool = true;
+
+    fn queue(&mut self, _file: &OpenFile, unit: IoUnit) -> QueueStatus {
+        let direction = match unit.ddir {
+            Ddir::Read => Direction::Read,
+            Ddir::Write => Direction::Write,
+            Ddir::Trim => {
+                let result = Err(Errno::OPNOTSUPP.raw_os_error());
+                return QueueStatus::Completed(Completion { unit, result });
+            }
+        };
+        let end = self.carry_out(&unit, direction);
+        self.issued += 1;
+        self.queued += 1;
+        self.under_way.push(Reverse(UnderWay {
+            end,
+            number: self.issued,
+            unit,
+        }));
+        QueueStatus::Queued
+    }
+
+    fn flush(&mut self, _file: &OpenFile, _call: FlushCall) -> Result<(), Errno> {
+        let now = self.now();
+        let end = self.device.flush(now).end;
+        self.clock.advance_to(self.ns(end));
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<usize, EngineError> {
+        Ok(std::mem::take(&mut self.queued))
+    }
+
+    fn reap(
+        &mut self,
+        min: u32,
+        timeout_ns: Option<u64>,
+        done: &mut Vec<Completion>,
+    ) -> Result<(), EngineError> {
+        let until_ns = timeout_ns.map(|ns| self.clock.now().saturating_add(ns));
+        while let Some(Reverse(next)) = self.under_way.peek() {
+            let end_ns = self.ns(next.end);
+            if end_ns > self.clock.now() {
+                if done.len() >= min as usize {
+                    return Ok(());
+                }
+                if let Some(until_ns) = until_ns.filter(|until_ns| end_ns > *until_ns) {
+                    self.clock.advance_to(until_ns);
+                    return Ok(());
+                }
+                self.clock.advance_to(end_ns);
+            }
+            if let Some(Reverse(over)) = self.under_way.pop() {
+                let result = Ok(over.unit.left());
+                let unit = over.unit;
+                done.push(Completion { unit, result });
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+//! `cargo xtask board fio`: Debian's fio for the emulated board, with all libraries that
+//! it needs, so that a test can compare its rates with assay's there. It takes 60 MB
+//! from Debian's servers and a while to get onto the board, so no other command does it.
+
+use crate::packages::{self, Packages, unpack};
+use crate::run::run;
+use anyhow::{Context, Result};
+use assay_testkit::board;
+use object::Endianness;
+use object::elf::{DT_NEEDED, FileHeader64};
+use object::read::elf::{Dyn, FileHeader};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// To be raised with every change of what is prepared here.
+const RECIPE: &str = "1";
+const PROGRAM: &str = "usr/bin/fio";
+
+/// Makes the folder unless it is there already.
+pub fn prepare() -> Result<()> {
+    packages::prepare(board::FIO_FOLDER, RECIPE, make).context("cannot prepare the board's fio")
+}
+
+fn make(folder: &Path) -> Result<()> {
+    let work = folder.join("work");
+    let packages = Packages::update(&work.join("apt"))?;
+    let tree = work.join("tree");
+    for package in packages.all_of_board("fio")? {
+        unpack(&package, &tree)?;
+    }
+    let chosen = work.join("chosen");
+    fs::create_dir(&chosen)?;
+    for file in with_libraries(&tree)? {
+        let name = file.file_name().context("a file without a name")?;
+        fs::copy(&file, chosen.join(name))?;
+    }
+    run(Command::new("tar")
+        .arg("--create")
+        .arg("--file")
+        .arg(folder.join(board::FIO))
+        .arg("--directory")
+        .args([chosen.as_path(), Path::new(".")]))?;
+    fs::remove_dir_all(&work)?;
+    Ok(())
+}
+
+/// The program, and the libraries that it and they need.
+fn with_libraries(tree: &Path) -> Result<Vec<PathBuf>> {
+    let mut there = BTreeMap::new();
+    libraries(tree, &mut there)?;
+    let mut found = vec![tree.join(PROGRAM)];
+    let mut looked_at = 0;
+    while let Some(file) = found.get(looked_at) {
+        for name in needed(file)? {
+            // Each is taken once.
+            found.extend(there.remove(&name));
+        }
+        looked_at += 1;
+    }
+    Ok(found)
+}
+
+/// Files of a tree that are libraries by their names. Links of packages lead to files
+/// beside them.
+fn libraries(folder: &Path, found: &mut BTreeMap<String, PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let path = entry.path();
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if entry.file_type()?.is_dir() {
+            libraries(&path, found)?;
+        } else if path.is_file() && name.contains(".so") {
+            found.insert(name, path);
+        }
+    }
+    Ok(())
+}
+
+/// Names of the libraries that a file is linked to.
+fn needed(file: &Path) -> Result<Vec<String>> {
+    let image = fs::read(file)?;
+    let read = || -> object::Result<Vec<String>> {
+        let header = FileHeader64::<Endianness>::parse(&*image)?;
+        let endian = header.endian()?;
+        let sections = header.sections(endian, &*image)?;
+        let Some((entries, strings)) = sections.dynamic(endian, &*image)? else {
+            return Ok(Vec::new());
+        };
+        let strings = sections.strings(endian, &*image, strings)?;
+        let wanted = entries
+            .iter()
+            .filter(|entry| entry.tag(endian) == DT_NEEDED);
+        wanted
+            .map(|entry| entry.string(endian, strings))
+            .map(|name| Ok(String::from_utf8_lossy(name?).into_owned()))
+            .collect()
+    };
+    read().with_context(|| file.display().to_string())
+}
