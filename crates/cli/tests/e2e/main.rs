@@ -37,6 +37,7 @@ mod over_adb;
 mod over_ssh;
 mod paired;
 mod plot;
+mod powercut;
 mod reads;
 mod refusals;
 mod replay;
