@@ -81,7 +81,12 @@ pub trait Observer {
     fn ended(&mut self, outcome: Outcome, came: StepOutcome);
     /// Several steps that ran at the same time are over: in the place of `ended`, after
     /// one `begins`, whose evidence is of all of them.
-    fn ended_together(&mut self, all: Vec<Together>);
+    /// Works of one step at a time never call it.
+    fn ended_together(&mut self, all: Vec<Together>) {
+        for one in all {
+            self.ended(one.outcome, one.came);
+        }
+    }
     /// Makes a file system on the scratch device of the work, and mounts it; where.
     ///
     /// # Errors

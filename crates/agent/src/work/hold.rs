@@ -25,9 +25,9 @@ pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
         | Work::Extent(_)
         | Work::Capacity(_)
         | Work::Memory(_)
-        | Work::Powercut(_)
         | Work::Scenario(_)
-        | Work::Watch(_) => {
+        | Work::Watch(_)
+        | Work::Powercut(_) => {
             return Ok(Vec::new());
         }
     }

@@ -84,13 +84,13 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
 
 /// What is written.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
-    let (path, device) = match place {
-        Place::Device { path } => (path, true),
-        Place::Directory { path } => (path, false),
-        Place::File { .. } | Place::Simulated { .. } | Place::Memory => {
+    let device = match place {
+        Place::Device { .. } => true,
+        Place::Directory { .. } => false,
+        other => {
             return Err(Failure::usage(format!(
-                "{}: name a folder of the board's, or a block device",
-                args.path.display()
+                "{} is neither a folder nor a block device: name the folder that it is in",
+                other.path().display()
             )));
         }
     };
@@ -114,7 +114,7 @@ fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
         ));
     }
     Ok(Powercut {
-        path: path.clone(),
+        path: place.path().to_owned(),
         device,
         kinds,
         mount: args.mount.clone(),

@@ -30,6 +30,7 @@ mod lost_links;
 mod machine;
 mod mails;
 mod mark;
+mod mem;
 mod model;
 mod outputs;
 mod over_adb;

@@ -3,7 +3,7 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
+    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, memory, method,
     overview, ranking, results, scenario, storage, unfinished,
 };
 use crate::chart::Chart;
@@ -83,6 +83,7 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
         ),
         capacity,
         replay,
+        new("memory", tr!("Memory"), memory::markup(summary)),
         powercut,
         new(
             "extent",
