@@ -106,8 +106,8 @@ impl Board {
 
     fn start() -> Result<Self, Unavailable> {
         let parts = Parts::new()?;
-        let nvme = Nvme::File(parts.scratch.image("nvme.img", 64)?);
-        let cards = Cards::new(&parts.scratch, nvme)?;
+        let usb = Usb::Stick(parts.scratch.image("usb.img", 64)?);
+        let cards = Cards::new(&parts.scratch, usb)?;
         write_client(&parts)?;
         let mut keeper = keep(&parts, &cards)?;
         let folder = parts.scratch.keep();
@@ -222,20 +222,22 @@ impl Board {
 /// What is behind its storage.
 pub(crate) struct Cards {
     sd: PathBuf,
-    usb: PathBuf,
-    nvme: Nvme,
+    usb: Usb,
+    nvme: PathBuf,
 }
 
-/// What is behind its NVMe.
-pub(crate) enum Nvme {
-    /// A file.
-    File(PathBuf),
-    /// The socket of a drive that is served.
+/// What is behind its USB.
+pub(crate) enum Usb {
+    /// A stick, with this file.
+    Stick(PathBuf),
+    /// A disk (UAS), with the socket of a drive that is served. Unlike QEMU's NVMe, which
+    /// takes writes with FUA and passes them on without, it says that it has no FUA: the
+    /// kernel then flushes.
     Drive(PathBuf),
 }
 
 impl Cards {
-    pub(crate) fn new(scratch: &Scratch, nvme: Nvme) -> Result<Self, Unavailable> {
+    pub(crate) fn new(scratch: &Scratch, usb: Usb) -> Result<Self, Unavailable> {
         // QEMU takes a card only of a size that is a power of two. This one is the
         // smallest on which the usual jobs have room.
         let sd = scratch.image("sd.img", 512)?;
@@ -248,8 +250,8 @@ impl Cards {
         run(&[mkfs.as_slice(), &[text(&sd)]].concat())?;
         Ok(Self {
             sd,
-            usb: scratch.image("usb.img", 64)?,
-            nvme,
+            usb,
+            nvme: scratch.image("nvme.img", 64)?,
         })
     }
 }
@@ -305,11 +307,14 @@ pub(crate) fn emulator(parts: &Parts, cards: &Cards) -> Vec<OsString> {
             path.display()
         )
     };
-    let nvme = match &cards.nvme {
-        Nvme::File(path) => file("nvme", path),
-        Nvme::Drive(socket) => format!(
-            "if=none,id=nvme,file=nbd+unix:///?socket={},format=raw,cache=none",
-            socket.display()
+    let (usb, usb_devices) = match &cards.usb {
+        Usb::Stick(path) => (file("usb", path), ["usb-storage,drive=usb"].as_slice()),
+        Usb::Drive(socket) => (
+            format!(
+                "if=none,id=usb,file=nbd+unix:///?socket={},format=raw,cache=none",
+                socket.display()
+            ),
+            ["usb-uas,id=uas", "scsi-hd,bus=uas.0,drive=usb"].as_slice(),
         ),
     };
     let net = format!("user,id=net,hostfwd=tcp:127.0.0.1:{}-:22", parts.port);
@@ -326,15 +331,16 @@ pub(crate) fn emulator(parts: &Parts, cards: &Cards) -> Vec<OsString> {
         ["-drive", &file("sd", &cards.sd)],
         ["-device", "sd-card,drive=sd"],
         ["-device", "qemu-xhci"],
-        ["-drive", &file("usb", &cards.usb)],
-        ["-device", "usb-storage,drive=usb"],
-        ["-drive", &nvme],
+        ["-drive", &usb],
+        ["-drive", &file("nvme", &cards.nvme)],
         ["-device", "nvme,drive=nvme,serial=emulated"],
         ["-device", "virtio-rng-pci"],
         ["-netdev", &net],
         ["-device", "virtio-net-pci,netdev=net,romfile="],
     ];
     words.extend(devices.iter().flatten().map(OsString::from));
+    let usb_devices = usb_devices.iter().flat_map(|device| ["-device", *device]);
+    words.extend(usb_devices.map(OsString::from));
     words
 }
 

@@ -1,7 +1,7 @@
 //! An emulated board with a switch: its power is cut and given back by a program, as a
 //! relay would be switched.
 
-use crate::board::{BETWEEN_ATTEMPTS, BOOT, Cards, Nvme, Parts, emulator};
+use crate::board::{BETWEEN_ATTEMPTS, BOOT, Cards, Parts, Usb, emulator};
 use crate::command::Unavailable;
 use crate::ssh_client;
 use crate::volatile_drive::VolatileDrive;
@@ -43,14 +43,14 @@ pub struct SwitchedBoard {
 }
 
 impl SwitchedBoard {
-    /// A board whose NVMe is that drive; it is on, and starts.
+    /// A board whose USB disk is that drive; it is on, and starts.
     ///
     /// # Errors
     /// Without the emulator.
     pub fn start(drive: &VolatileDrive) -> Result<Self, Unavailable> {
         let failed = |error: std::io::Error| Unavailable(format!("cannot set up a board: {error}"));
         let parts = Parts::new()?;
-        let cards = Cards::new(&parts.scratch, Nvme::Drive(drive.socket().to_owned()))?;
+        let cards = Cards::new(&parts.scratch, Usb::Drive(drive.socket().to_owned()))?;
         let client = parts.scratch.join("bin");
         fs::create_dir(&client).map_err(failed)?;
         let key = parts.key().map_err(failed)?;

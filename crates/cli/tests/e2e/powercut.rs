@@ -78,12 +78,9 @@ impl Bench {
     }
 }
 
-/// On a loop device over the drive: QEMU's NVMe takes writes with FUA and passes them on
-/// without it, so what the journal of ext4 has committed could still be lost. A loop
-/// device has no FUA, and the kernel flushes instead.
 fn on_ext4(options: &str) -> [String; 3] {
-    let mount = format!("/dev/nvme0n1:ext4:loop{options}");
-    ["/mnt/nvme".to_owned(), "--mount".to_owned(), mount]
+    let mount = format!("/dev/sda:ext4:{options}");
+    ["/mnt/usb".to_owned(), "--mount".to_owned(), mount]
 }
 
 fn on_file_system(bench: &Bench, cycles: &str, options: &str) -> Ended {
@@ -149,7 +146,7 @@ fn a_drive_that_honours_flushes_keeps_what_it_acknowledged() {
 fn a_drive_that_drops_flushes_is_found_out() {
     needs!("mkfs.ext4");
     let bench = or_skip!(Bench::new(Flushes::Dropped));
-    let words = ["/dev/nvme0n1", "--destroy-data"];
+    let words = ["/dev/sda", "--destroy-data"];
     let refused = bench.cut("1", &words[..1]);
     refused.assert_code(2);
     let ended = bench.cut("1", &words);
@@ -168,7 +165,7 @@ fn a_drive_that_drops_flushes_is_found_out() {
 fn a_file_system_without_barriers_is_found_out() {
     needs!("mkfs.ext4");
     let bench = or_skip!(Bench::new(Flushes::Honoured));
-    let ended = on_file_system(&bench, "2", ",barrier=0");
+    let ended = on_file_system(&bench, "2", "barrier=0");
     ended.assert_code(4);
     let run = ended.json();
     let unmounted = run["trials"].to_string().contains("cannot mount");
