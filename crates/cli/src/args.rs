@@ -19,6 +19,7 @@ use crate::power::PowerArgs;
 use crate::rank::RankArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
+use crate::traits::args::TraitsArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -94,6 +95,9 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// What flash shows of itself to patterns of I/O: costs of commands, pages and
+    /// erase units, caches, a fast area, work it defers.
+    Traits(TraitsArgs),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

@@ -49,6 +49,7 @@ mod store_guard;
 mod stored;
 mod sweep;
 mod targets;
+mod traits;
 mod usage;
 mod watch;
 mod works;
@@ -103,6 +104,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+        }
+        Command::Traits(args) => {
+            on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
         }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
