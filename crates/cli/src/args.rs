@@ -23,6 +23,7 @@ use crate::replay::args::ReplayArgs;
 use crate::scenario::ScenarioArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
+use crate::traits::args::TraitsArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -107,6 +108,9 @@ pub enum Command {
     /// What a product does with its storage: updates, boots, recordings, logs, full disks;
     /// built in, or of your own (docs/scenarios.md).
     Scenario(Box<ScenarioArgs>),
+    /// What flash shows of itself to patterns of I/O: costs of commands, pages and
+    /// erase units, caches, a fast area, work it defers.
+    Traits(TraitsArgs),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

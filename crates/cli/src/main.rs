@@ -53,6 +53,7 @@ mod store_guard;
 mod stored;
 mod sweep;
 mod targets;
+mod traits;
 mod usage;
 mod watch;
 mod works;
@@ -115,6 +116,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
         Command::Scenario(args) => {
             on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+        }
+        Command::Traits(args) => {
+            on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
         }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))

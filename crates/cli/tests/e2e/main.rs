@@ -53,6 +53,7 @@ mod stop;
 mod sweep;
 mod sweep_mkfs;
 mod sweep_work;
+mod traits;
 mod untouched;
 mod user;
 mod watch;
