@@ -72,6 +72,7 @@ fn row(run: &RunSummary) -> ListRow {
         // Of a work with steps that only follow from each other, none is known
         // beforehand.
         planned: run.trials_planned.max(run.trials_done).into(),
+        data_lost: run.data_lost,
     }
 }
 
@@ -85,6 +86,7 @@ fn import_row(import: &ImportSummary) -> ListRow {
         status: "imported".to_owned(),
         trials: import.figures.into(),
         planned: import.figures.into(),
+        data_lost: false,
     }
 }
 

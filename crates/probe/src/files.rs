@@ -1,7 +1,8 @@
 //! What the kernel says about a path. Behind a trait, because device numbers
 //! and mount ids cannot be made up in a folder of files.
 
-use crate::device::DeviceNumber;
+use crate::device::{Device, DeviceNumber};
+use crate::safety::held_exclusively;
 use assay_model::units::Bytes;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use rustix::io::Errno;
@@ -78,6 +79,10 @@ pub(crate) trait Files {
 
     /// Room of the file system that holds `path`; `None` when it does not say.
     fn room(&self, path: &Path) -> Option<Room>;
+
+    /// Whether somebody has the device open for exclusive use. Who may not open it
+    /// does not learn it.
+    fn is_held(&self, device: &Device) -> bool;
 }
 
 /// The running kernel.
@@ -135,6 +140,11 @@ impl Files for KernelFiles {
             total: Bytes(vfs.f_blocks.saturating_mul(vfs.f_frsize)),
             available: Bytes(vfs.f_bavail.saturating_mul(vfs.f_frsize)),
         })
+    }
+
+    fn is_held(&self, device: &Device) -> bool {
+        let node = Path::new("/dev").join(&device.name);
+        held_exclusively(&node).unwrap_or(false)
     }
 }
 

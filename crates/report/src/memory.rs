@@ -4,6 +4,8 @@
 mod evidence;
 mod stress;
 
+pub use stress::flips;
+
 use crate::format::quantity;
 use crate::summary::{JobSummary, Summary};
 use assay_lang::{counted, tr};

@@ -190,13 +190,17 @@ impl StepDetail {
         }
     }
 
-    /// Whether data that was read back is not what had been written.
+    /// Whether what was read back is not what had been written: the storage, or the
+    /// memory, does not keep its data.
     #[must_use]
     pub fn differs(&self) -> bool {
         match self {
             Self::Iozone(step) => step.mismatch,
+            Self::Capacity(step) => step.differs(),
+            Self::Memory(step) => step.flips() > 0,
             Self::Scenario(step) => step.differs(),
-            _ => false,
+            Self::Powercut(step) => step.is_bad(),
+            Self::Database(_) | Self::Extent(_) | Self::Copy(_) | Self::Replay(_) => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::Line;
 use super::over::{Over, View, views};
 use crate::describe;
+use crate::found::losses;
 use crate::labels::Labels;
 use crate::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
@@ -17,6 +18,7 @@ use std::cmp::Reverse;
 pub fn all(summary: &Summary<'_>) -> Vec<Line> {
     let views = views(summary);
     let lines = [
+        lost(summary),
         sequential(&views),
         small_random(&views, false),
         small_random(&views, true),
@@ -24,6 +26,13 @@ pub fn all(summary: &Summary<'_>) -> Vec<Line> {
         sustained(&views),
     ];
     lines.into_iter().flatten().collect()
+}
+
+/// Data that was not kept, before any rate.
+fn lost(summary: &Summary<'_>) -> Option<Line> {
+    let losses = losses(summary);
+    let first = &losses.first()?.first;
+    line(tr!("Data kept?"), &[tr!("no: {first}", first)])
 }
 
 /// The jobs of one group, in reading order.

@@ -7,8 +7,6 @@ use assay_model::latency::LatencyRecord;
 use assay_model::run::{Looks, Paired, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
-use assay_model::work::StepDetail;
-use assay_model::work::androbench::DatabaseStep;
 use assay_stats::derive::label_of;
 use std::collections::BTreeSet;
 
@@ -253,7 +251,9 @@ fn with_every_field() -> Run {
     let trial = measured.next().unwrap();
     trial.job.rate = Some(RateLimit::BytesPerSec(1_000_000));
     trial.job.description = Some("SQLite insert".to_owned());
-    trial.detail = Some(Box::new(StepDetail::Database(DatabaseStep::default())));
+    trial
+        .detail
+        .clone_from(&samples::with_lost_data().trials[0].detail);
     let setting = Setting {
         subject: Subject::Scheduler,
         value: "bfq".to_owned(),
