@@ -1,6 +1,7 @@
 //! What trials found that is no figure: sentences about each.
 
 use crate::capacity;
+use crate::powercut;
 use crate::replay;
 use crate::summary::{JudgedTrial, Summary};
 use crate::text::clean;
@@ -28,7 +29,7 @@ pub struct Section {
 
 /// All kinds, also those without findings.
 #[must_use]
-pub fn sections(summary: &Summary<'_>) -> [Section; 2] {
+pub fn sections(summary: &Summary<'_>) -> [Section; 3] {
     [
         Section {
             id: "capacity",
@@ -45,6 +46,14 @@ pub fn sections(summary: &Summary<'_>) -> [Section; 2] {
                 StepDetail::Replay(step) => Some(replay::finding(step)),
                 _ => None,
             }),
+        },
+        Section {
+            id: "powercut",
+            title: tr!("Power cuts"),
+            items: powercut::finding(summary.run)
+                .map(|finding| (tr!("all cuts").to_owned(), finding))
+                .into_iter()
+                .collect(),
         },
     ]
 }

@@ -4,6 +4,7 @@ use crate::WorkError;
 use assay_model::job::Job;
 use assay_model::trial::{Measurement, Outcome};
 use assay_model::wire::NoteWeight;
+use assay_model::work::powercut::Word;
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -109,6 +110,8 @@ pub trait Observer {
     fn note(&mut self, weight: NoteWeight, text: String);
     /// A few times a second.
     fn progress(&mut self, progress: &WorkProgress);
+    /// A word of a work that writes until the power goes; no other has any.
+    fn powercut(&mut self, _word: Word) {}
     /// How it stands, when a report was wanted.
     fn stands(&mut self, report: WorkReport);
 }
