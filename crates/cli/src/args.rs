@@ -18,6 +18,7 @@ use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::powercut::args::PowercutArgs;
+use crate::qualify::profile::Profile;
 use crate::rank::RankArgs;
 use crate::replay::args::ReplayArgs;
 use crate::scenario::ScenarioArgs;
@@ -175,6 +176,10 @@ pub struct QualifyArgs {
     /// room.
     #[arg(long)]
     pub thorough: bool,
+    /// Also play what a product with such a part does (docs/scenarios.md), and measure the
+    /// memory of an eMCP: all in one run, to be compared in every dimension.
+    #[arg(long, value_name = "PART")]
+    pub profile: Option<Profile>,
     /// How often each job is repeated.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,

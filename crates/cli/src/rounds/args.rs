@@ -113,6 +113,7 @@ impl RoundArgs {
     /// What of it `assay qualify` knows too, with the jobs of these names.
     pub fn suite(&self, path: PathBuf, only: Vec<String>) -> QualifyArgs {
         QualifyArgs {
+            profile: None,
             path,
             quick: self.quick,
             thorough: self.thorough,

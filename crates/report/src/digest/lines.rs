@@ -4,7 +4,9 @@ use super::Line;
 use super::over::{Over, View, views};
 use crate::describe;
 use crate::found::losses;
+use crate::format::quantity;
 use crate::labels::Labels;
+use crate::scenario;
 use crate::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use crate::way::Way;
@@ -24,6 +26,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<Line> {
         small_random(&views, true),
         durable_append(&views),
         sustained(&views),
+        scenarios(summary),
     ];
     lines.into_iter().flatten().collect()
 }
@@ -57,8 +60,8 @@ fn sequential(views: &[View<'_>]) -> Option<Line> {
 
 fn direct<'v, 'a>(view: &'v View<'a>, rw: Rw) -> Option<&'v JobSummary<'a>> {
     let jobs = view.jobs.iter();
-    let found =
-        jobs.filter(|job| job.job.rw == rw && job.job.direct && job.group != Group::Sustained);
+    let apart = |group| matches!(group, Group::Sustained | Group::Act);
+    let found = jobs.filter(|job| job.job.rw == rw && job.job.direct && !apart(job.group));
     found.max_by_key(|job| (job.group != Group::WriteLadder, job.job.bs))
 }
 
@@ -177,6 +180,24 @@ fn sustained(views: &[View<'_>]) -> Option<Line> {
     let stalls = describe::stalls(course) + &whose;
     let words = [format!("{rate}, {how}{}", written.under()), stalls];
     line(tr!("Sustained"), &words)
+}
+
+/// How long scenarios took as a whole, and where deadlines were missed.
+fn scenarios(summary: &Summary<'_>) -> Option<Line> {
+    let totals = scenario::totals(summary);
+    let all: Vec<String> = totals
+        .iter()
+        .map(|(name, total)| format!("{name} {}", quantity(total.unit, total.stats.median)))
+        .collect();
+    let late = scenario::late(summary);
+    let mut words: Vec<String> = (!all.is_empty())
+        .then(|| all.join(", "))
+        .into_iter()
+        .collect();
+    if !late.is_empty() {
+        words.push(tr!("late in {steps}", steps = late.join(", ")));
+    }
+    line(tr!("Scenarios"), &words)
 }
 
 fn line(subject: &str, words: &[String]) -> Option<Line> {
