@@ -70,7 +70,11 @@ impl LastResort {
             Work::Copy(copy) if copy.removes() => None,
             Work::Copy(_) | Work::Memory(_) => Some(self.begins(false)),
             Work::Watch(_) => Some(self.begins(true)),
-            Work::Iozone(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Capacity(_) => None,
+            Work::Iozone(_)
+            | Work::AndroBench(_)
+            | Work::Extent(_)
+            | Work::Capacity(_)
+            | Work::Soak(_) => None,
         }
     }
 

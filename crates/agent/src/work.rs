@@ -6,6 +6,8 @@ mod claim;
 mod hold;
 #[cfg(feature = "sqlite")]
 mod memory;
+#[cfg(feature = "sqlite")]
+mod soak;
 mod steps;
 mod under;
 
@@ -96,6 +98,12 @@ impl Workshop<'_> {
             #[cfg(feature = "sqlite")]
             Work::Memory(work) => {
                 assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
+            }
+            #[cfg(feature = "sqlite")]
+            Work::Soak(work) => {
+                let path = &work.path;
+                let behind = soak::Behind { roots, path };
+                assay_workloads::soak::run(work, &behind, &mut context)
             }
             work => assay_workloads::run(work, &mut context),
         };

@@ -45,6 +45,7 @@ mod rounds;
 mod run;
 mod runs;
 mod several;
+mod soak;
 mod steps;
 mod store_guard;
 mod stored;
@@ -106,6 +107,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
+        Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
         Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))

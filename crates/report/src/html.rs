@@ -20,7 +20,6 @@ mod index;
 mod ladder;
 mod latency;
 mod matrices;
-mod memory;
 mod method;
 mod overview;
 mod page;
@@ -28,6 +27,7 @@ mod parts;
 mod ranking;
 mod results;
 mod run;
+mod sections;
 mod storage;
 mod unfinished;
 

@@ -35,8 +35,10 @@ pub mod memory;
 pub mod registers;
 #[cfg(test)]
 mod samples;
+pub mod sections;
 #[cfg(test)]
 mod sides;
+pub mod soak;
 pub mod stopping;
 pub mod summary;
 pub mod sweep;

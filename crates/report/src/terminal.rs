@@ -13,9 +13,9 @@ mod import;
 mod ladder;
 mod list;
 mod mark;
-mod memory;
 mod ranked;
 pub(crate) mod results;
+mod sections;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -75,7 +75,7 @@ pub fn write_summary(
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     capacity::write(&summary, &mut page)?;
-    memory::write(&summary, &mut page)?;
+    sections::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }

@@ -18,6 +18,8 @@ pub mod memory;
 mod meter;
 mod observer;
 mod pulse;
+#[cfg(feature = "sqlite")]
+pub mod soak;
 
 pub use error::WorkError;
 pub use observer::{Context, Observer, Step, StepOutcome};
@@ -37,7 +39,7 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
         Work::Extent(work) => extent::run(work, context),
         Work::Capacity(work) => capacity::run(work, context),
         // What they need of the machine is the agent's to look up.
-        Work::Memory(_) | Work::Watch(_) => {
+        Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {
             Err(WorkError::Refused("this is no work on files".to_owned()))
         }
     }

@@ -52,6 +52,7 @@ fn claimed(work: &Work) -> Vec<PathBuf> {
     match work {
         Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
         Work::Capacity(capacity) => vec![capacity.path.clone()],
+        Work::Soak(work) => vec![work.path.clone()],
         Work::Copy(_)
         | Work::AndroBench(_)
         | Work::Extent(_)

@@ -45,6 +45,7 @@ mod sandboxes;
 mod seeds;
 mod several;
 mod simulated;
+mod soak;
 mod static_agents;
 mod stop;
 mod sweep;

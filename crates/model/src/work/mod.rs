@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `mem` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem`, `soak` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -12,6 +12,7 @@ pub mod copy;
 pub mod extent;
 pub mod iozone;
 pub mod memory;
+pub mod soak;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -23,6 +24,7 @@ use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use memory::{Memory, MemoryStep};
 use serde::{Deserialize, Serialize};
+use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
 
@@ -74,6 +76,8 @@ pub enum Work {
     Capacity(Box<Capacity>),
     /// Main memory; no storage takes part.
     Memory(Box<Memory>),
+    /// Writing and checking for hours to weeks.
+    Soak(Box<Soak>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
 }
@@ -90,6 +94,7 @@ impl Work {
             Self::AndroBench(work) => work.written(),
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
+            Self::Soak(work) => vec![work.path.clone()],
             Self::Memory(_) | Self::Watch(_) => Vec::new(),
         }
     }
@@ -105,6 +110,7 @@ impl Work {
             | Self::Iozone(_)
             | Self::Capacity(_)
             | Self::Memory(_)
+            | Self::Soak(_)
             | Self::Watch(_) => None,
         }
     }
@@ -127,6 +133,8 @@ pub enum StepDetail {
     Copy(CopyReport),
     /// Main memory.
     Memory(Box<MemoryStep>),
+    /// A stretch of a soak.
+    Soak(Box<SoakStep>),
 }
 
 impl StepDetail {
@@ -135,6 +143,15 @@ impl StepDetail {
     pub const fn iozone(&self) -> Option<&IozoneStep> {
         match self {
             Self::Iozone(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// A stretch of a soak.
+    #[must_use]
+    pub const fn soak(&self) -> Option<&SoakStep> {
+        match self {
+            Self::Soak(step) => Some(step),
             _ => None,
         }
     }

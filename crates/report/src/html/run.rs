@@ -3,8 +3,8 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    capacity, conditions, course, evidence, extent, figure, ladder, latency, matrices, memory,
-    method, overview, ranking, results, storage, unfinished,
+    capacity, conditions, course, evidence, extent, figure, ladder, latency, matrices, method,
+    overview, ranking, results, sections, storage, unfinished,
 };
 use crate::chart::Chart;
 use crate::derived::Derived;
@@ -75,7 +75,7 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             drawn(&gallery.trials),
         ),
         new("capacity", tr!("Capacity"), capacity::markup(summary)),
-        new("memory", tr!("Memory"), memory::markup(summary)),
+        new("findings", tr!("What was found"), sections::markup(summary)),
         new(
             "extent",
             tr!("Samples over the extent"),

@@ -12,7 +12,10 @@ impl Metrics {
             StepDetail::Extent(step) => self.samples(step),
             StepDetail::Capacity(step) => self.sectors(step),
             StepDetail::Memory(step) => self.memory(step),
-            StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
+            StepDetail::Iozone(_)
+            | StepDetail::Database(_)
+            | StepDetail::Copy(_)
+            | StepDetail::Soak(_) => {}
         }
     }
 

@@ -77,6 +77,25 @@ pub(super) fn run(
     })
 }
 
+/// Memory for [`random`], on whatever CPU.
+pub(crate) fn part(bytes: u64) -> io::Result<Part> {
+    let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+    Part::new(words, None, 0)
+}
+
+/// Writes random words and checks them: flips that were found, and bytes moved.
+pub(crate) fn random(part: &mut Part, seed: u64, stop: &AtomicBool) -> (u64, u64) {
+    let done = AtomicU64::new(0);
+    let phases = 0..Pattern::Random.phases();
+    let swept = phases.map(|phase| {
+        let sweep = sweep_of(Pattern::Random, phase);
+        part.sweep(sweep, phase, seed, stop, &done)
+    });
+    swept.fold((0, 0), |(flips, bytes), one| {
+        (flips + one.flips, bytes + one.moved_bytes)
+    })
+}
+
 /// As many bytes as were asked for, or are safe.
 fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
     let room = machine.room_bytes();

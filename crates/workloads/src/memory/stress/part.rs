@@ -14,7 +14,7 @@ const FLIPS_KEPT: usize = 32;
 const READS_AGAIN: u32 = 8;
 
 /// A thread's part.
-pub(super) struct Part {
+pub(crate) struct Part {
     cells: Cells,
     pub(super) cpu: Option<u32>,
     pub(super) thread: u32,
