@@ -104,13 +104,13 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
     )];
     for (_, step) in steps {
         if let Stretch::Resuming {
-            newer_blocks,
+            newer_writes,
             interrupted_blocks,
         } = step.of
         {
             lines.push(tr!(
-                "gone on after a stop: {newer} held writes that were made after the last checkpoint and count as written, {interrupted} a write that was under way",
-                newer = counted!(newer_blocks, "{n} block", "{n} blocks"),
+                "gone on after a stop: {newer} after the last checkpoint were found and count as written; {interrupted} held one that was under way",
+                newer = counted!(newer_writes, "{n} write", "{n} writes"),
                 interrupted = counted!(interrupted_blocks, "{n} block", "{n} blocks")
             ));
         }

@@ -91,9 +91,9 @@ pub enum Stretch {
     Writing,
     /// The whole area was read after a kill.
     Resuming {
-        /// Blocks that hold what was written after the last checkpoint: they count as
-        /// written.
-        newer_blocks: u64,
+        /// Writes that were made after the last checkpoint, by the highest number that a
+        /// block holds: they count as written.
+        newer_writes: u64,
         /// Blocks whose write was under way then.
         interrupted_blocks: u64,
     },

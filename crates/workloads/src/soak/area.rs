@@ -20,7 +20,8 @@ const FAULTS_KEPT: usize = 64;
 pub(super) struct Came {
     pub(super) faults_seen: u64,
     pub(super) faults: Vec<Fault>,
-    pub(super) newer_blocks: u64,
+    /// Writes after the checkpoint, up to the last that is there as a whole.
+    pub(super) newer_writes: u64,
     pub(super) interrupted_blocks: u64,
 }
 
@@ -170,9 +171,9 @@ impl Area {
 
     /// Whether what was read is of a write after the checkpoint, which was not flushed,
     /// and not known to be made; a part of one, too.
-    fn is_newer(&mut self, block: u64, checkpoint: &mut Checkpoint, came: &mut Came) -> bool {
+    fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut Came) -> bool {
         let newest = content::newest(self.found.block(), self.seed, block);
-        // Since a checkpoint each block is written twice at most: it is older otherwise.
+        // A number far beyond is no write of this run.
         let latest = checkpoint
             .next
             .saturating_add(self.blocks.saturating_mul(1 << 16));
@@ -184,8 +185,8 @@ impl Area {
         };
         self.tolerant_until = self.tolerant_until.max(number + 1);
         if self.holds(number, block) {
-            came.newer_blocks += 1;
-            checkpoint.written_bytes += self.block_bytes;
+            // One write follows the other, so all before it were made too.
+            came.newer_writes = came.newer_writes.max(number + 1 - checkpoint.next);
         } else {
             came.interrupted_blocks += 1;
         }

@@ -141,7 +141,7 @@ impl Soaker<'_> {
                 Kind::Writing => Stretch::Writing,
                 Kind::Checking => Stretch::Checking,
                 Kind::Resuming => Stretch::Resuming {
-                    newer_blocks: came.newer_blocks,
+                    newer_writes: came.newer_writes,
                     interrupted_blocks: came.interrupted_blocks,
                 },
             },
@@ -229,11 +229,12 @@ impl Soaker<'_> {
                 .check(block, newer, &mut self.checkpoint, meter, came);
             pulse.beat(context, (block + 1) * self.work.block_bytes);
         }
-        if came.newer_blocks + came.interrupted_blocks > 0 {
+        self.checkpoint.written_bytes += came.newer_writes * self.work.block_bytes;
+        if came.newer_writes + came.interrupted_blocks > 0 {
             let text = format!(
-                "{} blocks hold writes that were made after the last checkpoint, and {} one that \
-                 was under way: they are written again",
-                came.newer_blocks, came.interrupted_blocks
+                "{} writes were made after the last checkpoint, and {} was under way: they count, \
+                 and are made again",
+                came.newer_writes, came.interrupted_blocks
             );
             context.observer.note(NoteWeight::Info, text);
         }

@@ -109,7 +109,7 @@ fn what_a_kill_left_after_the_checkpoint_counts_and_is_no_fault() {
     let (ended, steps) = soaked(&work(&path, 40, Some(old)));
     ended.unwrap();
     let expected = Stretch::Resuming {
-        newer_blocks: 8,
+        newer_writes: 8,
         interrupted_blocks: 0,
     };
     assert_eq!(steps[0].of, expected);
@@ -144,7 +144,7 @@ fn a_write_that_was_under_way_is_no_fault() {
     let (ended, steps) = soaked(&work(&path, 32, Some(at)));
     ended.unwrap();
     let expected = Stretch::Resuming {
-        newer_blocks: 0,
+        newer_writes: 0,
         interrupted_blocks: 1,
     };
     assert_eq!(steps[0].of, expected);
