@@ -74,7 +74,8 @@ impl LastResort {
             | Work::AndroBench(_)
             | Work::Extent(_)
             | Work::Capacity(_)
-            | Work::Soak(_) => None,
+            | Work::Soak(_)
+            | Work::Scenario(_) => None,
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod removal;
 mod sweep;
+mod tree;
 
 pub(crate) use sweep::sweep;
 

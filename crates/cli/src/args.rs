@@ -18,6 +18,8 @@ use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::rank::RankArgs;
+use crate::replay::args::ReplayArgs;
+use crate::scenario::ScenarioArgs;
 use crate::soak::SoakArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
@@ -70,6 +72,9 @@ pub enum Command {
     Sweep(Box<SweepArgs>),
     /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
+    /// Replays recorded I/O (iologs, block traces, the kernel's events as text) on other
+    /// storage, or says what a recording is made of.
+    Replay(Box<ReplayArgs>),
     /// Is fio: its job files, options and outputs, and a line of evidence per
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
@@ -102,6 +107,9 @@ pub enum Command {
     /// Main memory: its bandwidth, its latency against the size of the working set, and
     /// whether it keeps what is written to it.
     Mem(MemArgs),
+    /// What a product does with its storage: updates, boots, recordings, logs, full disks;
+    /// built in, or of your own (docs/scenarios.md).
+    Scenario(Box<ScenarioArgs>),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),

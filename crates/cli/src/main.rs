@@ -39,11 +39,13 @@ mod power;
 mod progress;
 mod qualify;
 mod rank;
+mod replay;
 mod report;
 mod room;
 mod rounds;
 mod run;
 mod runs;
+mod scenario;
 mod several;
 mod soak;
 mod steps;
@@ -96,6 +98,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
         Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
         Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
+        Command::Replay(args) => {
+            on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
+        }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
@@ -109,6 +114,9 @@ fn run() -> Result<ExitCode, Failure> {
         }
         Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
         Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Scenario(args) => {
+            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+        }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
         }

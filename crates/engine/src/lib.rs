@@ -40,6 +40,7 @@ mod sys;
 mod verify;
 mod wake;
 
+pub use engines::trim::discard_range;
 pub use engines::usable;
 pub use error::EngineError;
 pub use inherited::inherited;

@@ -285,6 +285,9 @@ pub enum Purpose {
     MemoryLatency,
     /// Patterns that are written to memory and checked.
     MemoryStress,
+    /// An act of a scenario: how long it takes is the figure, or, where the pace is given,
+    /// how long its operations take.
+    Act,
 }
 
 /// One description of I/O to do. Field names follow fio.

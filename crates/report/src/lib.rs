@@ -17,6 +17,7 @@ pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
+pub mod found;
 pub mod gallery;
 pub mod gate;
 pub mod health;
@@ -33,8 +34,10 @@ pub mod mail;
 pub mod matrix;
 pub mod memory;
 pub mod registers;
+pub mod replay;
 #[cfg(test)]
 mod samples;
+pub mod scenario;
 pub mod sections;
 #[cfg(test)]
 mod sides;

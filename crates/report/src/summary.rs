@@ -87,11 +87,13 @@ pub enum Group {
     Transactions,
     /// Main memory.
     Memory,
+    /// Acts of a scenario, as they follow each other.
+    Act,
 }
 
 impl Group {
     /// All, in reading order.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::WriteLadder,
         Self::ReadLadder,
         Self::Sequential,
@@ -102,6 +104,7 @@ impl Group {
         Self::Sustained,
         Self::Transactions,
         Self::Memory,
+        Self::Act,
     ];
 
     /// The group of a job: what it is for, else what it does. A direct
@@ -118,6 +121,7 @@ impl Group {
                 Some(Purpose::MemoryBandwidth | Purpose::MemoryLatency | Purpose::MemoryStress),
                 _,
             ) => Self::Memory,
+            (Some(Purpose::Act), _) => Self::Act,
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
@@ -141,6 +145,7 @@ impl Group {
             Self::Sustained => tr!("Sustained write"),
             Self::Transactions => tr!("Database transactions"),
             Self::Memory => tr!("Memory"),
+            Self::Act => tr!("Acts of the scenario"),
         }
     }
 }
@@ -238,6 +243,9 @@ fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
 fn reading_key(group: Group, job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
     if group == Group::Memory {
         return (group, None, false, memory_rank(job), job.numjobs);
+    }
+    if group == Group::Act {
+        return (group, None, false, 0, 0);
     }
     let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| Way::of(job));
     (group, way, job.rw.writes(), job.bs.0, job.iodepth)
@@ -339,6 +347,13 @@ impl<'a> JudgedTrial<'a> {
         self.record.measured.as_ref()
     }
 
+    /// An act of a scenario without I/O, which has nothing to be judged by.
+    fn moved_nothing(&self) -> bool {
+        let act = self.record.detail.as_deref().and_then(StepDetail::scenario);
+        let still = |measured: &Measurement| measured.read.ios + measured.write.ios == 0;
+        act.is_some() && self.record.measured.as_ref().is_some_and(still)
+    }
+
     /// Its rate over time; `None` when it has no series.
     #[must_use]
     pub fn course(&self) -> Option<&Course> {
@@ -358,6 +373,9 @@ impl<'a> JudgedTrial<'a> {
     /// something but has no evidence is `unknown`.
     #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
+        if self.moved_nothing() {
+            return Vec::new();
+        }
         if self.derived.judgement.is_none() && self.record.measured.is_some() {
             return vec![Measured::Unknown {
                 why: tr!("no evidence was recorded").to_owned(),

@@ -2,19 +2,21 @@
 //! stored runs. Plain lines within the given width; labels are words, colour
 //! only repeats them.
 
-mod capacity;
 mod compared;
 mod course;
 mod devices;
 mod digest;
 mod doctor;
 mod extent;
+mod found;
 mod import;
 mod ladder;
 mod list;
 mod mark;
 mod ranked;
+mod recordings;
 pub(crate) mod results;
+mod scenario;
 mod sections;
 mod style;
 mod sweep;
@@ -30,6 +32,7 @@ pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use ranked::{write_power, write_ranking};
+pub use recordings::write_recordings;
 pub use style::Style;
 
 use crate::digest::Digest;
@@ -71,10 +74,11 @@ pub fn write_summary(
     for ladder in Ladder::ALL {
         ladder::write(ladder, &summary, &mut page)?;
     }
+    scenario::write(&summary, &mut page)?;
     results::write(&summary, &mut page)?;
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
-    capacity::write(&summary, &mut page)?;
+    found::write(&summary, &mut page)?;
     sections::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;

@@ -7,6 +7,7 @@
 //! be damaged: it gives an error or no figure, never a panic and never a
 //! figure that looks sound.
 
+pub mod acts;
 pub mod course;
 pub mod derive;
 pub mod figures;

@@ -26,6 +26,7 @@ pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
         | Work::Capacity(_)
         | Work::Memory(_)
         | Work::Soak(_)
+        | Work::Scenario(_)
         | Work::Watch(_) => {
             return Ok(Vec::new());
         }

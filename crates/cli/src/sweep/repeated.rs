@@ -220,6 +220,7 @@ fn touched(work: &Work) -> Vec<PathBuf> {
         Work::Iozone(iozone) => touched.extend(iozone.files.clone()),
         Work::Extent(extent) => touched.push(extent.path.clone()),
         Work::AndroBench(work) => touched.push(work.folder.clone()),
+        Work::Scenario(scenario) => touched.push(scenario.path.clone()),
         Work::Capacity(_) | Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {}
     }
     touched.sort();

@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `mem`, `soak` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem`, `soak`, `scenario` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -12,6 +12,8 @@ pub mod copy;
 pub mod extent;
 pub mod iozone;
 pub mod memory;
+pub mod replay;
+pub mod scenario;
 pub mod soak;
 pub mod watch;
 
@@ -23,6 +25,8 @@ use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use memory::{Memory, MemoryStep};
+use replay::ReplayStep;
+use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
@@ -76,6 +80,8 @@ pub enum Work {
     Capacity(Box<Capacity>),
     /// Main memory; no storage takes part.
     Memory(Box<Memory>),
+    /// What a product does with its storage.
+    Scenario(Box<Scenario>),
     /// Writing and checking for hours to weeks.
     Soak(Box<Soak>),
     /// Looking on while a command runs.
@@ -94,6 +100,7 @@ impl Work {
             Self::AndroBench(work) => work.written(),
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
+            Self::Scenario(work) => work.written(),
             Self::Soak(work) => vec![work.path.clone()],
             Self::Memory(_) | Self::Watch(_) => Vec::new(),
         }
@@ -106,6 +113,7 @@ impl Work {
         match self {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
+            Self::Scenario(work) => work.private_folder_in(),
             Self::Copy(_)
             | Self::Iozone(_)
             | Self::Capacity(_)
@@ -133,6 +141,10 @@ pub enum StepDetail {
     Copy(CopyReport),
     /// Main memory.
     Memory(Box<MemoryStep>),
+    /// An act of a scenario.
+    Scenario(Box<ScenarioStep>),
+    /// A trace that was replayed.
+    Replay(Box<ReplayStep>),
     /// A stretch of a soak.
     Soak(Box<SoakStep>),
 }
@@ -170,7 +182,27 @@ impl StepDetail {
     pub const fn database(&self) -> Option<&DatabaseStep> {
         match self {
             Self::Database(step) => Some(step),
+            Self::Scenario(step) => step.database.as_ref(),
             _ => None,
+        }
+    }
+
+    /// An act of a scenario.
+    #[must_use]
+    pub fn scenario(&self) -> Option<&ScenarioStep> {
+        match self {
+            Self::Scenario(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Whether data that was read back is not what had been written.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        match self {
+            Self::Iozone(step) => step.mismatch,
+            Self::Scenario(step) => step.differs(),
+            _ => false,
         }
     }
 }
