@@ -134,7 +134,7 @@ fn a_write_that_was_under_way_is_no_fault() {
     soaked(&work(&path, 16, None)).0.unwrap();
     let order = assay_model::work::soak::order::Order::new(BLOCKS, 7);
     let block = order.block_of(16);
-    let mut half = vec![0; BLOCK as usize];
+    let mut half = vec![0; 4096];
     content::fill(&mut half, 7, 16, block);
     overwrite(&path, block * BLOCK, &half[..1024]);
     let at = Checkpoint {

@@ -53,7 +53,7 @@ impl Order {
 
     /// Factor and shift of a pass.
     fn pass(self, pass: u64) -> (u64, u64) {
-        if pass % 2 == 0 || self.blocks < 3 {
+        if pass.is_multiple_of(2) || self.blocks < 3 {
             return (1, 0);
         }
         let mut rng = SplitMix64::new(self.seed ^ pass.wrapping_mul(0x9e37_79b9_7f4a_7c15));
@@ -81,7 +81,7 @@ impl Order {
 
     fn modulo(self, value: u128) -> u64 {
         // Less than `blocks`, which has 64 bits.
-        (value % u128::from(self.blocks)) as u64
+        u64::try_from(value % u128::from(self.blocks)).unwrap_or(0)
     }
 }
 
