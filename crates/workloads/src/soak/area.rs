@@ -187,8 +187,10 @@ impl Area {
         if self.holds(number, block) {
             // One write follows the other, so all before it were made too.
             came.newer_writes = came.newer_writes.max(number + 1 - checkpoint.next);
-        } else {
+        } else if content::is_interrupted(self.found.block(), self.seed, block) {
             came.interrupted_blocks += 1;
+        } else {
+            came.fault(self.fault(block, number));
         }
         true
     }

@@ -127,8 +127,17 @@ fn flipped(found: &[u8], expected: &[u8], all: &[Option<Said>], number: u64, blo
     }
 }
 
-/// The number of the write that all whole sectors of a block are of, with how many
-/// there are; none when they are of different ones or there is none.
+/// Whether every sector is a whole one of a write to this block, or was never written:
+/// so a write looks that was under way. What has other sectors was damaged.
+pub(super) fn is_interrupted(found: &[u8], seed: u64, block: u64) -> bool {
+    let mut sectors = found.chunks_exact(SECTOR);
+    sectors.all(|sector| {
+        let own = said(sector, seed).is_some_and(|said| said.whole && said.block == block);
+        own || sector.iter().all(|byte| *byte == 0)
+    })
+}
+
+/// The highest number of a write that a whole sector of a block is of.
 pub(super) fn newest(found: &[u8], seed: u64, block: u64) -> Option<u64> {
     let sectors = found.chunks_exact(SECTOR);
     let whole = sectors.filter_map(|sector| said(sector, seed));
@@ -175,6 +184,16 @@ mod tests {
             sectors: 8,
         };
         assert_eq!(classified(&part), expected);
+    }
+
+    #[test]
+    fn a_damaged_block_is_no_interrupted_write() {
+        let mut torn = block(4, 3);
+        torn[..SECTOR].copy_from_slice(&block(9, 3)[..SECTOR]);
+        assert!(is_interrupted(&torn, 7, 3));
+        torn[SECTOR + 77] ^= 1;
+        assert!(!is_interrupted(&torn, 7, 3));
+        assert!(!is_interrupted(&block(9, 5), 7, 3), "another block");
     }
 
     #[test]

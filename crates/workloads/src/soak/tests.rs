@@ -152,6 +152,26 @@ fn a_write_that_was_under_way_is_no_fault() {
 }
 
 #[test]
+fn damage_to_a_write_after_the_checkpoint_is_a_fault_too() {
+    let folder = folder();
+    let path = folder.path().join("area");
+    soaked(&work(&path, 24, None)).0.unwrap();
+    let order = assay_model::work::soak::order::Order::new(BLOCKS, 7);
+    let block = order.block_of(20);
+    overwrite(&path, block * BLOCK + 1234, &[0xee]);
+    let at = Checkpoint {
+        next: 16,
+        ..Checkpoint::default()
+    };
+    let (ended, steps) = soaked(&work(&path, 32, Some(at)));
+    ended.unwrap();
+    let faults = &steps[0].faults;
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    assert_eq!((faults[0].block, faults[0].expected), (block, 20));
+    assert_eq!(faults[0].first_byte, block * BLOCK + 1234);
+}
+
+#[test]
 fn a_block_that_was_changed_behind_its_back_is_located() {
     let folder = folder();
     let path = folder.path().join("area");
