@@ -7,6 +7,8 @@ mod hold;
 #[cfg(feature = "sqlite")]
 mod memory;
 mod scratch;
+#[cfg(feature = "sqlite")]
+mod soak;
 mod steps;
 mod together;
 mod under;
@@ -100,6 +102,12 @@ impl Workshop<'_> {
             #[cfg(feature = "sqlite")]
             Work::Memory(work) => {
                 assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
+            }
+            #[cfg(feature = "sqlite")]
+            Work::Soak(work) => {
+                let path = &work.path;
+                let behind = soak::Behind { roots, path };
+                assay_workloads::soak::run(work, &behind, &mut context)
             }
             work => assay_workloads::run(work, &mut context),
         };

@@ -22,6 +22,7 @@ use crate::qualify::profile::Profile;
 use crate::rank::RankArgs;
 use crate::replay::args::ReplayArgs;
 use crate::scenario::ScenarioArgs;
+use crate::soak::SoakArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
 use crate::traits::args::TraitsArgs;
@@ -103,6 +104,9 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Writes and checks storage for hours to weeks: errors, rate over time, wear. Goes on
+    /// after a kill.
+    Soak(Box<SoakArgs>),
     /// Main memory: its bandwidth, its latency against the size of the working set, and
     /// whether it keeps what is written to it.
     Mem(MemArgs),

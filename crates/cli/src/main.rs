@@ -48,6 +48,7 @@ mod run;
 mod runs;
 mod scenario;
 mod several;
+mod soak;
 mod steps;
 mod store_guard;
 mod stored;
@@ -113,6 +114,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
+        Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
         Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
         Command::Scenario(args) => {
             on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))

@@ -213,6 +213,17 @@ pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     }
 }
 
+/// A run that is to be gone on with: all of it must be there.
+pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
+    let loaded = store.load(id)?;
+    match loaded.damaged.first() {
+        None => Ok(loaded.run),
+        Some(damage) => Err(Failure::failed(format!(
+            "run {id} cannot be gone on with: {damage}"
+        ))),
+    }
+}
+
 /// What an id stands for, with all that the store has of it.
 pub enum Stored {
     /// A run of assay's own.

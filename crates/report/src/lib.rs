@@ -39,8 +39,10 @@ pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod scenario;
+pub mod sections;
 #[cfg(test)]
 mod sides;
+pub mod soak;
 pub mod stopping;
 pub mod summary;
 pub mod sweep;

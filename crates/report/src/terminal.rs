@@ -13,11 +13,11 @@ mod import;
 mod ladder;
 mod list;
 mod mark;
-mod memory;
 mod ranked;
 mod recordings;
 pub(crate) mod results;
 mod scenario;
+mod sections;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -79,7 +79,7 @@ pub fn write_summary(
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     found::write(&summary, &mut page)?;
-    memory::write(&summary, &mut page)?;
+    sections::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }

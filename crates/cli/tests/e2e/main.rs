@@ -48,6 +48,7 @@ mod scenario;
 mod seeds;
 mod several;
 mod simulated;
+mod soak;
 mod static_agents;
 mod stop;
 mod sweep;

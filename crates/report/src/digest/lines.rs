@@ -3,8 +3,8 @@
 use super::Line;
 use super::over::{Over, View, views};
 use crate::describe;
-use crate::found::losses;
 use crate::format::quantity;
+use crate::found::losses;
 use crate::labels::Labels;
 use crate::scenario;
 use crate::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};

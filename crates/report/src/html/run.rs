@@ -3,8 +3,8 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, memory, method,
-    overview, ranking, results, scenario, storage, unfinished,
+    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
+    overview, ranking, results, scenario, sections, storage, unfinished,
 };
 use crate::chart::Chart;
 use crate::derived::Derived;
@@ -83,8 +83,8 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
         ),
         capacity,
         replay,
-        new("memory", tr!("Memory"), memory::markup(summary)),
         powercut,
+        new("findings", tr!("What was found"), sections::markup(summary)),
         new(
             "extent",
             tr!("Samples over the extent"),

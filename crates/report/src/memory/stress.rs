@@ -1,6 +1,7 @@
 //! Whether memory kept what was written to it.
 
-use super::{Line, steps};
+use super::steps;
+use crate::sections::Line;
 use crate::summary::Summary;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;

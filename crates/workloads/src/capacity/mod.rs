@@ -6,7 +6,7 @@ mod files;
 mod folder;
 mod probe;
 mod steps;
-mod store;
+pub(crate) mod store;
 mod write;
 
 use crate::pulse::Pulse;
