@@ -132,9 +132,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
-        Command::Powercut(args) => {
-            on::measure(&args.on, &own, args.json, |on| powercut::run(&args, on))
-        }
+        Command::Powercut(args) => on::measure(&args.on.stopping(), &own, args.json, |on| {
+            powercut::run(&args, on)
+        }),
         Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),

@@ -41,6 +41,16 @@ pub struct OnArgs {
     pub when_lost: WhenLost,
 }
 
+impl OnArgs {
+    /// The same for links that are cut on purpose: nobody waits for them.
+    pub fn stopping(&self) -> Self {
+        Self {
+            when_lost: WhenLost::Stop,
+            ..self.clone()
+        }
+    }
+}
+
 /// Another machine, or this one by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum On {

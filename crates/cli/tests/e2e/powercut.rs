@@ -42,6 +42,10 @@ impl Bench {
 
     /// Its power is cut so often.
     fn cut(&self, cycles: &str, words: &[&str]) -> Ended {
+        self.start(cycles, words).end()
+    }
+
+    fn start(&self, cycles: &str, words: &[&str]) -> Running {
         let (off, on) = (self.switch("off"), self.switch("on"));
         let (cut, url) = (format!("command:{off}"), self.board.url());
         let all = [
@@ -66,7 +70,7 @@ impl Bench {
         command
             .env("PATH", self.board.search_path())
             .env("ASSAY_AGENTS", Board::agents());
-        Running::start(&mut command).end()
+        Running::start(&mut command)
     }
 
     fn switch(&self, what: &str) -> String {
@@ -174,7 +178,10 @@ fn a_file_system_without_barriers_is_found_out() {
 fn fifty_cuts_lose_nothing_on_a_drive_that_honours_flushes() {
     needs!("mkfs.ext4");
     let bench = or_skip!(Bench::new(Flushes::Honoured));
-    let ended = on_file_system(&bench, "50", "");
+    let words = on_ext4("");
+    let mut running = bench.start("50", &words.each_ref().map(String::as_str));
+    (1..=50).for_each(|cycle| running.await_words(&format!("[{cycle}/50]")));
+    let ended = running.end();
     let (cuts, lost) = bench.drive.losses();
     let shown = bench.bed.run(&["show", "last"]);
     println!("{cuts} cuts, {lost} sectors lost with them\n{}", shown.out);
