@@ -31,6 +31,7 @@ pub mod labels;
 pub mod ladder;
 pub mod mail;
 pub mod matrix;
+pub mod placed;
 pub mod registers;
 #[cfg(test)]
 mod samples;

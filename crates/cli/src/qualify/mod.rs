@@ -1,6 +1,7 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
+mod claims;
 pub mod suite;
 
 use crate::announce::announce;
@@ -22,6 +23,7 @@ use suite::Scale;
 /// Qualifies a path on a target.
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
+    let claims = claims::of(args)?;
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
@@ -37,7 +39,8 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let header = header(plan, inspection, host.target());
+    let mut header = header(plan, inspection, host.target());
+    header.claims = claims;
     store.begin_run(&header, &owner::this_process())?;
     let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
