@@ -68,9 +68,14 @@ impl LastResort {
         match &order.work {
             _ if order.under.is_some() => None,
             Work::Copy(copy) if copy.removes() => None,
-            Work::Copy(_) => Some(self.begins(false)),
+            Work::Copy(_) | Work::Memory(_) => Some(self.begins(false)),
             Work::Watch(_) => Some(self.begins(true)),
-            Work::Iozone(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Capacity(_) => None,
+            Work::Iozone(_)
+            | Work::AndroBench(_)
+            | Work::Extent(_)
+            | Work::Capacity(_)
+            | Work::Scenario(_)
+            | Work::Powercut(_) => None,
         }
     }
 

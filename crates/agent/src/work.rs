@@ -4,7 +4,11 @@
 mod admission;
 mod claim;
 mod hold;
+#[cfg(feature = "sqlite")]
+mod memory;
+mod scratch;
 mod steps;
+mod together;
 mod under;
 
 use crate::fatal::Fatal;
@@ -17,7 +21,7 @@ use crate::watching::{self, Told};
 use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
-use assay_model::condition::InForce;
+use assay_model::condition::{Condition, InForce};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport};
@@ -25,6 +29,7 @@ use assay_probe::roots::Roots;
 use assay_workloads::{Context, WorkError};
 use claim::files_of;
 use hold::devices_of;
+use scratch::{Scratch, kinds_of};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
@@ -81,7 +86,8 @@ impl Workshop<'_> {
         for text in warnings {
             self.outbox.send(&note(text))?;
         }
-        let mut steps = self.steps(in_force);
+        let kinds = kinds_of(&order.work);
+        let mut steps = self.steps(in_force, &kinds);
         let mut context = Context {
             seed: order.seed,
             folder: folder.as_ref().map(Folder::path),
@@ -91,6 +97,10 @@ impl Workshop<'_> {
         };
         let came = match &order.work {
             Work::Watch(watch) => look_on(roots, watch, &mut context),
+            #[cfg(feature = "sqlite")]
+            Work::Memory(work) => {
+                assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
+            }
             work => assay_workloads::run(work, &mut context),
         };
         steps.close()?;
@@ -103,8 +113,10 @@ impl Workshop<'_> {
         Ok(self.last_word(came))
     }
 
-    fn steps<'s>(&'s mut self, in_force: &'s [InForce]) -> Steps<'s> {
-        Steps::new(self.roots, self.outbox, self.inbox, self.order, in_force)
+    fn steps<'s>(&'s mut self, in_force: &'s [InForce], kinds: &'s [Condition]) -> Steps<'s> {
+        let scratch = Scratch::new(self.roots, self.order, kinds);
+        let (outbox, inbox) = (self.outbox, &mut *self.inbox);
+        Steps::new(self.roots, (outbox, inbox), self.order, in_force, scratch)
     }
 
     fn last_word(&self, came: Result<WorkReport, WorkError>) -> FromAgent {

@@ -7,6 +7,7 @@
 
 mod removal;
 mod sweep;
+mod tree;
 
 pub(crate) use sweep::sweep;
 
@@ -66,6 +67,8 @@ impl Workspace {
             Place::Directory { path } => Folder::new(path, run_id).map(Self::Folder),
             Place::File { path } => Ok(Self::File(path.clone())),
             Place::Simulated { path } => Ok(Self::Simulated(path.clone())),
+            // Works alone go there.
+            Place::Memory => Err(io::ErrorKind::Unsupported.into()),
             Place::Device { path } => {
                 let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
                 let held = rustix::fs::open(path, flags, Mode::empty())?;

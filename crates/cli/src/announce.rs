@@ -128,6 +128,7 @@ pub fn writes(plan: &Plan) -> String {
             run = plan.run_id
         ),
         Place::Simulated { .. } => tr!("nothing: a model computes the figures").to_owned(),
+        Place::Memory => tr!("nothing").to_owned(),
         Place::File { .. } => tr!(
             "nothing; reads the first {size} of {path}",
             size = plan.file_size,

@@ -12,11 +12,15 @@ use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::language::Tag;
 use crate::mark::args::MarkArgs;
+use crate::mem::MemArgs;
 use crate::model::ModelArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
+use crate::powercut::args::PowercutArgs;
 use crate::rank::RankArgs;
+use crate::replay::args::ReplayArgs;
+use crate::scenario::ScenarioArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
 use crate::traits::args::TraitsArgs;
@@ -69,6 +73,9 @@ pub enum Command {
     Sweep(Box<SweepArgs>),
     /// Runs a job file of fio several times, as trials that are kept and judged.
     Run(RunArgs),
+    /// Replays recorded I/O (iologs, block traces, the kernel's events as text) on other
+    /// storage, or says what a recording is made of.
+    Replay(Box<ReplayArgs>),
     /// Is fio: its job files, options and outputs, and a line of evidence per
     /// job (assay fio --help).
     #[command(disable_help_flag = true)]
@@ -95,6 +102,12 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Main memory: its bandwidth, its latency against the size of the working set, and
+    /// whether it keeps what is written to it.
+    Mem(MemArgs),
+    /// What a product does with its storage: updates, boots, recordings, logs, full disks;
+    /// built in, or of your own (docs/scenarios.md).
+    Scenario(Box<ScenarioArgs>),
     /// What flash shows of itself to patterns of I/O: costs of commands, pages and
     /// erase units, caches, a fast area, work it defers.
     Traits(TraitsArgs),
@@ -113,6 +126,9 @@ pub enum Command {
     Rank(RankArgs),
     /// Which differences so many trials can show.
     Power(PowerArgs),
+    /// Cuts the power of a board while it writes, again and again: is every acknowledged
+    /// write there when it is back?
+    Powercut(Box<PowercutArgs>),
     /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
     /// and tables.
     Import(ImportArgs),

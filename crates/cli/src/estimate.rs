@@ -32,7 +32,7 @@ pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
 /// one that is there.
 pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
     let written = match place {
-        Place::File { .. } | Place::Simulated { .. } => 0,
+        Place::File { .. } | Place::Simulated { .. } | Place::Memory => 0,
         Place::Directory { .. } | Place::Device { .. } => writing(size).0,
     };
     Nanos(written + if made { FILE_SYSTEM.0 } else { 0 })

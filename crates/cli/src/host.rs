@@ -25,12 +25,17 @@ pub const AGENT: &str = "--serve-as-assay-agent";
 /// What an agent may take to return a greeting; also one on a board that is busy.
 const GREETING: Duration = Duration::from_secs(120);
 
+/// What an agent may have to note in all.
+const MOST_NOTES: usize = 16 << 20;
+
 /// A session with an agent.
 pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
     requests: Requests,
     session: Session,
     target: Option<String>,
+    /// Length of all that it had to note so far.
+    noted_bytes: usize,
 }
 
 /// The way to the agent; can be used from several threads.
@@ -56,18 +61,30 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start(), target.name())
+        Self::greeted(target.start(), target.name(), GREETING)
+    }
+
+    /// The same on a machine that may not be there yet: each step of the way gets only so
+    /// long.
+    pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
+        Self::greeted(target.start(), target.name(), patience)
+    }
+
+    /// What ends the link to the agent at once, as long as this host is there.
+    pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
+        self.session.cutter()
     }
 
     /// Starts an agent that has this program's standard streams and terminal:
     /// for what copies them, or runs a command of the user's.
     pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start_in_front(), target.name())
+        Self::greeted(target.start_in_front(), target.name(), GREETING)
     }
 
     fn greeted(
         started: Result<Session, TargetError>,
         target: Option<String>,
+        patience: Duration,
     ) -> Result<Self, Failure> {
         let mut session = started?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
@@ -75,8 +92,9 @@ impl Host {
             requests,
             session,
             target,
+            noted_bytes: 0,
         };
-        let watchdog = host.session.must_answer_within(GREETING);
+        let watchdog = host.session.must_answer_within(patience);
         host.greet()?;
         drop(watchdog);
         host.undo_abandoned()?;
@@ -225,9 +243,25 @@ impl Host {
             } else {
                 Failure::failed(message)
             }),
-            Some(message) => Ok(message),
+            Some(message) => {
+                self.limit_notes(&message)?;
+                Ok(message)
+            }
             None => Err(self.lost("the agent ended unexpectedly")),
         }
+    }
+
+    /// Notes are shown or kept, one by one; an agent cannot fill this machine with them.
+    fn limit_notes(&mut self, message: &FromAgent) -> Result<(), Failure> {
+        let FromAgent::LoadNote(note) = message else {
+            return Ok(());
+        };
+        self.noted_bytes += note.text.len() + 1;
+        if self.noted_bytes <= MOST_NOTES {
+            return Ok(());
+        }
+        self.session.give_up();
+        Err(self.lost("the agent has notes without end"))
     }
 
     /// The agent is gone: where, and what the link to it says of that.

@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::stored::data_folder;
 use assay_model::text::clean;
-use assay_target::labgrid::{Lab, Lease, Wanted};
+use assay_target::labgrid::{Lab, Wanted};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -25,18 +25,4 @@ pub fn folder() -> Result<PathBuf, Failure> {
 /// What there is to say before a board is there.
 pub fn waiting_for(wanted: &Wanted) -> String {
     clean(&format!("{wanted}: waiting for a board"))
-}
-
-/// Gives a board back; what is to be known of how that went.
-pub fn give_back(lease: Lease) -> Option<String> {
-    match lease.release() {
-        Ok(true) => None,
-        Ok(false) => Some(
-            "somebody released or took it meanwhile: what was measured may be of two jobs at a time"
-                .to_owned(),
-        ),
-        Err(error) => Some(format!(
-            "it could not be released ({error}); assay targets --release-stale does so later"
-        )),
-    }
 }

@@ -26,6 +26,7 @@ mod language;
 mod leftovers;
 mod loads;
 mod mark;
+mod mem;
 mod model;
 mod on;
 mod output;
@@ -35,14 +36,17 @@ mod place;
 mod plans;
 mod plot;
 mod power;
+mod powercut;
 mod progress;
 mod qualify;
 mod rank;
+mod replay;
 mod report;
 mod room;
 mod rounds;
 mod run;
 mod runs;
+mod scenario;
 mod several;
 mod steps;
 mod store_guard;
@@ -66,7 +70,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     run().unwrap_or_else(|failure| {
-        output::say(&format!("assay: {}", clean(&failure.to_string())));
+        let line = format!("assay: {}", clean(&failure.to_string()));
+        output::say(&part::failure(&line));
         failure.code()
     })
 }
@@ -94,6 +99,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
         Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
         Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
+        Command::Replay(args) => {
+            on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
+        }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
@@ -104,6 +112,10 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+        }
+        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Scenario(args) => {
+            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
         }
         Command::Traits(args) => {
             on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
@@ -118,6 +130,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
+        Command::Powercut(args) => {
+            on::measure(&args.on, &own, args.json, |on| powercut::run(&args, on))
+        }
         Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),

@@ -13,6 +13,9 @@ use std::sync::OnceLock;
 
 /// The word that makes this program a part; no command of assay and no option.
 const PART: &str = "--serve-as-part-of-assay";
+/// What the line of a failure begins with, for the process that started this one: a
+/// character that no line for people has.
+const FAILURE: char = '\u{1c}';
 /// What stands between that word and the command.
 const WORDS: usize = 3;
 /// The display of the process that started this one draws over its lines.
@@ -34,6 +37,19 @@ pub struct Part {
 /// What this process is a part as; `None`: a user started it.
 pub fn this() -> Option<&'static Part> {
     THIS.get()
+}
+
+/// The line of a failure as this process says it: a part tells it from its other lines.
+pub fn failure(line: &str) -> String {
+    match this() {
+        Some(_) => format!("{FAILURE}{line}"),
+        None => line.to_owned(),
+    }
+}
+
+/// The line of a part's failure; `None`: it is another one.
+pub fn read_failure(line: &str) -> Option<&str> {
+    line.strip_prefix(FAILURE)
 }
 
 /// Words that start a command as a part.

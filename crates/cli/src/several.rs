@@ -6,7 +6,7 @@ use crate::lab;
 use crate::on::On;
 use crate::output::{print, say};
 use assay_model::text::clean;
-use assay_target::labgrid::{Lab, LabError, Reservation, Wanted};
+use assay_target::labgrid::{Lab, Lease, Reservation, Wanted};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -24,9 +24,9 @@ pub fn run(targets: &[On], words: &[OsString], json: bool) -> Result<ExitCode, F
     let mut order: Vec<(usize, &On)> = targets.iter().enumerate().collect();
     order.sort_by_key(|(_, target)| matches!(target, On::Labgrid(Wanted::Any(_))));
     for (place, target) in order {
-        several.begin(place, target)?;
+        several.begin(place, target);
     }
-    several.finish()?;
+    several.finish();
     let Several { mut crew, done, .. } = several;
     crew.close();
     print(|out| write_results(done.values(), json, out))?;
@@ -74,36 +74,40 @@ impl<'a> Several<'a> {
         })
     }
 
-    fn begin(&mut self, place: usize, target: &'a On) -> Result<(), Failure> {
+    fn begin(&mut self, place: usize, target: &'a On) {
         let (On::Labgrid(wanted), Some(lab)) = (target, &self.lab) else {
             let task = Task::on_target(target.to_string(), self.words, None);
-            return self.start(place, task);
+            self.start(place, target, task);
+            return;
         };
         match wanted {
             Wanted::Place(name) => match lab.acquire(name) {
-                Ok(lease) => self.start(place, Task::on_board(lease, self.words, None))?,
-                Err(error) => self.fail(place, target, error),
+                Ok(lease) => self.start_on_board(place, target, lease),
+                Err(error) => self.fail(place, target, &error.into()),
             },
             Wanted::Any(tags) => match lab.reserve(tags) {
                 Ok(reservation) => {
                     self.crew.say(&lab::waiting_for(wanted));
                     self.waiting.push((place, target, reservation));
                 }
-                Err(error) => self.fail(place, target, error),
+                Err(error) => self.fail(place, target, &error.into()),
             },
         }
-        Ok(())
     }
 
-    fn start(&mut self, place: usize, task: Task) -> Result<(), Failure> {
-        let number = self.crew.start(task)?;
-        self.places.insert(number, place);
-        Ok(())
+    fn start_on_board(&mut self, place: usize, target: &On, lease: Lease) {
+        self.start(place, target, Task::on_board(lease, self.words, None));
     }
 
-    /// A board that cannot be had takes no other with it.
-    fn fail(&mut self, place: usize, target: &On, error: LabError) {
-        let failure = Failure::from(error);
+    fn start(&mut self, place: usize, target: &On, task: Task) {
+        match self.crew.start(task) {
+            Ok(number) => drop(self.places.insert(number, place)),
+            Err(failure) => self.fail(place, target, &failure),
+        }
+    }
+
+    /// A target that cannot be had takes no other with it.
+    fn fail(&mut self, place: usize, target: &On, failure: &Failure) {
         let outcome = Outcome {
             name: target.to_string(),
             code: failure.number(),
@@ -114,7 +118,7 @@ impl<'a> Several<'a> {
     }
 
     /// Waits until all have ended. A signal is the end of all waiting.
-    fn finish(&mut self) -> Result<(), Failure> {
+    fn finish(&mut self) {
         while self.crew.under_way() + self.waiting.len() > 0 {
             self.crew.set_title(&self.title());
             match self.crew.next(LOOK) {
@@ -125,20 +129,18 @@ impl<'a> Several<'a> {
                 Event::Stopping => self.waiting.clear(),
                 Event::Nothing => {}
             }
-            self.look_at_reservations()?;
+            self.look_at_reservations();
         }
-        Ok(())
     }
 
-    fn look_at_reservations(&mut self) -> Result<(), Failure> {
+    fn look_at_reservations(&mut self) {
         for (place, target, mut reservation) in std::mem::take(&mut self.waiting) {
             match reservation.take() {
                 Ok(None) => self.waiting.push((place, target, reservation)),
-                Ok(Some(lease)) => self.start(place, Task::on_board(lease, self.words, None))?,
-                Err(error) => self.fail(place, target, error),
+                Ok(Some(lease)) => self.start_on_board(place, target, lease),
+                Err(error) => self.fail(place, target, &error.into()),
             }
         }
-        Ok(())
     }
 
     fn title(&self) -> String {
@@ -201,6 +203,7 @@ fn say_failures(done: &BTreeMap<usize, Outcome>) {
 /// Which target failed, how, and why.
 pub fn in_words(ended: &Ended) -> String {
     let why = match (&ended.complaint, ended.too_late) {
+        _ if ended.board_lost => "somebody else had its board meanwhile",
         (_, true) => "its time was over",
         (Some(complaint), _) => complaint,
         (None, _) if ended.code == LOST => "the target was lost",

@@ -96,13 +96,9 @@ impl Done {
     /// The exit code: what stopped it, or whether a step failed. Data that differs has
     /// its own.
     pub fn conclude(self) -> Result<ExitCode, Failure> {
-        let details = self
-            .run
-            .trials
-            .iter()
-            .filter_map(|trial| trial.detail.as_deref());
-        let mut steps = details.filter_map(StepDetail::iozone);
-        let differs = steps.any(|step| step.mismatch);
+        let trials = self.run.trials.iter();
+        let mut details = trials.filter_map(|trial| trial.detail.as_deref());
+        let differs = details.any(StepDetail::differs);
         let concluded = runs::conclude(&self.run, self.ending.failure, self.ending.signal);
         concluded.map_err(|failure| match differs {
             true => Failure::mismatch(failure.to_string()),

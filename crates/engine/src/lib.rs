@@ -26,6 +26,7 @@ pub mod layout;
 pub mod load;
 pub mod mapped;
 mod measure;
+pub mod memory;
 pub mod page_cache;
 mod permutation;
 mod recorder;
@@ -39,6 +40,7 @@ mod sys;
 mod verify;
 mod wake;
 
+pub use engines::trim::discard_range;
 pub use engines::usable;
 pub use error::EngineError;
 pub use inherited::inherited;

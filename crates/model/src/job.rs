@@ -308,6 +308,15 @@ pub enum Purpose {
     /// Transactions of a database: their rate is the figure, not that of the
     /// writes they are made of.
     Transactions,
+    /// A loop over arrays in memory: no storage takes part.
+    MemoryBandwidth,
+    /// Dependent loads from memory.
+    MemoryLatency,
+    /// Patterns that are written to memory and checked.
+    MemoryStress,
+    /// An act of a scenario: how long it takes is the figure, or, where the pace is given,
+    /// how long its operations take.
+    Act,
 }
 
 /// One description of I/O to do. Field names follow fio.

@@ -20,6 +20,7 @@ mod flush;
 mod foreign;
 mod idle;
 mod load;
+mod memory;
 mod share;
 mod simulated;
 #[cfg(test)]
@@ -34,6 +35,7 @@ use crate::work::androbench::DatabaseStep;
 use crate::work::iozone::IozoneStep;
 use assay_lang::{key, tr, translated};
 pub use load::judge_load;
+pub use memory::TIMES_LAST_LEVEL;
 use serde::{Deserialize, Serialize};
 use share::Share;
 use std::borrow::Cow;
@@ -61,6 +63,10 @@ pub enum Measured {
         /// The device's share of the bytes, 0 to 1.
         device_share: f64,
     },
+    /// Main memory: what was measured is no storage.
+    Memory,
+    /// A cache of the processor.
+    CpuCache,
     /// It cannot be told.
     Unknown {
         /// The reason, one clause.
@@ -78,6 +84,8 @@ impl Measured {
             Self::Simulated => key!("simulated"),
             Self::PageCache => key!("page-cache"),
             Self::Mixed { .. } => key!("mixed"),
+            Self::Memory => key!("memory"),
+            Self::CpuCache => key!("cpu-cache"),
             Self::Unknown { .. } => key!("unknown"),
         }
     }
@@ -158,6 +166,9 @@ impl Judgement {
 /// Judges a trial; `None` when it did not start.
 #[must_use]
 pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
+    if let Some(step) = trial.detail.as_deref().and_then(StepDetail::memory) {
+        return Some(memory::judge(step));
+    }
     let measured = trial.measured.as_ref()?;
     if let Some(wave) = &trial.wave {
         return load::judge_members(wave);

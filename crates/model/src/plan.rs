@@ -3,6 +3,7 @@
 use crate::condition::{Condition, Restore, Setting, Subject};
 use crate::job::Job;
 use crate::rng::SplitMix64;
+use crate::storage::MAIN_MEMORY;
 use crate::units::Bytes;
 use crate::verdict::Side;
 use serde::{Deserialize, Serialize};
@@ -93,6 +94,8 @@ pub enum Place {
         /// The device node.
         path: PathBuf,
     },
+    /// In main memory, without any storage.
+    Memory,
 }
 
 impl Place {
@@ -104,6 +107,7 @@ impl Place {
             | Self::File { path }
             | Self::Simulated { path }
             | Self::Device { path } => path,
+            Self::Memory => Path::new(MAIN_MEMORY),
         }
     }
 }

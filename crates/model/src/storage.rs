@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+/// What stands for a path where main memory itself is measured.
+pub const MAIN_MEMORY: &str = "memory";
+
 /// The folder that holds a file: `.` for a bare name.
 ///
 /// ```
@@ -68,6 +71,19 @@ fn as_text_if_any<S: Serializer>(path: &Option<PathBuf>, to: S) -> Result<S::Ok,
 }
 
 impl Storage {
+    /// What stands for storage where main memory itself is measured.
+    #[must_use]
+    pub fn main_memory(total: Option<Bytes>) -> Self {
+        Self {
+            path: PathBuf::from(MAIN_MEMORY),
+            mount: None,
+            backing: Backing::MainMemory,
+            layers: Vec::new(),
+            total,
+            available: None,
+        }
+    }
+
     /// The layer that holds the file directly: the device under test.
     #[must_use]
     pub fn top(&self) -> Option<&Layer> {
@@ -91,6 +107,7 @@ impl Storage {
     pub fn words(&self) -> String {
         match &self.backing {
             Backing::Memory { fs_type } => format!("{fs_type} in memory"),
+            Backing::MainMemory => "main memory".to_owned(),
             Backing::Unknown { .. } => "unknown device".to_owned(),
             Backing::Simulated { part: name } | Backing::Device { name } => {
                 self.device().map_or_else(|| name.clone(), Layer::words)
@@ -184,6 +201,9 @@ pub enum Backing {
         /// The part that is modelled.
         part: String,
     },
+    /// There is no storage: main memory itself is measured.
+    #[serde(rename = "main_memory")]
+    MainMemory,
     /// It cannot be told.
     Unknown {
         /// The reason, one clause.

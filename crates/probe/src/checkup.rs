@@ -4,6 +4,9 @@ mod limits;
 mod power;
 mod virtual_machine;
 
+pub(crate) use limits::memory_room;
+pub(crate) use virtual_machine::hypervisor;
+
 use crate::attr;
 use crate::counters::queues;
 use crate::mounts::unescaped;
@@ -35,7 +38,7 @@ pub fn take(roots: &Roots, storage: Option<&Storage>) -> Checkup {
         clocksources: clocksources(roots),
         limits: limits::limits(roots),
         container: virtual_machine::container(roots),
-        hypervisor: virtual_machine::hypervisor(roots),
+        hypervisor: hypervisor(roots),
         power: power::power(roots, storage),
         others: None,
     }

@@ -14,6 +14,7 @@ mod device;
 pub mod devices;
 mod files;
 pub mod identity;
+pub mod memory;
 mod mounts;
 mod openers;
 pub mod processes;

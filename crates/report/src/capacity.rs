@@ -1,10 +1,9 @@
 //! What filling, checking or probing found, in words.
 
-use crate::summary::{JudgedTrial, Summary};
+use crate::found::Finding;
 use crate::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
-use assay_model::work::StepDetail;
 use assay_model::work::capacity::{CapacityStep, Counts, Kind, Part, Probed, SECTOR_BYTES, Tally};
 
 /// So many files with differences are named.
@@ -13,30 +12,6 @@ const FILES_NAMED: usize = 10;
 const MANY: u64 = 100;
 /// So many runs of displaced sectors are named.
 const ALIASES_NAMED: usize = 3;
-
-/// What was found, one sentence a line.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Something does not hold what was written to it.
-    pub bad: bool,
-    /// The sentences, the conclusion first.
-    pub lines: Vec<String>,
-}
-
-/// Trials that filled, checked or probed, each with what it found.
-#[must_use]
-pub fn findings<'s, 'a>(summary: &'s Summary<'a>) -> Vec<(&'s JudgedTrial<'a>, Finding)> {
-    let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
-    trials.sort_by_key(|trial| trial.record.position);
-    let found = |trial: &JudgedTrial<'_>| match trial.record.detail.as_deref() {
-        Some(StepDetail::Capacity(step)) => finding(step),
-        _ => None,
-    };
-    let trials = trials.into_iter();
-    trials
-        .filter_map(|trial| Some((trial, found(trial)?)))
-        .collect()
-}
 
 /// What a step found; `None` when it did nothing.
 #[must_use]

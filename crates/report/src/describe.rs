@@ -94,6 +94,7 @@ pub fn metric(name: &str) -> String {
                 operation = operation(subject),
                 percentile
             ),
+            None if name == "memory_lat" => tr!("latency of a load").to_owned(),
             None if name == "longest_gap" => tr!("longest gap").to_owned(),
             None => name.replace('_', " "),
         },
@@ -110,6 +111,7 @@ pub fn operation(subject: &str) -> &str {
         "write" => tr!("write"),
         "flush" => tr!("flush"),
         "commit" => tr!("commit"),
+        "memory" => tr!("memory"),
         other => other,
     }
 }

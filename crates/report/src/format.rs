@@ -10,6 +10,10 @@ pub fn quantity(unit: Unit, value: f64) -> String {
     match unit {
         Unit::BytesPerSec => BytesPerSec(value).to_string(),
         Unit::Iops => Iops(value).to_string(),
+        // Loads from a cache take a few.
+        Unit::Nanos if value > 0.0 && value < 100.0 && value.fract() != 0.0 => {
+            format!("{} ns", three_digits(value))
+        }
         Unit::Nanos => nanos(value).to_string(),
         Unit::Tps => tps(value),
         Unit::Bytes => bytes(value).to_string(),

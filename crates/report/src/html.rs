@@ -6,7 +6,6 @@
 //! `index` put them in order, `page` is the frame. maud escapes all text; control
 //! characters are spelled out by [`crate::text::clean`] before.
 
-mod capacity;
 mod charts;
 mod comparison;
 mod conditions;
@@ -15,11 +14,13 @@ mod data;
 mod evidence;
 mod extent;
 mod figure;
+mod found;
 mod import;
 mod index;
 mod ladder;
 mod latency;
 mod matrices;
+mod memory;
 mod method;
 mod overview;
 mod page;
@@ -27,6 +28,7 @@ mod parts;
 mod ranking;
 mod results;
 mod run;
+mod scenario;
 mod storage;
 mod unfinished;
 

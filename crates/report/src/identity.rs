@@ -45,6 +45,7 @@ pub fn name(storage: &Storage) -> String {
             path,
             file_system = clean(fs_type)
         ),
+        (Backing::MainMemory, _) => tr!("main memory").to_owned(),
         (Backing::Unknown { .. }, _) => tr!("{path}: device unknown", path),
     }
 }
@@ -101,6 +102,7 @@ pub fn path_facts(storage: &Storage) -> Vec<Fact> {
         Backing::Device { name } => clean(name),
         Backing::Memory { fs_type } => tr!("memory ({file_system})", file_system = clean(fs_type)),
         Backing::Simulated { .. } => tr!("nothing: it is simulated").to_owned(),
+        Backing::MainMemory => tr!("main memory").to_owned(),
         Backing::Unknown { why } => tr!("unknown: {why}", why = clean(why)),
     };
     let stack: Vec<String> = storage.layers.iter().map(|l| clean(&l.name)).collect();

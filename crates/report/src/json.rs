@@ -11,6 +11,7 @@ mod devices;
 mod doctor;
 mod evidence;
 mod layout;
+mod recordings;
 mod tails;
 #[cfg(test)]
 mod tests;
@@ -39,6 +40,7 @@ use trial::TrialPart;
 pub use comparison::{comparison, line, power, ranking};
 pub use devices::devices;
 pub use doctor::doctor;
+pub use recordings::recordings;
 
 /// Version of the schema: rises when a field changes its meaning or goes.
 pub const SCHEMA: u32 = 1;

@@ -8,7 +8,7 @@ use assay_model::label::Measured;
 use std::fmt;
 
 /// The labels of one trial and their meaning.
-pub const MEANINGS: [(&str, &str); 6] = [
+pub const MEANINGS: [(&str, &str); 8] = [
     (
         "device",
         key!(
@@ -31,6 +31,14 @@ pub const MEANINGS: [(&str, &str); 6] = [
     (
         "simulated",
         key!("nothing was measured: a model of a device computed the figure in virtual time"),
+    ),
+    (
+        "memory",
+        key!("main memory itself was measured, far beyond the caches that the kernel reports"),
+    ),
+    (
+        "cpu-cache",
+        key!("what was measured fits into the processor's caches that the kernel reports"),
     ),
     (
         "unknown",

@@ -17,6 +17,7 @@ pub mod extent;
 #[cfg(test)]
 pub mod fixture;
 pub mod format;
+pub mod found;
 pub mod gallery;
 pub mod gate;
 pub mod health;
@@ -31,10 +32,14 @@ pub mod labels;
 pub mod ladder;
 pub mod mail;
 pub mod matrix;
+pub mod memory;
 pub mod placed;
+pub mod powercut;
 pub mod registers;
+pub mod replay;
 #[cfg(test)]
 mod samples;
+pub mod scenario;
 #[cfg(test)]
 mod sides;
 pub mod stopping;

@@ -8,9 +8,11 @@ use assay_lang::tr;
 use assay_model::job::{Direction, Job, Purpose, Rw};
 use assay_model::label::{DirectionEvidence, Measured};
 use assay_model::metric::Unit;
+use assay_model::plan::Place;
 use assay_model::run::Run;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
+use assay_model::work::memory::Kernel;
 use assay_stats::course::Course;
 use assay_stats::derive::{self, direction_of};
 use assay_stats::summary::Summary as Statistics;
@@ -83,11 +85,15 @@ pub enum Group {
     Sustained,
     /// Transactions of a database.
     Transactions,
+    /// Main memory.
+    Memory,
+    /// Acts of a scenario, as they follow each other.
+    Act,
 }
 
 impl Group {
     /// All, in reading order.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::WriteLadder,
         Self::ReadLadder,
         Self::Sequential,
@@ -97,6 +103,8 @@ impl Group {
         Self::Fsync,
         Self::Sustained,
         Self::Transactions,
+        Self::Memory,
+        Self::Act,
     ];
 
     /// The group of a job: what it is for, else what it does. A direct
@@ -109,6 +117,11 @@ impl Group {
             (Some(Purpose::ReadLadder), _) => Self::ReadLadder,
             (Some(Purpose::Sustained), _) => Self::Sustained,
             (Some(Purpose::Transactions), _) => Self::Transactions,
+            (
+                Some(Purpose::MemoryBandwidth | Purpose::MemoryLatency | Purpose::MemoryStress),
+                _,
+            ) => Self::Memory,
+            (Some(Purpose::Act), _) => Self::Act,
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
@@ -131,6 +144,8 @@ impl Group {
             Self::Fsync => tr!("Small durable writes"),
             Self::Sustained => tr!("Sustained write"),
             Self::Transactions => tr!("Database transactions"),
+            Self::Memory => tr!("Memory"),
+            Self::Act => tr!("Acts of the scenario"),
         }
     }
 }
@@ -164,6 +179,12 @@ impl<'a> Summary<'a> {
     /// The jobs of one group, in reading order.
     pub fn group(&self, group: Group) -> impl Iterator<Item = &JobSummary<'a>> {
         self.jobs.iter().filter(move |job| job.group == group)
+    }
+
+    /// Whether main memory was measured, and no storage.
+    #[must_use]
+    pub fn is_of_memory(&self) -> bool {
+        matches!(self.run.header.plan.place, Place::Memory)
     }
 
     /// How many trials ended in each way: the word of the outcome and how
@@ -217,10 +238,32 @@ fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
 }
 
 /// Groups first; within one a ladder by its steps, others reads before
-/// writes, small blocks before large ones, shallow queues before deep ones.
+/// writes, small blocks before large ones, shallow queues before deep ones; of
+/// memory small working sets before large ones.
 fn reading_key(group: Group, job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
+    if group == Group::Memory {
+        return (group, None, false, memory_rank(job), job.numjobs);
+    }
+    if group == Group::Act {
+        return (group, None, false, 0, 0);
+    }
     let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| Way::of(job));
     (group, way, job.rw.writes(), job.bs.0, job.iodepth)
+}
+
+/// Kernels by their threads, then working sets by their size, then patterns.
+fn memory_rank(job: &Job) -> u64 {
+    const KINDS: u64 = 1 << 32;
+    match job.purpose {
+        Some(Purpose::MemoryBandwidth) => {
+            let own = |kernel: &Kernel| job.name.starts_with(&format!("{}-", kernel.name()));
+            let kernel = Kernel::ALL.iter().position(own).unwrap_or(0) as u64;
+            let streaming = u64::from(job.name.contains("-nt-"));
+            u64::from(job.numjobs) << 8 | kernel << 1 | streaming
+        }
+        Some(Purpose::MemoryLatency) => KINDS.saturating_add(job.size.0),
+        _ => u64::MAX,
+    }
 }
 
 impl<'a> JobSummary<'a> {
@@ -251,6 +294,16 @@ impl<'a> JobSummary<'a> {
         details
             .flatten()
             .any(|detail| matches!(detail, StepDetail::Iozone(_)))
+    }
+
+    /// Whether its trials are cuts of the power, which are counted and not measured.
+    #[must_use]
+    pub fn is_cuts(&self) -> bool {
+        let mut details = self
+            .trials
+            .iter()
+            .filter_map(|trial| trial.record.detail.as_deref());
+        details.any(|detail| matches!(detail, StepDetail::Powercut(_)))
     }
 
     /// One metric over the completed trials; `None` when none has it.
@@ -304,6 +357,13 @@ impl<'a> JudgedTrial<'a> {
         self.record.measured.as_ref()
     }
 
+    /// An act of a scenario without I/O, which has nothing to be judged by.
+    fn moved_nothing(&self) -> bool {
+        let act = self.record.detail.as_deref().and_then(StepDetail::scenario);
+        let still = |measured: &Measurement| measured.read.ios + measured.write.ios == 0;
+        act.is_some() && self.record.measured.as_ref().is_some_and(still)
+    }
+
     /// Its rate over time; `None` when it has no series.
     #[must_use]
     pub fn course(&self) -> Option<&Course> {
@@ -323,6 +383,9 @@ impl<'a> JudgedTrial<'a> {
     /// something but has no evidence is `unknown`.
     #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
+        if self.moved_nothing() {
+            return Vec::new();
+        }
         if self.derived.judgement.is_none() && self.record.measured.is_some() {
             return vec![Measured::Unknown {
                 why: tr!("no evidence was recorded").to_owned(),

@@ -2,19 +2,22 @@
 //! stored runs. Plain lines within the given width; labels are words, colour
 //! only repeats them.
 
-mod capacity;
 mod compared;
 mod course;
 mod devices;
 mod digest;
 mod doctor;
 mod extent;
+mod found;
 mod import;
 mod ladder;
 mod list;
 mod mark;
+mod memory;
 mod ranked;
+mod recordings;
 pub(crate) mod results;
+mod scenario;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -29,6 +32,7 @@ pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use ranked::{write_power, write_ranking};
+pub use recordings::write_recordings;
 pub use style::Style;
 
 use crate::digest::Digest;
@@ -41,6 +45,7 @@ use crate::text::{clean, width, wrap};
 use crate::warnings;
 use assay_model::plan::Place;
 use assay_model::run::Run;
+use assay_model::storage::Backing;
 use std::io::{self, Write};
 use style::Tone;
 
@@ -69,17 +74,22 @@ pub fn write_summary(
     for ladder in Ladder::ALL {
         ladder::write(ladder, &summary, &mut page)?;
     }
+    scenario::write(&summary, &mut page)?;
     results::write(&summary, &mut page)?;
     placed(&summary, &mut page)?;
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
-    capacity::write(&summary, &mut page)?;
+    found::write(&summary, &mut page)?;
+    memory::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }
     let warnings = warnings::collect(&summary);
     warned::write(&warnings, &mut page)?;
-    digest::write(&Digest::of(&summary, &warnings), &mut page)?;
+    // Its lines are about storage.
+    if !summary.is_of_memory() {
+        digest::write(&Digest::of(&summary, &warnings), &mut page)?;
+    }
     page.closing(closing)
 }
 
@@ -206,6 +216,7 @@ fn place(summary: &Summary<'_>) -> String {
     let storage = &summary.run.header.storage;
     let path = clean(&storage.path.to_string_lossy());
     match &storage.mount {
+        _ if storage.backing == Backing::MainMemory => tr!("no storage takes part").to_owned(),
         Some(mount) => tr!(
             "{path} on {file_system} ({options}), {source}",
             path,

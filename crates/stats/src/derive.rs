@@ -10,6 +10,7 @@
 mod database;
 mod detail;
 mod label;
+mod memory;
 mod primary;
 
 pub use label::{direction_of, label_of};
@@ -63,6 +64,13 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `checkpoint_time` | ns | of the checkpoint after the last transaction, if there was one |
 /// | `read_sample_bw_mean`, `_min`, `_max` | B/s | of the rates of the samples of an extent, each counting alike; `write_...` the same |
 /// | `access_time_mean`, `_min`, `_max` | ns | of single pages at random places |
+/// | `memory_bw`, `memory_bw_best`, `_worst` | B/s | of the passes of a loop over arrays, the first left out: median, best (STREAM's figure) and worst |
+/// | `memory_lat`, `memory_lat_best` | ns | of a load that waits for the one before it: median and best of the passes |
+/// | `memory_flips`, `memory_tested`, `memory_stress_bw` | count, B, B/s | words that were not what had been written, memory under test, bytes written and read in it per time |
+/// | `act_time` | ns | that an act of a scenario took |
+/// | `operation_lat_...` | ns | of its operations that are more than one I/O |
+/// | `deadline_misses`, `deadline_operations` | count | operations that were over too late, of all that had a deadline |
+/// | `lateness_max` | ns | the longest time by which one was too late |
 /// | `sectors_ok`, `_changed`, `_overwritten`, `_corrupted`, `_unreadable` | count | of storage that was filled and read back |
 ///
 /// A direction without I/O has no metrics. A percentile is given when
@@ -88,6 +96,14 @@ pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric>
         metrics.continuity(measured);
         metrics.levels(measured, course);
         metrics.processor(measured);
+        if trial
+            .detail
+            .as_deref()
+            .and_then(StepDetail::scenario)
+            .is_some()
+        {
+            metrics.nanos("act_time", Some(as_f64(measured.elapsed_ns)));
+        }
     }
     if let Some(step) = trial.detail.as_deref().and_then(StepDetail::database) {
         metrics.transactions(step, trial);

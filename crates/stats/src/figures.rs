@@ -1,5 +1,6 @@
 //! The figures of a run, as a comparison takes them.
 
+use crate::acts;
 use crate::derive::{label_of, metrics, primary_metrics};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Better, Figure, Sample};
@@ -10,7 +11,7 @@ use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
 
 /// Figures that are looked at beside those that decide.
-const EXPLORATORY: [&str; 10] = [
+const EXPLORATORY: [&str; 11] = [
     "read_bw",
     "write_bw",
     "read_iops",
@@ -21,6 +22,7 @@ const EXPLORATORY: [&str; 10] = [
     "write_lat_p99",
     "flush_lat_p50",
     "longest_gap",
+    "operation_lat_p99",
 ];
 
 /// Between the labels of trials that measured different things.
@@ -51,12 +53,39 @@ pub const fn better(unit: Unit) -> Option<Better> {
 #[must_use]
 pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
     let mut figures = gather(trials, |position| header.place_of(position));
+    figures.extend(whole_scenarios(trials, |position| {
+        header.place_of(position)
+    }));
     let conditions = &header.plan.conditions;
     figures.sort_by_cached_key(|figure| {
         let names = conditions.iter().map(|condition| &condition.name);
         names.into_iter().position(|name| *name == figure.condition)
     });
     figures
+}
+
+/// How long scenarios took as a whole, one figure for each condition.
+fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
+    let mut figures = Gathered::default();
+    for (scenario, acts) in acts::repetitions(trials) {
+        let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
+            continue;
+        };
+        #[expect(clippy::cast_precision_loss, reason = "exact up to 104 days")]
+        let metric = Metric {
+            name: "act_time".to_owned(),
+            unit: Unit::Nanos,
+            value: total_ns as f64,
+        };
+        let growing = figures.find_named(&format!("{scenario}.all"), first, &metric, true);
+        growing.values.push(metric.value);
+        growing.places.push(f64::from(place_of(first.position)));
+        let judged = acts.iter().filter_map(|act| judge(act));
+        let judged = judged.filter(|judged| judged.read.is_some() || judged.write.is_some());
+        let labels = judged.map(|judged| label_of("act_time", Some(&judged)));
+        growing.labels.extend(labels);
+    }
+    figures.list.into_iter().map(Growing::end).collect()
 }
 
 fn gather(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
@@ -100,7 +129,18 @@ struct Growing {
 impl Gathered {
     /// The one of a trial's metric; a new one is empty.
     fn find(&mut self, trial: &TrialRecord, metric: &Metric, primary: bool) -> &mut Growing {
-        let name = format!("{}: {}", trial.job.name, metric.name);
+        self.find_named(&trial.job.name, trial, metric, primary)
+    }
+
+    /// The same of what stands above a trial.
+    fn find_named(
+        &mut self,
+        of: &str,
+        trial: &TrialRecord,
+        metric: &Metric,
+        primary: bool,
+    ) -> &mut Growing {
+        let name = format!("{of}: {}", metric.name);
         let condition = trial.condition.clone().unwrap_or_default();
         let list = &mut self.list;
         let place = *(self.places)

@@ -7,12 +7,15 @@
 //! be damaged: it gives an error or no figure, never a panic and never a
 //! figure that looks sound.
 
+pub mod acts;
 pub mod course;
 pub mod derive;
 pub mod figures;
+pub mod hierarchy;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
+pub mod proportion;
 pub mod requirement;
 pub mod rounds;
 pub mod series;

@@ -72,7 +72,7 @@ const SCRIPT: &str = "\
     \"$1/try\" 2>/dev/null && return 0; \
     rm -rf \"$1\"; return 1; \
     }; \
-    here() { [ -x \"$1/agent\" ]; }; \
+    here() { [ -O \"$1\" ] && [ -x \"$1/agent\" ]; }; \
     take() { \
     for base in \"${HOME:-/root}\" /data/local/tmp; do \
     cp \"$base/.assay-agent/agent\" \"$dir/agent\" 2>/dev/null || continue; \

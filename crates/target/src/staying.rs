@@ -45,7 +45,9 @@ pub enum AgentOrder {
 /// that runs needs no name; a folder of a push is only when no process runs from it and
 /// none can be about to. `$1` is the word `remove`.
 ///
-/// Folders of pushes have names that nobody else gives: 16 hexadecimal digits.
+/// Folders of pushes have names that nobody else gives: 16 hexadecimal digits. A base may
+/// be a link to another one, so they are looked at by their own paths; those of other users
+/// are none of this one's.
 const LISTING: &str = "\
     one() { set -- \"$1\" $(sha256sum <\"$1\" 2>/dev/null); echo assay-boot kept ${2:--} \"$1\"; }; \
     for base in \"${HOME:-/root}\" /data/local/tmp; do \
@@ -57,7 +59,8 @@ const LISTING: &str = "\
     h=[0-9a-f]; h=$h$h$h$h; \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
     for dir in \"$base\"/assay-agent-$h$h$h$h; do \
-    [ -d \"$dir\" ] || continue; \
+    dir=$(cd \"$dir\" 2>/dev/null && pwd -P) || continue; \
+    [ -O \"$dir\" ] || continue; \
     state=left; \
     for exe in /proc/[0-9]*/exe; do \
     [ \"$(readlink \"$exe\" 2>/dev/null)\" = \"$dir/agent\" ] && state=running; \

@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity` and `watch` do on the target.
+//! `androbench`, `disks`, `capacity`, `scenario` and `watch` do on the target.
 //!
 //! [`run`] carries out a work of `assay_model::work`, step by step. It knows
 //! nothing of devices, counters or the host: an [`Observer`] stands around each
@@ -13,12 +13,18 @@ mod error;
 mod extent;
 mod files;
 mod iozone;
+#[cfg(feature = "sqlite")]
+pub mod memory;
 mod meter;
 mod observer;
+#[cfg(feature = "sqlite")]
+mod powercut;
 mod pulse;
+#[cfg(feature = "sqlite")]
+mod scenario;
 
 pub use error::WorkError;
-pub use observer::{Context, Observer, Step, StepOutcome};
+pub use observer::{Context, Observer, Step, StepOutcome, Together};
 
 use assay_model::work::{Work, WorkReport};
 
@@ -34,9 +40,23 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
         Work::AndroBench(work) => androbench::run(work, context),
         Work::Extent(work) => extent::run(work, context),
         Work::Capacity(work) => capacity::run(work, context),
-        // Counters of the whole system are the agent's to read.
-        Work::Watch(_) => Err(WorkError::Refused(
-            "looking on is no work on files".to_owned(),
+        #[cfg(feature = "sqlite")]
+        Work::Scenario(work) => scenario::run(work, context),
+        #[cfg(not(feature = "sqlite"))]
+        Work::Scenario(_) => Err(WorkError::Refused(
+            "this agent was built without scenarios: use one that was built with the feature \
+             sqlite"
+                .to_owned(),
         )),
+        #[cfg(feature = "sqlite")]
+        Work::Powercut(work) => powercut::run(work, context),
+        #[cfg(not(feature = "sqlite"))]
+        Work::Powercut(_) => Err(WorkError::Refused(
+            "this agent cuts no power: it takes the larger one".to_owned(),
+        )),
+        // What they need of the machine is the agent's to look up.
+        Work::Memory(_) | Work::Watch(_) => {
+            Err(WorkError::Refused("this is no work on files".to_owned()))
+        }
     }
 }

@@ -112,6 +112,13 @@ impl Meter {
         latency_ns
     }
 
+    /// Counts writes of which only the sum is known.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn wrote_beside(&mut self, totals: &DirectionTotals) {
+        self.write.ios += totals.ios;
+        self.write.bytes += totals.bytes;
+    }
+
     /// Counts a failed I/O, or flush.
     pub(crate) fn failed(
         &mut self,

@@ -1,10 +1,12 @@
 //! Whoever stands around the steps of a work.
 
+use crate::WorkError;
 use assay_model::job::Job;
 use assay_model::trial::{Measurement, Outcome};
 use assay_model::wire::NoteWeight;
+use assay_model::work::powercut::Word;
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What a work runs in.
@@ -54,6 +56,17 @@ pub struct StepOutcome {
     pub detail: Option<StepDetail>,
 }
 
+/// One of several steps that ran at the same time.
+#[derive(Clone, Debug)]
+pub struct Together {
+    /// Describes it.
+    pub job: Job,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What came of it.
+    pub came: StepOutcome,
+}
+
 /// Stands around the steps of a work. Called on the thread that runs it, in
 /// this order for each step: `begins`, `clock_starts`, `clock_stopped`, `ended`.
 pub trait Observer {
@@ -66,6 +79,30 @@ pub trait Observer {
     fn clock_stopped(&mut self);
     /// The step is over.
     fn ended(&mut self, outcome: Outcome, came: StepOutcome);
+    /// Several steps that ran at the same time are over: in the place of `ended`, after
+    /// one `begins`, whose evidence is of all of them.
+    /// Works of one step at a time never call it.
+    fn ended_together(&mut self, all: Vec<Together>) {
+        for one in all {
+            self.ended(one.outcome, one.came);
+        }
+    }
+    /// Makes a file system on the scratch device of the work, and mounts it; where.
+    ///
+    /// # Errors
+    /// When there is no such device, or it cannot be done.
+    fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
+        Err(WorkError::Refused(format!(
+            "{kind}: there is no scratch device to make a file system on"
+        )))
+    }
+    /// Unmounts the one that was made before, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be done.
+    fn leave_file_system(&mut self) -> Result<(), WorkError> {
+        Ok(())
+    }
     /// Waits until all steps that ended are stored. Called where waiting
     /// disturbs nothing.
     fn keep(&mut self);
@@ -73,6 +110,8 @@ pub trait Observer {
     fn note(&mut self, weight: NoteWeight, text: String);
     /// A few times a second.
     fn progress(&mut self, progress: &WorkProgress);
+    /// A word of a work that writes until the power goes; no other has any.
+    fn powercut(&mut self, _word: Word) {}
     /// How it stands, when a report was wanted.
     fn stands(&mut self, report: WorkReport);
 }
@@ -99,6 +138,12 @@ pub(crate) mod recording {
         fn ended(&mut self, outcome: Outcome, came: StepOutcome) {
             let job = self.under_way.take().expect("a step begins before it ends");
             self.steps.push((job, outcome, came));
+        }
+        fn ended_together(&mut self, all: Vec<Together>) {
+            self.under_way = None;
+            let all = all.into_iter();
+            self.steps
+                .extend(all.map(|one| (one.job, one.outcome, one.came)));
         }
         fn keep(&mut self) {}
         fn note(&mut self, _weight: NoteWeight, text: String) {

@@ -32,7 +32,7 @@ pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
     let (link, reader, writer) = link(times);
     let (watched, greeted) = (link.clone(), link.clone());
     spawn(move || watched.watch());
-    spawn(move || Door::new(greeted).stand(&listener));
+    spawn(move || Door::new(greeted, times).stand(&listener));
     let served = serve_from(reader, writer, Some(folder.to_owned()));
     link.await_delivery();
     // Who has started it removes the folder if this cannot.
@@ -45,13 +45,15 @@ pub(super) fn run(folder: &Path, times: Times) -> io::Result<()> {
 #[derive(Clone)]
 struct Door {
     link: Link,
+    times: Times,
     inside: Arc<Mutex<Option<UnixStream>>>,
 }
 
 impl Door {
-    fn new(link: Link) -> Self {
+    fn new(link: Link, times: Times) -> Self {
         Self {
             link,
+            times,
             inside: Arc::default(),
         }
     }
@@ -72,14 +74,22 @@ impl Door {
     }
 
     fn end(&self, stream: &mut UnixStream) {
-        let answer = match self.link.is_connected() {
-            true => GOES_ON,
-            false if self.link.silent_for() < COMING_BACK => ASK_AGAIN,
-            false => ENDS,
-        };
+        let answer = self.future();
         let _ = stream.write_all(&[answer]);
         if answer == ENDS {
             self.link.give_up(None);
+        }
+    }
+
+    /// Whether a host is there. A connection whose cable is out stays open for many
+    /// minutes; a living host is heard at every sign of life.
+    fn future(&self) -> u8 {
+        let (silent, times) = (self.link.silent_for(), self.times);
+        match self.link.is_connected() {
+            true if silent < 2 * times.sign => GOES_ON,
+            true if silent < times.silence => ASK_AGAIN,
+            false if silent < COMING_BACK => ASK_AGAIN,
+            _ => ENDS,
         }
     }
 
@@ -102,4 +112,38 @@ fn purpose(stream: &mut UnixStream) -> Option<Purpose> {
     stream.read_exact(&mut byte).ok()?;
     stream.set_read_timeout(None).ok()?;
     Purpose::of(byte[0])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// What is answered to a sibling as time goes on, each once.
+    fn answers(door: &Door, last: u8) -> Vec<u8> {
+        let since = Instant::now();
+        let mut answers = vec![door.future()];
+        while answers.last() != Some(&last) && since.elapsed() < Duration::from_secs(60) {
+            answers.push(door.future());
+            answers.dedup();
+        }
+        answers
+    }
+
+    #[test]
+    fn a_connection_that_says_nothing_is_no_host() {
+        let times = Times {
+            grace: Duration::from_secs(3600),
+            sign: Duration::from_millis(20),
+            silence: Duration::from_millis(200),
+        };
+        let (link, _reader, _writer) = link(times);
+        let door = Door::new(link, times);
+        let (relay, _cable_is_out) = UnixStream::pair().unwrap();
+        let inside = door.clone();
+        spawn(move || inside.let_in(&relay));
+        let answers = answers(&door, ENDS);
+        assert!(door.link.is_connected());
+        assert!(answers.ends_with(&[ASK_AGAIN, ENDS]), "{answers:?}");
+    }
 }

@@ -60,6 +60,7 @@ fn name_of(storage: &Storage) -> Result<String, String> {
         (None, Backing::Device { name }) => Err(format!("{name} has no counters")),
         (None, Backing::Memory { fs_type }) => Err(format!("it is in memory ({fs_type})")),
         (None, Backing::Simulated { part }) => Err(format!("{part} is simulated")),
+        (None, Backing::MainMemory) => Err("it is main memory".to_owned()),
         (None, Backing::Unknown { why }) => Err(why.clone()),
     }
 }

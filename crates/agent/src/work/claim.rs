@@ -52,7 +52,13 @@ fn claimed(work: &Work) -> Vec<PathBuf> {
     match work {
         Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
         Work::Capacity(capacity) => vec![capacity.path.clone()],
-        Work::Copy(_) | Work::AndroBench(_) | Work::Extent(_) | Work::Watch(_) => Vec::new(),
+        Work::Powercut(powercut) => vec![powercut.path.clone()],
+        Work::Scenario(scenario) => scenario.written(),
+        Work::Copy(_)
+        | Work::AndroBench(_)
+        | Work::Extent(_)
+        | Work::Memory(_)
+        | Work::Watch(_) => Vec::new(),
     }
 }
 

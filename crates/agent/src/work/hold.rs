@@ -21,7 +21,13 @@ use std::path::Path;
 pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
     match work {
         Work::Copy(_) | Work::Iozone(_) => {}
-        Work::AndroBench(_) | Work::Extent(_) | Work::Capacity(_) | Work::Watch(_) => {
+        Work::AndroBench(_)
+        | Work::Extent(_)
+        | Work::Capacity(_)
+        | Work::Memory(_)
+        | Work::Scenario(_)
+        | Work::Watch(_)
+        | Work::Powercut(_) => {
             return Ok(Vec::new());
         }
     }

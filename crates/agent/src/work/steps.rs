@@ -1,5 +1,7 @@
 //! The evidence around the steps of a work, and what the host is told of them.
 
+use super::scratch::Scratch;
+use super::together;
 use crate::cached::pages;
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
@@ -12,13 +14,17 @@ use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
-use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::powercut::Word;
+use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{self, look_around};
-use assay_workloads::{Observer, Step, StepOutcome};
+use assay_workloads::{Observer, Step, StepOutcome, Together, WorkError};
 use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -47,12 +53,16 @@ pub(super) struct Steps<'a> {
     place: Option<(Vec<PathBuf>, Storage)>,
     /// What is known of each path.
     looked_up: BTreeMap<PathBuf, Storage>,
+    /// What is known of a file in each folder.
+    folders: BTreeMap<PathBuf, Storage>,
     processes: Option<(Instant, ProcessIoTable)>,
     /// What the machine was like, when it was looked at last.
     around: Option<(Instant, Snapshot)>,
     /// Queues of a storage, and when they were looked at.
     queues: Option<(Instant, Storage, Vec<QueueSettings>)>,
     step: Option<UnderWay>,
+    /// File systems on the scratch device of a scenario.
+    scratch: Scratch<'a>,
     /// A step ended that the host was not yet asked to store.
     unkept: bool,
     /// The first message that could not be sent.
@@ -72,10 +82,10 @@ struct UnderWay {
 impl<'a> Steps<'a> {
     pub(super) fn new(
         roots: &'a Roots,
-        outbox: &'a Outbox,
-        inbox: &'a mut Inbox,
+        (outbox, inbox): (&'a Outbox, &'a mut Inbox),
         order: &'a WorkOrder,
         in_force: &'a [InForce],
+        scratch: Scratch<'a>,
     ) -> Self {
         Self {
             roots,
@@ -86,10 +96,12 @@ impl<'a> Steps<'a> {
             position: order.first_position,
             place: None,
             looked_up: BTreeMap::new(),
+            folders: BTreeMap::new(),
             processes: None,
             around: None,
             queues: None,
             step: None,
+            scratch,
             unkept: false,
             unsent: None,
         }
@@ -98,7 +110,18 @@ impl<'a> Steps<'a> {
     /// All steps are stored, or there is nobody to store them.
     pub(super) fn close(mut self) -> Result<(), FrameError> {
         self.keep();
+        for problem in self.scratch.close() {
+            self.note(NoteWeight::Warning, problem);
+        }
         self.unsent.map_or(Ok(()), Err)
+    }
+
+    /// What lies behind paths may be another storage now.
+    fn forget_storage(&mut self) {
+        self.place = None;
+        self.looked_up.clear();
+        self.folders.clear();
+        self.queues = None;
     }
 
     /// Steps that could not begin count as failed.
@@ -125,8 +148,12 @@ impl<'a> Steps<'a> {
     }
 
     /// The storage of paths; `None` when there are none. Steps follow each other
-    /// on the same files, so answers are kept.
+    /// on the same files, so answers are kept. A work on main memory has none, and its
+    /// steps evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
+        if matches!(self.order.work, Work::Memory(_)) {
+            return Some(Storage::main_memory(None));
+        }
         match &self.place {
             Some((known, storage))
                 if known.iter().map(PathBuf::as_path).eq(paths.iter().copied()) =>
@@ -134,18 +161,28 @@ impl<'a> Steps<'a> {
                 Some(storage.clone())
             }
             _ => {
-                let all = paths.iter().map(|&path| {
-                    let known = self.looked_up.entry(path.to_owned());
-                    known
-                        .or_insert_with(|| storage_of(self.roots, path))
-                        .clone()
-                });
-                let storage = behind_all(all)?;
+                let all: Vec<Storage> = paths.iter().map(|&path| self.look_up(path)).collect();
+                let storage = behind_all(all.into_iter())?;
                 let paths = paths.iter().map(|path| path.to_path_buf()).collect();
                 self.place = Some((paths, storage.clone()));
                 Some(storage)
             }
         }
+    }
+
+    /// The storage behind one path. Many files of one folder are on one.
+    fn look_up(&mut self, path: &Path) -> Storage {
+        if let Some(known) = self.looked_up.get(path) {
+            return known.clone();
+        }
+        let folder = path.parent().filter(|folder| is_plainly_in(path, folder));
+        let known = folder.and_then(|folder| self.folders.get(folder)).cloned();
+        let storage = known.unwrap_or_else(|| storage_of(self.roots, path));
+        if let Some(folder) = folder {
+            self.folders.insert(folder.to_owned(), storage.clone());
+        }
+        self.looked_up.insert(path.to_owned(), storage.clone());
+        storage
     }
 
     fn look_at_processes(&mut self) {
@@ -301,6 +338,42 @@ impl Observer for Steps<'_> {
         self.hand_over(record);
     }
 
+    fn ended_together(&mut self, all: Vec<Together>) {
+        let Some(step) = self.step.take() else {
+            return;
+        };
+        let evidence = self.evidence(&step);
+        for (index, one) in (0..).zip(&all) {
+            let record = TrialRecord {
+                job: one.job.clone(),
+                trial: self.order.trial,
+                position: self.position,
+                started_unix_ms: step.started_unix_ms,
+                seed: self.order.seed,
+                outcome: one.outcome.clone(),
+                measured: one.came.measured.clone(),
+                evidence: evidence.clone(),
+                wave: evidence.as_ref().map(|evidence| {
+                    Box::new(together::wave(&all, index, evidence, step.started_unix_ms))
+                }),
+                detail: one.came.detail.clone().map(Box::new),
+                condition: None,
+                in_force: self.in_force.to_vec(),
+            };
+            self.hand_over(record);
+        }
+    }
+
+    fn make_file_system(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
+        let made = self.scratch.make(kind);
+        self.forget_storage();
+        made
+    }
+
+    fn leave_file_system(&mut self) -> Result<(), WorkError> {
+        self.scratch.leave()
+    }
+
     fn keep(&mut self) {
         if !self.unkept {
             return;
@@ -319,8 +392,21 @@ impl Observer for Steps<'_> {
         self.outbox.tell(&FromAgent::WorkProgress(progress.clone()));
     }
 
+    fn powercut(&mut self, word: Word) {
+        self.send(&FromAgent::Powercut(word));
+    }
+
     fn stands(&mut self, report: WorkReport) {
         self.send(&FromAgent::WorkStands(Box::new(report)));
+    }
+}
+
+/// Whether a path is a file of the folder's own file system, or will be one.
+fn is_plainly_in(path: &Path, folder: &Path) -> bool {
+    match (fs::symlink_metadata(path), fs::metadata(folder)) {
+        (Ok(file), Ok(folder)) => file.is_file() && file.dev() == folder.dev(),
+        (Err(error), Ok(_)) => error.kind() == ErrorKind::NotFound,
+        (_, Err(_)) => false,
     }
 }
 

@@ -68,7 +68,7 @@ fn enter(
 
 /// The condition cannot be made: its steps fail, and those under others need not.
 fn fail(workshop: &mut Workshop<'_>, under: &Under, error: &str) -> Result<FromAgent, FrameError> {
-    let mut steps = workshop.steps(&[]);
+    let mut steps = workshop.steps(&[], &[]);
     steps.fail_all(&under.steps, error);
     steps.close()?;
     let end = match workshop.controls.stop.load(Ordering::Relaxed) {

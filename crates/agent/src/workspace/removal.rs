@@ -1,10 +1,11 @@
 //! Removing a test folder: only what assay makes, and only in the folder
 //! itself, wherever its name may lead by then.
 
-use super::{DATA, FRESH, OWNER};
+use super::{DATA, FRESH, OWNER, tree};
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
 use assay_model::work::androbench;
+use assay_model::work::scenario::SCENE;
 use rustix::fs::{AtFlags, Mode, OFlags, statat, unlinkat};
 use rustix::io::Errno;
 use std::fs;
@@ -32,6 +33,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 /// The owner file goes last: while it is there, an interrupted removal can be
 /// taken up again.
 fn remove_opened(path: &Path, folder: BorrowedFd<'_>) -> io::Result<()> {
+    tree::remove(folder, SCENE)?;
     for name in files().chain([OWNER.to_owned()]) {
         match unlinkat(folder, name.as_str(), AtFlags::empty()) {
             Ok(()) | Err(Errno::NOENT) => {}
@@ -72,5 +74,5 @@ fn size_of(folder: BorrowedFd<'_>) -> Bytes {
         let meta = statat(folder, name.as_str(), AtFlags::SYMLINK_NOFOLLOW).ok()?;
         u64::try_from(meta.st_size).ok()
     });
-    Bytes(sizes.sum())
+    Bytes(sizes.sum::<u64>() + tree::bytes(folder, SCENE))
 }

@@ -83,9 +83,9 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
     match place::admit(inspection, false)? {
         folder @ Place::Directory { .. } => Ok(folder),
         Place::Simulated { path } => Err(place::not_simulated(&path)),
-        Place::File { path } | Place::Device { path } => Err(Failure::usage(format!(
+        other => Err(Failure::usage(format!(
             "{} is no folder: give one, test files are made in it and removed",
-            path.display()
+            other.path().display()
         ))),
     }
 }

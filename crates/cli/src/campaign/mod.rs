@@ -17,7 +17,7 @@ use assay_target::labgrid::{Lab, LabError, Place};
 use clap::Args;
 use file::{Campaign, PartOfFile};
 use part::{Board, Part, Wish};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -107,11 +107,8 @@ fn parts(campaign: &Campaign, places: &[Place]) -> Result<Vec<(Part, Vec<Board>)
 fn boards(part: &PartOfFile, places: &[Place]) -> Result<Vec<Board>, Failure> {
     let mut boards = part.named();
     if let Some(tags) = &part.tags {
-        let fits = |place: &&Place| {
-            tags.iter()
-                .all(|(tag, value)| place.tags.get(tag) == Some(value))
-        };
-        let mut fitting: Vec<&Place> = places.iter().filter(fits).collect();
+        let fitting = places.iter().filter(|place| place.has(tags));
+        let mut fitting: Vec<&Place> = fitting.collect();
         // Those that nobody has come first.
         fitting.sort_by_key(|place| (!place.acquired.is_empty(), place.name.clone()));
         boards.extend(
@@ -197,7 +194,7 @@ impl<'a> Running<'a> {
     fn all(&mut self) -> Result<(), Failure> {
         loop {
             if self.crew.signalled().is_none() {
-                self.start_what_can_be()?;
+                self.start_what_can_be();
             }
             let idle = self.crew.signalled().is_some() || self.parts.iter().all(Part::is_idle);
             if idle && self.crew.under_way() == 0 {
@@ -211,15 +208,14 @@ impl<'a> Running<'a> {
         }
     }
 
-    fn start_what_can_be(&mut self) -> Result<(), Failure> {
+    fn start_what_can_be(&mut self) {
         for index in 0..self.parts.len() {
             while self.has_room()
                 && let Some((wish, board)) = self.parts[index].next()
             {
-                self.start(index, wish, &board)?;
+                self.start(index, wish, &board);
             }
         }
-        Ok(())
     }
 
     fn has_room(&self) -> bool {
@@ -227,32 +223,31 @@ impl<'a> Running<'a> {
         most.is_none_or(|most| self.crew.under_way() < most)
     }
 
-    fn start(&mut self, index: usize, wish: Wish, board: &Board) -> Result<(), Failure> {
-        let task = match (self.task(board), board) {
-            (Ok(task), _) => task,
-            (Err(LabError::Busy(why)), _) => {
+    fn start(&mut self, index: usize, wish: Wish, board: &Board) {
+        let task = match self.task(board) {
+            Ok(task) => task,
+            Err(LabError::Busy(why)) => {
                 let part = &mut self.parts[index];
                 if part.is_busy(wish, board.clone(), Instant::now()) {
                     let line = format!("part {} waits for {board}: {why}", part.name());
                     self.crew.say(&clean(&line));
                 }
-                return Ok(());
+                return;
             }
-            (Err(error), board) => {
-                let failure = Failure::from(error);
-                self.failed(
-                    index,
-                    wish,
-                    failure.number(),
-                    &format!("{board}: {failure}"),
-                );
-                return Ok(());
-            }
+            Err(error) => return self.not_started(index, wish, board, &error.into()),
         };
-        let number = self.crew.start(task)?;
-        self.parts[index].got_board();
-        self.tasks.insert(number, (index, wish));
-        Ok(())
+        match self.crew.start(task) {
+            Ok(number) => {
+                self.parts[index].got_board();
+                self.tasks.insert(number, (index, wish));
+            }
+            Err(failure) => self.not_started(index, wish, board, &failure),
+        }
+    }
+
+    fn not_started(&mut self, index: usize, wish: Wish, board: &Board, failure: &Failure) {
+        let why = format!("{board}: {failure}");
+        self.failed(index, wish, failure.number(), &why);
     }
 
     fn task(&self, board: &Board) -> Result<Task, LabError> {
@@ -272,6 +267,9 @@ impl<'a> Running<'a> {
         };
         let part = &mut self.parts[index];
         match (ended.code, self.store.runs_of(&ended.process)?.pop()) {
+            (0 | MISSED, Some(_)) if ended.board_lost => {
+                self.failed(index, wish, LOST, &in_words(ended));
+            }
             (0 | MISSED, Some(run)) => {
                 part.succeeded(run.clone());
                 let (there, wanted) = (part.runs().len(), part.wanted());
@@ -314,14 +312,29 @@ impl<'a> Running<'a> {
         }
         self.looked = now;
         let wait = self.campaign.wait.unwrap_or(Duration::MAX);
+        let (has_room, free) = (self.has_room(), self.free());
         for part in &mut self.parts {
-            if part.waited_for(wait, now) {
+            // Who may not ask is not told that there was none.
+            if has_room && part.waited_for(wait, now) {
                 part.give_up();
                 let line = format!("assay: part {}: no board became free in time", part.name());
                 self.crew.say(&clean(&line));
             }
-            part.look_again();
+            part.look_again(|board| match (board, &free) {
+                (Board::Place(name), Some(free)) => free.contains(name),
+                _ => true,
+            });
         }
+    }
+
+    /// Places that nobody has, asked for only where somebody waits; `None`: not known.
+    fn free(&self) -> Option<BTreeSet<String>> {
+        if !self.parts.iter().any(Part::is_waiting) {
+            return None;
+        }
+        let places = self.lab.as_ref()?.places().ok()?;
+        let free = places.into_iter().filter(|place| place.acquired.is_empty());
+        Some(free.map(|place| place.name).collect())
     }
 
     fn title(&self) -> String {

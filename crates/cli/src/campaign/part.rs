@@ -114,9 +114,16 @@ impl Part {
         first
     }
 
-    /// Boards that others had may be free now.
-    pub fn look_again(&mut self) {
-        self.boards.extend(self.busy.drain(..));
+    /// Boards that others had are asked for again if they may be free now.
+    pub fn look_again(&mut self, may_be_free: impl Fn(&Board) -> bool) {
+        let (free, busy) = self.busy.drain(..).partition(may_be_free);
+        self.busy = busy;
+        self.boards.extend::<Vec<Board>>(free);
+    }
+
+    /// Whether others have boards that it could use.
+    pub fn is_waiting(&self) -> bool {
+        !self.open.is_empty() && !self.busy.is_empty()
     }
 
     /// A board is had: the time of waiting is over.
@@ -203,7 +210,7 @@ mod tests {
         let (wish, board) = part.next().unwrap();
         assert!(part.is_busy(wish, board, start));
         assert!(part.next().is_none(), "not at once again");
-        part.look_again();
+        part.look_again(|_| true);
         let (wish, board) = part.next().unwrap();
         assert!(!part.is_busy(wish, board, start + hour / 2), "told already");
         assert!(!part.waited_for(hour, start + hour / 2));

@@ -2,7 +2,7 @@
 
 use super::{Ended, Task, Told};
 use crate::exit::{FAILED, Failure};
-use crate::{interrupt, owner};
+use crate::{interrupt, owner, part};
 use assay_model::text::clean;
 use assay_store::Owner;
 use assay_target::labgrid::Lease;
@@ -91,11 +91,15 @@ impl Member {
         }
     }
 
-    /// Remembers why it ends without its result, if a line says that.
-    pub fn hear(&mut self, line: &str) {
-        if let Some(complaint) = line.strip_prefix(COMPLAINT) {
-            self.complaint = Some(clean(complaint));
-        }
+    /// The line as it is shown. Why it ends without its result is remembered, if the
+    /// line says that.
+    pub fn hear<'a>(&mut self, line: &'a str) -> &'a str {
+        let Some(failure) = part::read_failure(line) else {
+            return line;
+        };
+        let complaint = failure.strip_prefix(COMPLAINT).unwrap_or(failure);
+        self.complaint = Some(clean(complaint));
+        failure
     }
 
     pub fn into_ended(self, number: usize, code: u8, out: Vec<u8>) -> Ended {
@@ -107,6 +111,7 @@ impl Member {
             complaint: self.complaint,
             process: self.process,
             too_late: self.too_late,
+            board_lost: false,
         }
     }
 }

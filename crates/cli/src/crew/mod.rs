@@ -10,12 +10,12 @@ mod member;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::on::this_program;
+use crate::part;
 use crate::progress::block::Block;
 use crate::progress::live::Reported;
-use crate::{lab, part};
 use assay_model::text::clean;
 use assay_store::Owner;
-use assay_target::labgrid::Lease;
+use assay_target::labgrid::{Lease, Trouble};
 use member::Member;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -83,6 +83,8 @@ pub struct Ended {
     pub process: Owner,
     /// It was ended because its time was over.
     pub too_late: bool,
+    /// Somebody else had its board meanwhile: its figures may be of two jobs at a time.
+    pub board_lost: bool,
 }
 
 /// What happened.
@@ -216,7 +218,7 @@ impl Crew {
         let Some(member) = self.members.get_mut(&number) else {
             return;
         };
-        member.hear(line);
+        let line = member.hear(line);
         let line = format!("{}: {line}", member.name);
         self.block.say(&clean(&line));
     }
@@ -224,13 +226,16 @@ impl Crew {
     fn ended(&mut self, number: usize, code: u8, out: Vec<u8>) -> Option<Ended> {
         let mut member = self.members.remove(&number)?;
         self.block.remove(number);
-        if let Some(lease) = member.lease.take() {
-            let name = lease.name();
-            if let Some(trouble) = lab::give_back(lease) {
-                self.block.say(&clean(&format!("{name}: {trouble}")));
-            }
+        let mut board_lost = false;
+        if let Some(Err(trouble)) = member.lease.take().map(Lease::release) {
+            board_lost = trouble == Trouble::Taken;
+            self.block
+                .say(&clean(&format!("{}: {trouble}", member.name)));
         }
-        Some(member.into_ended(number, code, out))
+        Some(Ended {
+            board_lost,
+            ..member.into_ended(number, code, out)
+        })
     }
 
     /// Those whose time is over are asked to end, later made to.
@@ -245,6 +250,31 @@ impl Crew {
             }
             member.too_late = true;
             member.deadline = Some(now + GRACE);
+        }
+    }
+
+    /// Listens until all have ended, for so long at most.
+    fn see_them_end(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
+        while !self.members.is_empty() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.told.recv_timeout(left) {
+                Ok(Told::Ended { number, code, out }) => drop(self.ended(number, code, out)),
+                Ok(Told::Line(number, line)) => self.hear(number, &line),
+                Ok(Told::Signal) => {}
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+/// A board is given back only when nothing measures on it any more, whatever went wrong
+/// here.
+impl Drop for Crew {
+    fn drop(&mut self) {
+        for end in [Member::stop, Member::kill] {
+            self.members.values().for_each(end);
+            self.see_them_end(GRACE);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a job file may ask about this machine.
 
+use crate::part;
 use crate::runs::random;
 use assay_dialects::fio::Environment;
 use assay_model::system::System;
@@ -14,6 +15,9 @@ pub struct Machine;
 impl Environment for Machine {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         match path == Path::new("-") {
+            true if part::this().is_some() => Err(io::Error::other(
+                "several targets cannot read one standard input: name a file",
+            )),
             true => read_some(io::stdin().lock()),
             false => read_some(File::open(path)?),
         }

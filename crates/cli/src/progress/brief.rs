@@ -8,7 +8,8 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_report::format::quantity;
 use assay_report::{describe, text::clean};
 use assay_stats::derive;
-use assay_stats::derive::direction_of;
+use assay_stats::derive::{direction_of, label_of};
+use assay_stats::figures::measured_in_words;
 
 /// The deciding figures of a trial, each with what it measured, or how the
 /// trial ended.
@@ -46,11 +47,13 @@ fn figure(metric: &Metric, several: bool, judgement: Option<&Judgement>) -> Stri
     let side = judgement.and_then(|judgement| match direction_of(&metric.name) {
         Some(Direction::Read) => judgement.read.as_ref(),
         Some(Direction::Write) => judgement.write.as_ref(),
-        None => None,
+        // Memory has no direction; its one judgement stands among reads.
+        None => judgement.read.as_ref(),
     });
-    let label = side.map_or_else(
-        || tr!("unknown").to_owned(),
-        |side| side.measured.to_string(),
-    );
+    let label = match (side, direction_of(&metric.name)) {
+        (Some(side), _) => side.measured.to_string(),
+        (None, Some(_)) => tr!("unknown").to_owned(),
+        (None, None) => measured_in_words(&label_of(&metric.name, judgement)),
+    };
     format!("{subject}{value}, {label}")
 }

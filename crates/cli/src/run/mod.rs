@@ -27,6 +27,7 @@ use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::TrialRecord;
 use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::{Inspection, LoadNote, PathKind, ToAgent};
+use assay_model::work::replay::ReplayStep;
 use assay_store::Store;
 use assay_target::Target;
 use records::{Entry, Repetition, entries, left_out};
@@ -69,23 +70,59 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
             path: inspection.path.clone(),
         },
     };
-    let header = header(
-        plan(&load, &entries, args.trials, place),
-        inspection,
-        host.target(),
-    );
-    let mut runner = Runner {
+    let store = Store::open(&store_path)?;
+    let asked = Asked {
         load,
         entries,
-        header,
-        store: Store::open(&store_path)?,
-        begun: false,
-        trials: Vec::new(),
-        mismatches: 0,
-        voice: Voice::new(),
+        replay: None,
+        inspection,
+        place,
+        trials: args.trials,
+        json: args.json,
     };
-    let ending = runner.run(&mut host).unwrap_or_else(Ending::of_failure);
-    runner.close(ending, args.json)
+    asked.carry_out(&mut host, store)
+}
+
+/// A load that is to be repeated.
+pub struct Asked {
+    /// The load.
+    pub load: Load,
+    /// Its jobs.
+    pub entries: Vec<Entry>,
+    /// The trace that it replays.
+    pub replay: Option<ReplayStep>,
+    /// What was found at its place.
+    pub inspection: Inspection,
+    /// Where.
+    pub place: Place,
+    /// Its repetitions.
+    pub trials: u32,
+    /// The run is printed as JSON.
+    pub json: bool,
+}
+
+impl Asked {
+    /// Repeats it, stores each repetition, and shows the run.
+    pub fn carry_out(self, host: &mut Host, store: Store) -> Result<ExitCode, Failure> {
+        let header = header(
+            plan(&self.load, &self.entries, self.trials, self.place),
+            self.inspection,
+            host.target(),
+        );
+        let mut runner = Runner {
+            load: self.load,
+            entries: self.entries,
+            replay: self.replay,
+            header,
+            store,
+            begun: false,
+            trials: Vec::new(),
+            mismatches: 0,
+            voice: Voice::new(),
+        };
+        let ending = runner.run(host).unwrap_or_else(Ending::of_failure);
+        runner.close(ending, self.json)
+    }
 }
 
 /// The job file, which is read here; what it may ask of the machine is that of the
@@ -149,6 +186,7 @@ fn plan(load: &Load, entries: &[Entry], trials: u32, place: Place) -> Plan {
 struct Runner {
     load: Load,
     entries: Vec<Entry>,
+    replay: Option<ReplayStep>,
     header: RunHeader,
     store: Store,
     /// The store knows the run. A load that is refused leaves none behind.
@@ -241,6 +279,7 @@ impl Runner {
             stopped,
             number,
             started_unix_ms,
+            replay: self.replay.as_ref(),
         };
         for entry in &self.entries {
             let position = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);

@@ -8,6 +8,8 @@ use assay_model::load::report::{DirectionReport, LoadReport, StreamReport, WaveR
 use assay_model::load::{Ddir, Extent, Load, Stream};
 use assay_model::trial::{IoErrorRecord, IoErrors, Outcome, Series, TrialRecord};
 use assay_model::units::Bytes;
+use assay_model::work::StepDetail;
+use assay_model::work::replay::ReplayStep;
 use assay_stats::streams::measurement;
 use std::collections::BTreeMap;
 
@@ -164,6 +166,8 @@ pub struct Repetition<'a> {
     pub number: u32,
     /// When it began, milliseconds since 1970.
     pub started_unix_ms: u64,
+    /// The trace that it replays.
+    pub replay: Option<&'a ReplayStep>,
 }
 
 impl Repetition<'_> {
@@ -190,7 +194,13 @@ impl Repetition<'_> {
             measured: ran.then(|| measurement(&streams)),
             evidence: evidence(&wave),
             wave: ran.then(|| Box::new(wave)),
-            detail: None,
+            detail: self.replay.map(|replay| {
+                let lateness = streams.first().and_then(|stream| stream.lateness.clone());
+                Box::new(StepDetail::Replay(Box::new(ReplayStep {
+                    lateness,
+                    ..replay.clone()
+                })))
+            }),
             condition: None,
             in_force: Vec::new(),
         }
@@ -235,7 +245,7 @@ impl Repetition<'_> {
             load: Load {
                 streams: inside
                     .iter()
-                    .map(|&index| self.load.streams[index].clone())
+                    .map(|&index| without_recording(&self.load.streams[index]))
                     .collect(),
                 ..Load::default()
             },
@@ -271,6 +281,13 @@ fn evidence(wave: &WaveRecord) -> Option<Evidence> {
     Some(own.evidence.clone())
 }
 
+/// A stream without the trace itself, which may be long.
+fn without_recording(stream: &Stream) -> Stream {
+    let mut stream = stream.clone();
+    stream.trace.recorded = None;
+    stream
+}
+
 /// A report without what the judge does not look at.
 fn bare(report: &StreamReport) -> StreamReport {
     let count = |record: &LatencyRecord| LatencyRecord {
@@ -287,6 +304,7 @@ fn bare(report: &StreamReport) -> StreamReport {
     StreamReport {
         series: Series::default(),
         steady_state: None,
+        lateness: None,
         errors: IoErrors {
             count: report.errors.count,
             first: first_of_writes(report),
@@ -408,6 +426,7 @@ mod tests {
             stopped: false,
             number: 1,
             started_unix_ms: 1000,
+            replay: None,
         };
         let trials = entries(&load).into_iter().zip(0..);
         let begun: Vec<u64> = trials
@@ -433,6 +452,7 @@ mod tests {
             stopped,
             number: 1,
             started_unix_ms: 9,
+            replay: None,
         };
         let entries = entries(&load);
         let trial = repetition(false).trial(&entries[2], 2);

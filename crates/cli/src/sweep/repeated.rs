@@ -220,7 +220,8 @@ fn touched(work: &Work) -> Vec<PathBuf> {
         Work::Iozone(iozone) => touched.extend(iozone.files.clone()),
         Work::Extent(extent) => touched.push(extent.path.clone()),
         Work::AndroBench(work) => touched.push(work.folder.clone()),
-        Work::Capacity(_) | Work::Watch(_) => {}
+        Work::Scenario(scenario) => touched.push(scenario.path.clone()),
+        Work::Capacity(_) | Work::Memory(_) | Work::Watch(_) | Work::Powercut(_) => {}
     }
     touched.sort();
     touched.dedup();

@@ -122,13 +122,14 @@ fn document(known: &[Known], reached: &[Option<Reached>]) -> Value {
 }
 
 fn free() -> Result<ExitCode, Failure> {
-    let freed = release_stale(&lab::folder()?)?;
+    let (freed, ended) = release_stale(&lab::folder()?);
     for place in &freed {
         say(&clean(&in_words(place)));
     }
-    if freed.is_empty() {
+    if freed.is_empty() && ended.is_ok() {
         say("no killed run holds a board");
     }
+    ended?;
     Ok(DONE)
 }
 

@@ -197,17 +197,14 @@ fn works_and_job_files_run_over_a_link() {
 
 #[test]
 fn what_needs_this_machine_is_refused_elsewhere() {
-    let machine = Machine::with_honest_agent();
-    let job = machine.bed.join("j.fio");
-    fs::write(&job, "[j]\nrw=read\nsize=4k\n").unwrap();
     for (words, expected) in [
         (
             vec!["dd", "--on", "ssh://board", "of=b"],
             "on ssh://board dd copies between files and devices that are there",
         ),
         (
-            vec!["fio", "--on=ssh://board", text(&job)],
-            "assay run FILE --on ssh://board",
+            vec!["watch", "--on=ssh://board", "--", "true"],
+            "start it on ssh://board by hand",
         ),
         (
             vec!["qualify", "--on", "board", "/"],

@@ -61,6 +61,8 @@ fn labelled(judged: &DirectionEvidence) -> String {
         Measured::Simulated => "nothing, simulated",
         Measured::PageCache => "page cache",
         Measured::Mixed { .. } => "mixed",
+        Measured::Memory => "memory",
+        Measured::CpuCache => "processor cache",
         Measured::Unknown { .. } => "unknown",
     };
     let of_all = format!("of {}", size(judged.job_bytes));

@@ -12,7 +12,7 @@ mod slots;
 mod sync;
 #[cfg(test)]
 mod tests;
-mod trim;
+pub(crate) mod trim;
 mod uring;
 mod vsync;
 

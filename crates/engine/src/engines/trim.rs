@@ -29,14 +29,32 @@ pub(super) fn transfer(file: &OpenFile, unit: &IoUnit) -> Result<u32, i32> {
         .map_err(Errno::raw_os_error)
 }
 
-/// A device discards its sectors; a file gets a hole and keeps its size.
-pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
-    if file.is_device {
-        let device = file.holder.as_deref().unwrap_or(&file.file);
-        return retry_on_intr(|| discard(device, offset, length));
+/// Gives back a part of a device or file: a device discards its sectors, a file gets a
+/// hole and keeps its size.
+///
+/// # Errors
+/// When the device or the file system cannot.
+pub fn discard_range(
+    file: &File,
+    is_device: bool,
+    offset: u64,
+    length: u64,
+) -> std::io::Result<()> {
+    Ok(give_back(file, is_device, offset, length)?)
+}
+
+fn give_back(file: &File, is_device: bool, offset: u64, length: u64) -> Result<(), Errno> {
+    if is_device {
+        return retry_on_intr(|| discard(file, offset, length));
     }
     let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
-    retry_on_intr(|| fallocate(&file.file, mode, offset, length))
+    retry_on_intr(|| fallocate(file, mode, offset, length))
+}
+
+/// As [`discard_range`].
+pub(super) fn trim(file: &OpenFile, offset: u64, length: u64) -> Result<(), Errno> {
+    let held = file.holder.as_deref().filter(|_| file.is_device);
+    give_back(held.unwrap_or(&file.file), file.is_device, offset, length)
 }
 
 fn discard(file: &File, offset: u64, length: u64) -> Result<(), Errno> {

@@ -6,8 +6,10 @@ use super::trace::{TraceAction, TraceReader, TraceStep, TraceSummary};
 use super::worker::Goal;
 use crate::error::EngineError;
 use assay_model::job::FlushCall;
+use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
 use assay_model::load::trace::Trace;
+use assay_stats::histogram::Histogram;
 use std::path::{Path, PathBuf};
 
 /// Where the I/Os of a stream come from.
@@ -49,6 +51,10 @@ pub(super) struct Replay {
     /// When the step held is due, counted from the first.
     due_ns: u64,
     begun_ns: Option<u64>,
+    /// How late the step held is.
+    late_ns: u64,
+    /// How late those before it were.
+    lateness: Histogram,
 }
 
 impl Source {
@@ -68,6 +74,8 @@ impl Source {
             held: None,
             due_ns: 0,
             begun_ns: None,
+            late_ns: 0,
+            lateness: Histogram::new(),
         }))
     }
 
@@ -99,7 +107,21 @@ impl Source {
     pub(super) fn taken(&mut self) {
         match self {
             Self::Order(order) => order.held = None,
-            Self::Replay(replay) => replay.held = None,
+            Self::Replay(replay) => {
+                replay.held = None;
+                if !replay.options.no_stall {
+                    replay.lateness.record(replay.late_ns);
+                }
+            }
+        }
+    }
+
+    /// How much later than recorded each I/O and flush of a replay began, where times
+    /// are kept.
+    pub(super) fn lateness(&self) -> Option<LatencyRecord> {
+        match self {
+            Self::Replay(replay) if !replay.options.no_stall => Some(replay.lateness.to_record()),
+            Self::Order(_) | Self::Replay(_) => None,
         }
     }
 
@@ -187,6 +209,7 @@ impl Replay {
             if now_ns < due_ns {
                 return Given::NotBefore(due_ns);
             }
+            self.late_ns = now_ns - due_ns;
             let file = u32::try_from(step.file).unwrap_or(u32::MAX);
             let (ddir, offset, length) = match step.action {
                 TraceAction::Io {

@@ -1,18 +1,16 @@
 //! Traces: recording what a stream does, and replaying what was recorded.
 //!
 //! - [`writer`]: fio's iolog, as fio 3.33 writes it (version 3, with times).
-//! - [`text`]: reading iologs of versions 2 and 3.
-//! - [`blktrace`]: reading the kernel's block trace.
+//! - [`device_node`]: the devices of a block trace.
 //! - [`replay`]: what the options make of what was read.
 //! - [`reader`]: a trace as a sequence of steps.
 //! - [`traced`]: which files a trace touches.
 
-mod blktrace;
+mod device_node;
 mod reader;
 mod replay;
 #[cfg(test)]
 mod tests;
-mod text;
 mod traced;
 mod writer;
 
@@ -22,8 +20,8 @@ pub(crate) use writer::TraceWriter;
 
 use crate::error::EngineError;
 use assay_model::load::Ddir;
-use std::io;
-use std::path::{Path, PathBuf};
+use assay_trace::Action;
+use std::path::Path;
 
 /// One thing to do in a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,36 +53,29 @@ pub(crate) enum TraceAction {
     Close,
 }
 
-/// What a trace says, before any option is applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Event {
-    /// Index into [`Source::files`].
-    file: usize,
-    action: TraceAction,
-    time: EventTime,
-}
-
-/// When an event happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum EventTime {
-    /// On the trace's clock (ns).
-    At(u64),
-    /// So long after the event before (ns).
-    After(u64),
-}
-
-/// A trace file of one format, read from front to back. Nothing follows an
-/// error.
-trait Source {
-    /// The next event; `None` at the end.
-    fn next_event(&mut self) -> Result<Option<Event>, EngineError>;
-
-    /// The files seen so far.
-    fn files(&self) -> &[PathBuf];
+impl TraceAction {
+    /// What a replay does where `action` was seen; `None`: nothing.
+    const fn of(action: Action) -> Option<Self> {
+        Some(match action {
+            Action::Io {
+                ddir,
+                offset,
+                length,
+            } => Self::Io {
+                ddir,
+                offset,
+                length,
+            },
+            Action::Sync => Self::Sync,
+            Action::Datasync => Self::Datasync,
+            Action::Open => Self::Open,
+            Action::Close => Self::Close,
+            Action::Done { .. } => return None,
+        })
+    }
 }
 
 /// The trace at `path` cannot be used: where in it, and why.
-fn damaged(path: &Path, problem: String) -> EngineError {
-    let source = io::Error::new(io::ErrorKind::InvalidData, problem);
-    EngineError::file("read the trace", path, source)
+fn damaged(path: &Path, problem: &str) -> EngineError {
+    EngineError::file("read the trace", path, assay_trace::damaged(problem))
 }

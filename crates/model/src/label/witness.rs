@@ -28,9 +28,10 @@ impl Case<'_> {
     pub(super) fn is_memory(&self) -> Result<bool, String> {
         match &self.evidence.storage.backing {
             Backing::Unknown { why } => Err(why.clone()),
-            Backing::Memory { .. } | Backing::Device { .. } | Backing::Simulated { .. } => {
-                Ok(self.evidence.storage.memory().is_some())
-            }
+            Backing::Memory { .. }
+            | Backing::MainMemory
+            | Backing::Device { .. }
+            | Backing::Simulated { .. } => Ok(self.evidence.storage.memory().is_some()),
         }
     }
 

@@ -107,6 +107,10 @@ pub struct StreamReport {
     pub steady_state: Option<SteadyStateReached>,
     /// Files: (path, size when it ran).
     pub files: Vec<(PathBuf, Bytes)>,
+    /// Of a replay that keeps times: how much later than it was due each I/O or flush
+    /// was handed over.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lateness: Option<LatencyRecord>,
 }
 
 /// One direction of a stream.

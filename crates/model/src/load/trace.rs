@@ -3,6 +3,7 @@
 use super::PerDirection;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// Recording I/O and replaying it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,6 +13,10 @@ pub struct Trace {
     /// I/O is taken from there: an iolog (version 2 or 3) or the binary trace
     /// of blktrace.
     pub read: Option<PathBuf>,
+    /// The iolog itself, where the machine that replays it does not have the file;
+    /// `read` is only its name then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded: Option<Arc<str>>,
     /// The iolog is read piece by piece instead of at once.
     pub read_chunked: bool,
     /// As fast as possible.
@@ -35,6 +40,7 @@ impl Default for Trace {
         Self {
             write: None,
             read: None,
+            recorded: None,
             read_chunked: false,
             no_stall: false,
             time_scale_percent: 100,

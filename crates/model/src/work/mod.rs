@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem`, `scenario` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -11,6 +11,10 @@ pub mod capacity;
 pub mod copy;
 pub mod extent;
 pub mod iozone;
+pub mod memory;
+pub mod powercut;
+pub mod replay;
+pub mod scenario;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -20,6 +24,10 @@ use capacity::{Capacity, CapacityReport, CapacityStep};
 use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
+use memory::{Memory, MemoryStep};
+use powercut::{CutStep, Powercut, PowercutReport};
+use replay::ReplayStep;
+use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
@@ -70,8 +78,14 @@ pub enum Work {
     Extent(Box<Extent>),
     /// Whether storage holds as much as it says.
     Capacity(Box<Capacity>),
+    /// Main memory; no storage takes part.
+    Memory(Box<Memory>),
+    /// What a product does with its storage.
+    Scenario(Box<Scenario>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
+    /// Acknowledged writes until the power goes, and what of them is there.
+    Powercut(Box<Powercut>),
 }
 
 impl Work {
@@ -86,7 +100,12 @@ impl Work {
             Self::AndroBench(work) => work.written(),
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
-            Self::Watch(_) => Vec::new(),
+            Self::Scenario(work) => work.written(),
+            Self::Memory(_) | Self::Watch(_) => Vec::new(),
+            Self::Powercut(work) => match work.device {
+                true => vec![work.path.clone()],
+                false => Vec::new(),
+            },
         }
     }
 
@@ -97,7 +116,13 @@ impl Work {
         match self {
             Self::AndroBench(work) => Some(&work.folder),
             Self::Extent(work) => work.private_folder_in(),
-            Self::Copy(_) | Self::Iozone(_) | Self::Capacity(_) | Self::Watch(_) => None,
+            Self::Scenario(work) => work.private_folder_in(),
+            Self::Copy(_)
+            | Self::Iozone(_)
+            | Self::Capacity(_)
+            | Self::Memory(_)
+            | Self::Watch(_)
+            | Self::Powercut(_) => None,
         }
     }
 }
@@ -117,6 +142,14 @@ pub enum StepDetail {
     Capacity(CapacityStep),
     /// A copy of dd's.
     Copy(CopyReport),
+    /// Main memory.
+    Memory(Box<MemoryStep>),
+    /// An act of a scenario.
+    Scenario(Box<ScenarioStep>),
+    /// A trace that was replayed.
+    Replay(Box<ReplayStep>),
+    /// The power was cut once.
+    Powercut(Box<CutStep>),
 }
 
 impl StepDetail {
@@ -129,12 +162,41 @@ impl StepDetail {
         }
     }
 
+    /// Main memory.
+    #[must_use]
+    pub const fn memory(&self) -> Option<&MemoryStep> {
+        match self {
+            Self::Memory(step) => Some(step),
+            _ => None,
+        }
+    }
+
     /// Transactions of a database.
     #[must_use]
     pub const fn database(&self) -> Option<&DatabaseStep> {
         match self {
             Self::Database(step) => Some(step),
+            Self::Scenario(step) => step.database.as_ref(),
             _ => None,
+        }
+    }
+
+    /// An act of a scenario.
+    #[must_use]
+    pub fn scenario(&self) -> Option<&ScenarioStep> {
+        match self {
+            Self::Scenario(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// Whether data that was read back is not what had been written.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        match self {
+            Self::Iozone(step) => step.mismatch,
+            Self::Scenario(step) => step.differs(),
+            _ => false,
         }
     }
 }
@@ -153,6 +215,8 @@ pub enum WorkReport {
     Watching(Box<WatchSample>),
     /// Of looking on.
     Watch(WatchReport),
+    /// Of a look at what is there since the power came back.
+    Powercut(PowercutReport),
 }
 
 /// How far a work is, a few times a second.

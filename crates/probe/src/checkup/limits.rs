@@ -11,19 +11,13 @@ const NO_LIMIT: u64 = 1 << 62;
 
 /// The tightest limits of this process's group and of those around it.
 pub(super) fn limits(roots: &Roots) -> Limits {
-    let groups = attr::whole(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let mounted = roots.sys.join("fs/cgroup");
     let mut found = Limits::default();
-    for line in groups.lines() {
-        // `0::/path` of version 2, `4:memory:/path` of version 1.
-        let mut fields = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (fields.next(), fields.next()) else {
-            continue;
-        };
-        let mounted = roots.sys.join("fs/cgroup");
-        match controllers {
-            "" => unified(&mounted, path, &mut found),
+    for (controllers, path) in own_groups(roots) {
+        match controllers.as_str() {
+            "" => unified(&mounted, &path, &mut found),
             "memory" => {
-                let folders = upward(&mounted.join("memory"), path);
+                let folders = upward(&mounted.join("memory"), &path);
                 let limits = folders
                     .iter()
                     .filter_map(|folder| attr::number(&folder.join("memory.limit_in_bytes")));
@@ -33,6 +27,52 @@ pub(super) fn limits(roots: &Roots) -> Limits {
         }
     }
     found
+}
+
+/// What this process's group, and those around it, may still take of memory. Cached
+/// pages that were not used lately count as free: the kernel gives them back first.
+pub(crate) fn memory_room(roots: &Roots) -> Option<u64> {
+    let mounted = roots.sys.join("fs/cgroup");
+    let rooms = own_groups(roots)
+        .into_iter()
+        .flat_map(|(controllers, path)| {
+            let (folders, [limit, usage, cached]) = match controllers.as_str() {
+                "" => (
+                    upward(&mounted, &path),
+                    ["memory.max", "memory.current", "inactive_file "],
+                ),
+                "memory" => (
+                    upward(&mounted.join("memory"), &path),
+                    [
+                        "memory.limit_in_bytes",
+                        "memory.usage_in_bytes",
+                        "total_inactive_file ",
+                    ],
+                ),
+                _ => return Vec::new(),
+            };
+            let room = |folder: &PathBuf| {
+                let limit: u64 = attr::number(&folder.join(limit))?;
+                let usage: u64 = attr::number(&folder.join(usage))?;
+                let stat = attr::whole(&folder.join("memory.stat")).unwrap_or_default();
+                let cached = attr::value_after(&stat, cached).and_then(|bytes| bytes.parse().ok());
+                let used = usage.saturating_sub(cached.unwrap_or(0));
+                (limit < NO_LIMIT).then(|| limit.saturating_sub(used))
+            };
+            folders.iter().filter_map(room).collect()
+        });
+    rooms.min()
+}
+
+/// Controllers and path of each group of this process: `0::/path` of version 2,
+/// `4:memory:/path` of version 1.
+fn own_groups(roots: &Roots) -> Vec<(String, String)> {
+    let groups = attr::whole(&roots.proc.join("self/cgroup")).unwrap_or_default();
+    let split = |line: &str| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
+    };
+    groups.lines().filter_map(split).collect()
 }
 
 fn unified(mounted: &Path, path: &str, found: &mut Limits) {
@@ -108,6 +148,35 @@ mod tests {
         assert_eq!(limits(&machine.roots).memory_bytes, None);
         machine.file(file, "536870912\n");
         assert_eq!(limits(&machine.roots).memory_bytes, Some(512 << 20));
+    }
+
+    #[test]
+    fn the_narrowest_group_leaves_the_least_room() {
+        let machine = Machine::new();
+        machine.file("proc/self/cgroup", "0::/a/b\n");
+        let files = [
+            ("a/b/memory.max", "max\n"),
+            ("a/b/memory.current", "5\n"),
+            ("a/memory.max", "1000\n"),
+            ("a/memory.current", "300\n"),
+            ("a/memory.stat", "anon 5\ninactive_file 100\n"),
+        ];
+        machine.files("sys/fs/cgroup", &files);
+        assert_eq!(memory_room(&machine.roots), Some(800));
+    }
+
+    #[test]
+    fn version_1_leaves_room_in_other_words() {
+        let machine = Machine::new();
+        machine.file("proc/self/cgroup", "7:memory:/x\n");
+        let files = [
+            ("x/memory.limit_in_bytes", "900\n"),
+            ("x/memory.usage_in_bytes", "100\n"),
+            ("memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory.usage_in_bytes", "100\n"),
+        ];
+        machine.files("sys/fs/cgroup/memory", &files);
+        assert_eq!(memory_room(&machine.roots), Some(800));
     }
 
     #[test]

@@ -21,7 +21,7 @@ const FIRMWARE: [(&str, &str); 12] = [
 ];
 
 /// What emulates the machine; `None` on hardware, or where it cannot be told.
-pub(super) fn hypervisor(roots: &Roots) -> Option<String> {
+pub(crate) fn hypervisor(roots: &Roots) -> Option<String> {
     let dmi = |name: &str| attr::text(&roots.sys.join("class/dmi/id").join(name));
     let names = [dmi("product_name"), dmi("sys_vendor"), dmi("bios_vendor")];
     let product = names[0].clone().unwrap_or_default();

@@ -50,7 +50,10 @@ fn what_is_measured(storage: &Storage) -> Option<Finding> {
     }
     match &storage.backing {
         Backing::Unknown { why } => Some(Finding::UnknownDevice { why: why.clone() }),
-        Backing::Device { .. } | Backing::Memory { .. } | Backing::Simulated { .. } => None,
+        Backing::Device { .. }
+        | Backing::Memory { .. }
+        | Backing::MainMemory
+        | Backing::Simulated { .. } => None,
     }
 }
 

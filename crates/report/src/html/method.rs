@@ -25,6 +25,7 @@ fn written(plan: &Plan) -> String {
             )
             .to_owned();
         }
+        Place::Memory => return tr!("Main memory was measured; no storage took part").to_owned(),
         Place::Directory { .. } => tr!("A test file of {size}", size),
         Place::Device { .. } => tr!("A region of {size} of the device", size),
     };

@@ -3,8 +3,8 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    capacity, conditions, course, evidence, extent, figure, ladder, latency, matrices, method,
-    overview, ranking, results, storage, unfinished,
+    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, memory, method,
+    overview, ranking, results, scenario, storage, unfinished,
 };
 use crate::chart::Chart;
 use crate::derived::Derived;
@@ -54,6 +54,8 @@ pub fn page(run: &Run) -> io::Result<Page> {
 
 fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts>) -> Vec<Section> {
     let new = Section::new;
+    let [capacity, replay, powercut] = crate::found::sections(summary)
+        .map(|found| Section::new(found.id, found.title, found::markup(&found)));
     vec![
         new(
             "verdict",
@@ -68,6 +70,11 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             tr!("File and record sizes"),
             matrices::markup(summary, gallery),
         ),
+        new(
+            "scenario",
+            tr!("What was done, step by step"),
+            scenario::markup(summary),
+        ),
         new("results", tr!("Results"), results::markup(summary)),
         new("limits", tr!("Beside what can be"), placed(summary)),
         new(
@@ -75,7 +82,10 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             tr!("Trials and intervals"),
             drawn(&gallery.trials),
         ),
-        new("capacity", tr!("Capacity"), capacity::markup(summary)),
+        capacity,
+        replay,
+        new("memory", tr!("Memory"), memory::markup(summary)),
+        powercut,
         new(
             "extent",
             tr!("Samples over the extent"),

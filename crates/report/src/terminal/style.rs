@@ -31,7 +31,7 @@ impl Tone {
     /// The tone of a label.
     pub(super) fn of_label(label: Option<&str>) -> Self {
         match label {
-            Some("device") => Self::Good,
+            Some("device" | "memory") => Self::Good,
             Some("page-cache" | "simulated") => Self::Bad,
             _ => Self::Care,
         }

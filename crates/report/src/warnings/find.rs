@@ -281,7 +281,8 @@ fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
     if summary.run.status != RunStatus::Finished {
         return None;
     }
-    let jobs = summary.jobs.iter().filter_map(|job| {
+    let measured = summary.jobs.iter().filter(|job| !job.is_cuts());
+    let jobs = measured.filter_map(|job| {
         let completed = job.completed().count();
         let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;
         few.then(|| (name(job), completed as u64))

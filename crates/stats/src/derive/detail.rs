@@ -1,16 +1,25 @@
 //! Metrics of what a step of a work tells beyond I/Os and latencies.
 
 use super::{Metrics, as_f64};
+use crate::latency::Distribution;
+use crate::percentile::Percentile;
 use assay_model::metric::Unit;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+use assay_model::work::powercut::{CutStep, StreamFound};
+use assay_model::work::replay::ReplayStep;
+use assay_model::work::scenario::ScenarioStep;
 
 impl Metrics {
     pub(super) fn detail(&mut self, detail: &StepDetail) {
         match detail {
             StepDetail::Extent(step) => self.samples(step),
             StepDetail::Capacity(step) => self.sectors(step),
+            StepDetail::Memory(step) => self.memory(step),
+            StepDetail::Scenario(step) => self.act(step),
+            StepDetail::Replay(step) => self.lateness(step),
+            StepDetail::Powercut(step) => self.cut(step),
             StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
         }
     }
@@ -36,6 +45,47 @@ impl Metrics {
         self.push(format!("{name}_mean"), unit, mean);
         self.push(format!("{name}_min"), unit, least);
         self.push(format!("{name}_max"), unit, most);
+    }
+
+    /// Counts and times of an act of a scenario; how long all of it took is in
+    /// `metrics_with`.
+    fn act(&mut self, step: &ScenarioStep) {
+        if let Some(latency) = &step.latency {
+            self.latencies("operation_lat", latency);
+        }
+        if let Some(kept) = &step.deadlines {
+            self.count("deadline_misses", kept.missed);
+            self.count("deadline_operations", kept.operations);
+            let late = (kept.missed > 0).then(|| as_f64(kept.worst_late_ns));
+            self.nanos("lateness_max", late);
+        }
+    }
+
+    /// How late the I/Os of a replay began.
+    fn lateness(&mut self, step: &ReplayStep) {
+        let Some(record) = &step.lateness else { return };
+        let Ok(late) = Distribution::of(record) else {
+            return;
+        };
+        for (name, percentile) in [("p50", Percentile::P50), ("p99", Percentile::P99)] {
+            if let Some(ns) = late.percentile_ns(percentile) {
+                self.push(format!("lateness_{name}"), Unit::Nanos, as_f64(ns));
+            }
+        }
+        if let Some(ns) = late.max_ns() {
+            self.push("lateness_max".to_owned(), Unit::Nanos, as_f64(ns));
+        }
+    }
+
+    /// What a cut of the power left, all streams together.
+    fn cut(&mut self, step: &CutStep) {
+        let sum = |of: fn(&StreamFound) -> u64| step.found.streams.iter().map(of).sum();
+        self.count("writes_acknowledged", sum(|stream| stream.acknowledged));
+        self.count("writes_checked", sum(|stream| stream.checked));
+        self.count("writes_lost", sum(|stream| stream.lost));
+        self.count("writes_torn", sum(|stream| stream.torn));
+        self.count("writes_misordered", sum(|stream| stream.misordered));
+        self.count("places_garbage", sum(|stream| stream.garbage));
     }
 
     fn sectors(&mut self, step: &CapacityStep) {

@@ -14,6 +14,8 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// - the mean latency when the pace is limited, for then the rate says only
 ///   what was asked for;
 /// - transactions per second where these are what the job is for;
+/// - the rate or the latency of memory where that is; of a stress of it, nothing;
+/// - the time that an act of a scenario takes, where its pace is not given;
 /// - bandwidth for blocks of 64 KiB and more, IOPS below.
 ///
 /// ```
@@ -25,8 +27,14 @@ const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
 /// ```
 #[must_use]
 pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
-    if job.purpose == Some(Purpose::Transactions) {
-        return vec!["commit_tps"];
+    match job.purpose {
+        Some(Purpose::Transactions) if job.rate.is_some() => return vec!["commit_lat_mean"],
+        Some(Purpose::Transactions) => return vec!["commit_tps"],
+        Some(Purpose::MemoryBandwidth) => return vec!["memory_bw"],
+        Some(Purpose::MemoryLatency) => return vec!["memory_lat"],
+        Some(Purpose::MemoryStress) => return Vec::new(),
+        Some(Purpose::Act) if job.rate.is_none() => return vec!["act_time"],
+        _ => {}
     }
     let (read, write) = if job.rate.is_some() {
         ("read_lat_mean", "write_lat_mean")
@@ -62,6 +70,20 @@ mod tests {
             job.purpose = Some(Purpose::Transactions);
         });
         assert_eq!(found, ["commit_tps"]);
+    }
+
+    #[test]
+    fn how_long_an_act_takes_decides_unless_its_pace_is_given() {
+        let act = |job: &mut Job| job.purpose = Some(Purpose::Act);
+        assert_eq!(deciding(Rw::Write, Bytes::kib(4), act), ["act_time"]);
+        let paced = |job: &mut Job| {
+            job.purpose = Some(Purpose::Act);
+            job.rate = Some(RateLimit::Iops(10));
+        };
+        assert_eq!(
+            deciding(Rw::Write, Bytes::kib(64), paced),
+            ["write_lat_mean"]
+        );
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(super) struct Journal {
     path: PathBuf,
     /// Locked; the lock ends with the process, however it ends.
     file: File,
-    held: BTreeMap<String, Option<f64>>,
+    held: Held,
 }
 
 impl Journal {
@@ -158,22 +158,44 @@ pub struct Freed {
 /// A place that changed since it was acquired is left alone: somebody may have released
 /// and acquired it by hand, as the same user.
 ///
-/// # Errors
-/// When a coordinator does not answer; its journals stay.
-pub fn release_stale(data: &Path) -> Result<Vec<Freed>, LabError> {
-    let mut freed = Vec::new();
-    for (path, _lock) in abandoned(&data.join(FOLDER)) {
-        let (head, held) = read(&path);
-        if let Some(head) = head.filter(|_| !held.is_empty()) {
-            let (mut wire, _) = Wire::open(&head.coordinator)?;
-            for (place, changed) in held {
-                freed.push(free(&mut wire, &head, place, changed)?);
+/// A coordinator that does not answer keeps its journals, and is the error beside what
+/// became of the others.
+pub fn release_stale(data: &Path) -> (Vec<Freed>, Result<(), LabError>) {
+    let (mut freed, mut ended) = (Vec::new(), Ok(()));
+    let Journals { abandoned, living } = journals(&data.join(FOLDER));
+    let living: Vec<_> = living.iter().map(|path| read(path)).collect();
+    for (path, _lock) in abandoned {
+        let (head, mut held) = read(&path);
+        if let Some(head) = head {
+            held.retain(|place, changed| {
+                changed.is_some() || !living.iter().any(|other| holds(other, &head, place))
+            });
+            if let Err(error) = free_all(&head, held, &mut freed) {
+                ended = ended.and(Err(error));
+                continue;
             }
         }
         // Another one may have been faster.
         let _ = fs::remove_file(&path);
     }
-    Ok(freed)
+    (freed, ended)
+}
+
+/// Whether a living process of the same name holds a place. One that was only asked for
+/// is then that process's, whatever became of the asking.
+fn holds(living: &Read, head: &Head, place: &str) -> bool {
+    living.0.as_ref() == Some(head) && living.1.contains_key(place)
+}
+
+fn free_all(head: &Head, held: Held, freed: &mut Vec<Freed>) -> Result<(), LabError> {
+    if held.is_empty() {
+        return Ok(());
+    }
+    let (mut wire, _) = Wire::open(&head.coordinator)?;
+    for (place, changed) in held {
+        freed.push(free(&mut wire, head, place, changed)?);
+    }
+    Ok(())
 }
 
 fn free(
@@ -201,23 +223,41 @@ fn free(
     })
 }
 
-/// Journals whose process is gone, locked so that nobody else takes them too.
-fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
+/// The journals of a folder.
+#[derive(Default)]
+struct Journals {
+    /// Their process is gone; locked so that nobody else takes them too.
+    abandoned: Vec<(PathBuf, File)>,
+    living: Vec<PathBuf>,
+}
+
+fn journals(folder: &Path) -> Journals {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
     paths.sort();
-    let locked = |path: PathBuf| {
-        let file = File::open(&path).ok()?;
-        flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
-        path.exists().then_some((path, file))
-    };
-    paths.into_iter().filter_map(locked).collect()
+    let mut journals = Journals::default();
+    for path in paths {
+        let Ok(file) = File::open(&path) else {
+            continue;
+        };
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) if path.exists() => journals.abandoned.push((path, file)),
+            Ok(()) => {}
+            Err(_) => journals.living.push(path),
+        }
+    }
+    journals
 }
+
+/// Places with when they were acquired; `None`: they were asked for.
+type Held = BTreeMap<String, Option<f64>>;
+/// What a journal says.
+type Read = (Option<Head>, Held);
 
 /// The first line, and what was held at last. A line that was not written whole says
 /// nothing: what it was about had not begun.
-fn read(path: &Path) -> (Option<Head>, BTreeMap<String, Option<f64>>) {
+fn read(path: &Path) -> Read {
     let text = fs::read(path).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let mut lines = text.lines();
@@ -258,17 +298,34 @@ mod tests {
         let [path] = &files(data.path())[..] else {
             panic!("one file");
         };
-        assert!(abandoned(&data.join(FOLDER)).is_empty(), "it lives");
+        let looked_at = || {
+            let Journals { abandoned, living } = journals(&data.join(FOLDER));
+            (abandoned.len(), living.len())
+        };
+        assert_eq!(looked_at(), (0, 1), "it lives");
         // A kill ends the lock, and may leave half a line.
         flock(&journal.file, FlockOperation::Unlock).unwrap();
         journal.file.write_all(br#"{"place":"half","#).unwrap();
-        assert_eq!(abandoned(&data.join(FOLDER)).len(), 1);
+        assert_eq!(looked_at(), (1, 0));
         let (head, held) = read(path);
         let (coordinator, owner) = ("c:1".to_owned(), "host/me".to_owned());
         assert_eq!(head, Some(Head { coordinator, owner }));
         let expected = [("asked", None), ("kept", Some(1.25)), ("name", Some(2.5))];
         let expected = expected.map(|(place, changed)| (place.to_owned(), changed));
         assert_eq!(held, BTreeMap::from(expected));
+    }
+
+    #[test]
+    fn what_was_only_asked_for_may_be_a_living_ones() {
+        let head = |owner: &str| Head {
+            coordinator: "c:1".to_owned(),
+            owner: owner.to_owned(),
+        };
+        let held = Held::from([("p".to_owned(), Some(1.0))]);
+        let living = (Some(head("host/me")), held);
+        assert!(holds(&living, &head("host/me"), "p"));
+        assert!(!holds(&living, &head("host/me"), "q"));
+        assert!(!holds(&living, &head("host/other"), "p"));
     }
 
     #[test]

@@ -6,6 +6,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use thiserror::Error;
+
+/// What is to be known of a place that was given back.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum Trouble {
+    /// It was not this process's alone.
+    #[error(
+        "somebody released or took it meanwhile: what was measured may be of two jobs at a time"
+    )]
+    Taken,
+    /// It is still held.
+    #[error("it could not be released ({0}); assay targets --release-stale does so later")]
+    Held(LabError),
+}
 
 /// A place that this process has acquired. It is released when this is dropped.
 pub struct Lease {
@@ -40,13 +54,18 @@ impl Lease {
         &self.address
     }
 
-    /// Gives it back; whether it was this process's alone until now.
+    /// Gives it back.
     ///
     /// # Errors
-    /// When the coordinator does not answer. The journal then still has it.
-    pub fn release(mut self) -> Result<bool, LabError> {
+    /// When somebody else had it meanwhile, or it could not be given back: the journal
+    /// then still has it.
+    pub fn release(mut self) -> Result<(), Trouble> {
         self.is_held = false;
-        self.lab.release(&self.place)
+        match self.lab.release(&self.place) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(Trouble::Taken),
+            Err(error) => Err(Trouble::Held(error)),
+        }
     }
 }
 

@@ -14,7 +14,7 @@ mod wanted;
 
 pub use error::LabError;
 pub use journal::{Freed, release_stale};
-pub use lease::{Lease, Reservation};
+pub use lease::{Lease, Reservation, Trouble};
 pub use wanted::{Wanted, WantedError};
 
 use crate::ssh::SshAddress;
@@ -56,6 +56,17 @@ pub struct Place {
     pub tags: BTreeMap<String, String>,
     /// Who has acquired it; empty: nobody.
     pub acquired: String,
+}
+
+impl Place {
+    /// Whether it has all these tags; its name counts as one, as in a reservation.
+    #[must_use]
+    pub fn has(&self, tags: &BTreeMap<String, String>) -> bool {
+        tags.iter().all(|(tag, value)| match self.tags.get(tag) {
+            Some(own) => own == value,
+            None => tag == "name" && *value == self.name,
+        })
+    }
 }
 
 /// What a place is once it is acquired.
@@ -109,11 +120,16 @@ impl Lab {
     /// [`LabError::Busy`] when somebody else has it; when there is none of that name, or
     /// its board has no address.
     pub fn acquire(self: &Arc<Self>, place: &str) -> Result<Lease, LabError> {
+        let look = self.ask::<Value>(&json!({"do": "look", "place": place}));
+        look.map_err(|error| error.of_place(place))?;
         self.journal().acquiring(place)?;
         let acquired: Acquired = match self.ask(&json!({"do": "acquire", "place": place})) {
             Ok(acquired) => acquired,
             Err(error) => {
-                self.journal().released(place);
+                // Without an answer it may be held nevertheless.
+                if !matches!(error, LabError::Lost(_)) {
+                    self.journal().released(place);
+                }
                 return Err(error.of_place(place));
             }
         };
@@ -149,7 +165,8 @@ impl Lab {
     /// Reserves a place that has these tags.
     ///
     /// # Errors
-    /// When the coordinator does not take the tags.
+    /// When no place has them, which the coordinator would wait for without end, or it
+    /// does not take them.
     pub fn reserve(
         self: &Arc<Self>,
         tags: &BTreeMap<String, String>,
@@ -157,6 +174,9 @@ impl Lab {
         #[derive(Deserialize)]
         struct Reserved {
             token: String,
+        }
+        if !self.places()?.iter().any(|place| place.has(tags)) {
+            return Err(LabError::Unknown("no place has these tags".to_owned()));
         }
         let reserved: Reserved = self.ask(&json!({"do": "reserve", "tags": tags}))?;
         Ok(Reservation::new(Arc::clone(self), tags, reserved.token))
@@ -289,6 +309,18 @@ impl Board {
             ssh.needs_databases();
         }
         Ok(ssh)
+    }
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        let Some(lease) = self.lease.take() else {
+            return;
+        };
+        let name = lease.name();
+        if let Err(trouble) = lease.release() {
+            (self.tell)(&format!("{name}: {trouble}"));
+        }
     }
 }
 

@@ -15,6 +15,7 @@ import threading
 VERSION = 1
 # A coordinator asks exporters, for which it waits 10 s each.
 PATIENCE = 60
+ENDING = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 # As labgrid's own client: a way that is gone is noticed.
 KEEPALIVE = [
     ("grpc.keepalive_time_ms", 7500),
@@ -75,7 +76,7 @@ class Session:
                 if message.HasField("sync"):
                     synced.put(None)
         except grpc.RpcError as error:
-            why = error.details()
+            why = error.details() or str(error.code())
         for held in list(self.held.values()):
             held["watched"] = False
         synced.put(why)
@@ -122,6 +123,13 @@ class Session:
             for place in self.all_places()
         ]}
 
+    def look(self, place):
+        """Whether it could be acquired now; asked before that is noted anywhere."""
+        known = self.place(place)
+        if known.acquired:
+            raise Refused("busy", f"it is already acquired by {known.acquired}")
+        return {}
+
     def acquire(self, place):
         self.ensure()
         name = self.place(place).name
@@ -141,7 +149,10 @@ class Session:
     def address(self, place):
         """How its board is reached, as its exporter says."""
         for path in place.acquired_resources:
-            exporter, group, _, name = path.split("/")
+            parts = path.split("/")
+            if len(parts) != 4:
+                continue
+            exporter, group, _, name = parts
             resource = self.resources.get((exporter, group, name))
             if resource is None or resource.cls not in ("NetworkService", "RemoteNetworkService"):
                 continue
@@ -156,11 +167,12 @@ class Session:
     def release(self, place):
         """Whether it was ours until now. Who releases and who sets a tag changes a place
         alike; who saw all changes knows better."""
-        held = self.held.pop(place, None) or {"changed": None, "watched": False, "lost": False}
-        if held["lost"]:
-            return {"kept": False}
+        held = self.held.get(place) or {"changed": None, "watched": False, "lost": False}
         changed = None if held["watched"] else held["changed"]
-        return {"kept": self.free(place, self.name, changed)}
+        kept = not held["lost"] and self.free(place, self.name, changed)
+        # Only now: what could not be given back is tried again at the end.
+        self.held.pop(place, None)
+        return {"kept": kept}
 
     def free_stale(self, place, owner, changed):
         return {"kept": self.free(place, owner, changed)}
@@ -198,7 +210,7 @@ class Session:
             for each in what:
                 try:
                     undo(each)
-                except (grpc.RpcError, Refused):
+                except Exception:
                     pass  # The journal still has it.
 
     def answer(self, request):
@@ -206,9 +218,12 @@ class Session:
         try:
             return do(**request)
         except grpc.RpcError as error:
-            return {"error": kind_of(error), "why": error.details()}
+            return {"error": kind_of(error), "why": error.details() or str(error.code())}
         except Refused as refused:
             return {"error": refused.kind, "why": str(refused)}
+        except Exception as error:
+            # One request that goes wrong does not cost the boards of all others.
+            return {"error": "lost", "why": repr(error)}
 
 
 def path_of(path):
@@ -219,18 +234,21 @@ def kind_of(error):
     if error.code() == grpc.StatusCode.INVALID_ARGUMENT:
         return "unknown"
     is_reserved = error.code() == grpc.StatusCode.PERMISSION_DENIED
-    return "busy" if is_reserved or "already acquired" in error.details() else "lost"
+    is_acquired = "already acquired" in (error.details() or "")
+    return "busy" if is_reserved or is_acquired else "lost"
 
 
 def main(coordinator):
     session = Session(coordinator)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    for ending in ENDING:
+        signal.signal(ending, lambda *_: sys.exit(0))
     try:
         say({"version": VERSION, "name": session.name})
         for line in sys.stdin:
             say(session.answer(json.loads(line)))
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for ending in ENDING:
+            signal.signal(ending, signal.SIG_IGN)
         session.free_all()
         session.outgoing.put(None)
 

@@ -2,7 +2,7 @@
 //! transactions on a database of `SQLite`.
 
 #[cfg(feature = "sqlite")]
-mod database;
+pub(crate) mod database;
 mod files;
 mod load;
 mod rules;

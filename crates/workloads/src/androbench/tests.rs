@@ -61,6 +61,8 @@ impl Observer for Recorder {
     fn progress(&mut self, _progress: &WorkProgress) {}
 
     fn stands(&mut self, _report: WorkReport) {}
+
+    fn ended_together(&mut self, _: Vec<crate::observer::Together>) {}
 }
 
 fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {

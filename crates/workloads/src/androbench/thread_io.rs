@@ -5,21 +5,21 @@ use std::fs;
 /// Lines of `/proc/thread-self/io`: what the thread handed to `write(2)` and
 /// its kin, wherever it went. (Writes through a memory map are not among them.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct ThreadIo {
+pub(crate) struct ThreadIo {
     /// `wchar`.
-    pub(super) bytes: u64,
+    pub(crate) bytes: u64,
     /// `syscw`.
-    pub(super) calls: u64,
+    pub(crate) calls: u64,
 }
 
 impl ThreadIo {
     /// `None` where the kernel does not count (before Linux 3.17, or without
     /// `CONFIG_TASK_IO_ACCOUNTING`).
-    pub(super) fn look() -> Option<Self> {
+    pub(crate) fn look() -> Option<Self> {
         parse(&fs::read_to_string("/proc/thread-self/io").ok()?)
     }
 
-    pub(super) const fn since(self, before: Self) -> Self {
+    pub(crate) const fn since(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
             calls: self.calls.saturating_sub(before.calls),

@@ -43,6 +43,8 @@ impl Observer for Recorder {
     fn progress(&mut self, _progress: &WorkProgress) {}
 
     fn stands(&mut self, _report: WorkReport) {}
+
+    fn ended_together(&mut self, _: Vec<crate::observer::Together>) {}
 }
 
 /// Tests on a file of 64 KiB with records of 4 KiB, which is there.

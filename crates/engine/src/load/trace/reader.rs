@@ -1,15 +1,18 @@
 //! A trace as a sequence of steps.
 
-use super::blktrace::{BlktraceSource, ByteOrder};
+use super::device_node::device_node;
 use super::replay::{self, Replay};
-use super::text::TextSource;
-use super::{Source, TraceAction, TraceStep, damaged};
+use super::{TraceAction, TraceStep, damaged};
 use crate::error::EngineError;
 use assay_model::load::PerDirection;
 use assay_model::load::trace::Trace;
+use assay_trace::Source;
+use assay_trace::blktrace::{BlktraceSource, ByteOrder, Names};
+use assay_trace::iolog::IologSource;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Cursor};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::vec;
 
 /// Read from the file at once.
@@ -145,22 +148,37 @@ fn read_through(
         summary.file(index).path = path;
     }
     if summary.files.is_empty() {
-        return Err(damaged(path, "it holds no I/O to replay".to_owned()));
+        return Err(damaged(path, "it holds no I/O to replay"));
     }
     Ok(summary)
 }
 
 /// Starts to read a trace of either format, which its first bytes tell.
 fn begin(path: &Path, options: &Trace) -> Result<Replay, EngineError> {
+    let failed = |source| EngineError::file("read the trace", path, source);
+    if let Some(recorded) = &options.recorded {
+        let input = Cursor::new(Arc::<[u8]>::from(Arc::clone(recorded)));
+        let source = IologSource::open(input).map_err(failed)?;
+        return Ok(Replay::new(Box::new(source), path, options));
+    }
     let mut input = BufReader::with_capacity(PIECE, open(path)?);
-    let start = input
-        .fill_buf()
-        .map_err(|source| EngineError::file("read the trace", path, source))?;
+    let start = input.fill_buf().map_err(failed)?;
     let source: Box<dyn Source + Send> = match ByteOrder::of(start) {
-        Some(order) => Box::new(BlktraceSource::new(input, path, order, options)),
-        None => Box::new(TextSource::open(input, path)?),
+        Some(order) => {
+            let align = options.align;
+            Box::new(BlktraceSource::new(input, order, align, names(options)))
+        }
+        None => Box::new(IologSource::open(input).map_err(failed)?),
     };
-    Ok(Replay::new(source, options))
+    Ok(Replay::new(source, path, options))
+}
+
+/// Which device is meant by a number: where all I/O goes elsewhere, none need be found.
+fn names(options: &Trace) -> Names {
+    match options.redirect.clone() {
+        Some(path) => Box::new(move |_, _| Some(path.clone())),
+        None => Box::new(|major, minor| device_node(Path::new("/dev"), major, minor)),
+    }
 }
 
 /// A trace is read more than once: before anything is written, and when it is
@@ -171,7 +189,7 @@ fn open(path: &Path) -> Result<File, EngineError> {
         fs::metadata(path).map_err(|source| EngineError::file("open the trace", path, source))?;
     if !metadata.is_file() {
         let problem = "it is read more than once, so it must be a regular file";
-        return Err(damaged(path, problem.to_owned()));
+        return Err(damaged(path, problem));
     }
     File::open(path).map_err(|source| EngineError::file("open the trace", path, source))
 }

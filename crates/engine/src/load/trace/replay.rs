@@ -1,8 +1,9 @@
 //! What the replay options make of the events of a trace.
 
-use super::{Event, EventTime, Source, TraceAction, TraceStep};
+use super::{TraceAction, TraceStep};
 use crate::error::EngineError;
 use assay_model::load::trace::Trace;
+use assay_trace::{Event, EventTime, Source};
 use std::path::{Path, PathBuf};
 
 /// Where all I/O goes with `replay_redirect`.
@@ -11,6 +12,7 @@ const REDIRECTED: usize = 0;
 /// The steps of a trace, one after the other.
 pub(super) struct Replay {
     source: Box<dyn Source + Send>,
+    path: PathBuf,
     options: Trace,
     /// Time of the latest event and of the latest step; `None`: there was none
     /// yet.
@@ -23,9 +25,10 @@ pub(super) struct Replay {
 }
 
 impl Replay {
-    pub(super) fn new(source: Box<dyn Source + Send>, options: &Trace) -> Self {
+    pub(super) fn new(source: Box<dyn Source + Send>, path: &Path, options: &Trace) -> Self {
         Self {
             source,
+            path: path.to_owned(),
             options: options.clone(),
             now_ns: None,
             stepped_ns: 0,
@@ -47,13 +50,18 @@ impl Replay {
         if let Some(held) = self.held.take() {
             return Ok(Some(held));
         }
-        while let Some(event) = self.source.next_event()? {
+        while let Some(event) = self.next_event()? {
             self.advance(event.time);
             if let Some(step) = self.step_for(&event) {
                 return Ok(Some(step));
             }
         }
         Ok(None)
+    }
+
+    fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
+        let event = self.source.next_event();
+        event.map_err(|source| EngineError::file("read the trace", &self.path, source))
     }
 
     /// Follows the trace's clock. A clock that goes back stands still until it
@@ -80,7 +88,7 @@ impl Replay {
         if self.open.len() <= file {
             self.open.resize(file + 1, false);
         }
-        let action = match event.action {
+        let action = match TraceAction::of(event.action)? {
             TraceAction::Open if self.open[file] => return None,
             TraceAction::Close if !self.open[file] => return None,
             TraceAction::Sync | TraceAction::Datasync if self.options.skip_sync => return None,
@@ -140,13 +148,13 @@ pub(super) fn check(options: &Trace, path: &Path) -> Result<(), EngineError> {
     if options.align > 0 && !options.align.is_power_of_two() {
         return Err(super::damaged(
             path,
-            format!("replay_align={} is not a power of two", options.align),
+            &format!("replay_align={} is not a power of two", options.align),
         ));
     }
     if options.time_scale_percent == 0 {
         return Err(super::damaged(
             path,
-            "replay_time_scale=0 would never end: 100 is the original speed".to_owned(),
+            "replay_time_scale=0 would never end: 100 is the original speed",
         ));
     }
     Ok(())

@@ -7,6 +7,7 @@ use assay_model::load::trace::Trace;
 use assay_testkit::{Scratch, missing, run, skip};
 use proptest::prelude::*;
 use std::fs;
+use std::path::PathBuf;
 
 use TraceAction::{Close, Datasync, Open, Sync};
 

@@ -106,6 +106,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             }),
             steady_state: None,
             files: self.plan.sizes(),
+            lateness: self.source.lateness(),
         }
     }
 

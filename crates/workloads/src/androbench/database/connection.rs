@@ -18,7 +18,7 @@ pub(super) const INTEGERS: usize = 11;
 pub(super) const TEXTS: usize = 5;
 
 /// A database, open.
-pub(super) struct Database {
+pub(crate) struct Database {
     pub(super) connection: Connection,
     pub(super) schema: Schema,
     path: PathBuf,
@@ -27,7 +27,7 @@ pub(super) struct Database {
 impl Database {
     /// Its files while there are transactions, for the evidence: those that may
     /// hold dirty pages.
-    pub(super) fn files(folder: &Path, journal: Journal) -> Vec<PathBuf> {
+    pub(crate) fn files(folder: &Path, journal: Journal) -> Vec<PathBuf> {
         let beside = match journal {
             Journal::Wal => Some("-wal"),
             Journal::Delete | Journal::Truncate | Journal::Persist => Some("-journal"),
@@ -39,7 +39,7 @@ impl Database {
     }
 
     /// A new one; what had its name is gone.
-    pub(super) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, WorkError> {
+    pub(crate) fn make(phase: &DatabasePhase, folder: &Path) -> Result<Self, WorkError> {
         let path = folder.join(DATABASE);
         remove_if_there(&path)?;
         for end in DATABASE_SUFFIXES {
@@ -82,7 +82,7 @@ impl Database {
     }
 
     /// Adds the rows that updates and deletes need, in one transaction.
-    pub(super) fn fill(
+    pub(crate) fn fill(
         &self,
         phase: &DatabasePhase,
         rng: &mut SplitMix64,
@@ -98,7 +98,7 @@ impl Database {
 
     /// Brings the write-ahead log into the database as far as it can be; how
     /// long that took.
-    pub(super) fn checkpoint(&self) -> Result<u64, WorkError> {
+    pub(crate) fn checkpoint(&self) -> Result<u64, WorkError> {
         let begin = Instant::now();
         let done = self
             .connection
@@ -107,7 +107,7 @@ impl Database {
         Ok(nanos(begin.elapsed()))
     }
 
-    pub(super) fn close(self) -> Result<(), WorkError> {
+    pub(crate) fn close(self) -> Result<(), WorkError> {
         let Self {
             connection, path, ..
         } = self;
@@ -121,7 +121,7 @@ impl Database {
         ran.map_err(|error| self.failed("set up", &error))
     }
 
-    pub(super) fn failed(&self, doing: &str, error: &Error) -> WorkError {
+    pub(crate) fn failed(&self, doing: &str, error: &Error) -> WorkError {
         failed(doing, &self.path, error)
     }
 }

@@ -6,7 +6,7 @@ mod connection;
 mod tests;
 mod transaction;
 
-use super::thread_io::ThreadIo;
+pub(crate) use super::thread_io::ThreadIo;
 use super::{progress, settle};
 use crate::meter::nanos;
 use crate::{Context, Step, StepOutcome, WorkError};
@@ -18,11 +18,11 @@ use assay_model::trial::{CpuUse, DirectionTotals, IoErrorRecord, IoErrors, Measu
 use assay_model::work::StepDetail;
 use assay_model::work::androbench::{DatabasePhase, DatabaseStep, Journal, Schema, Statement};
 use assay_stats::histogram::Histogram;
-use connection::Database;
+pub(crate) use connection::Database;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use transaction::Transaction;
+pub(crate) use transaction::Transaction;
 
 /// How often progress is told, and a word to stop heard.
 const TELL_EVERY: Duration = Duration::from_millis(250);
@@ -122,38 +122,39 @@ impl Bench<'_> {
             done => done.map(|()| None),
         };
         let checkpoint_ns = checkpoint.as_ref().ok().copied().flatten();
-        let detail = self.detail(statement, latencies.to_record(), checkpoint_ns);
+        let detail = detail(self.phase, statement, latencies.to_record(), checkpoint_ns);
         *came = StepOutcome {
             measured: Some(measured),
             detail: Some(StepDetail::Database(detail)),
         };
         checkpoint.map(drop)
     }
+}
 
-    fn detail(
-        &self,
-        statement: Statement,
-        latency: LatencyRecord,
-        checkpoint_ns: Option<u64>,
-    ) -> DatabaseStep {
-        DatabaseStep {
-            statement,
-            transactions: latency.count,
-            statements_each: match self.phase.schema {
-                Schema::AndroBench => 1,
-                Schema::Mobibench { tables } => tables,
-            },
-            journal: self.phase.journal,
-            synchronous: self.phase.synchronous,
-            latency,
-            checkpoint_ns,
-            sqlite_version: rusqlite::version().to_owned(),
-        }
+/// What transactions of a statement tell.
+pub(crate) fn detail(
+    phase: &DatabasePhase,
+    statement: Statement,
+    latency: LatencyRecord,
+    checkpoint_ns: Option<u64>,
+) -> DatabaseStep {
+    DatabaseStep {
+        statement,
+        transactions: latency.count,
+        statements_each: match phase.schema {
+            Schema::AndroBench => 1,
+            Schema::Mobibench { tables } => tables,
+        },
+        journal: phase.journal,
+        synchronous: phase.synchronous,
+        latency,
+        checkpoint_ns,
+        sqlite_version: rusqlite::version().to_owned(),
     }
 }
 
 /// Rows to work on: as they were added, else in random order.
-fn keys(phase: &DatabasePhase, statement: Statement, rng: &mut SplitMix64) -> Vec<u64> {
+pub(crate) fn keys(phase: &DatabasePhase, statement: Statement, rng: &mut SplitMix64) -> Vec<u64> {
     let mut keys: Vec<u64> = (1..=phase.transactions).collect();
     if statement != Statement::Insert && phase.schema == Schema::AndroBench {
         rng.shuffle(&mut keys);

@@ -16,7 +16,7 @@ const LONG_TEXT: usize = 100;
 const FOUND_BY: &str = "int1";
 
 /// A transaction with the values of its next run.
-pub(super) struct Transaction<'a> {
+pub(crate) struct Transaction<'a> {
     database: &'a Database,
     kind: Statement,
     /// `BEGIN` and `COMMIT`, where it is more than one statement.
@@ -28,7 +28,7 @@ pub(super) struct Transaction<'a> {
 
 impl<'a> Transaction<'a> {
     /// A whole transaction.
-    pub(super) fn prepare(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
+    pub(crate) fn prepare(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
         let mut transaction = Self::part(database, kind)?;
         if matches!(database.schema, Schema::Mobibench { .. }) {
             let prepare = |sql| prepare(database, sql);
@@ -38,7 +38,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Its statements, inside a transaction that somebody else has begun.
-    pub(super) fn part(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
+    pub(crate) fn part(database: &'a Database, kind: Statement) -> Result<Self, WorkError> {
         let sql = sql(database.schema, kind);
         let statements = sql.iter().map(|sql| prepare(database, sql));
         Ok(Self {
@@ -51,7 +51,7 @@ impl<'a> Transaction<'a> {
     }
 
     /// Settles which row comes next, and what will be in it.
-    pub(super) fn choose(&mut self, key: u64, rng: &mut SplitMix64) {
+    pub(crate) fn choose(&mut self, key: u64, rng: &mut SplitMix64) {
         let key = Value::Integer(i64::try_from(key).unwrap_or(i64::MAX));
         let values = &mut self.values;
         values.clear();
@@ -71,7 +71,7 @@ impl<'a> Transaction<'a> {
         }
     }
 
-    pub(super) fn run(&mut self) -> Result<(), WorkError> {
+    pub(crate) fn run(&mut self) -> Result<(), WorkError> {
         self.steps()
             .map_err(|error| self.database.failed(self.kind.name(), &error))
     }

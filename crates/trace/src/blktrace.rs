@@ -4,17 +4,13 @@
 //! It is a sequence of records of 48 bytes (`struct blk_io_trace` of
 //! `linux/blktrace_api.h`), in the byte order of the machine that recorded
 //! them. Only the queueing of requests is replayed: all else is what the block
-//! layer made of it.
+//! layer made of it. What was completed tells how much was under way.
 
-use super::{Event, EventTime, Source, TraceAction, damaged};
-use crate::error::EngineError;
+use crate::{Action, Event, EventTime, Source, damaged};
 use assay_model::load::Ddir;
-use assay_model::load::trace::Trace;
-use rustix::fs::{major, makedev, minor};
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const RECORD_BYTES: usize = 48;
 /// The first three bytes of the first word; the last one is the version.
@@ -25,6 +21,7 @@ const SECTOR: u64 = 512;
 
 /// What happened: the lower half of `action`.
 const QUEUED: u32 = 1;
+const COMPLETED: u32 = 8;
 /// What it is about: bits of the upper half of `action`.
 const WRITE: u32 = 1 << (1 + 16);
 const FLUSH: u32 = 1 << (2 + 16);
@@ -36,14 +33,16 @@ const MINOR_BITS: u32 = 20;
 
 /// The order of the bytes of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ByteOrder {
+pub enum ByteOrder {
+    /// Least significant byte first.
     Little,
+    /// Most significant byte first.
     Big,
 }
 
 impl ByteOrder {
     /// The order in a file that begins so; `None`: it is no block trace.
-    pub(super) fn of(start: &[u8]) -> Option<Self> {
+    pub fn of(start: &[u8]) -> Option<Self> {
         let first: [u8; 4] = start.get(..4)?.try_into().ok()?;
         if u32::from_le_bytes(first) & !0xff == MAGIC {
             Some(Self::Little)
@@ -108,13 +107,14 @@ impl Record {
     }
 }
 
+/// The file that stands for a device, by its major and minor number.
+pub type Names = Box<dyn Fn(u32, u32) -> Option<PathBuf> + Send>;
+
 /// A block trace under way.
-pub(super) struct BlktraceSource<R> {
+pub struct BlktraceSource<R> {
     input: R,
-    path: PathBuf,
     order: ByteOrder,
-    /// All I/O goes there: devices need not be found.
-    redirect: Option<PathBuf>,
+    names: Names,
     /// Lengths are rounded up to it: a device with larger sectors than the
     /// recorded one takes no shorter ones.
     align: u32,
@@ -128,13 +128,13 @@ pub(super) struct BlktraceSource<R> {
 }
 
 impl<R: Read> BlktraceSource<R> {
-    pub(super) fn new(input: R, path: &Path, order: ByteOrder, options: &Trace) -> Self {
+    /// A trace whose lengths are rounded up to a multiple of `align` (0: not).
+    pub fn new(input: R, order: ByteOrder, align: u32, names: Names) -> Self {
         Self {
             input,
-            path: path.to_owned(),
             order,
-            redirect: options.redirect.clone(),
-            align: options.align.max(1),
+            names,
+            align: align.max(1),
             record_number: 0,
             files: Vec::new(),
             devices: Vec::new(),
@@ -142,21 +142,18 @@ impl<R: Read> BlktraceSource<R> {
         }
     }
 
-    fn bad(&self, problem: &str) -> EngineError {
-        damaged(
-            &self.path,
-            format!("record {}: {problem}", self.record_number),
-        )
+    fn bad(&self, problem: &str) -> io::Error {
+        damaged(&format!("record {}: {problem}", self.record_number))
     }
 
-    fn failed(&self, source: io::Error) -> EngineError {
+    fn failed(&self, source: io::Error) -> io::Error {
         if source.kind() == io::ErrorKind::UnexpectedEof {
             return self.bad("the file ends in the middle of it");
         }
-        EngineError::file("read the trace", &self.path, source)
+        source
     }
 
-    fn read_record(&mut self) -> Result<Option<Record>, EngineError> {
+    fn read_record(&mut self) -> io::Result<Option<Record>> {
         self.record_number += 1;
         let mut raw = [0; RECORD_BYTES];
         let first = loop {
@@ -191,8 +188,9 @@ impl<R: Read> BlktraceSource<R> {
 
     /// Puts the events of a record into `waiting`: none, if it is not about the
     /// queueing of a request.
-    fn events_of(&mut self, record: &Record) -> Result<(), EngineError> {
-        if record.action & 0xffff != QUEUED || record.action & NOTIFY != 0 {
+    fn events_of(&mut self, record: &Record) -> io::Result<()> {
+        let what = record.action & 0xffff;
+        if !matches!(what, QUEUED | COMPLETED) || record.action & NOTIFY != 0 {
             return Ok(());
         }
         let flush = record.action & (FLUSH | DISCARD) == FLUSH;
@@ -213,10 +211,24 @@ impl<R: Read> BlktraceSource<R> {
         } else {
             Ddir::Read
         };
+        if what == COMPLETED {
+            if record.bytes > 0 {
+                self.waiting.push_back(Event {
+                    file,
+                    action: Action::Done {
+                        ddir,
+                        offset,
+                        length,
+                    },
+                    time: EventTime::At(record.time_ns),
+                });
+            }
+            return Ok(());
+        }
         // A write may ask for a flush before it. (fio replays only the flush
         // then.)
-        let flush = flush.then_some(TraceAction::Sync);
-        let io = (record.bytes > 0).then_some(TraceAction::Io {
+        let flush = flush.then_some(Action::Sync);
+        let io = (record.bytes > 0).then_some(Action::Io {
             ddir,
             offset,
             length,
@@ -237,22 +249,17 @@ impl<R: Read> BlktraceSource<R> {
     }
 
     /// Number of the file that stands for a device.
-    fn file_of(&mut self, device: u32) -> Result<usize, EngineError> {
+    fn file_of(&mut self, device: u32) -> io::Result<usize> {
         if let Some(known) = self.devices.iter().position(|&d| d == device) {
             return Ok(known);
         }
-        let path = match &self.redirect {
-            Some(path) => path.clone(),
-            None => {
-                let (major, minor) = (device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1));
-                device_node(Path::new("/dev"), major, minor).ok_or_else(|| {
-                    self.bad(&format!(
-                        "there is no device {major}:{minor} here: name the one to use \
-                         (replay_redirect)"
-                    ))
-                })?
-            }
-        };
+        let (major, minor) = (device >> MINOR_BITS, device & ((1 << MINOR_BITS) - 1));
+        let path = (self.names)(major, minor).ok_or_else(|| {
+            self.bad(&format!(
+                "there is no device {major}:{minor} here: name the one to use \
+                 (replay_redirect)"
+            ))
+        })?;
         self.devices.push(device);
         self.files.push(path);
         Ok(self.devices.len() - 1)
@@ -260,7 +267,7 @@ impl<R: Read> BlktraceSource<R> {
 }
 
 impl<R: Read> Source for BlktraceSource<R> {
-    fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
+    fn next_event(&mut self) -> io::Result<Option<Event>> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
                 return Ok(Some(event));
@@ -277,28 +284,6 @@ impl<R: Read> Source for BlktraceSource<R> {
     }
 }
 
-/// The block device of that number below `folder`, which is `/dev`.
-fn device_node(folder: &Path, major_number: u32, minor_number: u32) -> Option<PathBuf> {
-    let wanted = makedev(major_number, minor_number);
-    debug_assert!(major(wanted) == major_number && minor(wanted) == minor_number);
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-        for entry in entries {
-            // Of the entry itself: links lead to what is found anyhow.
-            let Ok(metadata) = entry.metadata() else {
-                continue;
-            };
-            if metadata.is_dir() {
-                folders.push(entry.path());
-            } else if metadata.file_type().is_block_device() && metadata.rdev() == wanted {
-                return Some(entry.path());
-            }
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,23 +295,5 @@ mod tests {
         assert_eq!(ByteOrder::of(&start.to_be_bytes()), Some(ByteOrder::Big));
         assert_eq!(ByteOrder::of(b"fio version 3 iolog"), None);
         assert_eq!(ByteOrder::of(&[7, 0x74]), None);
-    }
-
-    #[test]
-    fn a_device_is_found_by_its_number() {
-        let mut nodes = std::fs::read_dir("/dev").unwrap().flatten();
-        let Some((path, rdev)) = nodes.find_map(|entry| {
-            let metadata = entry.metadata().ok()?;
-            metadata
-                .file_type()
-                .is_block_device()
-                .then(|| (entry.path(), metadata.rdev()))
-        }) else {
-            assay_testkit::skip("there is no block device in /dev");
-            return;
-        };
-        let found = device_node(Path::new("/dev"), major(rdev), minor(rdev)).unwrap();
-        assert_eq!(found.metadata().unwrap().rdev(), rdev, "{path:?}");
-        assert_eq!(device_node(Path::new("/dev"), 4_000, 1), None);
     }
 }

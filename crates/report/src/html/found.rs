@@ -1,19 +1,15 @@
-//! What filling, checking or probing found.
+//! What trials found that is no figure.
 
-use crate::capacity::findings;
-use crate::summary::Summary;
-use crate::text::clean;
-use assay_lang::tr;
+use crate::found::Section;
 use maud::{Markup, html};
 
-pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
-    let findings = findings(summary);
-    (!findings.is_empty()).then(|| {
+pub fn markup(section: &Section) -> Option<Markup> {
+    (!section.items.is_empty()).then(|| {
         html! {
-            @for (trial, finding) in &findings {
+            @for (name, finding) in &section.items {
                 @let mut lines = finding.lines.iter();
                 p {
-                    b { (tr!("{job}, trial {n}: ", job = clean(&trial.record.job.name), n = trial.record.trial)) }
+                    b { (name) ": " }
                     @if let Some(conclusion) = lines.next() {
                         @if finding.bad { strong { (conclusion) } } @else { (conclusion) }
                     }

@@ -5,14 +5,13 @@
 //! sync, datasync). Version 3 puts the time in microseconds in front of each;
 //! version 2 has `FILE wait MICROSECONDS 0` instead.
 
-use super::{Event, EventTime, Source, TraceAction, damaged};
-use crate::error::EngineError;
+use crate::{Action, Event, EventTime, Source, damaged};
 use assay_model::load::Ddir;
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::io::{BufRead, Read};
+use std::io::{self, BufRead, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Longer lines are no iolog: a path has at most 4096 bytes.
 const LONGEST_LINE: u64 = 8192;
@@ -20,9 +19,8 @@ const LONGEST_LINE: u64 = 8192;
 const SHORTEST_WAIT: u64 = 100;
 
 /// An iolog under way.
-pub(super) struct TextSource<R> {
+pub struct IologSource<R> {
     input: R,
-    path: PathBuf,
     version: Version,
     line: Vec<u8>,
     /// From 1.
@@ -44,15 +42,17 @@ enum Line {
     Nothing,
     /// In microseconds.
     Wait(u64),
-    Event(usize, TraceAction),
+    Event(usize, Action),
 }
 
-impl<R: BufRead> TextSource<R> {
+impl<R: BufRead> IologSource<R> {
     /// Reads the first line.
-    pub(super) fn open(input: R, path: &Path) -> Result<Self, EngineError> {
+    ///
+    /// # Errors
+    /// When it cannot be read or is not that of an iolog.
+    pub fn open(input: R) -> io::Result<Self> {
         let mut source = Self {
             input,
-            path: path.to_owned(),
             version: Version::Three,
             line: Vec::new(),
             line_number: 0,
@@ -75,25 +75,24 @@ impl<R: BufRead> TextSource<R> {
     }
 
     /// Whether there was one more line.
-    fn read_line(&mut self) -> Result<bool, EngineError> {
+    fn read_line(&mut self) -> io::Result<bool> {
         self.line.clear();
         self.line_number += 1;
         let read = (&mut self.input)
             .take(LONGEST_LINE)
-            .read_until(b'\n', &mut self.line)
-            .map_err(|source| EngineError::file("read the trace", &self.path, source))?;
+            .read_until(b'\n', &mut self.line)?;
         if read as u64 == LONGEST_LINE && self.line.last() != Some(&b'\n') {
             return Err(self.bad(&format!("longer than {LONGEST_LINE} bytes")));
         }
         Ok(read > 0)
     }
 
-    fn bad(&self, problem: &str) -> EngineError {
-        damaged(&self.path, format!("line {}: {problem}", self.line_number))
+    fn bad(&self, problem: &str) -> io::Error {
+        damaged(&format!("line {}: {problem}", self.line_number))
     }
 
     /// The event in the current line, if it is one.
-    fn parse(&mut self) -> Result<Option<Event>, EngineError> {
+    fn parse(&mut self) -> io::Result<Option<Event>> {
         let line = std::mem::take(&mut self.line);
         let event = self.parse_fields(&line);
         self.line = line;
@@ -138,8 +137,8 @@ impl<R: BufRead> TextSource<R> {
                 self.add(name);
                 Ok(Line::Nothing)
             }
-            [name, b"open"] => Ok(Line::Event(self.number_of(name)?, TraceAction::Open)),
-            [name, b"close"] => Ok(Line::Event(self.number_of(name)?, TraceAction::Close)),
+            [name, b"open"] => Ok(Line::Event(self.number_of(name)?, Action::Open)),
+            [name, b"close"] => Ok(Line::Event(self.number_of(name)?, Action::Close)),
             [_, action] => Err(format!(
                 "unknown action '{}': add, open and close stand alone, others need offset and length",
                 action.escape_ascii()
@@ -175,8 +174,8 @@ impl<R: BufRead> TextSource<R> {
     }
 }
 
-impl<R: BufRead> Source for TextSource<R> {
-    fn next_event(&mut self) -> Result<Option<Event>, EngineError> {
+impl<R: BufRead> Source for IologSource<R> {
+    fn next_event(&mut self) -> io::Result<Option<Event>> {
         while self.read_line()? {
             if let Some(event) = self.parse()? {
                 return Ok(Some(event));
@@ -192,13 +191,13 @@ impl<R: BufRead> Source for TextSource<R> {
 
 /// An action on bytes of a file. Flushes have an offset and a length too, which
 /// mean nothing.
-fn io_action(action: &[u8], offset: u64, length: u64) -> Result<TraceAction, String> {
+fn io_action(action: &[u8], offset: u64, length: u64) -> Result<Action, String> {
     let ddir = match action {
         b"read" => Ddir::Read,
         b"write" => Ddir::Write,
         b"trim" => Ddir::Trim,
-        b"sync" => return Ok(TraceAction::Sync),
-        b"datasync" => return Ok(TraceAction::Datasync),
+        b"sync" => return Ok(Action::Sync),
+        b"datasync" => return Ok(Action::Datasync),
         _ => {
             return Err(format!(
                 "unknown action '{}': read, write, trim, sync, datasync or wait",
@@ -210,7 +209,7 @@ fn io_action(action: &[u8], offset: u64, length: u64) -> Result<TraceAction, Str
     if offset.checked_add(u64::from(length)).is_none() {
         return Err(format!("{length} bytes at {offset} end behind all offsets"));
     }
-    Ok(TraceAction::Io {
+    Ok(Action::Io {
         ddir,
         offset,
         length,

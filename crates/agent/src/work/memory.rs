@@ -1,0 +1,28 @@
+//! What a work on main memory looks up about the machine.
+
+use assay_engine::memory::usable_cpus;
+use assay_model::work::memory::Machine;
+use assay_probe::memory;
+use assay_probe::roots::Roots;
+use assay_workloads::memory::Surroundings;
+
+/// This machine, through its kernel's files.
+pub(super) struct Here<'a>(pub(super) &'a Roots);
+
+impl Surroundings for Here<'_> {
+    fn machine(&self) -> Machine {
+        memory::machine(self.0, usable_cpus())
+    }
+
+    fn throttled(&self) -> Option<u64> {
+        memory::throttled(self.0)
+    }
+
+    fn huge_bytes(&self, from: u64, to: u64) -> Option<u64> {
+        memory::huge_bytes(self.0, from, to)
+    }
+
+    fn physical(&self, address: u64) -> Option<u64> {
+        memory::physical(self.0, address)
+    }
+}

@@ -1,0 +1,103 @@
+//! File systems that a scenario makes on its scratch device. They are conditions: noted
+//! in a journal before they are made, so that the next start unmounts what a killed one
+//! left.
+
+use crate::conditions::{Conditions, journals};
+use assay_model::condition::{Condition, Setting, Subject};
+use assay_model::work::scenario::Deed;
+use assay_model::work::{Work, WorkOrder};
+use assay_probe::roots::Roots;
+use assay_probe::stack;
+use assay_workloads::WorkError;
+use std::path::PathBuf;
+
+/// The file systems that a work makes, as conditions; each kind once.
+pub(super) fn kinds_of(work: &Work) -> Vec<Condition> {
+    let Work::Scenario(scenario) = work else {
+        return Vec::new();
+    };
+    let mut kinds: Vec<Condition> = Vec::new();
+    for act in scenario.acts() {
+        if let Deed::Format { kind } = &act.deed {
+            let condition = Condition::of(vec![Setting {
+                subject: Subject::Mkfs,
+                value: kind.clone(),
+            }]);
+            if !kinds.contains(&condition) {
+                kinds.push(condition);
+            }
+        }
+    }
+    kinds
+}
+
+/// The scratch device of a scenario, and the file system on it.
+pub(super) struct Scratch<'a> {
+    roots: &'a Roots,
+    order: &'a WorkOrder,
+    kinds: &'a [Condition],
+    made: Option<Conditions<'a>>,
+}
+
+impl<'a> Scratch<'a> {
+    pub(super) const fn new(
+        roots: &'a Roots,
+        order: &'a WorkOrder,
+        kinds: &'a [Condition],
+    ) -> Self {
+        Self {
+            roots,
+            order,
+            kinds,
+            made: None,
+        }
+    }
+
+    /// Makes a file system over all that is on the device, and mounts it; where.
+    pub(super) fn make(&mut self, kind: &str) -> Result<PathBuf, WorkError> {
+        let Work::Scenario(scenario) = &self.order.work else {
+            return Err(refused("only a scenario has a scratch device"));
+        };
+        if !scenario.on_device || !self.order.destroy_data {
+            return Err(refused(
+                "a file system destroys all data on a device: give one, and --destroy-data",
+            ));
+        }
+        let mut kinds = self.kinds.iter();
+        let index = kinds.position(|known| known.settings.iter().any(|s| s.value == kind));
+        let storage =
+            stack::resolve(self.roots, &scenario.path).map_err(|e| failed(e.to_string()))?;
+        let run_id = &self.order.run_id;
+        let conditions = Conditions::new(self.roots, &storage, run_id, self.kinds, journals());
+        let conditions = self.made.insert(conditions.map_err(failed)?);
+        conditions.enter(index).map_err(failed)?;
+        let point = conditions.mount_point().map(PathBuf::from);
+        point.ok_or_else(|| refused("there is no such file system in this scenario"))
+    }
+
+    /// Unmounts what was made.
+    pub(super) fn leave(&mut self) -> Result<(), WorkError> {
+        match self.close().into_iter().next() {
+            Some(problem) => Err(failed(problem)),
+            None => Ok(()),
+        }
+    }
+
+    /// The same; what could not be undone, one line each.
+    pub(super) fn close(&mut self) -> Vec<String> {
+        self.made
+            .take()
+            .map_or_else(Vec::new, |mut made| made.leave())
+    }
+}
+
+fn refused(problem: &str) -> WorkError {
+    WorkError::Refused(problem.to_owned())
+}
+
+fn failed(message: String) -> WorkError {
+    WorkError::Failed {
+        message,
+        errno: None,
+    }
+}

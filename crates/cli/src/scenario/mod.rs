@@ -1,0 +1,174 @@
+//! `assay scenario`: what a product does with its storage, step by step.
+
+mod args;
+mod deed;
+mod file;
+mod job;
+mod keys;
+mod library;
+mod resolve;
+mod step;
+
+use crate::exit::{DONE, Failure};
+use crate::host::Host;
+use crate::output::{print, say};
+use crate::place;
+use crate::runs;
+use crate::steps::{Counted, StepTalk};
+use crate::works::{self, Request};
+pub use args::ScenarioArgs;
+use assay_lang::tr;
+use assay_model::job::Job;
+use assay_model::plan::Place;
+use assay_model::text::clean;
+use assay_model::wire::Inspection;
+use assay_model::work::Work;
+use assay_target::Target;
+use file::PlaceWanted;
+use library::{BUILT_IN, Found};
+use resolve::{Resolved, Wanted};
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Said when the user asks to stop.
+const STOPPING: &str = "stopping: finished steps are kept, and what was made is removed";
+
+/// Lists, shows or carries out scenarios.
+///
+/// # Errors
+/// When it cannot be carried out, or ends with a failure.
+pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if args.list {
+        return list();
+    }
+    if let Some(name) = &args.show {
+        return show(name);
+    }
+    match (&args.scenario, &args.path) {
+        (Some(scenario), Some(path)) => carry_out(args, scenario, path, target),
+        _ => Err(Failure::usage("a scenario and a path are wanted")),
+    }
+}
+
+fn list() -> Result<ExitCode, Failure> {
+    print(|out| {
+        for (name, text) in BUILT_IN {
+            let about = file::parse(text).map(|file| file.about).unwrap_or_default();
+            writeln!(out, "{name}\n    {about}")?;
+        }
+        Ok(())
+    })?;
+    Ok(DONE)
+}
+
+fn show(name: &str) -> Result<ExitCode, Failure> {
+    let text = library::built_in(name).ok_or_else(|| library::unknown(name))?;
+    print(|out| out.write_all(text.as_bytes()))?;
+    Ok(DONE)
+}
+
+fn carry_out(
+    args: &ScenarioArgs,
+    scenario: &str,
+    path: &Path,
+    target: &mut dyn Target,
+) -> Result<ExitCode, Failure> {
+    place::can_be_stored(path)?;
+    let found = library::find(scenario)?;
+    // Scenarios are in the agent that has databases.
+    target.needs_databases();
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(path)?;
+    let place = admit(args, &found, &inspection)?;
+    let resolved = resolve(args, &found, &place)?;
+    let request = request(args, &resolved, place);
+    announce(args, &found, &resolved, &request, &inspection);
+    let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
+    let done = works::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &args.store,
+        &mut talk,
+    );
+    talk.present(done, args.json)?.conclude()
+}
+
+/// The place to work on, or why not.
+fn admit(args: &ScenarioArgs, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
+    let place = place::admit(inspection, args.destroy_data)?;
+    let shown = inspection.path.display();
+    let name = &found.name;
+    match (&place, found.file.place) {
+        (Place::File { .. }, _) => Err(Failure::usage(format!(
+            "{shown} is a file: give the folder it is in, or a block device"
+        ))),
+        (Place::Device { .. }, PlaceWanted::Folder) => Err(Failure::usage(format!(
+            "{name} plays in a folder, and {shown} is a block device: mount a file system there"
+        ))),
+        (Place::Directory { .. }, PlaceWanted::Device) => Err(Failure::usage(format!(
+            "{name} plays on a scratch device, and {shown} is a folder"
+        ))),
+        _ => Ok(place),
+    }
+}
+
+fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved, Failure> {
+    let wanted = Wanted {
+        name: &found.name,
+        scale: args.scale,
+        path: place.path(),
+        on_device: matches!(place, Place::Device { .. }),
+        allow_commands: args.allow_commands,
+    };
+    resolve::resolve(&found.file, &wanted).map_err(|mistake| {
+        let place = &found.place;
+        Failure::usage(format!("{place}: line {}: {}", mistake.line, mistake.why))
+    })
+}
+
+fn request(args: &ScenarioArgs, resolved: &Resolved, place: Place) -> Request {
+    let measured = resolved.scenario.acts().filter(|act| !act.unmeasured);
+    let steps: Vec<Job> = measured.map(|act| act.job.clone()).collect();
+    Request {
+        work: Work::Scenario(Box::new(resolved.scenario.clone())),
+        steps,
+        trials: args.trials,
+        seed: args.seed.unwrap_or_else(runs::random),
+        destroy_data: args.destroy_data,
+        place,
+        stopping: STOPPING,
+        must_be_stored: true,
+        sweep: None,
+    }
+}
+
+/// What will be done, and what it writes.
+fn announce(
+    args: &ScenarioArgs,
+    found: &Found,
+    resolved: &Resolved,
+    request: &Request,
+    inspection: &Inspection,
+) {
+    let written = resolved.written;
+    let more = match resolved.and_more {
+        true => tr!(", and more in the background for as long as the foreground takes"),
+        false => "",
+    };
+    let path = request.place.path().display();
+    let device = inspection.storage.words();
+    say(&clean(&tr!(
+        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; seed {seed}",
+        name = found.name,
+        steps = request.steps.len(),
+        trials = args.trials,
+        device,
+        path,
+        written,
+        more,
+        seed = request.seed
+    )));
+    say(&clean(&found.file.about));
+}

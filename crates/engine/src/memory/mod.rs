@@ -1,0 +1,46 @@
+//! Main memory: regions of it, loops over them that are made of vector
+//! instructions, chains of dependent loads, and words whose reads no compiler
+//! may leave out.
+
+mod cells;
+mod chase;
+mod kernels;
+mod region;
+
+pub use cells::Cells;
+pub use chase::Chain;
+pub use kernels::{Arrays, best_vectors, can_stream};
+pub use region::Region;
+
+use crate::sys;
+use rustix::thread::CpuSet;
+
+/// Binds the calling thread to a CPU; whether the kernel did.
+#[must_use]
+pub fn bind_to(cpu: u32) -> bool {
+    let mut set = CpuSet::new();
+    if cpu as usize >= CpuSet::MAX_CPU {
+        return false;
+    }
+    set.set(cpu as usize);
+    rustix::thread::sched_setaffinity(None, &set).is_ok()
+}
+
+/// CPUs that the calling thread may use, by number; none when the kernel does not
+/// tell.
+#[must_use]
+pub fn usable_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else {
+        return Vec::new();
+    };
+    let all = 0..CpuSet::MAX_CPU;
+    all.filter(|cpu| set.is_set(*cpu))
+        .filter_map(|cpu| u32::try_from(cpu).ok())
+        .collect()
+}
+
+/// Page faults with I/O of the calling thread since it started.
+#[must_use]
+pub fn major_faults() -> u64 {
+    sys::thread_faults().major
+}

@@ -1,0 +1,421 @@
+//! Main memory: its bandwidth, its latency, and whether it keeps what was
+//! written to it.
+//!
+//! No storage takes part. What was found about the machine's caches, nodes and
+//! pages is a part of each step, because it is the evidence of its figures.
+
+mod pattern;
+mod stress;
+
+pub use pattern::Pattern;
+pub use stress::{Bit, BitFlip, Stress, StressStep, Untested};
+
+use crate::job::{Job, Purpose, Rw};
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What to find out about memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Memory {
+    /// Rates of the kernels.
+    pub bandwidth: Option<Bandwidth>,
+    /// Latency against the size of the working set.
+    pub latency: Option<Latency>,
+    /// Patterns that are written and checked.
+    pub stress: Option<Stress>,
+}
+
+/// Rates of simple loops over arrays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bandwidth {
+    /// Bytes of each array, all threads together; `None`: four times the
+    /// last-level caches.
+    pub array_bytes: Option<u64>,
+    /// Passes of each kernel in a trial.
+    pub passes: u32,
+    /// Threads beside one; `None`: as many as there are CPUs.
+    pub threads: Option<u32>,
+}
+
+impl Default for Bandwidth {
+    /// STREAM's ten passes.
+    fn default() -> Self {
+        Self {
+            array_bytes: None,
+            passes: 10,
+            threads: None,
+        }
+    }
+}
+
+/// Loads that each wait for the one before, at random places of a working set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The smallest working set.
+    pub least_bytes: u64,
+    /// The largest.
+    pub most_bytes: u64,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        Self {
+            least_bytes: 4 << 10,
+            most_bytes: 256 << 20,
+        }
+    }
+}
+
+impl Latency {
+    /// The working sets: each twice as large as the one before.
+    pub fn sets(&self) -> impl Iterator<Item = u64> + use<> {
+        let most = self.most_bytes;
+        let double = |set: &u64| set.checked_mul(2);
+        std::iter::successors(Some(self.least_bytes.max(1)), double)
+            .take_while(move |set| *set <= most)
+    }
+}
+
+/// A loop over arrays `a`, `b` and `c` of 8-byte words.
+///
+/// The four of STREAM count bytes as STREAM does: what the loop reads and what
+/// it writes, not what a cache reads on its own before it is written to.
+/// `Memcpy` counts each byte that is copied once, as mbw does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kernel {
+    /// `c = a` (STREAM).
+    Copy,
+    /// `b = s * c` (STREAM).
+    Scale,
+    /// `c = a + b` (STREAM).
+    Add,
+    /// `a = b + s * c` (STREAM).
+    Triad,
+    /// Every word of `a` is set.
+    Fill,
+    /// Every word of `a` is read, and summed up.
+    Read,
+    /// `memcpy(3)` of the C library (mbw's MEMCPY).
+    Memcpy,
+}
+
+impl Kernel {
+    /// All, in reading order.
+    pub const ALL: [Self; 7] = [
+        Self::Copy,
+        Self::Scale,
+        Self::Add,
+        Self::Triad,
+        Self::Fill,
+        Self::Read,
+        Self::Memcpy,
+    ];
+
+    /// One word, as in names of jobs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Copy => "copy",
+            Self::Scale => "scale",
+            Self::Add => "add",
+            Self::Triad => "triad",
+            Self::Fill => "memset",
+            Self::Read => "read",
+            Self::Memcpy => "memcpy",
+        }
+    }
+
+    /// Bytes that count for each word of an array.
+    #[must_use]
+    pub const fn counted_per_word(self) -> u64 {
+        match self {
+            Self::Copy | Self::Scale => 16,
+            Self::Add | Self::Triad => 24,
+            Self::Fill | Self::Read | Self::Memcpy => 8,
+        }
+    }
+
+    /// How its bytes are counted, and what it does.
+    #[must_use]
+    pub const fn formula(self) -> &'static str {
+        match self {
+            Self::Copy => "c = a, 16 bytes a word (STREAM)",
+            Self::Scale => "b = s*c, 16 bytes a word (STREAM)",
+            Self::Add => "c = a + b, 24 bytes a word (STREAM)",
+            Self::Triad => "a = b + s*c, 24 bytes a word (STREAM)",
+            Self::Fill => "a = s, 8 bytes a word",
+            Self::Read => "sum of a, 8 bytes a word",
+            Self::Memcpy => "memcpy of a to b, each byte counted once (mbw)",
+        }
+    }
+
+    /// In which ways it can write.
+    #[must_use]
+    pub const fn stores(self) -> &'static [Stores] {
+        match self {
+            Self::Copy | Self::Scale | Self::Add | Self::Triad | Self::Fill => {
+                &[Stores::Plain, Stores::Streaming]
+            }
+            Self::Read | Self::Memcpy => &[Stores::Plain],
+        }
+    }
+}
+
+/// How a kernel writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stores {
+    /// Through the caches, which first read what is about to be overwritten. So
+    /// does STREAM, as compilers translate it.
+    Plain,
+    /// Past the caches (non-temporal).
+    Streaming,
+}
+
+/// The vector instructions that a kernel was made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Vectors {
+    /// 512 bits, x86-64.
+    Avx512,
+    /// 256 bits, x86-64.
+    Avx2,
+    /// 128 bits, every x86-64.
+    Sse2,
+    /// 128 bits, every aarch64.
+    Neon,
+    /// Whatever the compiler made of plain loops.
+    Portable,
+}
+
+impl fmt::Display for Vectors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Avx512 => "AVX-512",
+            Self::Avx2 => "AVX2",
+            Self::Sse2 => "SSE2",
+            Self::Neon => "NEON",
+            Self::Portable => "portable loops",
+        })
+    }
+}
+
+/// What the kernel tells of a machine's memory. What it does not tell is `None`
+/// or empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// CPUs that this process may use.
+    pub cpus: Vec<u32>,
+    /// The caches of the first of them, and how many of each kind all of them
+    /// have. In a virtual machine they are what its host claims.
+    pub caches: Vec<Cache>,
+    /// NUMA nodes with memory.
+    pub nodes: Option<u32>,
+    /// Policy for huge pages, as the kernel writes it: `always`, `madvise`, `never`.
+    pub huge_pages: Option<String>,
+    /// Bytes of a huge page.
+    pub huge_page_bytes: Option<u64>,
+    /// `MemTotal`.
+    pub total_bytes: Option<u64>,
+    /// `MemAvailable`.
+    pub available_bytes: Option<u64>,
+    /// What the control group may still take; `None`: it has no limit, or does not
+    /// tell.
+    pub group_bytes: Option<u64>,
+    /// CPUs were slowed down for heat so often since boot (x86).
+    pub throttled: Option<u64>,
+    /// Processes that were running or waiting for a CPU when it was looked at, this
+    /// one included.
+    pub running: Option<u32>,
+    /// What emulates the machine; `None` on hardware, or where it cannot be told.
+    pub hypervisor: Option<String>,
+}
+
+impl Machine {
+    /// The largest cache, all of its kind together.
+    #[must_use]
+    pub fn last_level_bytes(&self) -> Option<u64> {
+        let last = self.caches.iter().max_by_key(|cache| cache.level)?;
+        Some(last.bytes.saturating_mul(last.count.into()))
+    }
+
+    /// What a process may take now without harm to others: what is available, less
+    /// what the control group forbids.
+    #[must_use]
+    pub fn room_bytes(&self) -> Option<u64> {
+        let all = [self.available_bytes, self.group_bytes];
+        all.into_iter().flatten().min()
+    }
+}
+
+/// A cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// From 1.
+    pub level: u32,
+    /// Bytes of one.
+    pub bytes: u64,
+    /// How many there are.
+    pub count: u32,
+    /// Bytes of a line.
+    pub line_bytes: Option<u32>,
+}
+
+/// What backs the arrays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pages {
+    /// Huge pages were asked for (`madvise(2)`), and the kernel did not refuse.
+    pub huge_asked: bool,
+    /// So many bytes of them are in huge pages; `None`: the kernel does not tell.
+    pub huge_bytes: Option<u64>,
+    /// Page faults with I/O while it was measured: what was swapped out came back.
+    pub major_faults: u64,
+}
+
+/// What a step found about memory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryStep {
+    /// The machine before the step.
+    pub machine: Machine,
+    /// CPUs were slowed down for heat so often until after it.
+    pub throttled_after: Option<u64>,
+    /// The figures.
+    pub found: Found,
+}
+
+impl MemoryStep {
+    /// Bit flips that were found.
+    #[must_use]
+    pub const fn flips(&self) -> u64 {
+        match &self.found {
+            Found::Stress(step) => step.flips,
+            Found::Bandwidth(_) | Found::Latency(_) => 0,
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "measured", rename_all = "snake_case")]
+pub enum Found {
+    /// A rate.
+    Bandwidth(BandwidthStep),
+    /// A latency.
+    Latency(LatencyStep),
+    /// Whether memory keeps what is written.
+    Stress(StressStep),
+}
+
+/// Passes of one kernel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BandwidthStep {
+    /// The loop.
+    pub kernel: Kernel,
+    /// How it wrote.
+    pub stores: Stores,
+    /// What it was made of.
+    pub vectors: Vectors,
+    /// The CPU that each thread was bound to; `None`: the kernel refused.
+    pub cpus: Vec<Option<u32>>,
+    /// Bytes of each array, all threads together.
+    pub array_bytes: u64,
+    /// Bytes that count in a pass.
+    pub counted_bytes: u64,
+    /// Each pass: from the first thread that began to the last that ended.
+    pub passes_ns: Vec<u64>,
+    /// What backed the arrays.
+    pub pages: Pages,
+}
+
+impl BandwidthStep {
+    /// Rates of the passes, bytes per second. The first is left out where there are
+    /// others, as STREAM does.
+    #[must_use]
+    pub fn rates(&self) -> Vec<f64> {
+        let after_first = usize::from(self.passes_ns.len() > 1);
+        let counted = self.passes_ns.iter().skip(after_first);
+        let counted = counted.filter(|ns| **ns > 0);
+        counted
+            .map(|ns| self.counted_bytes as f64 * 1e9 / *ns as f64)
+            .collect()
+    }
+}
+
+/// Dependent loads at random places.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LatencyStep {
+    /// Bytes of the working set.
+    pub set_bytes: u64,
+    /// Bytes between two places: a line of the cache.
+    pub line_bytes: u32,
+    /// The CPU that it ran on; `None`: the kernel refused to bind it.
+    pub cpu: Option<u32>,
+    /// Loads of each pass.
+    pub loads: u64,
+    /// Each pass.
+    pub passes_ns: Vec<u64>,
+    /// What backed the working set.
+    pub pages: Pages,
+}
+
+impl LatencyStep {
+    /// Nanoseconds a load, of each pass.
+    #[must_use]
+    pub fn per_load_ns(&self) -> Vec<f64> {
+        let loads = self.loads.max(1) as f64;
+        self.passes_ns.iter().map(|ns| *ns as f64 / loads).collect()
+    }
+}
+
+/// The job of a kernel; `threads` of all stand for themselves.
+#[must_use]
+pub fn bandwidth_job(kernel: Kernel, stores: Stores, threads: u32, passes: u32) -> Job {
+    let rw = match kernel {
+        Kernel::Read => Rw::Read,
+        Kernel::Fill => Rw::Write,
+        _ => Rw::Rw,
+    };
+    let (suffix, past) = match stores {
+        Stores::Plain => ("", ""),
+        Stores::Streaming => ("-nt", ", non-temporal stores"),
+    };
+    let name = format!("{}{suffix}-{threads}t", kernel.name());
+    let formula = kernel.formula();
+    Job {
+        numjobs: threads,
+        purpose: Some(Purpose::MemoryBandwidth),
+        description: Some(format!(
+            "{formula}, {threads} threads, {passes} passes{past}"
+        )),
+        ..Job::new(&name, rw, Bytes(8), Bytes(0))
+    }
+}
+
+/// The job of a working set.
+#[must_use]
+pub fn latency_job(set_bytes: u64) -> Job {
+    let set = Bytes(set_bytes);
+    let name = format!("latency-{}", set.to_string().replace(' ', ""));
+    Job {
+        purpose: Some(Purpose::MemoryLatency),
+        description: Some(format!("dependent loads at random places of {set}")),
+        ..Job::new(&name, Rw::RandRead, Bytes(8), set)
+    }
+}
+
+/// The job of a pattern.
+#[must_use]
+pub fn stress_job(pattern: Pattern) -> Job {
+    Job {
+        purpose: Some(Purpose::MemoryStress),
+        description: Some(pattern.words().to_owned()),
+        ..Job::new(
+            &format!("stress-{}", pattern.name()),
+            Rw::Rw,
+            Bytes(8),
+            Bytes(0),
+        )
+    }
+}

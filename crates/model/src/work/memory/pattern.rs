@@ -1,0 +1,84 @@
+//! Patterns that find bits which do not keep what is written to them.
+
+use serde::{Deserialize, Serialize};
+
+/// A pattern, and what it is good at. The names are those of the literature on
+/// memory tests: moving inversions and block moves are `MemTest86`'s, the others
+/// are memtester's too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// Each word holds its own address, then the complement.
+    Address,
+    /// Zeros, which are then checked and inverted from the lowest word upwards,
+    /// and again from the highest downwards.
+    MovingInversions,
+    /// The same with random words.
+    MovingInversionsRandom,
+    /// One bit of 64 is set, a word further each; then the next bit.
+    WalkingOnes,
+    /// One bit of 64 is not.
+    WalkingZeros,
+    /// `01` in turn, words in turn inverted; then the complement.
+    Checkerboard,
+    /// Random words by the seed.
+    Random,
+    /// Random blocks that are copied one block further.
+    BlockMove,
+}
+
+impl Pattern {
+    /// All, in the order in which they are written.
+    pub const ALL: [Self; 8] = [
+        Self::Address,
+        Self::MovingInversions,
+        Self::MovingInversionsRandom,
+        Self::WalkingOnes,
+        Self::WalkingZeros,
+        Self::Checkerboard,
+        Self::Random,
+        Self::BlockMove,
+    ];
+
+    /// As in names of jobs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Address => "address",
+            Self::MovingInversions => "moving-inversions",
+            Self::MovingInversionsRandom => "moving-inversions-random",
+            Self::WalkingOnes => "walking-ones",
+            Self::WalkingZeros => "walking-zeros",
+            Self::Checkerboard => "checkerboard",
+            Self::Random => "random",
+            Self::BlockMove => "block-move",
+        }
+    }
+
+    /// What it writes.
+    #[must_use]
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Address => "each word holds its address, then the complement",
+            Self::MovingInversions => "zeros, inverted upwards, and again downwards",
+            Self::MovingInversionsRandom => "random words, inverted upwards, and again downwards",
+            Self::WalkingOnes => "one bit of 64 set, at all 64 places",
+            Self::WalkingZeros => "one bit of 64 not set, at all 64 places",
+            Self::Checkerboard => "every other bit, then the complement",
+            Self::Random => "random words",
+            Self::BlockMove => "random blocks, copied a block further",
+        }
+    }
+
+    /// Sweeps over all of the memory, each of which writes, checks, or checks what is
+    /// there and writes the next in one go.
+    #[must_use]
+    pub const fn phases(self) -> u32 {
+        match self {
+            Self::Random => 2,
+            Self::Address | Self::Checkerboard | Self::BlockMove => 3,
+            Self::MovingInversions | Self::MovingInversionsRandom => 4,
+            Self::WalkingOnes | Self::WalkingZeros => 65,
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Whether memory keeps what is written to it.
+
+use super::Pattern;
+use serde::{Deserialize, Serialize};
+
+/// Patterns over as much memory as is safe.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stress {
+    /// Bytes to test; `None`: as many as are safe.
+    pub bytes: Option<u64>,
+    /// So often each pattern is written; 0: until the time is over.
+    pub passes: u32,
+    /// It ends after this time, between two phases of a pattern.
+    pub limit_ns: Option<u64>,
+    /// For tests alone: a bit that is flipped behind the back of the check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flip: Option<Bit>,
+}
+
+impl Default for Stress {
+    fn default() -> Self {
+        Self {
+            bytes: None,
+            passes: 1,
+            limit_ns: None,
+            flip: None,
+        }
+    }
+}
+
+/// A bit of the memory under test.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Bit {
+    /// Byte, from the begin of the first thread's part.
+    pub offset: u64,
+    /// 0 to 7.
+    pub bit: u8,
+}
+
+/// What one pattern found, or a part of it that ended with flips.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StressStep {
+    /// The pattern.
+    pub pattern: Pattern,
+    /// The pass, from 1.
+    pub pass: u32,
+    /// Phases done, counted from 0: from this one ...
+    pub first_phase: u32,
+    /// ... up to, and without, this one, of [`Pattern::phases`].
+    pub end_phase: u32,
+    /// Bytes under test.
+    pub tested_bytes: u64,
+    /// Where the part of each thread begins, and its bytes.
+    pub parts: Vec<(u64, u64)>,
+    /// The CPU that each thread was bound to.
+    pub cpus: Vec<Option<u32>>,
+    /// Bytes of them that were locked (`mlock(2)`), so that none was swapped.
+    pub locked_bytes: u64,
+    /// Bytes written and read, all phases together.
+    pub moved_bytes: u64,
+    /// How long it took.
+    pub elapsed_ns: u64,
+    /// Words that were not what had been written.
+    pub flips: u64,
+    /// The first of them.
+    pub first: Vec<BitFlip>,
+    /// What was not tested.
+    pub untested: Untested,
+    /// A bit was flipped on purpose, for a test of assay: what was found is no fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flipped_on_purpose: Option<Bit>,
+}
+
+/// Memory that is not under test.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Untested {
+    /// All of the machine's that is not under test; `None`: its size is not known.
+    pub bytes: Option<u64>,
+}
+
+/// A word that was not what had been written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BitFlip {
+    /// Address in this process.
+    pub address: u64,
+    /// Address in the machine; `None`: the kernel shows it to root alone.
+    pub physical: Option<u64>,
+    /// Byte, from the begin of the part.
+    pub offset: u64,
+    /// The thread that found it, from 0: its CPU is in [`StressStep::cpus`].
+    pub thread: u32,
+    /// What had been written.
+    pub expected: u64,
+    /// What was read.
+    pub found: u64,
+    /// It was read so often again, past the caches where the processor allows ...
+    pub reads: u32,
+    /// ... and so often it was wrong again.
+    pub wrong_reads: u32,
+    /// Phase of the pattern.
+    pub phase: u32,
+}
+
+impl BitFlip {
+    /// The bits that differ, 0 the lowest.
+    pub fn bits(&self) -> impl Iterator<Item = u32> + use<> {
+        let differ = self.expected ^ self.found;
+        (0..u64::BITS).filter(move |bit| differ >> bit & 1 == 1)
+    }
+}

@@ -1,0 +1,367 @@
+//! Scenarios: what a product does with its storage, as acts that follow each other
+//! or go on at the same time.
+//!
+//! The host reads the file of a scenario and resolves it: sizes are scaled,
+//! repetitions written out, names unique. What is left is carried out as it stands.
+
+use crate::job::{FlushCall, Job};
+use crate::latency::LatencyRecord;
+use crate::units::Bytes;
+use crate::work::androbench::{DatabasePhase, DatabaseStep};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// The folder that all files of a scenario are in, in its private one.
+pub const SCENE: &str = "scene";
+/// Names the scratch device, or the file that stands for it in a folder.
+pub const DEVICE: &str = "@device";
+
+/// A scenario in its place.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scenario {
+    /// What it is called.
+    pub name: String,
+    /// A folder to make a private one in, or a block device whose data may go.
+    pub path: PathBuf,
+    /// `path` is a block device.
+    pub on_device: bool,
+    /// Room that always stays free in the file system.
+    pub reserve: Bytes,
+    /// What is done, one stage after the other.
+    pub stages: Vec<Stage>,
+    /// Commands of the scenario may run: it is code then.
+    pub allow_commands: bool,
+}
+
+impl Scenario {
+    /// What it may write besides its own folder.
+    #[must_use]
+    pub fn written(&self) -> Vec<PathBuf> {
+        let device = self.on_device.then(|| self.path.clone());
+        device.into_iter().collect()
+    }
+
+    /// Where its own folder is made.
+    #[must_use]
+    pub fn private_folder_in(&self) -> Option<&Path> {
+        (!self.on_device).then_some(&self.path)
+    }
+
+    /// All acts, in their order.
+    pub fn acts(&self) -> impl Iterator<Item = &Act> {
+        self.stages.iter().flat_map(|stage| &stage.acts)
+    }
+}
+
+/// Acts that begin together. The stage ends when those in the foreground have.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Stage {
+    /// One, or several at the same time.
+    pub acts: Vec<Act>,
+}
+
+/// One thing that is done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Act {
+    /// Describes it to whoever judges; its name is unique in the scenario.
+    pub job: Job,
+    /// It only prepares others: nobody measures it.
+    pub unmeasured: bool,
+    /// It goes on, over and over, until the acts in the foreground have ended.
+    pub background: bool,
+    /// When its operations are due, and how late each may be.
+    pub pace: Pace,
+    /// What is done.
+    pub deed: Deed,
+}
+
+/// When operations are due. An operation is a block, a file, a line or a transaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pace {
+    /// Time from one operation to the next; `None`: each follows the one before at once.
+    pub every_ns: Option<u64>,
+    /// How long after it was due an operation has to be over; without a pace, how long
+    /// it may take.
+    pub deadline_ns: Option<u64>,
+    /// The act ends after this time at the latest.
+    pub limit_ns: Option<u64>,
+}
+
+/// What is done. Paths are relative to the scene, or [`DEVICE`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "deed", rename_all = "snake_case")]
+pub enum Deed {
+    /// Writes a file block after block.
+    Write(Writing),
+    /// Reads a file block after block.
+    Read(Reading),
+    /// Reads one file, inflates, writes another.
+    Copy(Copying),
+    /// Reads a file back and compares it with what was written, by SHA-256.
+    Verify(Verifying),
+    /// Many files in folders of their own.
+    Tree(Tree),
+    /// Transactions of a database.
+    Database(DatabasePhase),
+    /// Work for the processor alone: so many bytes are inflated.
+    Inflate {
+        /// Bytes that come out.
+        bytes: u64,
+    },
+    /// The whole device is discarded; of a file, its blocks are given back.
+    Discard {
+        /// The device or file.
+        file: String,
+    },
+    /// A file system is made on the scratch device and mounted.
+    Format {
+        /// As in `--vary mkfs=`: `ext4:-b+1024`.
+        kind: String,
+    },
+    /// Removes a file, or a folder with all that is in it.
+    Delete {
+        /// The file or folder.
+        file: String,
+    },
+    /// Fills the file system.
+    Fill(Filling),
+    /// A program of the user's.
+    Command(Command),
+    /// Nothing, for a while.
+    Pause {
+        /// How long.
+        time_ns: u64,
+    },
+    /// Everything is written back, and what can be dropped from the page cache is.
+    DropCaches,
+}
+
+/// How a file is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Writing {
+    /// The file; made if it is not there.
+    pub file: String,
+    /// Bytes to write.
+    pub bytes: u64,
+    /// Bytes of each write.
+    pub block: u64,
+    /// In random order over the file, which is as long already.
+    pub random: bool,
+    /// Behind what the file holds.
+    pub append: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// When it is made durable.
+    pub sync: Sync,
+    /// Of a hundred blocks so many are left out, as a sparse image has holes.
+    pub holes_percent: u8,
+}
+
+/// When what was written is made durable.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sync {
+    /// Never.
+    #[default]
+    None,
+    /// After each operation.
+    Each(FlushCall),
+    /// After so many bytes, and at the end.
+    EveryBytes(u64),
+    /// After the last operation.
+    AtEnd,
+}
+
+/// How a file is read.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// The file.
+    pub file: String,
+    /// Bytes to read; `None`: all of it.
+    pub bytes: Option<u64>,
+    /// Bytes of each read.
+    pub block: u64,
+    /// In random order.
+    pub random: bool,
+    /// Past the page cache.
+    pub direct: bool,
+    /// Its pages leave the page cache first.
+    pub cold: bool,
+}
+
+/// How a file is copied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Copying {
+    /// What is read, cold.
+    pub from: String,
+    /// What is written.
+    pub to: String,
+    /// Bytes of each read and write.
+    pub block: u64,
+    /// Bytes that are inflated (DEFLATE) for each hundred that are copied.
+    pub inflate_percent: u32,
+    /// When what was written is made durable.
+    pub sync: Sync,
+    /// The writes are past the page cache.
+    pub direct: bool,
+}
+
+/// How a file is checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verifying {
+    /// The file.
+    pub file: String,
+    /// Bytes of each read.
+    pub block: u64,
+    /// Past the page cache.
+    pub direct: bool,
+}
+
+/// Many files.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tree {
+    /// The folder they are in.
+    pub folder: String,
+    /// What is done with each.
+    pub act: TreeAct,
+    /// How many; `None`: all that are there.
+    pub files: Option<u32>,
+    /// Smallest and largest size of a new one; between them small ones are as frequent
+    /// as large ones by the logarithm.
+    pub sizes: (u64, u64),
+    /// Bytes of each read or write at most.
+    pub block: u64,
+    /// In random order.
+    pub random: bool,
+    /// Which file is next is only known when one was read: what it holds says it.
+    pub chained: bool,
+    /// Pages leave the page cache first.
+    pub cold: bool,
+    /// When new files are made durable: each, or all together.
+    pub sync: Sync,
+}
+
+/// What is done with each of many files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TreeAct {
+    /// It is made and written.
+    Create,
+    /// It is read.
+    Read,
+    /// Its attributes are asked for.
+    Stat,
+    /// It is removed.
+    Delete,
+}
+
+impl TreeAct {
+    /// Its word.
+    #[must_use]
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Read => "read",
+            Self::Stat => "stat",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+/// How a file system is filled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filling {
+    /// Until this part of it is in use, in percent.
+    pub percent: u8,
+    /// So much is really written at most; what is still missing before that is only
+    /// allocated.
+    pub write_at_most: u64,
+}
+
+/// A program of the user's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// The program and its arguments; no shell looks at them.
+    pub words: Vec<String>,
+    /// It is ended after this time.
+    pub limit_ns: u64,
+}
+
+/// What an act tells beyond a measurement. Raw.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ScenarioStep {
+    /// The scenario that it is an act of.
+    pub scenario: String,
+    /// Files, lines or transactions that were done, or blocks of a file.
+    pub operations: u64,
+    /// How long each took where it is not one I/O: making a file with all its writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<LatencyRecord>,
+    /// How deadlines were kept; `None`: there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadlines: Option<Deadlines>,
+    /// What checking found; `None`: nothing was checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verified: Option<Verified>,
+    /// Bytes that the processor inflated.
+    #[serde(default)]
+    pub inflated_bytes: u64,
+    /// Bytes that were left out because they are holes.
+    #[serde(default)]
+    pub hole_bytes: u64,
+    /// Bytes that were discarded or given back.
+    #[serde(default)]
+    pub discarded_bytes: u64,
+    /// Bytes that were allocated, but not written.
+    #[serde(default)]
+    pub allocated_bytes: u64,
+    /// How full the file system was at the end, in percent, after filling it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_percent: Option<u8>,
+    /// Transactions of a database.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseStep>,
+    /// It went on in the background of others.
+    #[serde(default)]
+    pub background: bool,
+}
+
+impl ScenarioStep {
+    /// Whether data was not as it was written.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.verified.as_ref().is_some_and(Verified::differs)
+    }
+}
+
+/// How deadlines were kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Deadlines {
+    /// How long after it was due an operation had to be over.
+    pub deadline_ns: u64,
+    /// Operations that had one.
+    pub operations: u64,
+    /// Those that were over too late.
+    pub missed: u64,
+    /// The longest time by which one was too late.
+    pub worst_late_ns: u64,
+}
+
+/// What checking found.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verified {
+    /// Bytes read back.
+    pub bytes: u64,
+    /// SHA-256 of what was written, in hexadecimal.
+    pub written: String,
+    /// SHA-256 of what was read.
+    pub read: String,
+}
+
+impl Verified {
+    /// Whether it is not what was written.
+    #[must_use]
+    pub fn differs(&self) -> bool {
+        self.written != self.read
+    }
+}

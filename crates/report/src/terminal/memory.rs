@@ -1,0 +1,17 @@
+//! What was found about main memory.
+
+use super::Page;
+use super::style::Tone;
+use crate::memory::sections;
+use crate::summary::Summary;
+use std::io;
+
+pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    for section in sections(summary) {
+        page.title(section.title)?;
+        for line in &section.lines {
+            page.paragraph("  ".into(), &line.text, line.bad.then_some(Tone::Bad))?;
+        }
+    }
+    Ok(())
+}

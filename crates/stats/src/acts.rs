@@ -1,0 +1,115 @@
+//! How long a whole scenario took: the sum of its stages.
+
+use assay_model::trial::{Outcome, TrialRecord};
+use assay_model::work::StepDetail;
+
+/// The time of all measured stages of one repetition of a scenario. Of acts that ran at
+/// the same time the longest counts, and none in the background. `None` when there is no
+/// act, or one was not completed.
+#[must_use]
+pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
+    let mut total_ns = 0;
+    let mut stage: Option<(u64, u64)> = None;
+    for trial in trials {
+        let act = trial.detail.as_deref().and_then(StepDetail::scenario)?;
+        let elapsed_ns = trial.measured.as_ref()?.elapsed_ns;
+        if trial.outcome != Outcome::Completed {
+            return None;
+        }
+        if act.background {
+            continue;
+        }
+        let together = trial.wave.as_ref().map(|_| trial.started_unix_ms);
+        match (&mut stage, together) {
+            (Some((begun, longest)), Some(start)) if *begun == start => {
+                *longest = elapsed_ns.max(*longest);
+            }
+            (_, Some(start)) => {
+                total_ns += stage.replace((start, elapsed_ns)).map_or(0, |(_, ns)| ns);
+            }
+            (_, None) => {
+                total_ns += stage.take().map_or(0, |(_, ns)| ns) + elapsed_ns;
+            }
+        }
+    }
+    total_ns += stage.map_or(0, |(_, ns)| ns);
+    (total_ns > 0).then_some(total_ns)
+}
+
+/// The repetitions of scenarios in a run: the name of each, and its acts in their order.
+#[must_use]
+pub fn repetitions(trials: &[TrialRecord]) -> Vec<(&str, Vec<&TrialRecord>)> {
+    let counted: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.counts()).collect();
+    let same = |a: &TrialRecord, b: &TrialRecord| {
+        (a.trial, &a.condition) == (b.trial, &b.condition) && scenario_of(a) == scenario_of(b)
+    };
+    let parts = counted.chunk_by(|a, b| same(a, b));
+    let named = parts.filter_map(|acts| Some((scenario_of(acts.first()?)?, acts.to_vec())));
+    named.collect()
+}
+
+/// The scenario that a trial is an act of.
+#[must_use]
+pub fn scenario_of(trial: &TrialRecord) -> Option<&str> {
+    let act = trial.detail.as_deref().and_then(StepDetail::scenario)?;
+    Some(&act.scenario)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::job::{Job, Rw};
+    use assay_model::load::Load;
+    use assay_model::load::report::{LoadReport, WaveRecord};
+    use assay_model::trial::Measurement;
+    use assay_model::units::Bytes;
+    use assay_model::work::scenario::ScenarioStep;
+
+    fn act(elapsed_ns: u64, stage: Option<u64>, background: bool) -> TrialRecord {
+        let step = ScenarioStep {
+            background,
+            ..ScenarioStep::default()
+        };
+        TrialRecord {
+            job: Job::new("act", Rw::Write, Bytes(1), Bytes(1)),
+            trial: 1,
+            position: 0,
+            started_unix_ms: stage.unwrap_or(0),
+            seed: 0,
+            outcome: Outcome::Completed,
+            measured: Some(Measurement {
+                elapsed_ns,
+                ..Measurement::default()
+            }),
+            evidence: None,
+            wave: stage.map(|_| {
+                Box::new(WaveRecord {
+                    load: Load::default(),
+                    report: LoadReport::default(),
+                    members: Vec::new(),
+                })
+            }),
+            detail: Some(Box::new(StepDetail::Scenario(Box::new(step)))),
+            condition: None,
+            in_force: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn of_acts_at_the_same_time_the_longest_counts_and_none_in_the_background() {
+        let acts = [
+            act(1, None, false),
+            act(10, Some(5), false),
+            act(30, Some(5), false),
+            act(99, Some(5), true),
+            act(100, Some(6), false),
+            act(1000, None, false),
+        ];
+        let all: Vec<&TrialRecord> = acts.iter().collect();
+        assert_eq!(total_ns(&all), Some(1131));
+        let mut failed = act(1, None, false);
+        failed.outcome = Outcome::Interrupted;
+        assert_eq!(total_ns(&[&acts[0], &failed]), None);
+        assert_eq!(total_ns(&[]), None);
+    }
+}

@@ -1,0 +1,235 @@
+//! What a recording is made of.
+
+use crate::Action;
+use crate::fit::alignment;
+use crate::recording::{Recording, Step};
+use assay_model::load::{Ddir, PerDirection};
+use serde::Serialize;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Parts of the time that rates are given of.
+const PARTS: usize = 20;
+
+/// More are not under way at a time: completions that a trace lost are not waited for.
+const MOST_UNDER_WAY: usize = 16_384;
+
+/// What a recording is made of.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Description {
+    /// The format that it was read from.
+    pub format: &'static str,
+    /// From its first I/O or flush to its last.
+    pub span_ns: u64,
+    /// Its files, and how far each reaches in bytes.
+    pub files: Vec<(String, u64)>,
+    /// All I/O.
+    pub directions: PerDirection<DirectionUse>,
+    /// fsync, fdatasync and flushes of the device.
+    pub flushes: u64,
+    /// The largest power of two up to 4096 that all offsets and lengths are multiples of.
+    pub alignment_bytes: u64,
+    /// I/Os under way when one began, where the trace tells when they were done.
+    pub depth: Option<Depth>,
+    /// I/Os and bytes of equal parts of the span.
+    pub rate: Vec<Rate>,
+}
+
+/// I/O of one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct DirectionUse {
+    /// How many.
+    pub ios: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// How many began where the one before, of the same file and direction, had ended.
+    pub sequential_ios: u64,
+    /// Lengths and how many I/Os had them, the most frequent first.
+    pub sizes: Vec<(u32, u64)>,
+}
+
+/// I/Os under way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Depth {
+    /// Mean over the I/Os, each counted too.
+    pub mean: f64,
+    /// Most.
+    pub max: u64,
+}
+
+/// What was done in a part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Rate {
+    /// I/Os that began.
+    pub ios: u64,
+    /// Their bytes; trims count as none.
+    pub bytes: u64,
+}
+
+/// Describes a recording.
+#[must_use]
+pub fn describe(recording: &Recording) -> Description {
+    let mut tally = Tally::default();
+    for step in &recording.steps {
+        tally.add(step);
+    }
+    let begun = |step: &&Step| {
+        matches!(
+            step.action,
+            Action::Io { .. } | Action::Sync | Action::Datasync
+        )
+    };
+    let mut begun = recording.steps.iter().filter(begun);
+    let first_ns = begun.clone().next().map_or(0, |step| step.at_ns);
+    let span_ns = begun.next_back().map_or(0, |step| step.at_ns - first_ns);
+    let files = recording.files.iter().enumerate().map(|(index, file)| {
+        let extent = tally.extents.get(&index).copied().unwrap_or(0);
+        (file.display().to_string(), extent)
+    });
+    Description {
+        format: recording.format,
+        span_ns,
+        files: files.collect(),
+        flushes: tally.flushes,
+        alignment_bytes: alignment(recording),
+        depth: depth(&recording.steps),
+        rate: rates(&recording.steps, first_ns, span_ns),
+        directions: PerDirection::from_fn(|ddir| tally.direction(ddir)),
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    uses: PerDirection<DirectionUse>,
+    sizes: PerDirection<BTreeMap<u32, u64>>,
+    /// Where the latest I/O of a file and direction ended.
+    ends: HashMap<(usize, &'static str), u64>,
+    extents: HashMap<usize, u64>,
+    flushes: u64,
+}
+
+impl Tally {
+    fn add(&mut self, step: &Step) {
+        let (ddir, offset, length) = match step.action {
+            Action::Io {
+                ddir,
+                offset,
+                length,
+            } => (ddir, offset, length),
+            Action::Sync | Action::Datasync => {
+                self.flushes += 1;
+                return;
+            }
+            Action::Done { .. } | Action::Open | Action::Close => return,
+        };
+        let end = offset.saturating_add(u64::from(length));
+        let last = self.ends.insert((step.file, ddir.name()), end);
+        let usage = &mut self.uses[ddir];
+        usage.ios += 1;
+        usage.bytes = usage.bytes.saturating_add(u64::from(length));
+        usage.sequential_ios += u64::from(last == Some(offset));
+        *self.sizes[ddir].entry(length).or_default() += 1;
+        let extent = self.extents.entry(step.file).or_default();
+        *extent = (*extent).max(end);
+    }
+
+    fn direction(&mut self, ddir: Ddir) -> DirectionUse {
+        let mut sizes: Vec<(u32, u64)> = self.sizes[ddir].iter().map(|(l, n)| (*l, *n)).collect();
+        sizes.sort_by_key(|&(length, count)| (std::cmp::Reverse(count), length));
+        DirectionUse {
+            sizes,
+            ..std::mem::take(&mut self.uses[ddir])
+        }
+    }
+}
+
+/// A completion ends the oldest I/O under way that begins in what it covers: requests are
+/// made of several I/Os.
+fn depth(steps: &[Step]) -> Option<Depth> {
+    let mut under_way: VecDeque<(usize, u64)> = VecDeque::new();
+    let (mut ios, mut sum, mut max, mut completed) = (0_u64, 0_u64, 0_u64, false);
+    for step in steps {
+        match step.action {
+            Action::Io { offset, .. } => {
+                under_way.push_back((step.file, offset));
+                if under_way.len() > MOST_UNDER_WAY {
+                    under_way.pop_front();
+                }
+                let depth = under_way.len() as u64;
+                (ios, sum, max) = (ios + 1, sum + depth, max.max(depth));
+            }
+            Action::Done { offset, length, .. } => {
+                completed = true;
+                let end = offset.saturating_add(u64::from(length));
+                under_way.retain(|&(file, at)| file != step.file || at < offset || at >= end);
+            }
+            Action::Sync | Action::Datasync | Action::Open | Action::Close => {}
+        }
+    }
+    completed.then(|| Depth {
+        mean: as_f64(sum) / as_f64(ios.max(1)),
+        max,
+    })
+}
+
+fn rates(steps: &[Step], first_ns: u64, span_ns: u64) -> Vec<Rate> {
+    let mut rates = vec![Rate::default(); PARTS];
+    for step in steps {
+        if let Action::Io { ddir, length, .. } = step.action {
+            let since = u128::from(step.at_ns.saturating_sub(first_ns));
+            let part = since * PARTS as u128 / u128::from(span_ns.saturating_add(1));
+            let part = usize::try_from(part).unwrap_or(PARTS).min(PARTS - 1);
+            rates[part].ios += 1;
+            if ddir != Ddir::Trim {
+                rates[part].bytes = rates[part].bytes.saturating_add(u64::from(length));
+            }
+        }
+    }
+    rates
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a mean is shown with two digits"
+)]
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mix_sizes_order_and_flushes_are_counted() {
+        let text = "fio version 3 iolog\n0 f add\n0 f write 0 4096\n10 f write 4096 4096\n\
+                    20 f sync 0 0\n20 f write 65536 512\n100 f read 512 512\n";
+        let described = describe(&Recording::read(text.as_bytes()).unwrap());
+        let writes = &described.directions.write;
+        assert_eq!(
+            (writes.ios, writes.bytes, writes.sequential_ios),
+            (3, 8_704, 1)
+        );
+        assert_eq!(writes.sizes, [(4096, 2), (512, 1)]);
+        assert_eq!((described.flushes, described.alignment_bytes), (1, 512));
+        assert_eq!(described.span_ns, 100_000);
+        assert_eq!(described.files, [("f".to_owned(), 66_048)]);
+        assert_eq!(described.depth, None, "nothing says when they were done");
+        let ios: Vec<u64> = described.rate.iter().map(|rate| rate.ios).collect();
+        assert_eq!(ios.iter().sum::<u64>(), 4);
+        assert_eq!((ios[0], ios[PARTS - 1]), (1, 1));
+    }
+
+    #[test]
+    fn depths_are_those_between_begin_and_completion() {
+        let text = "\
+x-1 [0] 1.000001: block_bio_queue: 8,0 W 8 + 8 [x]
+x-1 [0] 1.000002: block_bio_queue: 8,0 W 16 + 8 [x]
+x-1 [0] 1.000003: block_rq_complete: 8,0 W () 8 + 16 [0]
+x-1 [0] 1.000004: block_bio_queue: 8,0 W 8 + 8 [x]
+";
+        let described = describe(&Recording::read(text.as_bytes()).unwrap());
+        let depth = described.depth.unwrap();
+        assert_eq!(depth.max, 2);
+        assert!((depth.mean - 4.0 / 3.0).abs() < 1e-9, "{depth:?}");
+    }
+}

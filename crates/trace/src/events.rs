@@ -1,0 +1,276 @@
+//! The kernel's block events as text.
+//!
+//! - `blkparse` in its own format (`%D %2c %8s %5T.%9t %5p %2a %3d`, then
+//!   `SECTOR + SECTORS`), see blkparse(1).
+//! - Tracepoints (`block_bio_queue`, `block_rq_insert`, `block_rq_issue`,
+//!   `block_rq_complete` of `include/trace/events/block.h`), as `trace-cmd report`,
+//!   `perf script` and `/sys/kernel/tracing/trace` show them: what stands in front
+//!   differs, but each has the time and a colon before the event's name.
+//!
+//! Lines of other events, headings and summaries are passed over.
+
+use crate::{Action, damaged};
+use assay_model::load::Ddir;
+use std::io;
+
+/// Bytes of a sector, whatever the device says.
+const SECTOR: u64 = 512;
+
+/// How far the block layer was with an I/O.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// It came from above: what programs and file systems asked for.
+    Queued,
+    /// It went to the driver, merged or split.
+    Issued,
+    /// It was done.
+    Done,
+}
+
+/// A line that is an event.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Time on the trace's clock.
+    pub at_ns: u64,
+    /// `MAJOR:MINOR`.
+    pub device: String,
+    /// How far it was.
+    pub stage: Stage,
+    /// A flush was asked for before it, or it is one.
+    pub flush: bool,
+    /// What there is besides the flush.
+    pub action: Option<Action>,
+}
+
+/// The event of a line; `None`: it holds none.
+///
+/// # Errors
+/// When it begins as an event and does not go on as one; the error names its number.
+pub fn parse(line: &str, number: u64) -> io::Result<Option<Line>> {
+    let parsed = match tracepoint(line) {
+        Some((stage, time, rest)) => of_tracepoint(stage, time, rest),
+        None => blkparse(line),
+    };
+    parsed.map_err(|problem| damaged(&format!("line {number}: {problem}")))
+}
+
+/// The name of an event, the time before it, and what follows.
+fn tracepoint(line: &str) -> Option<(Stage, &str, &str)> {
+    const NAMES: [(&str, Stage); 4] = [
+        ("block_bio_queue: ", Stage::Queued),
+        ("block_rq_insert: ", Stage::Queued),
+        ("block_rq_issue: ", Stage::Issued),
+        ("block_rq_complete: ", Stage::Done),
+    ];
+    let (at, name, stage) = NAMES
+        .iter()
+        .find_map(|(name, stage)| Some((line.find(name)?, name, *stage)))?;
+    let before = line.get(..at)?.trim_end_matches("block:").trim_end();
+    let time = before.strip_suffix(':')?.rsplit(' ').next()?;
+    Some((stage, time, line.get(at + name.len()..)?))
+}
+
+fn of_tracepoint(stage: Stage, time: &str, rest: &str) -> Result<Option<Line>, String> {
+    let mut words = rest.split_whitespace();
+    let (Some(device), Some(rwbs)) = (words.next(), words.next()) else {
+        return Err("an event without a device".to_owned());
+    };
+    line_of(stage, time, device, rwbs, words)
+}
+
+/// A line of blkparse; those of other actions than Q, D and C are none.
+fn blkparse(line: &str) -> Result<Option<Line>, String> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [device, cpu, sequence, time, _pid, action, rwbs, rest @ ..] = words.as_slice() else {
+        return Ok(None);
+    };
+    let number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+    if !device.contains(',') || !number(cpu) || !number(sequence) {
+        return Ok(None);
+    }
+    let stage = match *action {
+        "Q" => Stage::Queued,
+        "D" => Stage::Issued,
+        "C" => Stage::Done,
+        _ => return Ok(None),
+    };
+    line_of(stage, time, device, rwbs, rest.iter().copied())
+}
+
+/// `words` are what follows the letters: somewhere there is `SECTOR + SECTORS`.
+fn line_of<'a>(
+    stage: Stage,
+    time: &str,
+    device: &str,
+    rwbs: &str,
+    words: impl Iterator<Item = &'a str>,
+) -> Result<Option<Line>, String> {
+    let words: Vec<&str> = words.collect();
+    let extent = words.windows(3).find(|three| three[1] == "+");
+    let (sector, sectors) = match extent {
+        Some(three) => (whole(three[0], "sector")?, whole(three[2], "sectors")?),
+        None => (0, 0),
+    };
+    let Some((flush, ddir)) = letters(rwbs) else {
+        return Ok(None);
+    };
+    let place = |(ddir, sector, sectors): (Ddir, u64, u64)| {
+        let offset = sector.checked_mul(SECTOR)?;
+        let length = u32::try_from(sectors.checked_mul(SECTOR)?).ok()?;
+        offset.checked_add(u64::from(length))?;
+        Some((ddir, offset, length))
+    };
+    let action = match ddir.filter(|_| sectors > 0) {
+        None => None,
+        Some(ddir) => {
+            let io = place((ddir, sector, sectors));
+            let (ddir, offset, length) =
+                io.ok_or_else(|| format!("{sectors} sectors at {sector} are no I/O"))?;
+            Some(match stage {
+                Stage::Done => Action::Done {
+                    ddir,
+                    offset,
+                    length,
+                },
+                Stage::Queued | Stage::Issued => Action::Io {
+                    ddir,
+                    offset,
+                    length,
+                },
+            })
+        }
+    };
+    Ok(Some(Line {
+        at_ns: nanoseconds(time)?,
+        device: device.replace(',', ":"),
+        stage,
+        flush,
+        action,
+    }))
+}
+
+/// The letters of an I/O (`blk_fill_rwbs` of the kernel): `F` in front is a flush
+/// before it; then D, W, R, F (a flush alone) or N; what follows are hints.
+/// `None`: nothing is read, written or flushed.
+fn letters(rwbs: &str) -> Option<(bool, Option<Ddir>)> {
+    let (flush, rest) = match rwbs.strip_prefix('F') {
+        Some(rest) => (true, rest),
+        None => (false, rwbs),
+    };
+    match rest.bytes().next() {
+        Some(b'D') => Some((flush, Some(Ddir::Trim))),
+        Some(b'W') => Some((flush, Some(Ddir::Write))),
+        Some(b'R') => Some((flush, Some(Ddir::Read))),
+        _ if flush => Some((true, None)),
+        _ => None,
+    }
+}
+
+fn whole(word: &str, what: &str) -> Result<u64, String> {
+    let number = word.parse();
+    number.map_err(|_| format!("{what} '{}' is not a number", word.escape_debug()))
+}
+
+/// `SECONDS.FRACTION` with up to nine digits behind the point.
+fn nanoseconds(word: &str) -> Result<u64, String> {
+    let bad = || format!("time '{}' is not in seconds", word.escape_debug());
+    let (seconds, fraction) = word.split_once('.').ok_or_else(bad)?;
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if fraction.is_empty() || fraction.len() > 9 || !digits(fraction) || !digits(seconds) {
+        return Err(bad());
+    }
+    let seconds: u64 = seconds.parse().map_err(|_| bad())?;
+    let nanoseconds: u64 = format!("{fraction:0<9}").parse().map_err(|_| bad())?;
+    seconds
+        .checked_mul(1_000_000_000)
+        .and_then(|whole| whole.checked_add(nanoseconds))
+        .ok_or_else(bad)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io(ddir: Ddir, offset: u64, length: u32) -> Option<Action> {
+        Some(Action::Io {
+            ddir,
+            offset,
+            length,
+        })
+    }
+
+    fn parsed(line: &str) -> Line {
+        parse(line, 1).unwrap().unwrap()
+    }
+
+    #[test]
+    fn each_program_puts_other_words_in_front() {
+        let lines = [
+            "  8,0    3        1     1.000000500   697  D  WS 223490 + 8 [kjournald]",
+            "       fio-1234  [000] .....     1.000000500: block_rq_issue: 8,0 WS 4096 () 223490 + 8 [fio]",
+            "fio  1234 [000]     1.000000500:      block:block_rq_issue: 8,0 WS 4096 () 223490 + 8 [fio]",
+            "     a b-1234  [000]     1.000000500: block_rq_issue:       8,0 WS 4096 () 223490 + 8 none,0,0 [fio]",
+        ];
+        for line in lines {
+            let event = parsed(line);
+            assert_eq!(event.at_ns, 1_000_000_500, "{line}");
+            assert_eq!(event.device, "8:0");
+            assert_eq!(event.stage, Stage::Issued);
+            assert_eq!(event.action, io(Ddir::Write, 223_490 * 512, 4096), "{line}");
+            assert!(!event.flush);
+        }
+    }
+
+    #[test]
+    fn flushes_trims_and_completions_are_told_apart() {
+        let event = parsed("x-1 [0] 1.5: block_bio_queue: 8,0 FWFS 8 + 8 [x]");
+        assert_eq!(
+            (event.flush, event.action),
+            (true, io(Ddir::Write, 4096, 4096))
+        );
+        assert_eq!((event.at_ns, event.stage), (1_500_000_000, Stage::Queued));
+        let event = parsed("x-1 [0] 1.5: block_rq_issue: 8,0 FF 0 () 0 + 0 [x]");
+        assert_eq!((event.flush, event.action), (true, None));
+        let event = parsed("x-1 [0] 1.5: block_bio_queue: 8,0 DS 8 + 8 [x]");
+        assert_eq!(event.action, io(Ddir::Trim, 4096, 4096));
+        let event = parsed("x-1 [0] 1.5: block_rq_complete: 8,0 R () 8 + 8 [0]");
+        assert_eq!(event.stage, Stage::Done);
+        assert!(matches!(event.action, Some(Action::Done { .. })));
+    }
+
+    #[test]
+    fn what_is_no_event_is_passed_over() {
+        let lines = [
+            "# tracer: nop",
+            "CPU0 (8,0):",
+            " Reads Queued:           0,        0KiB  Writes Queued:  1,  4KiB",
+            "  8,0    3        1     0.000000000   697  G   W 223490 + 8 [x]",
+            "  8,0    3        1     0.000000000   697  Q   N 0 + 0 [x]",
+            "x-1 [0] 1.5: sched_switch: prev_comm=x",
+            "",
+        ];
+        for line in lines {
+            assert_eq!(parse(line, 1).unwrap(), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_event_is_named() {
+        let lines = [
+            ("x-1 [0] soon: block_rq_issue: 8,0 W 0 () 8 + 8 [x]", "time"),
+            (
+                "x-1 [0] 1.5: block_rq_issue: 8,0 W 0 () z + 8 [x]",
+                "sector",
+            ),
+            ("x-1 [0] 1.5: block_rq_issue: 8,0", "device"),
+            ("8,0 3 1 0.5 697 Q W 18446744073709551615 + 8 [x]", "no I/O"),
+        ];
+        for (line, words) in lines {
+            let problem = parse(line, 7).unwrap_err().to_string();
+            assert!(
+                problem.contains(words) && problem.contains("line 7"),
+                "{problem}"
+            );
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! A recording on storage of another size.
+
+use crate::recording::{Recording, Step};
+use crate::{Action, damaged};
+use std::fmt::Write;
+use std::io;
+
+/// Files of a recording lie behind each other on the one that is replayed on, each at
+/// a multiple of this.
+const FILES_ALIGN: u64 = 1 << 20;
+
+/// What becomes of I/O behind the end of storage that is smaller than what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shrink {
+    /// It begins at the start again: what was sequential stays so.
+    Wrap,
+    /// All offsets become smaller by the same factor: what was far apart stays so.
+    Scale,
+}
+
+/// A recording that fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fitted {
+    /// The steps, of the one file. Openings, closings and completions are left out.
+    pub steps: Vec<Step>,
+    /// Bytes from 0 to the end of the I/O that ends last.
+    pub extent: u64,
+    /// I/Os that are not at the offset that was recorded.
+    pub moved: u64,
+}
+
+/// Bytes that a recording takes, its files behind each other.
+#[must_use]
+pub fn extent(recording: &Recording) -> u64 {
+    let extents = extents(recording);
+    let reached = bases(&extents).into_iter().zip(&extents);
+    // A file without I/O takes no room.
+    let ends = reached.filter(|(_, extent)| **extent > 0);
+    ends.map(|(base, extent)| base.saturating_add(*extent))
+        .max()
+        .unwrap_or(0)
+}
+
+/// Puts a recording on a file or device of so many bytes.
+///
+/// # Errors
+/// When an I/O is longer than that.
+pub fn fit(recording: &Recording, size: u64, shrink: Shrink) -> io::Result<Fitted> {
+    let total = extent(recording);
+    let bases = bases(&extents(recording));
+    let align = alignment(recording);
+    let mut fitted = Fitted {
+        steps: Vec::with_capacity(recording.steps.len()),
+        extent: 0,
+        moved: 0,
+    };
+    for step in &recording.steps {
+        let action = match step.action {
+            Action::Open | Action::Close | Action::Done { .. } => continue,
+            Action::Io {
+                ddir,
+                offset,
+                length,
+            } => {
+                let there = bases[step.file].saturating_add(offset);
+                let last = size.checked_sub(u64::from(length)).ok_or_else(|| {
+                    damaged(&format!(
+                        "it has an I/O of {length} bytes, and there are only {size}"
+                    ))
+                })?;
+                let placed = place(there, total, size, shrink).min(last);
+                let placed = placed - placed % align;
+                fitted.moved += u64::from(placed != offset);
+                fitted.extent = fitted.extent.max(placed + u64::from(length));
+                Action::Io {
+                    ddir,
+                    offset: placed,
+                    length,
+                }
+            }
+            other => other,
+        };
+        fitted.steps.push(Step {
+            file: 0,
+            action,
+            ..*step
+        });
+    }
+    Ok(fitted)
+}
+
+fn place(offset: u64, total: u64, size: u64, shrink: Shrink) -> u64 {
+    if total <= size {
+        return offset;
+    }
+    match shrink {
+        Shrink::Wrap => offset % size,
+        Shrink::Scale => {
+            let scaled = u128::from(offset) * u128::from(size) / u128::from(total);
+            u64::try_from(scaled).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// An iolog of fio's, version 3, whose one file is called `f`. Times are in µs.
+#[must_use]
+pub fn iolog(steps: &[Step]) -> String {
+    let mut log = String::from("fio version 3 iolog\n0 f add\n");
+    for step in steps {
+        let at_us = step.at_ns / 1_000;
+        // Writing to a string does not fail.
+        let _ = match step.action {
+            Action::Io {
+                ddir,
+                offset,
+                length,
+            } => writeln!(log, "{at_us} f {} {offset} {length}", ddir.name()),
+            Action::Sync => writeln!(log, "{at_us} f sync 0 0"),
+            Action::Datasync => writeln!(log, "{at_us} f datasync 0 0"),
+            Action::Open | Action::Close | Action::Done { .. } => Ok(()),
+        };
+    }
+    log
+}
+
+/// The largest power of two up to 4096 that all offsets and lengths are multiples of.
+#[must_use]
+pub fn alignment(recording: &Recording) -> u64 {
+    let bits = recording
+        .steps
+        .iter()
+        .fold(4096, |bits, step| match step.action {
+            Action::Io { offset, length, .. } => bits | offset | u64::from(length),
+            _ => bits,
+        });
+    1 << bits.trailing_zeros()
+}
+
+/// How far each file reaches.
+fn extents(recording: &Recording) -> Vec<u64> {
+    let mut extents = vec![0_u64; recording.files.len()];
+    for step in &recording.steps {
+        if let Action::Io { offset, length, .. } = step.action {
+            let extent = &mut extents[step.file];
+            *extent = (*extent).max(offset.saturating_add(u64::from(length)));
+        }
+    }
+    extents
+}
+
+/// Where each file begins.
+fn bases(extents: &[u64]) -> Vec<u64> {
+    let mut next = 0_u64;
+    let base = |extent: &u64| {
+        let base = next;
+        let end = next.saturating_add(*extent);
+        next = end
+            .checked_next_multiple_of(FILES_ALIGN)
+            .unwrap_or(u64::MAX);
+        base
+    };
+    extents.iter().map(base).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn recording(text: &str) -> Recording {
+        let text = format!("fio version 3 iolog\n0 a add\n0 b add\n{text}");
+        Recording::read(text.as_bytes()).unwrap()
+    }
+
+    fn offsets(fitted: &Fitted) -> Vec<u64> {
+        let offset = |step: &Step| match step.action {
+            Action::Io { offset, .. } => Some(offset),
+            _ => None,
+        };
+        fitted.steps.iter().filter_map(offset).collect()
+    }
+
+    #[test]
+    fn what_fits_stays_where_it_was() {
+        let recording = recording("1 a write 8192 4096\n2 a read 0 4096\n");
+        let fitted = fit(&recording, 12_288, Shrink::Wrap).unwrap();
+        assert_eq!((offsets(&fitted), fitted.moved), (vec![8192, 0], 0));
+        assert_eq!(fitted.extent, 12_288);
+    }
+
+    #[test]
+    fn files_lie_behind_each_other() {
+        let recording = recording("1 a write 0 512\n2 b write 512 512\n");
+        assert_eq!(extent(&recording), (1 << 20) + 1024);
+        let fitted = fit(&recording, 1 << 30, Shrink::Wrap).unwrap();
+        assert_eq!(offsets(&fitted), [0, (1 << 20) + 512]);
+        assert_eq!(fitted.moved, 1);
+    }
+
+    #[test]
+    fn smaller_storage_wraps_or_scales_and_never_reaches_behind_its_end() {
+        let recording = recording("1 a write 0 4096\n2 a write 61440 4096\n3 a write 40960 4096\n");
+        let wrapped = fit(&recording, 16_384, Shrink::Wrap).unwrap();
+        assert_eq!(offsets(&wrapped), [0, 12_288, 8_192]);
+        let scaled = fit(&recording, 16_384, Shrink::Scale).unwrap();
+        assert_eq!(offsets(&scaled), [0, 12_288, 8_192]);
+        for fitted in [wrapped, scaled] {
+            assert!(fitted.extent <= 16_384);
+            assert_eq!(fitted.moved, 2);
+        }
+        assert!(fit(&recording, 4_095, Shrink::Wrap).is_err());
+    }
+
+    #[test]
+    fn as_an_iolog_it_is_the_same() {
+        let text = "0 a write 8192 4096\n2 a trim 0 4096\n3 a datasync 0 0\n9 a read 0 512\n";
+        let recording = recording(text);
+        let fitted = fit(&recording, 1 << 20, Shrink::Wrap).unwrap();
+        let again = Recording::read(iolog(&fitted.steps).as_bytes()).unwrap();
+        assert_eq!(again.steps, fitted.steps);
+    }
+}

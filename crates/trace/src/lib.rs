@@ -1,0 +1,91 @@
+//! Recorded I/O: what was done, to which file, where, how much and when.
+//!
+//! - [`iolog`]: fio's iologs, versions 2 and 3.
+//! - [`blktrace`]: the kernel's binary block trace.
+//! - [`events`]: the same as text: `blkparse`, and tracepoints as `trace-cmd report`,
+//!   `perf script` and the kernel's own `trace` show them.
+//! - [`recording`]: any of them, read whole.
+//! - [`describe`]: what a recording is made of.
+//! - [`fit`]: a recording on storage of another size, and as an iolog.
+//!
+//! Pure but for the reader that it is handed.
+
+pub mod blktrace;
+pub mod describe;
+pub mod events;
+pub mod fit;
+pub mod iolog;
+pub mod recording;
+
+use assay_model::load::Ddir;
+use std::io;
+use std::path::PathBuf;
+
+/// What a trace says of one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// Index into [`Source::files`].
+    pub file: usize,
+    /// What happened.
+    pub action: Action,
+    /// When.
+    pub time: EventTime,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// An I/O began.
+    Io {
+        /// Its direction.
+        ddir: Ddir,
+        /// In bytes.
+        offset: u64,
+        /// In bytes.
+        length: u32,
+    },
+    /// It was done.
+    Done {
+        /// Its direction.
+        ddir: Ddir,
+        /// In bytes.
+        offset: u64,
+        /// In bytes.
+        length: u32,
+    },
+    /// fsync, or a flush of the device.
+    Sync,
+    /// fdatasync.
+    Datasync,
+    /// The file was opened.
+    Open,
+    /// The file was closed.
+    Close,
+}
+
+/// When an event happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventTime {
+    /// On the trace's clock (ns).
+    At(u64),
+    /// So long after the event before (ns).
+    After(u64),
+}
+
+/// A trace of one format, read from front to back. Nothing follows an error.
+pub trait Source {
+    /// The next event; `None` at the end.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is damaged: the line or record is named.
+    fn next_event(&mut self) -> io::Result<Option<Event>>;
+
+    /// The files seen so far.
+    fn files(&self) -> &[PathBuf];
+}
+
+/// A trace that cannot be used: where in it, and why.
+#[must_use]
+pub fn damaged(problem: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem)
+}

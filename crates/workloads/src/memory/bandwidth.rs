@@ -1,0 +1,271 @@
+//! Rates of loops over arrays: one thread, then all.
+//!
+//! Each thread has arrays of its own, which it touches first, so that they are near
+//! to its CPU. A pass lasts from the first thread that begins to the last that ends.
+
+use super::meeting::Meeting;
+use super::{Steps, lost_threads, no_room};
+use crate::meter::nanos;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_engine::memory::{Arrays, best_vectors, bind_to, can_stream, major_faults};
+use assay_model::label::TIMES_LAST_LEVEL;
+use assay_model::rng::SplitMix64;
+use assay_model::trial::Outcome;
+use assay_model::units::Bytes;
+use assay_model::wire::NoteWeight;
+use assay_model::work::memory::{
+    Bandwidth, BandwidthStep, Found, Kernel, Machine, Pages, Stores, bandwidth_job,
+};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+
+/// Arrays where the caches are not known.
+const ARRAY_BYTES: u64 = 256 << 20;
+/// The smallest arrays: a pass over them is long enough for a clock.
+const LEAST_BYTES: u64 = 16 << 20;
+/// Bytes of a word of an array.
+const WORD: u64 = 8;
+/// This part of the room is taken by all arrays together, at most.
+const PART_OF_ROOM: u64 = 2;
+
+/// Runs all kernels with one thread, then with all.
+pub(super) fn run(
+    work: &Bandwidth,
+    steps: &mut Steps<'_>,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let machine = steps.around.machine();
+    let bytes = array_bytes(work, &machine, context);
+    let all = work.threads.unwrap_or(machine.cpus.len() as u32).max(1);
+    let mut counts = vec![1, all];
+    counts.dedup();
+    for threads in counts {
+        with_threads(work, bytes, &machine, threads, steps, context)?;
+        context.observer.keep();
+    }
+    Ok(())
+}
+
+/// Bytes of each array: what was asked for, else enough to be beyond the caches, as
+/// far as there is room.
+fn array_bytes(work: &Bandwidth, machine: &Machine, context: &mut Context<'_>) -> u64 {
+    if let Some(bytes) = work.array_bytes {
+        return bytes;
+    }
+    let wanted = machine.last_level_bytes().map_or(ARRAY_BYTES, |last| {
+        last.saturating_mul(TIMES_LAST_LEVEL).max(LEAST_BYTES)
+    });
+    let room = machine.room_bytes().map(|room| room / PART_OF_ROOM / 3);
+    let bytes = wanted.min(room.unwrap_or(wanted));
+    if bytes < wanted {
+        let (has, wanted) = (Bytes(bytes), Bytes(wanted));
+        context.observer.note(
+            NoteWeight::Warning,
+            format!(
+                "arrays of {wanted} would be beyond the caches, but there is room for {has} only"
+            ),
+        );
+    }
+    bytes
+}
+
+/// What a thread is asked to do.
+#[derive(Clone, Copy)]
+struct Order {
+    kernel: Kernel,
+    stores: Stores,
+    passes: u32,
+}
+
+/// What it says.
+enum Word {
+    /// It has its arrays: where they lie.
+    Ready(Result<Place, std::io::Error>),
+    /// Begin and end of each pass, and page faults with I/O.
+    Done(Vec<(u64, u64)>, u64),
+}
+
+/// Where the arrays of a thread lie.
+struct Place {
+    cpu: Option<u32>,
+    words: usize,
+    huge_asked: bool,
+    /// Begin and end of each.
+    ranges: Vec<(u64, u64)>,
+}
+
+fn with_threads(
+    work: &Bandwidth,
+    bytes: u64,
+    machine: &Machine,
+    threads: u32,
+    steps: &mut Steps<'_>,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let words = usize::try_from(bytes / WORD / u64::from(threads)).unwrap_or(usize::MAX);
+    let meeting = Meeting::of(threads);
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        let (say, words_heard) = channel();
+        let mut orders = Vec::new();
+        for number in 0..threads as usize {
+            let (order, to_do) = channel();
+            orders.push(order);
+            let cpu = machine
+                .cpus
+                .get(number % machine.cpus.len().max(1))
+                .copied();
+            let (say, meeting) = (say.clone(), &meeting);
+            scope.spawn(move || serve(cpu, words, began, meeting, &to_do, &say));
+        }
+        drop(say);
+        let team = Team {
+            orders,
+            heard: words_heard,
+        };
+        team.measure(work, bytes, steps, context)
+    })
+}
+
+/// The life of a thread: it ends with the orders.
+fn serve(
+    cpu: Option<u32>,
+    words: usize,
+    began: Instant,
+    meeting: &Meeting,
+    orders: &Receiver<Order>,
+    say: &Sender<Word>,
+) {
+    let cpu = cpu.filter(|&cpu| bind_to(cpu));
+    let mut arrays = match Arrays::new(words) {
+        Ok(arrays) => arrays,
+        Err(error) => {
+            let _ = say.send(Word::Ready(Err(error)));
+            return;
+        }
+    };
+    let ranges = arrays.regions().iter();
+    let ranges = ranges.map(|region| (region.address(), region.address() + region.bytes() as u64));
+    let place = Place {
+        cpu,
+        words: arrays.words(),
+        huge_asked: arrays.regions().iter().all(|region| region.huge_asked()),
+        ranges: ranges.collect(),
+    };
+    // Who does not listen any more sends no orders either.
+    let _ = say.send(Word::Ready(Ok(place)));
+    for order in orders {
+        let faults = major_faults();
+        let mut passes = Vec::with_capacity(order.passes as usize);
+        for _ in 0..order.passes {
+            meeting.wait();
+            let start = nanos(began.elapsed());
+            arrays.pass(order.kernel, order.stores);
+            passes.push((start, nanos(began.elapsed())));
+        }
+        let _ = say.send(Word::Done(passes, major_faults() - faults));
+    }
+}
+
+/// Threads that wait for orders.
+struct Team {
+    orders: Vec<Sender<Order>>,
+    heard: Receiver<Word>,
+}
+
+impl Team {
+    /// All kernels, in an order that the seed decides.
+    fn measure(
+        &self,
+        work: &Bandwidth,
+        bytes: u64,
+        steps: &mut Steps<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let places = self.places(bytes)?;
+        let threads = places.len() as u32;
+        let words: usize = places.iter().map(|place| place.words).sum();
+        let words = words as u64;
+        let huge = places.iter().flat_map(|place| &place.ranges);
+        let huge = huge.map(|&(from, to)| steps.around.huge_bytes(from, to));
+        let huge_bytes = huge.sum::<Option<u64>>();
+        for (kernel, stores) in order(context.seed) {
+            if context.stopped() {
+                return Err(WorkError::Stopped);
+            }
+            let job = bandwidth_job(kernel, stores, threads, work.passes);
+            let order = Order {
+                kernel,
+                stores,
+                passes: work.passes,
+            };
+            steps.take(&job, context, |context, done| {
+                let mut pulse = Pulse::new(&job.name, done, Some(u64::from(work.passes)));
+                pulse.beat(context, 0);
+                let (passes_ns, major_faults) = self.carry_out(order)?;
+                let found = BandwidthStep {
+                    kernel,
+                    stores,
+                    vectors: best_vectors(),
+                    cpus: places.iter().map(|place| place.cpu).collect(),
+                    array_bytes: words * WORD,
+                    counted_bytes: words * kernel.counted_per_word(),
+                    passes_ns,
+                    pages: Pages {
+                        huge_asked: places.iter().all(|place| place.huge_asked),
+                        huge_bytes,
+                        major_faults,
+                    },
+                };
+                Ok((Found::Bandwidth(found), Outcome::Completed))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Waits until all have their arrays.
+    fn places(&self, bytes: u64) -> Result<Vec<Place>, WorkError> {
+        let mut places = Vec::new();
+        for _ in &self.orders {
+            match self.heard.recv() {
+                Ok(Word::Ready(Ok(place))) => places.push(place),
+                Ok(Word::Ready(Err(error))) => return Err(no_room(3 * bytes, &error)),
+                Ok(Word::Done(..)) | Err(_) => return Err(lost_threads()),
+            }
+        }
+        places.sort_by_key(|place| place.cpu);
+        Ok(places)
+    }
+
+    /// Each pass from its first begin to its last end, and page faults with I/O.
+    fn carry_out(&self, order: Order) -> Result<(Vec<u64>, u64), WorkError> {
+        for thread in &self.orders {
+            thread.send(order).map_err(|_| lost_threads())?;
+        }
+        let mut passes = vec![(u64::MAX, 0_u64); order.passes as usize];
+        let mut faults = 0;
+        for _ in &self.orders {
+            let Ok(Word::Done(own, own_faults)) = self.heard.recv() else {
+                return Err(lost_threads());
+            };
+            faults += own_faults;
+            for (all, (start, end)) in passes.iter_mut().zip(own) {
+                *all = (all.0.min(start), all.1.max(end));
+            }
+        }
+        let lasted = passes.iter().map(|(start, end)| end.saturating_sub(*start));
+        Ok((lasted.collect(), faults))
+    }
+}
+
+/// Kernels and their stores in an order of the seed's.
+fn order(seed: u64) -> Vec<(Kernel, Stores)> {
+    let streams = can_stream(best_vectors());
+    let all = Kernel::ALL.into_iter();
+    let each = all.flat_map(|kernel| kernel.stores().iter().map(move |stores| (kernel, *stores)));
+    let possible = each.filter(|(_, stores)| *stores == Stores::Plain || streams);
+    let mut order: Vec<_> = possible.collect();
+    SplitMix64::new(seed).shuffle(&mut order);
+    order
+}

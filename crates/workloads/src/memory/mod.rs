@@ -1,0 +1,111 @@
+//! Main memory: rates of loops over arrays, latency against the size of the
+//! working set, and whether it keeps what is written to it.
+
+mod bandwidth;
+mod latency;
+mod meeting;
+mod stress;
+
+use crate::{Context, Step, StepOutcome, WorkError};
+use assay_model::job::Job;
+use assay_model::trial::Outcome;
+use assay_model::work::memory::{Found, Machine, Memory, MemoryStep};
+use assay_model::work::{StepDetail, WorkReport};
+use std::io;
+
+/// What only the agent can look up about the machine that it runs on.
+pub trait Surroundings {
+    /// Caches, nodes, room.
+    fn machine(&self) -> Machine;
+    /// How often CPUs were slowed down for heat since boot.
+    fn throttled(&self) -> Option<u64>;
+    /// Bytes of this process between two addresses that are in huge pages.
+    fn huge_bytes(&self, from: u64, to: u64) -> Option<u64>;
+    /// Where in the machine's memory an address of this process is.
+    fn physical(&self, address: u64) -> Option<u64>;
+}
+
+/// Carries out what is asked for.
+///
+/// # Errors
+/// When there is no room, or it was stopped.
+pub fn run(
+    work: &Memory,
+    around: &dyn Surroundings,
+    context: &mut Context<'_>,
+) -> Result<WorkReport, WorkError> {
+    let mut steps = Steps { done: 0, around };
+    if let Some(bandwidth) = &work.bandwidth {
+        bandwidth::run(bandwidth, &mut steps, context)?;
+    }
+    if let Some(latency) = &work.latency {
+        latency::run(latency, &mut steps, context)?;
+    }
+    if let Some(stress) = &work.stress {
+        stress::run(stress, &mut steps, context)?;
+    }
+    Ok(WorkReport::Steps)
+}
+
+/// The steps, told to the observer one after the other.
+struct Steps<'a> {
+    done: u32,
+    around: &'a dyn Surroundings,
+}
+
+impl Steps<'_> {
+    /// One step. `measure` does it while the clock runs.
+    fn take(
+        &mut self,
+        job: &Job,
+        context: &mut Context<'_>,
+        measure: impl FnOnce(&mut Context<'_>, u32) -> Result<(Found, Outcome), WorkError>,
+    ) -> Result<(), WorkError> {
+        let step = Step { job, paths: &[] };
+        context.observer.begins(step);
+        let machine = self.around.machine();
+        context.observer.clock_starts(step);
+        let measured = measure(context, self.done);
+        context.observer.clock_stopped();
+        self.done += 1;
+        let (found, outcome, ended) = match measured {
+            Ok((found, outcome)) => (Some(found), outcome, Ok(())),
+            Err(error) => (None, error.outcome(), Err(error)),
+        };
+        let detail = found.map(|found| {
+            StepDetail::Memory(Box::new(MemoryStep {
+                machine,
+                throttled_after: self.around.throttled(),
+                found,
+            }))
+        });
+        let came = StepOutcome {
+            measured: None,
+            detail,
+        };
+        context.observer.ended(outcome, came);
+        ended
+    }
+}
+
+/// There is no room for what is asked for.
+fn no_room(bytes: u64, error: &io::Error) -> WorkError {
+    WorkError::Failed {
+        message: format!(
+            "cannot get {} of memory: {error}; ask for less",
+            assay_model::units::Bytes(bytes)
+        ),
+        errno: error.raw_os_error(),
+    }
+}
+
+/// Threads that were to measure are gone.
+fn lost_threads() -> WorkError {
+    WorkError::Failed {
+        message: "a thread that measures memory ended too early".to_owned(),
+        errno: None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

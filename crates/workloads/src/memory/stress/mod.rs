@@ -1,0 +1,392 @@
+//! Whether memory keeps what is written to it: patterns over as much of it as is
+//! safe, on all CPUs at once.
+//!
+//! A phase of a pattern goes over all of the memory. When one finds a flip, the step
+//! ends with it and is stored before the next phase begins.
+
+mod part;
+mod sweep;
+
+use super::{Steps, lost_threads, no_room};
+use crate::meter::nanos;
+use crate::pulse::Pulse;
+use crate::{Context, WorkError};
+use assay_model::trial::Outcome;
+use assay_model::units::Bytes;
+use assay_model::wire::NoteWeight;
+use assay_model::work::memory::{
+    Bit, Found, Machine, Pattern, Stress, StressStep, Untested, stress_job,
+};
+use part::{Part, Swept};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+use sweep::sweep_of;
+
+/// This much of the room is left to others, a quarter at most.
+const LEFT: u64 = 512 << 20;
+/// Least memory that is worth testing.
+const LEAST: u64 = 1 << 20;
+/// So many flips of a step are told apart.
+const FLIPS_KEPT: usize = 64;
+
+/// Writes and checks the patterns until the passes are done or the time is over.
+pub(super) fn run(
+    work: &Stress,
+    steps: &mut Steps<'_>,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let machine = steps.around.machine();
+    let bytes = bytes_to_test(work, &machine)?;
+    let threads = machine.cpus.len().max(1);
+    let words = usize::try_from(bytes / 8 / threads as u64).unwrap_or(usize::MAX);
+    let (stop, done) = (AtomicBool::new(false), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        let (say, heard) = channel();
+        let mut orders = Vec::new();
+        for number in 0..threads {
+            let (order, to_do) = channel();
+            orders.push(order);
+            let cpu = machine.cpus.get(number).copied();
+            let (say, stop, done) = (say.clone(), &stop, &done);
+            let thread = number as u32;
+            scope.spawn(move || match Part::new(words, cpu, thread) {
+                Ok(part) => serve(part, &to_do, &say, stop, done),
+                Err(error) => drop(say.send(Word::Failed(error))),
+            });
+        }
+        drop(say);
+        let team = Team {
+            orders,
+            heard,
+            stop: &stop,
+            done: &done,
+        };
+        let parts = team.parts(bytes)?;
+        warn(&parts, &machine, context);
+        let mut tester = Tester {
+            work,
+            team,
+            parts,
+            machine,
+            began: Instant::now(),
+            flipped: false,
+        };
+        tester.test(steps, context)
+    })
+}
+
+/// As many bytes as were asked for, or are safe.
+fn bytes_to_test(work: &Stress, machine: &Machine) -> Result<u64, WorkError> {
+    let room = machine.room_bytes();
+    let safe = room.map(|room| room - LEFT.min(room / 4));
+    let bytes = match (work.bytes, safe) {
+        (Some(wanted), Some(safe)) if wanted > safe => {
+            return Err(WorkError::Refused(format!(
+                "{} are more than the {} that can be taken without harm to others: choose a \
+                 smaller --stress-size",
+                Bytes(wanted),
+                Bytes(safe)
+            )));
+        }
+        (Some(wanted), _) => wanted,
+        (None, Some(safe)) => safe,
+        (None, None) => {
+            return Err(WorkError::Refused(
+                "the kernel does not tell how much memory is available: say how much to test \
+                 with --stress-size"
+                    .to_owned(),
+            ));
+        }
+    };
+    if bytes < LEAST {
+        return Err(WorkError::Refused(format!(
+            "{} are too few to test: {} is the least",
+            Bytes(bytes),
+            Bytes(LEAST)
+        )));
+    }
+    Ok(bytes)
+}
+
+/// What the user should know before it begins.
+fn warn(parts: &[Place], machine: &Machine, context: &mut Context<'_>) {
+    let mut note = |text| context.observer.note(NoteWeight::Warning, text);
+    if parts.iter().any(|part| !part.locked) {
+        note(
+            "this user may not lock so much memory: pages may be swapped meanwhile, and are then \
+             tested in part (ulimit -l)"
+                .to_owned(),
+        );
+    }
+    let tested: u64 = parts.iter().map(|part| part.bytes).sum();
+    if let Some(last) = machine.last_level_bytes().filter(|last| tested <= *last) {
+        let (tested, last) = (Bytes(tested), Bytes(last));
+        note(format!(
+            "{tested} fit into the caches of {last}: memory itself is hardly tested"
+        ));
+    }
+}
+
+/// What a thread is asked to do.
+#[derive(Clone, Copy)]
+enum Order {
+    /// A phase of a pattern with a seed.
+    Sweep(Pattern, u32, u64),
+    /// A bit that is flipped for a test of assay.
+    Flip(Bit),
+}
+
+/// What it says.
+enum Word {
+    Failed(io::Error),
+    Ready(Place),
+    Swept(Swept),
+    Flipped,
+}
+
+/// Where the memory of a thread is.
+struct Place {
+    thread: u32,
+    cpu: Option<u32>,
+    address: u64,
+    bytes: u64,
+    locked: bool,
+}
+
+/// The life of a thread: it ends with the orders.
+fn serve(
+    mut part: Part,
+    orders: &Receiver<Order>,
+    say: &Sender<Word>,
+    stop: &AtomicBool,
+    done: &AtomicU64,
+) {
+    let (address, bytes) = part.place();
+    let ready = Word::Ready(Place {
+        thread: part.thread,
+        cpu: part.cpu,
+        address,
+        bytes,
+        locked: part.locked,
+    });
+    // Who does not listen any more sends no orders either.
+    let _ = say.send(ready);
+    for order in orders {
+        let word = match order {
+            Order::Sweep(pattern, phase, seed) => {
+                let seed = seed ^ u64::from(part.thread) << 32;
+                Word::Swept(part.sweep(sweep_of(pattern, phase), phase, seed, stop, done))
+            }
+            Order::Flip(bit) => {
+                part.flip(bit);
+                Word::Flipped
+            }
+        };
+        let _ = say.send(word);
+    }
+}
+
+/// Threads that wait for orders.
+struct Team<'a> {
+    orders: Vec<Sender<Order>>,
+    heard: Receiver<Word>,
+    stop: &'a AtomicBool,
+    /// Words of the sweep under way that are done.
+    done: &'a AtomicU64,
+}
+
+impl Team<'_> {
+    /// Waits until all have their memory.
+    fn parts(&self, bytes: u64) -> Result<Vec<Place>, WorkError> {
+        let mut parts = Vec::new();
+        for _ in &self.orders {
+            match self.heard.recv() {
+                Ok(Word::Ready(place)) => parts.push(place),
+                Ok(Word::Failed(error)) => return Err(no_room(bytes, &error)),
+                _ => return Err(lost_threads()),
+            }
+        }
+        parts.sort_by_key(|part| part.thread);
+        Ok(parts)
+    }
+
+    /// All threads do a sweep; `alive` is called a few times a second, and says whether
+    /// to go on.
+    fn sweep(
+        &self,
+        (pattern, phase, seed): (Pattern, u32, u64),
+        mut alive: impl FnMut(u64) -> bool,
+    ) -> Result<Vec<Swept>, WorkError> {
+        self.done.store(0, Ordering::Relaxed);
+        for thread in &self.orders {
+            let order = Order::Sweep(pattern, phase, seed);
+            thread.send(order).map_err(|_| lost_threads())?;
+        }
+        let mut all = Vec::new();
+        while all.len() < self.orders.len() {
+            match self.heard.recv_timeout(Duration::from_millis(100)) {
+                Ok(Word::Swept(swept)) => all.push(swept),
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(lost_threads()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !alive(self.done.load(Ordering::Relaxed)) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(all)
+    }
+
+    fn flip(&self, bit: Bit) -> Result<(), WorkError> {
+        let first = self.orders.first().ok_or_else(lost_threads)?;
+        first.send(Order::Flip(bit)).map_err(|_| lost_threads())?;
+        match self.heard.recv() {
+            Ok(Word::Flipped) => Ok(()),
+            _ => Err(lost_threads()),
+        }
+    }
+}
+
+/// A test under way.
+struct Tester<'a> {
+    work: &'a Stress,
+    team: Team<'a>,
+    parts: Vec<Place>,
+    machine: Machine,
+    began: Instant,
+    /// The bit for a test of assay was flipped.
+    flipped: bool,
+}
+
+impl Tester<'_> {
+    fn test(&mut self, steps: &mut Steps<'_>, context: &mut Context<'_>) -> Result<(), WorkError> {
+        for pass in 1.. {
+            if self.work.passes > 0 && pass > self.work.passes {
+                break;
+            }
+            for pattern in Pattern::ALL {
+                if self.is_over() {
+                    return Ok(());
+                }
+                self.pattern(pattern, pass, steps, context)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        let limit = self.work.limit_ns.map(Duration::from_nanos);
+        limit.is_some_and(|limit| self.began.elapsed() >= limit)
+    }
+
+    /// All phases of a pattern. Each that finds a flip ends a step, which is stored.
+    fn pattern(
+        &mut self,
+        pattern: Pattern,
+        pass: u32,
+        steps: &mut Steps<'_>,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let job = stress_job(pattern);
+        let mut phase = 0;
+        while phase < pattern.phases() && !self.is_over() {
+            let around = steps.around;
+            let mut ended = Ok(());
+            steps.take(&job, context, |context, done| {
+                let mut step = self.step(pattern, pass, phase);
+                ended = self.phases(&mut step, done, context);
+                for flip in &mut step.first {
+                    flip.physical = around.physical(flip.address);
+                }
+                phase = step.end_phase;
+                let outcome = match &ended {
+                    Ok(()) => Outcome::Completed,
+                    Err(error) => error.outcome(),
+                };
+                Ok((Found::Stress(step), outcome))
+            })?;
+            context.observer.keep();
+            ended?;
+        }
+        Ok(())
+    }
+
+    /// Phases from `step.end_phase` on, up to the first that finds a flip.
+    fn phases(
+        &mut self,
+        step: &mut StressStep,
+        steps_done: u32,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let pattern = step.pattern;
+        let words = step.tested_bytes / 8;
+        let name = format!("{} (pass {})", pattern.name(), step.pass);
+        let total = 8 * words * u64::from(pattern.phases());
+        let mut pulse = Pulse::new(name, steps_done, Some(total));
+        let began = Instant::now();
+        // Each pass has random words of its own, and all phases of a pattern the same.
+        let seed = context.seed ^ u64::from(step.pass);
+        while step.end_phase < pattern.phases() && step.flips == 0 && !self.is_over() {
+            let phase = step.end_phase;
+            let before = 8 * words * u64::from(phase);
+            let swept = self.team.sweep((pattern, phase, seed), |done| {
+                pulse.beat(context, before + 8 * done);
+                !context.stopped()
+            })?;
+            take(step, &swept);
+            step.elapsed_ns = nanos(began.elapsed());
+            if !swept.iter().all(|swept| swept.whole) {
+                return Err(WorkError::Stopped);
+            }
+            step.end_phase += 1;
+            self.flip_once(step)?;
+        }
+        Ok(())
+    }
+
+    /// For a test of assay: after the first phase of all.
+    fn flip_once(&mut self, step: &mut StressStep) -> Result<(), WorkError> {
+        if let (Some(bit), false) = (self.work.flip, self.flipped) {
+            self.flipped = true;
+            step.flipped_on_purpose = Some(bit);
+            self.team.flip(bit)?;
+        }
+        Ok(())
+    }
+
+    /// A step that begins with that phase.
+    fn step(&self, pattern: Pattern, pass: u32, phase: u32) -> StressStep {
+        let tested_bytes = self.parts.iter().map(|part| part.bytes).sum();
+        let locked = self.parts.iter().filter(|part| part.locked);
+        let total = self.machine.total_bytes;
+        StressStep {
+            pattern,
+            pass,
+            first_phase: phase,
+            end_phase: phase,
+            tested_bytes,
+            parts: self.parts.iter().map(|p| (p.address, p.bytes)).collect(),
+            cpus: self.parts.iter().map(|part| part.cpu).collect(),
+            locked_bytes: locked.map(|part| part.bytes).sum(),
+            moved_bytes: 0,
+            elapsed_ns: 0,
+            flips: 0,
+            first: Vec::new(),
+            untested: Untested {
+                bytes: total.map(|total| total.saturating_sub(tested_bytes)),
+            },
+            flipped_on_purpose: None,
+        }
+    }
+}
+
+/// Adds what all threads found in a phase.
+fn take(step: &mut StressStep, swept: &[Swept]) {
+    for one in swept {
+        step.moved_bytes += one.moved_bytes;
+        step.flips += one.flips;
+        let room = FLIPS_KEPT.saturating_sub(step.first.len());
+        step.first.extend(one.first.iter().take(room));
+    }
+}

@@ -1,0 +1,222 @@
+//! Sweeps of the patterns: what is expected to be there, and what is written.
+
+use assay_model::work::memory::Pattern;
+
+/// Bits of a word, in turn.
+const CHECKERED: u64 = 0x5555_5555_5555_5555;
+/// Words of a block that is moved.
+pub(super) const BLOCK: usize = 4096;
+/// Increment of `SplitMix64`, and its mixer (Steele, Lea, Flood 2014).
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What a word is, given where it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Value {
+    /// Its address.
+    Address,
+    /// The complement of it.
+    NotAddress,
+    /// The same everywhere.
+    Same(u64),
+    /// Random by the seed and its place; `not`: the complement.
+    Random { not: bool },
+    /// Bit `(place + shift) mod 64`, and no other; `not`: all others.
+    Walking { shift: u32, not: bool },
+    /// Every other bit, words in turn inverted; `not`: the complement.
+    Checkered { not: bool },
+    /// Random, as blocks were that have moved one block further.
+    Moved,
+}
+
+/// One way over all of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sweep {
+    /// What has to be there.
+    pub(super) expected: Option<Value>,
+    /// What is written.
+    pub(super) written: Option<Value>,
+    /// From the highest word to the lowest.
+    pub(super) downwards: bool,
+    /// Blocks are moved, in the place of all that.
+    pub(super) moves: bool,
+}
+
+/// The sweep of a phase, from 0.
+pub(super) const fn sweep_of(pattern: Pattern, phase: u32) -> Sweep {
+    const NOTHING: Sweep = Sweep {
+        expected: None,
+        written: None,
+        downwards: false,
+        moves: false,
+    };
+    if matches!(pattern, Pattern::BlockMove) && phase == 1 {
+        return Sweep {
+            moves: true,
+            ..NOTHING
+        };
+    }
+    let last = pattern.phases() - 1;
+    let downwards = phase == 2
+        && matches!(
+            pattern,
+            Pattern::MovingInversions | Pattern::MovingInversionsRandom
+        );
+    Sweep {
+        expected: match phase {
+            0 => None,
+            phase => Some(value_of(pattern, phase - 1)),
+        },
+        written: if phase == last {
+            None
+        } else {
+            Some(value_of(pattern, phase))
+        },
+        downwards,
+        moves: false,
+    }
+}
+
+/// What is there after a phase.
+const fn value_of(pattern: Pattern, phase: u32) -> Value {
+    let odd = phase % 2 == 1;
+    match pattern {
+        Pattern::Address if odd => Value::NotAddress,
+        Pattern::Address => Value::Address,
+        Pattern::MovingInversions => Value::Same(if odd { u64::MAX } else { 0 }),
+        Pattern::MovingInversionsRandom => Value::Random { not: odd },
+        Pattern::WalkingOnes => Value::Walking {
+            shift: phase,
+            not: false,
+        },
+        Pattern::WalkingZeros => Value::Walking {
+            shift: phase,
+            not: true,
+        },
+        Pattern::Checkerboard => Value::Checkered { not: odd },
+        Pattern::BlockMove if odd => Value::Moved,
+        Pattern::Random | Pattern::BlockMove => Value::Random { not: false },
+    }
+}
+
+/// Memory whose words have places from 0 to `words`.
+#[derive(Clone, Copy)]
+pub(super) struct Ground {
+    /// Address of the first.
+    pub(super) address: u64,
+    pub(super) words: usize,
+    /// Decides random words.
+    pub(super) seed: u64,
+}
+
+impl Value {
+    /// What the words from a place on are.
+    pub(super) fn fill(self, ground: Ground, from: usize, words: &mut [u64]) {
+        let places = (from as u64..).zip(words.iter_mut());
+        match self {
+            Self::Address => places.for_each(|(place, word)| *word = ground.address + 8 * place),
+            Self::NotAddress => {
+                places.for_each(|(place, word)| *word = !(ground.address + 8 * place));
+            }
+            Self::Same(value) => words.fill(value),
+            Self::Random { not } => {
+                let flip = if not { u64::MAX } else { 0 };
+                places.for_each(|(place, word)| *word = random(ground.seed, place) ^ flip);
+            }
+            Self::Walking { shift, not } => {
+                let flip = if not { u64::MAX } else { 0 };
+                places.for_each(|(place, word)| {
+                    *word = 1_u64.rotate_left(shift).rotate_left(place as u32 % 64) ^ flip;
+                });
+            }
+            Self::Checkered { not } => {
+                let flip = if not { u64::MAX } else { 0 };
+                places.for_each(|(place, word)| {
+                    *word = CHECKERED.rotate_left(place as u32 % 2) ^ flip;
+                });
+            }
+            Self::Moved => {
+                places.for_each(|(place, word)| {
+                    *word = random(ground.seed, ground.moved_from(place));
+                });
+            }
+        }
+    }
+}
+
+impl Ground {
+    /// Whole blocks.
+    pub(super) const fn blocks(self) -> usize {
+        self.words / BLOCK
+    }
+
+    /// The place that a word came from: the first block stayed, and so did what is
+    /// behind the last.
+    const fn moved_from(self, place: u64) -> u64 {
+        let block = BLOCK as u64;
+        if place >= block && place < self.blocks() as u64 * block {
+            place - block
+        } else {
+            place
+        }
+    }
+}
+
+/// The random word of a place, so that places can be visited in any order.
+const fn random(seed: u64, place: u64) -> u64 {
+    let z = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GOLDEN));
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_phase_expects_what_the_one_before_left() {
+        for pattern in Pattern::ALL {
+            let phases = pattern.phases();
+            assert_eq!(sweep_of(pattern, 0).expected, None, "{pattern:?}");
+            let last = sweep_of(pattern, phases - 1);
+            assert!(last.written.is_none() && last.expected.is_some());
+            for phase in 1..phases {
+                let (before, now) = (sweep_of(pattern, phase - 1), sweep_of(pattern, phase));
+                if !before.moves && !now.moves {
+                    assert_eq!(now.expected, before.written, "{pattern:?} {phase}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn walking_bits_stand_at_every_place_of_a_word_once() {
+        let ground = Ground {
+            address: 0,
+            words: 1,
+            seed: 0,
+        };
+        let mut seen = 0;
+        for phase in 0..64 {
+            let mut word = [0];
+            value_of(Pattern::WalkingOnes, phase).fill(ground, 0, &mut word);
+            assert_eq!(word[0].count_ones(), 1);
+            seen |= word[0];
+        }
+        assert_eq!(seen, u64::MAX);
+    }
+
+    #[test]
+    fn checkered_words_differ_from_their_neighbours_and_from_the_complement() {
+        let ground = Ground {
+            address: 0,
+            words: 2,
+            seed: 0,
+        };
+        let (mut plain, mut not) = ([0; 2], [0; 2]);
+        Value::Checkered { not: false }.fill(ground, 0, &mut plain);
+        Value::Checkered { not: true }.fill(ground, 0, &mut not);
+        assert_eq!(plain[0], !plain[1]);
+        assert_eq!(plain[0], !not[0]);
+    }
+}

@@ -1,0 +1,133 @@
+//! A program of the user's: without a shell, in the folder of the scenario, with a time
+//! limit, and ended with all that it has started.
+
+use super::play::Play;
+use super::scene::Scene;
+use super::turn::Turn;
+use crate::WorkError;
+use assay_model::units::Nanos;
+use assay_model::work::scenario::Command as Wanted;
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// How often it is looked at.
+const LOOK: Duration = Duration::from_millis(2);
+/// What it says on standard error is kept so far.
+const SAID_MOST: u64 = 4096;
+
+/// A program that is run.
+pub(super) struct Program<'a> {
+    wanted: &'a Wanted,
+    root: PathBuf,
+    said: File,
+}
+
+impl<'a> Program<'a> {
+    pub(super) fn new(wanted: &'a Wanted, scene: &Scene) -> Result<Self, WorkError> {
+        let root = scene.root()?;
+        let path = scene.path("command.stderr")?;
+        let said = File::create(&path).map_err(|error| WorkError::io("make", &path, &error))?;
+        Ok(Self { wanted, root, said })
+    }
+
+    fn failed(&self, why: &str) -> WorkError {
+        let name = self.wanted.words.first().map_or("", String::as_str);
+        WorkError::Failed {
+            message: format!("{name}: {why}{}", self.complaint()),
+            errno: None,
+        }
+    }
+
+    /// The last line that it said on standard error.
+    fn complaint(&self) -> String {
+        let mut text = Vec::new();
+        let file = File::open(self.root.join("command.stderr"));
+        let read = file.and_then(|file| file.take(SAID_MOST).read_to_end(&mut text));
+        let text = String::from_utf8_lossy(&text);
+        match (read, text.trim().lines().last()) {
+            (Ok(_), Some(line)) => format!(": {line}"),
+            _ => String::new(),
+        }
+    }
+
+    fn start(&self) -> Result<Running, WorkError> {
+        let Some((program, arguments)) = self.wanted.words.split_first() else {
+            return Err(self.failed("there is no program"));
+        };
+        let said = self.said.try_clone();
+        let said = said.map_err(|error| self.failed(&error.to_string()))?;
+        let child = Command::new(program)
+            .args(arguments)
+            .current_dir(&self.root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said)
+            .process_group(0)
+            .spawn();
+        child
+            .map(Running)
+            .map_err(|error| self.failed(&format!("cannot be started: {error}")))
+    }
+
+    fn wait(&self, running: &mut Running, turn: &mut Turn<'_>) -> Result<ExitStatus, WorkError> {
+        let began = Instant::now();
+        let limit = Duration::from_nanos(self.wanted.limit_ns);
+        loop {
+            match running.0.try_wait() {
+                Ok(Some(status)) => return Ok(status),
+                Ok(None) => {}
+                Err(error) => return Err(self.failed(&error.to_string())),
+            }
+            if began.elapsed() >= limit {
+                let limit = Nanos(self.wanted.limit_ns);
+                return Err(self.failed(&format!("still runs after {limit}, and was ended")));
+            }
+            turn.sleep(LOOK)?;
+        }
+    }
+}
+
+impl Play for Program<'_> {
+    /// What it writes there is not counted: the folder alone is known.
+    fn paths(&self) -> Vec<PathBuf> {
+        vec![self.root.clone()]
+    }
+
+    fn total(&self) -> Option<u64> {
+        None
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        while let Some(due_ns) = turn.due()? {
+            let mut running = self.start()?;
+            let status = self.wait(&mut running, turn)?;
+            turn.over(due_ns);
+            if !status.success() {
+                return Err(self.failed(&status.to_string()));
+            }
+            if !turn.again() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A program under way, with all that it has started.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(number) = i32::try_from(self.0.id())
+            && let Some(group) = Pid::from_raw(number)
+        {
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+        let _ = self.0.wait();
+    }
+}

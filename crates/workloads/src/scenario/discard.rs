@@ -1,0 +1,117 @@
+//! What is given back: discarding a device or the blocks of a file, and removing files.
+
+use super::play::Play;
+use super::scene::Scene;
+use super::turn::Turn;
+use super::write::{length, open_to_write};
+use crate::WorkError;
+use assay_engine::discard_range;
+use std::fs::{self, File};
+use std::path::PathBuf;
+
+/// So much is discarded by one call: between two of them a word to stop is heard.
+const PIECE: u64 = 1 << 30;
+
+/// A device or file whose blocks are given back.
+pub(super) struct Discarding<'a> {
+    scene: &'a Scene,
+    name: &'a str,
+    path: PathBuf,
+    file: File,
+    bytes: u64,
+}
+
+impl<'a> Discarding<'a> {
+    pub(super) fn new(name: &'a str, scene: &'a Scene) -> Result<Self, WorkError> {
+        let path = scene.path(name)?;
+        let file = open_to_write(scene, &path, false)?;
+        Ok(Self {
+            bytes: length(&file, &path)?,
+            scene,
+            name,
+            path,
+            file,
+        })
+    }
+}
+
+impl Play for Discarding<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.bytes)
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let is_device = self
+            .scene
+            .device()
+            .is_some_and(|device| *device == self.path);
+        self.scene.holds(self.name, None);
+        let mut at = 0;
+        while at < self.bytes {
+            let Some(due_ns) = turn.due()? else {
+                break;
+            };
+            let length = PIECE.min(self.bytes - at);
+            discard_range(&self.file, is_device, at, length)
+                .map_err(|error| WorkError::io("discard", &self.path, &error))?;
+            turn.step.discarded_bytes += length;
+            turn.over(due_ns);
+            turn.tell(length);
+            at += length;
+        }
+        Ok(())
+    }
+}
+
+/// A file, or a folder with all that is in it.
+pub(super) struct Deletion<'a> {
+    scene: &'a Scene,
+    name: &'a str,
+    path: PathBuf,
+}
+
+impl<'a> Deletion<'a> {
+    pub(super) fn new(name: &'a str, scene: &'a Scene) -> Result<Self, WorkError> {
+        let path = scene.path(name)?;
+        if scene.device() == Some(&path) {
+            return Err(WorkError::Refused(format!(
+                "{name} cannot be removed: discard it"
+            )));
+        }
+        Ok(Self { scene, name, path })
+    }
+}
+
+impl Play for Deletion<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        self.scene.root().into_iter().collect()
+    }
+
+    fn total(&self) -> Option<u64> {
+        None
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let Some(due_ns) = turn.due()? else {
+            return Ok(());
+        };
+        let meta = fs::symlink_metadata(&self.path);
+        let meta = meta.map_err(|error| WorkError::io("look at", &self.path, &error))?;
+        let removed = match meta.is_dir() {
+            true => fs::remove_dir_all(&self.path),
+            false => fs::remove_file(&self.path),
+        };
+        removed.map_err(|error| WorkError::io("remove", &self.path, &error))?;
+        // Room comes free, and blocks are discarded, only when that is on the device.
+        let began_ns = turn.meter.now_ns();
+        self.scene.settle()?;
+        turn.meter.flushed(began_ns);
+        turn.over(due_ns);
+        self.scene.forget(self.name);
+        Ok(())
+    }
+}

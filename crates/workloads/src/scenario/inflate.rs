@@ -1,0 +1,124 @@
+//! Work for the processor: inflating (RFC 1951), as installers do between reading and
+//! writing. The same text-like block is inflated over and over: what is measured is the
+//! processor's part in the time, not a format.
+
+use super::play::Play;
+use super::scene::Scene;
+use super::turn::Turn;
+use crate::WorkError;
+use assay_model::rng::SplitMix64;
+use miniz_oxide::deflate::compress_to_vec;
+use miniz_oxide::inflate::decompress_slice_iter_to_slice;
+use std::path::PathBuf;
+
+/// What comes out of one block.
+const BLOCK: usize = 256 << 10;
+/// How hard it was compressed; gzip's usual.
+const LEVEL: u8 = 6;
+/// Words that the text is made of.
+const WORDS: u64 = 4096;
+
+/// A compressed block, and room for what comes out of it.
+pub(super) struct Inflater {
+    packed: Vec<u8>,
+    out: Vec<u8>,
+    /// Bytes that were asked for, but are less than a block.
+    owed: u64,
+}
+
+impl Inflater {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            packed: compress_to_vec(&text(seed), LEVEL),
+            out: vec![0; BLOCK],
+            owed: 0,
+        }
+    }
+
+    /// Inflates so many bytes, in whole blocks over time; how many it were.
+    pub(super) fn inflate(&mut self, bytes: u64) -> u64 {
+        self.owed += bytes;
+        let mut done = 0;
+        while self.owed >= BLOCK as u64 {
+            let packed = std::iter::once(self.packed.as_slice());
+            let came = decompress_slice_iter_to_slice(&mut self.out, packed, false, true);
+            debug_assert_eq!(came, Ok(BLOCK));
+            std::hint::black_box(&self.out);
+            self.owed -= BLOCK as u64;
+            done += BLOCK as u64;
+        }
+        done
+    }
+}
+
+/// Words in an order that follows from the seed: compresses to about a third.
+fn text(seed: u64) -> Vec<u8> {
+    let mut rng = SplitMix64::new(seed);
+    let mut text = Vec::with_capacity(BLOCK + 16);
+    while text.len() < BLOCK {
+        // Small numbers are frequent, as some words are.
+        let most = 1 + rng.below(WORDS);
+        let number = rng.below(most);
+        text.extend_from_slice(format!("w{:x} ", number * 2_654_435_761 % 16_777_213).as_bytes());
+    }
+    text.truncate(BLOCK);
+    text
+}
+
+/// The processor alone.
+pub(super) struct Inflating {
+    inflater: Inflater,
+    bytes: u64,
+}
+
+impl Inflating {
+    pub(super) fn new(bytes: u64, scene: &Scene) -> Self {
+        Self {
+            inflater: Inflater::new(scene.seed),
+            bytes: bytes.next_multiple_of(BLOCK as u64),
+        }
+    }
+}
+
+impl Play for Inflating {
+    fn paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.bytes)
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let mut left = self.bytes;
+        while left > 0 {
+            let Some(due_ns) = turn.due()? else {
+                break;
+            };
+            let done = self.inflater.inflate(BLOCK as u64);
+            turn.step.inflated_bytes += done;
+            turn.over(due_ns);
+            turn.tell(done);
+            if !turn.again() {
+                left = left.saturating_sub(done);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_much_is_inflated_as_is_asked_for_over_time() {
+        let mut inflater = Inflater::new(1);
+        let each = BLOCK as u64 / 2 + 1;
+        let done: Vec<u64> = (0..4).map(|_| inflater.inflate(each)).collect();
+        assert_eq!(done, [0, BLOCK as u64, 0, BLOCK as u64]);
+        assert_eq!(inflater.out, text(1), "and it is the text");
+        let share = inflater.packed.len() * 100 / BLOCK;
+        assert!((15..60).contains(&share), "{share} %");
+    }
+}

@@ -1,0 +1,53 @@
+//! Scenarios: stages of acts, each act a step with evidence of its own.
+//!
+//! An act is a [`play::Play`]: prepared outside the clock, then played on a thread of
+//! its own. Acts of one stage begin together; those in the background go on until those
+//! in the foreground have ended.
+
+mod caches;
+mod command;
+mod content;
+mod copy;
+mod database;
+mod discard;
+mod fill;
+mod inflate;
+mod play;
+mod read;
+mod room;
+mod rules;
+mod scene;
+mod stage;
+mod tree;
+mod turn;
+mod verify;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::{Context, WorkError};
+use assay_model::work::WorkReport;
+use assay_model::work::scenario::Scenario;
+use scene::Scene;
+
+/// Carries out a scenario.
+///
+/// # Errors
+/// When it cannot be carried out here, an act fails, or it is stopped. What was made is
+/// in the private folder, which goes with it, or on the scratch device.
+pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    rules::check(work)?;
+    let scene = Scene::new(work, context)?;
+    let mut steps_done = 0;
+    for (number, stage) in work.stages.iter().enumerate() {
+        if context.stopped() {
+            return Err(WorkError::Stopped);
+        }
+        stage::run(stage, &scene, (number as u64, steps_done), context)?;
+        let steps = stage.acts.iter().filter(|act| !act.unmeasured).count();
+        steps_done += u32::try_from(steps).unwrap_or(u32::MAX);
+        context.observer.keep();
+    }
+    Ok(WorkReport::Steps)
+}

@@ -1,0 +1,78 @@
+//! An act as it is played.
+
+use super::caches::DropCaches;
+use super::command::Program;
+use super::copy::Copier;
+use super::database::Transactions;
+use super::discard::{Deletion, Discarding};
+use super::fill::Filler;
+use super::inflate::Inflating;
+use super::read::Reader;
+use super::scene::Scene;
+use super::tree;
+use super::turn::Turn;
+use super::verify::Verifier;
+use super::write::Writer;
+use crate::WorkError;
+use assay_model::work::scenario::{Act, Deed};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// An act that is ready to be played.
+pub(super) trait Play: Send {
+    /// The files or devices whose storage and pages are evidence.
+    fn paths(&self) -> Vec<PathBuf>;
+    /// How much it will have done at its end, in what it tells; `None`: not known.
+    fn total(&self) -> Option<u64>;
+    /// Does it, while the clock of the turn runs.
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;
+}
+
+/// Brings everything to the state that an act finds; nothing is measured yet.
+///
+/// # Errors
+/// When it cannot be brought there.
+pub(super) fn prepare<'a>(
+    act: &'a Act,
+    scene: &'a Scene,
+    number: u64,
+) -> Result<Box<dyn Play + 'a>, WorkError> {
+    Ok(match &act.deed {
+        Deed::Write(spec) => Box::new(Writer::new(spec, scene, number)?),
+        Deed::Read(spec) => Box::new(Reader::new(spec, scene)?),
+        Deed::Copy(spec) => Box::new(Copier::new(spec, scene)?),
+        Deed::Verify(spec) => Box::new(Verifier::new(spec, scene)?),
+        Deed::Tree(spec) => tree::prepare(spec, scene, number)?,
+        Deed::Database(phase) => Box::new(Transactions::new(phase, &act.job.name, scene)?),
+        Deed::Inflate { bytes } => Box::new(Inflating::new(*bytes, scene)),
+        Deed::Discard { file } => Box::new(Discarding::new(file, scene)?),
+        Deed::Delete { file } => Box::new(Deletion::new(file, scene)?),
+        Deed::Fill(spec) => Box::new(Filler::new(spec, &act.job.name, scene)?),
+        Deed::Command(spec) => Box::new(Program::new(spec, scene)?),
+        Deed::Pause { time_ns } => Box::new(Pause(Duration::from_nanos(*time_ns))),
+        Deed::DropCaches => Box::new(DropCaches::new(scene)),
+        // Only whoever stands around the steps can; it never comes here.
+        Deed::Format { .. } => {
+            return Err(WorkError::Refused(
+                "a file system is made by itself".to_owned(),
+            ));
+        }
+    })
+}
+
+/// Nothing, for a while.
+struct Pause(Duration);
+
+impl Play for Pause {
+    fn paths(&self) -> Vec<PathBuf> {
+        Vec::new()
+    }
+
+    fn total(&self) -> Option<u64> {
+        None
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        turn.sleep(self.0)
+    }
+}

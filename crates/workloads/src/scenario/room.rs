@@ -1,0 +1,63 @@
+//! Room in a file system, and the reserve that stays free.
+
+use super::scene::Scene;
+use crate::WorkError;
+use assay_model::units::Bytes;
+use std::path::Path;
+
+/// How full a file system is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    /// Its size, without what only root may use.
+    pub(super) size: u64,
+    /// What this user may still write.
+    pub(super) free: u64,
+}
+
+impl Room {
+    /// Looks at the file system of a path.
+    pub(super) fn of(path: &Path) -> Result<Self, WorkError> {
+        let stat = rustix::fs::statvfs(path).map_err(|errno| {
+            WorkError::call(format!("cannot look at {}", path.display()), errno)
+        })?;
+        let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
+        let used = stat.f_blocks.saturating_sub(stat.f_bfree);
+        Ok(Self {
+            // As df counts: what root keeps is neither used nor free.
+            size: bytes(used.saturating_add(stat.f_bavail)),
+            free: bytes(stat.f_bavail),
+        })
+    }
+
+    /// The part in use, in percent.
+    pub(super) fn percent(self) -> u8 {
+        let used = self.size.saturating_sub(self.free);
+        let percent = u128::from(used) * 100 / u128::from(self.size.max(1));
+        u8::try_from(percent).unwrap_or(100)
+    }
+}
+
+/// Refuses to write so much more, if less than the reserve would stay free.
+pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkError> {
+    let Some(folder) = path
+        .parent()
+        .filter(|_| scene.device().is_none_or(|d| d != path))
+    else {
+        return Ok(());
+    };
+    let room = Room::of(folder)?;
+    if bytes.saturating_add(scene.reserve) <= room.free {
+        return Ok(());
+    }
+    Err(WorkError::Failed {
+        message: format!(
+            "{} needs {} more and {} stay free as a reserve, but only {} are free: use a smaller \
+             --scale, or a larger file system",
+            path.display(),
+            Bytes(bytes),
+            Bytes(scene.reserve),
+            Bytes(room.free)
+        ),
+        errno: None,
+    })
+}

@@ -1,0 +1,155 @@
+//! Where a scenario plays: its folder, its scratch device, and what is known of the
+//! files in it.
+
+use super::content::Recipe;
+use crate::{Context, WorkError};
+use assay_model::work::scenario::{DEVICE, SCENE, Scenario};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The file that stands for the scratch device in a folder.
+const STAND_IN: &str = "device.img";
+
+/// Where a scenario plays. Acts at the same time share it.
+pub(super) struct Scene {
+    /// The name of the scenario.
+    pub(super) name: String,
+    device: Option<PathBuf>,
+    pub(super) seed: u64,
+    /// Room that stays free.
+    pub(super) reserve: u64,
+    known: Mutex<Known>,
+}
+
+/// What is known of the files.
+#[derive(Default)]
+struct Known {
+    /// The folder of all files; `None`: there is no file system yet.
+    root: Option<PathBuf>,
+    /// What files hold, by their names in the scenario.
+    recipes: BTreeMap<String, Recipe>,
+    /// Files of folders that acts have made.
+    trees: BTreeMap<String, Planted>,
+}
+
+/// Many files in a folder.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Planted {
+    /// The size of each.
+    pub(super) sizes: Vec<u64>,
+    /// How many of the first ones were removed.
+    pub(super) removed: usize,
+}
+
+impl Scene {
+    /// Prepares the folder, where there is a file system already.
+    pub(super) fn new(work: &Scenario, context: &Context<'_>) -> Result<Self, WorkError> {
+        let scene = Self {
+            name: work.name.clone(),
+            device: work.on_device.then(|| work.path.clone()),
+            seed: context.seed,
+            reserve: work.reserve.0,
+            known: Mutex::default(),
+        };
+        if let Some(folder) = context.folder {
+            scene.settle_in(folder)?;
+        }
+        Ok(scene)
+    }
+
+    /// Files are made in this folder from here on; those before are gone.
+    pub(super) fn settle_in(&self, folder: &Path) -> Result<(), WorkError> {
+        let root = folder.join(SCENE);
+        fs::create_dir(&root).map_err(|error| WorkError::io("make", &root, &error))?;
+        *self.known() = Known {
+            root: Some(root),
+            ..Known::default()
+        };
+        Ok(())
+    }
+
+    /// Whether it plays on a device.
+    pub(super) const fn device(&self) -> Option<&PathBuf> {
+        self.device.as_ref()
+    }
+
+    /// The folder of all files.
+    pub(super) fn root(&self) -> Result<PathBuf, WorkError> {
+        self.known().root.clone().ok_or_else(|| {
+            WorkError::Refused(
+                "there is no file system on the device yet: put a step that formats it before"
+                    .to_owned(),
+            )
+        })
+    }
+
+    /// Writes back all that is dirty in its file system, if there is one.
+    pub(super) fn settle(&self) -> Result<(), WorkError> {
+        let Some(root) = self.known().root.clone() else {
+            return Ok(());
+        };
+        let failed = |error: &io::Error| WorkError::io("write back", &root, error);
+        let folder = File::open(&root).map_err(|error| failed(&error))?;
+        rustix::fs::syncfs(folder).map_err(|errno| failed(&errno.into()))
+    }
+
+    /// Where a file of this name is; the folders above it are made.
+    pub(super) fn path(&self, name: &str) -> Result<PathBuf, WorkError> {
+        if name == DEVICE {
+            return match &self.device {
+                Some(device) => Ok(device.clone()),
+                None => Ok(self.root()?.join(STAND_IN)),
+            };
+        }
+        let path = self.root()?.join(name);
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder).map_err(|error| WorkError::io("make", folder, &error))?;
+        }
+        Ok(path)
+    }
+
+    /// What a file holds; `None`: nobody knows.
+    pub(super) fn recipe(&self, name: &str) -> Option<Recipe> {
+        self.known().recipes.get(name).cloned()
+    }
+
+    /// From here on a file holds this, or nobody knows what.
+    pub(super) fn holds(&self, name: &str, recipe: Option<Recipe>) {
+        let mut known = self.known();
+        match recipe {
+            Some(recipe) => drop(known.recipes.insert(name.to_owned(), recipe)),
+            None => drop(known.recipes.remove(name)),
+        }
+    }
+
+    /// The files of a folder that an act has made.
+    pub(super) fn planted(&self, folder: &str) -> Option<Planted> {
+        self.known().trees.get(folder).cloned()
+    }
+
+    /// A folder has these files now.
+    pub(super) fn plant(&self, folder: &str, planted: Planted) {
+        self.known().trees.insert(folder.to_owned(), planted);
+    }
+
+    /// A file or folder is gone.
+    pub(super) fn forget(&self, name: &str) {
+        let mut known = self.known();
+        let within = |other: &String| other == name || Path::new(other).starts_with(name);
+        known.recipes.retain(|file, _| !within(file));
+        known.trees.retain(|folder, _| !within(folder));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether a path stays in the folder that it is relative to.
+pub(super) fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}

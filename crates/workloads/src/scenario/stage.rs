@@ -1,0 +1,271 @@
+//! One stage: its acts are prepared one after the other, begin together, and are told
+//! with the evidence of the time in which they ran.
+
+use super::play::{Play, prepare};
+use super::scene::Scene;
+use super::turn::{Signals, Turn};
+use crate::meter::{Meter, nanos};
+use crate::observer::Together;
+use crate::{Context, Step, StepOutcome, WorkError};
+use assay_model::trial::Outcome;
+use assay_model::work::scenario::{Act, Deed, ScenarioStep, Stage};
+use assay_model::work::{StepDetail, WorkProgress};
+use std::path::{Path, PathBuf};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{self, ScopedJoinHandle};
+use std::time::{Duration, Instant};
+
+/// How often the acts under way are looked at, and how often that is told.
+const LOOK: Duration = Duration::from_millis(5);
+const LOOKS_TO_TELL: u32 = 50;
+
+/// An act that has ended.
+type Ended = (StepOutcome, Result<(), WorkError>);
+
+/// Plays the acts of a stage.
+///
+/// # Errors
+/// The first error of an act. All of them are told by then.
+pub(super) fn run(
+    stage: &Stage,
+    scene: &Scene,
+    (number, steps_done): (u64, u32),
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let [first, ..] = &stage.acts[..] else {
+        return Ok(());
+    };
+    let measured = stage.acts.iter().any(|act| !act.unmeasured);
+    if measured {
+        context.observer.begins(Step {
+            job: &first.job,
+            paths: &[],
+        });
+    }
+    if let Deed::Format { kind } = &first.deed {
+        return format(first, kind, scene, context);
+    }
+    let mut plays = Vec::new();
+    for (act, place) in stage.acts.iter().zip(0..) {
+        // Contents and orders of acts differ.
+        match prepare(act, scene, number << 8 | place) {
+            Ok(play) => plays.push(play),
+            Err(error) if measured => {
+                let outcome = error.outcome();
+                context.observer.ended(outcome, StepOutcome::default());
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let paths = union(&plays);
+    let paths: Vec<&Path> = paths.iter().map(PathBuf::as_path).collect();
+    let step = Step {
+        job: &first.job,
+        paths: &paths,
+    };
+    if measured {
+        // What acts before have left in memory is not written back in the time of this one.
+        scene.settle()?;
+        context.observer.clock_starts(step);
+    }
+    let ended = play_all(stage, plays, (steps_done, &scene.name), context);
+    if measured {
+        context.observer.clock_stopped();
+    }
+    tell(stage, ended, measured, context)
+}
+
+/// Hands over what came of each act; the first error.
+fn tell(
+    stage: &Stage,
+    ended: Vec<Ended>,
+    measured: bool,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let mut first_error = None;
+    let mut all = Vec::new();
+    for (act, (came, done)) in stage.acts.iter().zip(ended) {
+        let outcome = match &done {
+            Ok(()) => Outcome::Completed,
+            Err(error) => error.outcome(),
+        };
+        // A stop is the word of all of them, an error of one is why.
+        if let (None | Some(WorkError::Stopped), Err(error)) = (&first_error, done) {
+            first_error = Some(error);
+        }
+        if !act.unmeasured {
+            all.push(Together {
+                job: act.job.clone(),
+                outcome,
+                came,
+            });
+        }
+    }
+    match &mut all[..] {
+        _ if !measured => {}
+        [one] if stage.acts.len() == 1 => {
+            let (outcome, came) = (one.outcome.clone(), std::mem::take(&mut one.came));
+            context.observer.ended(outcome, came);
+        }
+        _ => context.observer.ended_together(all),
+    }
+    first_error.map_or(Ok(()), Err)
+}
+
+/// All acts at the same time, each on its thread.
+fn play_all(
+    stage: &Stage,
+    plays: Vec<Box<dyn Play + '_>>,
+    (steps_done, scenario): (u32, &str),
+    context: &mut Context<'_>,
+) -> Vec<Ended> {
+    let over = AtomicBool::new(false);
+    let counters: Vec<AtomicU64> = plays.iter().map(|_| AtomicU64::new(0)).collect();
+    let total = plays.iter().zip(&stage.acts).find_map(|(play, act)| {
+        let leads = !act.background && act.pace.limit_ns.is_none();
+        play.total().filter(|_| leads)
+    });
+    let gate = Barrier::new(plays.len());
+    let stop = context.stop;
+    thread::scope(|scope| {
+        let acts = stage.acts.iter().zip(plays).zip(&counters);
+        let threads: Vec<_> = acts
+            .map(|((act, play), done)| {
+                let signals = Signals {
+                    stop,
+                    over: &over,
+                    done,
+                };
+                let gate = &gate;
+                scope.spawn(move || {
+                    gate.wait();
+                    let mut ended = play_one(act, play, signals);
+                    if let Some(StepDetail::Scenario(step)) = &mut ended.0.detail {
+                        scenario.clone_into(&mut step.scenario);
+                    }
+                    ended
+                })
+            })
+            .collect();
+        follow(
+            stage,
+            &threads,
+            (&over, &counters),
+            (steps_done, total),
+            context,
+        );
+        threads.into_iter().map(joined).collect()
+    })
+}
+
+fn joined(thread: ScopedJoinHandle<'_, Ended>) -> Ended {
+    thread.join().unwrap_or_else(|_| {
+        let message = "the thread of an act panicked".to_owned();
+        let error = WorkError::Failed {
+            message,
+            errno: None,
+        };
+        (StepOutcome::default(), Err(error))
+    })
+}
+
+fn play_one(act: &Act, mut play: Box<dyn Play + '_>, signals: Signals<'_>) -> Ended {
+    let over = signals.over;
+    let mut turn = Turn::start(act.pace, act.background, signals);
+    let done = play.play(&mut turn);
+    let Turn { meter, step, .. } = turn;
+    let measured = meter.stop();
+    if done.is_err() {
+        // Nobody needs what the others would still do.
+        over.store(true, Ordering::Relaxed);
+    }
+    let came = StepOutcome {
+        measured: Some(measured),
+        detail: Some(StepDetail::Scenario(Box::new(step))),
+    };
+    (came, done)
+}
+
+/// Waits for the acts in the foreground, tells how far they are, and ends the others.
+fn follow(
+    stage: &Stage,
+    threads: &[ScopedJoinHandle<'_, Ended>],
+    (over, counters): (&AtomicBool, &[AtomicU64]),
+    (steps_done, total): (u32, Option<u64>),
+    context: &mut Context<'_>,
+) {
+    let began = Instant::now();
+    let lead = stage.acts.iter().position(|act| !act.background);
+    let mut looks = 0_u32;
+    let under_way = || {
+        let both = stage.acts.iter().zip(threads);
+        let mut foreground = both.filter(|(act, _)| !act.background);
+        foreground.any(|(_, thread)| !thread.is_finished())
+    };
+    while under_way() {
+        thread::sleep(LOOK);
+        looks += 1;
+        if looks.is_multiple_of(LOOKS_TO_TELL)
+            && let Some(lead) = lead
+        {
+            context.observer.progress(&WorkProgress {
+                step: stage.acts[lead].job.name.clone(),
+                steps_done: steps_done,
+                done: counters[lead].load(Ordering::Relaxed),
+                total,
+                elapsed_ns: nanos(began.elapsed()),
+            });
+        }
+    }
+    over.store(true, Ordering::Relaxed);
+}
+
+/// A file system on the scratch device, made by whoever stands around the steps: only
+/// there are the means to undo it after a kill.
+fn format(
+    act: &Act,
+    kind: &str,
+    scene: &Scene,
+    context: &mut Context<'_>,
+) -> Result<(), WorkError> {
+    let leave = context.observer.leave_file_system();
+    let device: Vec<&Path> = scene.device().map(PathBuf::as_path).into_iter().collect();
+    let step = Step {
+        job: &act.job,
+        paths: &device,
+    };
+    if !act.unmeasured {
+        context.observer.clock_starts(step);
+    }
+    let meter = Meter::start(0);
+    let made = leave.and_then(|()| context.observer.make_file_system(kind));
+    let came = StepOutcome {
+        measured: Some(meter.stop()),
+        detail: Some(StepDetail::Scenario(Box::new(ScenarioStep {
+            scenario: scene.name.clone(),
+            ..ScenarioStep::default()
+        }))),
+    };
+    if !act.unmeasured {
+        context.observer.clock_stopped();
+    }
+    let done = made.and_then(|folder| scene.settle_in(&folder));
+    if !act.unmeasured {
+        let outcome = match &done {
+            Ok(()) => Outcome::Completed,
+            Err(error) => error.outcome(),
+        };
+        context.observer.ended(outcome, came);
+    }
+    done
+}
+
+/// The paths of all plays, each once.
+fn union(plays: &[Box<dyn Play + '_>]) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> = plays.iter().flat_map(|play| play.paths()).collect();
+    paths.sort();
+    paths.dedup();
+    paths
+}

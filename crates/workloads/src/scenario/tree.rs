@@ -1,0 +1,348 @@
+//! Many files in a folder: made, read, asked about, removed.
+
+use super::content::Source;
+use super::play::Play;
+use super::read::{open_to_read, read_block};
+use super::room;
+use super::scene::{Planted, Scene};
+use super::turn::Turn;
+use super::write::{Flusher, open_to_write};
+use crate::WorkError;
+use assay_engine::buffer::IoBuf;
+use assay_model::job::Direction;
+use assay_model::rng::SplitMix64;
+use assay_model::work::scenario::{Sync, Tree, TreeAct};
+use assay_stats::histogram::Histogram;
+use rustix::fs::{Advice, fadvise};
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// Files in one folder; then the next one is begun.
+const IN_ONE_FOLDER: usize = 100;
+/// The first bytes of a file say which one is next.
+const LINK_BYTES: u64 = 4;
+/// So many files are named as evidence; of more, only the folder is, and what is cached
+/// of them is then not known.
+const MOST_NAMED: usize = 4096;
+
+/// Makes ready what is done with many files.
+pub(super) fn prepare<'a>(
+    spec: &'a Tree,
+    scene: &'a Scene,
+    number: u64,
+) -> Result<Box<dyn Play + 'a>, WorkError> {
+    let root = scene.path(&spec.folder)?;
+    let mut rng = SplitMix64::new(scene.seed ^ number << 32);
+    let planted = match spec.act {
+        TreeAct::Create => sow(spec, scene, &root, &mut rng)?,
+        _ => scene.planted(&spec.folder).ok_or_else(|| {
+            WorkError::Refused(format!(
+                "{}: no step before has made files in it",
+                spec.folder
+            ))
+        })?,
+    };
+    let first = planted.removed;
+    let wanted = spec.files.map_or(usize::MAX, |files| files as usize);
+    let mut order: Vec<usize> = (first..planted.sizes.len()).collect();
+    if spec.random && spec.act != TreeAct::Create {
+        rng.shuffle(&mut order);
+    }
+    order.truncate(wanted);
+    let forest = Forest {
+        next: chain(&planted, scene.seed),
+        spec,
+        scene,
+        root,
+        planted,
+        order,
+        source: Source::new(scene.seed),
+        latencies: Histogram::new(),
+    };
+    if spec.cold && spec.act == TreeAct::Read {
+        forest.cool()?;
+    }
+    Ok(Box::new(forest))
+}
+
+/// Sizes of new files, and folders for them.
+fn sow(
+    spec: &Tree,
+    scene: &Scene,
+    root: &Path,
+    rng: &mut SplitMix64,
+) -> Result<Planted, WorkError> {
+    let count = spec.files.unwrap_or(1) as usize;
+    let sizes: Vec<u64> = (0..count).map(|_| size(spec.sizes, rng)).collect();
+    room::check(scene, root, sizes.iter().sum())?;
+    for folder in 0..count.div_ceil(IN_ONE_FOLDER) {
+        let path = root.join(folder_name(folder));
+        fs::create_dir_all(&path).map_err(|error| WorkError::io("make", &path, &error))?;
+    }
+    Ok(Planted { sizes, removed: 0 })
+}
+
+/// By the logarithm, small sizes are as frequent as large ones.
+fn size((least, most): (u64, u64), rng: &mut SplitMix64) -> u64 {
+    let (least, most) = (least.max(LINK_BYTES), most.max(least).max(LINK_BYTES));
+    if least == most {
+        return least;
+    }
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a size between two others"
+    )]
+    {
+        let part = rng.below(1 << 32) as f64 / (1_u64 << 32) as f64;
+        let size = (least as f64).ln() + part * ((most as f64).ln() - (least as f64).ln());
+        (size.exp() as u64).clamp(least, most)
+    }
+}
+
+/// Which file follows which: one ring through all of them.
+fn chain(planted: &Planted, seed: u64) -> Vec<u32> {
+    let count = u32::try_from(planted.sizes.len()).unwrap_or(u32::MAX);
+    let mut ring: Vec<u32> = (0..count).collect();
+    SplitMix64::new(seed ^ u64::from(count)).shuffle(&mut ring);
+    let mut next = vec![0; ring.len()];
+    for (at, &file) in ring.iter().enumerate() {
+        next[file as usize] = ring[(at + 1) % ring.len()];
+    }
+    next
+}
+
+fn folder_name(number: usize) -> String {
+    format!("d{number:03}")
+}
+
+/// Many files, and what is done with them.
+struct Forest<'a> {
+    spec: &'a Tree,
+    scene: &'a Scene,
+    root: PathBuf,
+    planted: Planted,
+    order: Vec<usize>,
+    next: Vec<u32>,
+    source: Source,
+    /// Of each file as a whole.
+    latencies: Histogram,
+}
+
+impl Forest<'_> {
+    fn file(&self, number: usize) -> PathBuf {
+        let folder = folder_name(number / IN_ONE_FOLDER);
+        self.root.join(folder).join(format!("f{number:06}"))
+    }
+
+    /// Takes the files out of the page cache, and what is known of their folders as far
+    /// as root may.
+    fn cool(&self) -> Result<(), WorkError> {
+        for &number in &self.order {
+            drop(open_to_read(&self.file(number), false, true)?);
+        }
+        super::caches::drop_entries();
+        Ok(())
+    }
+
+    fn one(
+        &mut self,
+        number: usize,
+        buffer: &mut IoBuf,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), WorkError> {
+        let path = self.file(number);
+        match self.spec.act {
+            TreeAct::Create => self.create(number, &path, buffer, turn),
+            TreeAct::Read => self.read(number, &path, buffer, turn),
+            TreeAct::Stat => fs::symlink_metadata(&path)
+                .map(drop)
+                .map_err(|error| WorkError::io("look at", &path, &error)),
+            TreeAct::Delete => {
+                fs::remove_file(&path).map_err(|error| WorkError::io("remove", &path, &error))
+            }
+        }
+    }
+
+    fn create(
+        &self,
+        number: usize,
+        path: &Path,
+        buffer: &mut IoBuf,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), WorkError> {
+        let file = open_to_write(self.scene, path, false)?;
+        let mut flusher = Flusher::new(match self.spec.sync {
+            // A file is durable when all of it is.
+            Sync::Each(_) => Sync::AtEnd,
+            _ => Sync::None,
+        });
+        let size = self.planted.sizes[number];
+        let mut at = 0;
+        while at < size {
+            let length = self.spec.block.min(size - at);
+            let bytes = usize::try_from(length).unwrap_or(usize::MAX);
+            let bytes = &mut buffer.block_mut()[..bytes];
+            self.source.fill(bytes, (number as u64) << 32 | at);
+            if at == 0 {
+                let link = self.next[number].to_le_bytes();
+                let room = link.len().min(bytes.len());
+                bytes[..room].copy_from_slice(&link[..room]);
+            }
+            let began_ns = turn.meter.now_ns();
+            if let Err(error) = file.write_all_at(bytes, at) {
+                turn.meter
+                    .failed(Some(Direction::Write), at, length, &error);
+                return Err(WorkError::io("write", path, &error));
+            }
+            turn.meter.moved(Direction::Write, length, began_ns);
+            flusher.wrote(length, &file, path, turn)?;
+            turn.tell(length);
+            at += length;
+        }
+        flusher.end(&file, path, turn)
+    }
+
+    fn read(
+        &self,
+        number: usize,
+        path: &Path,
+        buffer: &mut IoBuf,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), WorkError> {
+        let file = open_to_read(path, false, false)?;
+        let size = self.planted.sizes[number];
+        let mut at = size;
+        // From the end, so that the first bytes are those in the buffer at last.
+        let blocks = size.div_ceil(self.spec.block);
+        for block in (0..blocks).rev() {
+            let begin = block * self.spec.block;
+            read_block(&file, path, begin, at - begin, buffer, turn)?;
+            turn.tell(at - begin);
+            at = begin;
+        }
+        if self.spec.cold && turn.again() {
+            // The next pass finds it cold, too.
+            let _ = fadvise(&file, 0, None, Advice::DontNeed);
+        }
+        Ok(())
+    }
+
+    /// Which file comes after this one: what it holds says it, or the order.
+    fn follower(&self, at: usize, buffer: &IoBuf) -> Option<usize> {
+        if !self.spec.chained {
+            return self.order.get(at).copied();
+        }
+        let link = buffer.block().get(..4)?.try_into().ok()?;
+        let next = u32::from_le_bytes(link) as usize;
+        (next < self.planted.sizes.len()).then_some(next)
+    }
+
+    fn pass(&mut self, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<usize, WorkError> {
+        let mut file = self.order.first().copied();
+        let mut done = 0;
+        while let Some(number) = file.filter(|_| done < self.order.len()) {
+            let Some(due_ns) = turn.due()? else {
+                break;
+            };
+            let began_ns = turn.meter.now_ns();
+            self.one(number, buffer, turn)?;
+            turn.over(due_ns);
+            let took_ns = turn.meter.now_ns().saturating_sub(began_ns);
+            self.latencies.record(took_ns);
+            done += 1;
+            file = self.follower(done, buffer);
+        }
+        Ok(done)
+    }
+
+    /// All that was made is made durable together.
+    fn settle(&self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let together = matches!(self.spec.sync, Sync::AtEnd | Sync::EveryBytes(_));
+        if !together || self.spec.act == TreeAct::Read {
+            return Ok(());
+        }
+        let began_ns = turn.meter.now_ns();
+        self.scene.settle()?;
+        turn.meter.flushed(began_ns);
+        Ok(())
+    }
+}
+
+impl Play for Forest<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        let moves = matches!(self.spec.act, TreeAct::Create | TreeAct::Read);
+        match self.order.len() {
+            0..=MOST_NAMED if moves => self.order.iter().map(|&n| self.file(n)).collect(),
+            _ => vec![self.root.clone()],
+        }
+    }
+
+    fn total(&self) -> Option<u64> {
+        let moves = matches!(self.spec.act, TreeAct::Create | TreeAct::Read);
+        let sizes = self.order.iter().map(|&number| self.planted.sizes[number]);
+        moves.then(|| sizes.sum())
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
+        let mut done = self.pass(&mut buffer, turn)?;
+        let repeats = turn.again() && self.spec.act != TreeAct::Delete;
+        while repeats && done == self.order.len() && done > 0 {
+            done = self.pass(&mut buffer, turn)?;
+        }
+        self.settle(turn)?;
+        turn.step.latency = Some(self.latencies.to_record());
+        match self.spec.act {
+            TreeAct::Create => {
+                let whole = done == self.order.len() || turn.again();
+                let made = if whole { self.order.len() } else { done };
+                self.planted.sizes.truncate(made);
+                self.scene.plant(&self.spec.folder, self.planted.clone());
+            }
+            // Only the first ones can be told apart from those that are left.
+            TreeAct::Delete if !self.spec.random => {
+                self.planted.removed += done;
+                self.scene.plant(&self.spec.folder, self.planted.clone());
+            }
+            TreeAct::Delete => self.scene.forget(&self.spec.folder),
+            TreeAct::Read | TreeAct::Stat => {}
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_ring_goes_through_all_files() {
+        let planted = Planted {
+            sizes: vec![4; 17],
+            removed: 0,
+        };
+        let next = chain(&planted, 5);
+        let mut seen = [false; 17];
+        let mut at = 0;
+        for _ in 0..17 {
+            assert!(!std::mem::replace(&mut seen[at], true));
+            at = next[at] as usize;
+        }
+        assert_eq!(at, 0);
+    }
+
+    #[test]
+    fn sizes_stay_between_their_bounds_and_small_ones_are_frequent() {
+        let mut rng = SplitMix64::new(1);
+        let sizes: Vec<u64> = (0..1000)
+            .map(|_| size((1 << 10, 1 << 20), &mut rng))
+            .collect();
+        assert!(sizes.iter().all(|size| (1 << 10..=1 << 20).contains(size)));
+        let small = sizes.iter().filter(|size| **size < 32 << 10).count();
+        assert!((400..600).contains(&small), "{small} of 1000");
+        assert_eq!(size((7, 7), &mut rng), 7);
+    }
+}

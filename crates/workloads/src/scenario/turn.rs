@@ -1,0 +1,181 @@
+//! What an act under way shares with all others: its clock, its pace, and the word that
+//! it is to end.
+
+use crate::WorkError;
+use crate::meter::{Meter, nanos};
+use assay_model::work::scenario::{Deadlines, Pace, ScenarioStep};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// The longest sleep before a word to end is looked for.
+const NAP: Duration = Duration::from_millis(50);
+/// Width of an interval of the series.
+const INTERVAL_NS: u64 = 100_000_000;
+
+/// What acts at the same time are told, and tell.
+pub(super) struct Signals<'a> {
+    /// The scenario is to stop.
+    pub(super) stop: &'a AtomicBool,
+    /// All acts in the foreground have ended, or one has failed.
+    pub(super) over: &'a AtomicBool,
+    /// Bytes, or operations, that this act has done.
+    pub(super) done: &'a AtomicU64,
+}
+
+/// An act while its clock runs.
+pub(super) struct Turn<'a> {
+    pub(super) meter: Meter,
+    pub(super) step: ScenarioStep,
+    signals: Signals<'a>,
+    background: bool,
+    pace: Pace,
+    /// When the next operation is due.
+    next_ns: u64,
+}
+
+impl<'a> Turn<'a> {
+    /// Starts the clock.
+    pub(super) fn start(pace: Pace, background: bool, signals: Signals<'a>) -> Self {
+        let deadlines = pace.deadline_ns.map(|deadline_ns| Deadlines {
+            deadline_ns,
+            ..Deadlines::default()
+        });
+        Self {
+            step: ScenarioStep {
+                deadlines,
+                background,
+                ..ScenarioStep::default()
+            },
+            signals,
+            background,
+            pace,
+            next_ns: 0,
+            meter: Meter::start(INTERVAL_NS),
+        }
+    }
+
+    /// Whether it does its work over and over.
+    pub(super) const fn again(&self) -> bool {
+        self.background
+    }
+
+    /// Waits until the next operation is due; when that was, or `None` when there is to
+    /// be none.
+    ///
+    /// # Errors
+    /// When the scenario is to stop.
+    pub(super) fn due(&mut self) -> Result<Option<u64>, WorkError> {
+        loop {
+            if self.signals.stop.load(Ordering::Relaxed) {
+                return Err(WorkError::Stopped);
+            }
+            let now_ns = self.meter.now_ns();
+            let too_late = self.pace.limit_ns.is_some_and(|limit| now_ns >= limit);
+            if too_late || self.signals.over.load(Ordering::Relaxed) {
+                return Ok(None);
+            }
+            let Some(every_ns) = self.pace.every_ns else {
+                return Ok(Some(now_ns));
+            };
+            if now_ns >= self.next_ns {
+                let due_ns = self.next_ns;
+                // Who is late stays late: what comes in does not wait.
+                self.next_ns += every_ns;
+                return Ok(Some(due_ns));
+            }
+            std::thread::sleep(Duration::from_nanos(self.next_ns - now_ns).min(NAP));
+        }
+    }
+
+    /// An operation that was due then is over, with all that makes it durable.
+    pub(super) fn over(&mut self, due_ns: u64) {
+        self.step.operations += 1;
+        let took_ns = self.meter.now_ns().saturating_sub(due_ns);
+        if let Some(kept) = &mut self.step.deadlines {
+            kept.operations += 1;
+            let late_ns = took_ns.saturating_sub(kept.deadline_ns);
+            kept.missed += u64::from(late_ns > 0);
+            kept.worst_late_ns = kept.worst_late_ns.max(late_ns);
+        }
+    }
+
+    /// Tells how much is done.
+    pub(super) fn tell(&self, more: u64) {
+        self.signals.done.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// Sleeps, unless it is to end.
+    ///
+    /// # Errors
+    /// When the scenario is to stop.
+    pub(super) fn sleep(&mut self, time: Duration) -> Result<(), WorkError> {
+        let until_ns = self.meter.now_ns().saturating_add(nanos(time));
+        loop {
+            if self.signals.stop.load(Ordering::Relaxed) {
+                return Err(WorkError::Stopped);
+            }
+            let now_ns = self.meter.now_ns();
+            if now_ns >= until_ns || self.signals.over.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_nanos(until_ns - now_ns).min(NAP));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_cannot_keep_the_pace_misses_deadlines_and_stays_late() {
+        let (stop, over, done) = <(AtomicBool, AtomicBool, AtomicU64)>::default();
+        let pace = Pace {
+            every_ns: Some(1),
+            deadline_ns: Some(2),
+            limit_ns: None,
+        };
+        let signals = Signals {
+            stop: &stop,
+            over: &over,
+            done: &done,
+        };
+        let mut turn = Turn::start(pace, false, signals);
+        for number in 0..3 {
+            let due = turn.due().unwrap();
+            assert_eq!(due, Some(number));
+            std::thread::sleep(Duration::from_millis(1));
+            turn.over(number);
+        }
+        let kept = turn.step.deadlines.unwrap();
+        assert_eq!((kept.operations, kept.missed), (3, 3));
+        assert!(kept.worst_late_ns > 2_000_000);
+        over.store(true, Ordering::Relaxed);
+        assert_eq!(turn.due().unwrap(), None);
+        stop.store(true, Ordering::Relaxed);
+        assert!(matches!(turn.due(), Err(WorkError::Stopped)));
+    }
+
+    #[test]
+    fn a_pace_that_is_kept_misses_nothing() {
+        let (stop, over, done) = <(AtomicBool, AtomicBool, AtomicU64)>::default();
+        let pace = Pace {
+            every_ns: None,
+            deadline_ns: Some(u64::MAX),
+            limit_ns: None,
+        };
+        let signals = Signals {
+            stop: &stop,
+            over: &over,
+            done: &done,
+        };
+        let mut turn = Turn::start(pace, false, signals);
+        let due = turn.due().unwrap().unwrap();
+        turn.over(due);
+        let kept = turn.step.deadlines.unwrap();
+        assert_eq!(
+            (kept.operations, kept.missed, kept.worst_late_ns),
+            (1, 0, 0)
+        );
+    }
+}

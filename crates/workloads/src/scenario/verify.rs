@@ -1,0 +1,90 @@
+//! Reading a file back, and comparing its SHA-256 with that of what was written. What it
+//! has to be is worked out before the clock starts; hashing what is read is part of the
+//! time, as it is where a product checks what it has installed.
+
+use super::content::{Recipe, hex};
+use super::play::Play;
+use super::read::{open_to_read, read_block};
+use super::scene::Scene;
+use super::turn::Turn;
+use crate::WorkError;
+use assay_engine::buffer::IoBuf;
+use assay_model::work::scenario::{Verified, Verifying};
+use sha2::{Digest, Sha256};
+use std::fs::File;
+use std::path::PathBuf;
+
+/// A file that is checked.
+pub(super) struct Verifier<'a> {
+    spec: &'a Verifying,
+    path: PathBuf,
+    file: File,
+    recipe: Recipe,
+    expected: String,
+}
+
+impl<'a> Verifier<'a> {
+    pub(super) fn new(spec: &'a Verifying, scene: &Scene) -> Result<Self, WorkError> {
+        let Some(recipe) = scene.recipe(&spec.file) else {
+            return Err(WorkError::Refused(format!(
+                "{} cannot be verified: no step of this scenario has written all of it in order",
+                spec.file
+            )));
+        };
+        let path = scene.path(&spec.file)?;
+        Ok(Self {
+            file: open_to_read(&path, spec.direct, true)?,
+            expected: recipe.digest(),
+            spec,
+            path,
+            recipe,
+        })
+    }
+}
+
+impl Play for Verifier<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.recipe.bytes)
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let mut buffer = IoBuf::zeroed(usize::try_from(self.spec.block).unwrap_or(usize::MAX));
+        let mut hasher = Sha256::new();
+        let mut bytes = 0;
+        for (at, length) in self.recipe.extents(self.spec.block) {
+            let Some(due_ns) = turn.due()? else {
+                return Ok(());
+            };
+            read_block(&self.file, &self.path, at, length, &mut buffer, turn)?;
+            let length_here = usize::try_from(length).unwrap_or(usize::MAX);
+            hasher.update(&buffer.block()[..length_here]);
+            bytes += length;
+            turn.over(due_ns);
+            turn.tell(length);
+        }
+        let found = Verified {
+            bytes,
+            written: self.expected.clone(),
+            read: hex(&hasher.finalize()),
+        };
+        let differs = found.differs();
+        let message = format!(
+            "{} is not what was written to it: its SHA-256 is {}…, and should be {}…",
+            self.spec.file,
+            &found.read[..16],
+            &found.written[..16]
+        );
+        turn.step.verified = Some(found);
+        match differs {
+            true => Err(WorkError::Failed {
+                message,
+                errno: None,
+            }),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! Writing a file block after block.
+
+use super::content::{Recipe, Source};
+use super::play::Play;
+use super::room;
+use super::scene::Scene;
+use super::turn::Turn;
+use crate::WorkError;
+use assay_engine::buffer::IoBuf;
+use assay_model::job::{Direction, FlushCall};
+use assay_model::rng::SplitMix64;
+use assay_model::work::scenario::{Sync, Writing};
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// A file that is written.
+pub(super) struct Writer<'a> {
+    spec: &'a Writing,
+    scene: &'a Scene,
+    path: PathBuf,
+    file: File,
+    /// Where it begins.
+    base: u64,
+    recipe: Recipe,
+    source: Source,
+    flusher: Flusher,
+}
+
+impl<'a> Writer<'a> {
+    pub(super) fn new(spec: &'a Writing, scene: &'a Scene, number: u64) -> Result<Self, WorkError> {
+        let path = scene.path(&spec.file)?;
+        let file = open_to_write(scene, &path, spec.direct)?;
+        let length = length(&file, &path)?;
+        let growth = match (spec.append, spec.random) {
+            (true, _) => spec.bytes,
+            (false, _) => spec.bytes.saturating_sub(length),
+        };
+        room::check(scene, &path, growth)?;
+        // Whoever goes on where another act ended goes on with its content.
+        let before = scene.recipe(&spec.file).filter(|_| spec.append);
+        let seed = before.as_ref().map(|recipe| recipe.seed);
+        let seed = seed.unwrap_or_else(|| SplitMix64::new(scene.seed ^ number << 32).next_u64());
+        let known = !spec.append || before.is_some() || length == 0;
+        let recipe = Recipe {
+            seed,
+            bytes: 0,
+            holes_percent: spec.holes_percent,
+            block: spec.block,
+        };
+        if !known {
+            scene.holds(&spec.file, None);
+        }
+        Ok(Self {
+            base: if spec.append { length } else { 0 },
+            source: Source::new(seed),
+            flusher: Flusher::new(spec.sync),
+            spec,
+            scene,
+            path,
+            file,
+            recipe,
+        })
+    }
+
+    /// Offsets of the blocks, in the order in which they are written.
+    fn offsets(&self) -> Vec<u64> {
+        let blocks = self.spec.bytes.div_ceil(self.spec.block);
+        let mut offsets: Vec<u64> = (0..blocks).map(|n| n * self.spec.block).collect();
+        if self.spec.random {
+            SplitMix64::new(self.recipe.seed).shuffle(&mut offsets);
+        }
+        offsets
+    }
+
+    fn one(&mut self, at: u64, buffer: &mut IoBuf, turn: &mut Turn<'_>) -> Result<u64, WorkError> {
+        let length = self.spec.block.min(self.spec.bytes - at);
+        if self.recipe.is_hole(at) {
+            turn.step.hole_bytes += length;
+            return Ok(length);
+        }
+        let size = usize::try_from(length).unwrap_or(usize::MAX);
+        let bytes = &mut buffer.block_mut()[..size];
+        self.source.fill(bytes, self.base + at);
+        let began_ns = turn.meter.now_ns();
+        if let Err(error) = self.file.write_all_at(bytes, self.base + at) {
+            let way = Some(Direction::Write);
+            turn.meter.failed(way, self.base + at, length, &error);
+            return Err(WorkError::io("write", &self.path, &error));
+        }
+        turn.meter.moved(Direction::Write, length, began_ns);
+        self.flusher.wrote(length, &self.file, &self.path, turn)?;
+        Ok(length)
+    }
+}
+
+impl Play for Writer<'_> {
+    fn paths(&self) -> Vec<PathBuf> {
+        vec![self.path.clone()]
+    }
+
+    fn total(&self) -> Option<u64> {
+        Some(self.spec.bytes)
+    }
+
+    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {
+        let offsets = self.offsets();
+        let block = usize::try_from(self.spec.block).unwrap_or(usize::MAX);
+        let mut buffer = IoBuf::zeroed(block);
+        let mut whole = true;
+        'passes: loop {
+            for &at in &offsets {
+                let Some(due_ns) = turn.due()? else {
+                    whole &= turn.again();
+                    break 'passes;
+                };
+                let length = self.one(at, &mut buffer, turn)?;
+                turn.over(due_ns);
+                turn.tell(length);
+                // In order, what was written so far is what the file holds.
+                self.recipe.bytes = self.recipe.bytes.max(self.base + at + length);
+            }
+            if !turn.again() {
+                break;
+            }
+        }
+        self.flusher.end(&self.file, &self.path, turn)?;
+        let known = whole || !self.spec.random;
+        let held =
+            self.spec.append && self.base > 0 && self.scene.recipe(&self.spec.file).is_none();
+        let recipe = (known && !held).then(|| self.recipe.clone());
+        self.scene.holds(&self.spec.file, recipe);
+        Ok(())
+    }
+}
+
+/// Flushes a file as it is asked for.
+pub(super) struct Flusher {
+    sync: Sync,
+    unflushed: u64,
+}
+
+impl Flusher {
+    pub(super) const fn new(sync: Sync) -> Self {
+        Self { sync, unflushed: 0 }
+    }
+
+    /// So much was written just now.
+    pub(super) fn wrote(
+        &mut self,
+        bytes: u64,
+        file: &File,
+        path: &Path,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), WorkError> {
+        self.unflushed += bytes;
+        match self.sync {
+            Sync::Each(call) => self.flush(call, file, path, turn),
+            Sync::EveryBytes(every) if self.unflushed >= every => {
+                self.flush(FlushCall::Fdatasync, file, path, turn)
+            }
+            Sync::EveryBytes(_) | Sync::None | Sync::AtEnd => Ok(()),
+        }
+    }
+
+    /// All is written.
+    pub(super) fn end(
+        &mut self,
+        file: &File,
+        path: &Path,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), WorkError> {
+        match self.sync {
+            Sync::None => Ok(()),
+            _ if self.unflushed == 0 => Ok(()),
+            _ => self.flush(FlushCall::Fsync, file, path, turn),
+        }
+    }
+
+    fn flush(
+        &mut self,
+        call: FlushCall,
+        file: &File,
+        path: &Path,
+        turn: &mut Turn<'_>,
+    ) -> Result<(), WorkError> {
+        let began_ns = turn.meter.now_ns();
+        let done = match call {
+            FlushCall::Fsync => rustix::fs::fsync(file),
+            FlushCall::Fdatasync => rustix::fs::fdatasync(file),
+        };
+        if let Err(errno) = done {
+            let error = io::Error::from(errno);
+            turn.meter.failed(None, 0, 0, &error);
+            return Err(WorkError::io("flush", path, &error));
+        }
+        turn.meter.flushed(began_ns);
+        self.unflushed = 0;
+        Ok(())
+    }
+}
+
+/// Opens a file of the scene, making it if it is not there; a device is held.
+pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<File, WorkError> {
+    let is_device = scene.device().is_some_and(|device| device == path);
+    let mut flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    flags |= match is_device {
+        true => OFlags::EXCL,
+        false => OFlags::CREATE,
+    };
+    if direct {
+        flags |= OFlags::DIRECT;
+    }
+    let opened = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    opened
+        .map(File::from)
+        .map_err(|errno| WorkError::io("open", path, &errno.into()))
+}
+
+/// The length of a file or device.
+pub(super) fn length(file: &File, path: &Path) -> Result<u64, WorkError> {
+    rustix::fs::seek(file, rustix::fs::SeekFrom::End(0))
+        .map_err(|errno| WorkError::io("look at", path, &errno.into()))
+}
