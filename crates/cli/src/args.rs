@@ -197,6 +197,14 @@ pub struct QualifyArgs {
     /// Repeat the order, offsets and contents of an earlier run.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// The mode of the bus, as assay model limits lists them, where the system does not
+    /// say it: rates are shown beside its ceiling.
+    #[arg(long, value_name = "MODE")]
+    pub bus: Option<String>,
+    /// Typical figures of the device in a file (docs/model.md), to be shown beside those
+    /// that are measured.
+    #[arg(long, value_name = "FILE.toml")]
+    pub datasheet: Option<PathBuf>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,

@@ -11,7 +11,7 @@ use assay_flash::policy::Policy;
 use assay_flash::traits::ask::{Asked, Figure, Scope};
 use assay_flash::traits::series::Answers;
 use assay_flash::traits::{Finding, Trait, find};
-use assay_model::job::{EngineKind, Job, Rw};
+use assay_model::job::{EngineKind, Job, Pattern, Rw};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
@@ -118,8 +118,13 @@ fn off(found: &Finding, what: Trait, path: &Path, asked: &[Asked]) -> Option<f64
         let blocks = (kib * 2) as f64;
         let ramped = ramp.map_or(0.0, |(us, most)| us * blocks.min(most as f64));
         let told = command_us.0 + block_us.0 * blocks + ramped;
+        // From its begin on it lies in as few pages as it can.
         let job = Job {
             bs: Bytes::kib(kib),
+            offset: Bytes::kib(kib / 2),
+            pattern: Some(Pattern::Across {
+                unit: Bytes::kib(256),
+            }),
             ..model.job.clone()
         };
         let measured = trial(&job, path, 99).ok()?.measured?;

@@ -1,6 +1,7 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
+mod claims;
 pub mod profile;
 pub mod suite;
 
@@ -24,6 +25,7 @@ use suite::Scale;
 /// Qualifies a path on a target.
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
+    let claims = claims::of(args)?;
     let store_path = store_path(&args.store)?;
     if args.profile.is_some() {
         target.needs_databases();
@@ -43,7 +45,8 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let header = header(plan, inspection, host.target());
+    let mut header = header(plan, inspection, host.target());
+    header.claims = claims;
     let whole = RunHeader {
         plan: with(&header.plan, &more),
         ..header.clone()

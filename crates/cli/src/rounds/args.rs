@@ -122,6 +122,8 @@ impl RoundArgs {
             size: self.size,
             only,
             seed: self.seed,
+            bus: None,
+            datasheet: None,
             destroy_data: self.destroy_data,
             json: false,
             on: OnArgs::default(),

@@ -143,7 +143,7 @@ fn values(said: &Said) -> Value {
             "flush_us": flush_us,
             "each_kib_us": buffer.map(|(us, ..)| us),
             "least_bytes": buffer.map(|(_, least, _)| least.0),
-            "most_bytes": buffer.map(|(.., most)| most.0),
+            "most_bytes": buffer.and_then(|(.., most)| most).map(|most| most.0),
         }),
         Finding::Slc { bytes, fast, slow } => json!({
             "bytes": bytes.0, "fast_bytes_per_s": fast, "slow_bytes_per_s": slow,

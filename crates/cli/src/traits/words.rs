@@ -163,14 +163,20 @@ fn costs(finding: &Finding) -> String {
     )
 }
 
-fn flush(flush_us: f64, buffer: Option<(f64, Bytes, Bytes)>) -> String {
+fn flush(flush_us: f64, buffer: Option<(f64, Bytes, Option<Bytes>)>) -> String {
     let flush = us(flush_us);
     match buffer {
         None => tr!(
             "a flush takes {flush}, whatever was written before it",
             flush
         ),
-        Some((each, least, most)) => tr!(
+        Some((each, least, None)) => tr!(
+            "a flush takes {flush}, and {each} for each KiB before it, for bursts of {least} too",
+            flush,
+            each = us(each),
+            least
+        ),
+        Some((each, least, Some(most))) => tr!(
             "a flush takes {flush}, and {each} for each KiB before it, up to a burst of {least} .. {most}",
             flush,
             each = us(each),

@@ -144,5 +144,5 @@ fn state(steps: &[Step], best: &Explained) -> Option<Finding> {
     reason = "it was a number of bytes"
 )]
 pub(super) const fn bytes(x: f64) -> Bytes {
-    Bytes(x as u64)
+    Bytes((x + 0.5) as u64)
 }

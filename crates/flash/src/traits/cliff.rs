@@ -132,20 +132,23 @@ pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
         });
     }
     let (line, at) = filled(&points).ok_or(Why::Unclear)?;
+    let end = points.get(at).map(|(burst, ..)| bytes(*burst));
     Ok(Finding::Flush {
         flush_us: line.base,
-        buffer: Some((
-            line.slope * 1024.0,
-            bytes(points[at - 1].0),
-            bytes(points[at].0),
-        )),
+        buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
     })
 }
 
-/// A line up to some point, and a level from there on, which meet between the two.
+/// A line up to some point, and a level from there on, which meet between the two; or only
+/// the line.
 fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
     let split = |at: usize| {
         let (rising, level) = points.split_at(at);
+        if level.is_empty() {
+            let line = fit(rising, |x| x);
+            let rises = line.slope > SIGMAS * line.slope_error && line.base > 0.0;
+            return rises.then_some((line.squares, line, at));
+        }
         let (line, level) = (fit(rising, |x| x), fit(level, |_| 0.0));
         let meet = (level.base - line.base) / line.slope;
         let between = meet >= rising[at - 1].0 * 0.98 && meet <= points[at].0 * 1.02;
@@ -153,7 +156,9 @@ fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
         let squares = line.squares + level.squares;
         (between && rises).then_some((squares, line, at))
     };
-    let tried = (3..points.len() - 1).filter_map(split);
+    let tried = (2..points.len() - 1)
+        .chain([points.len()])
+        .filter_map(split);
     let (squares, line, at) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
     #[expect(clippy::cast_precision_loss, reason = "a few points")]
     let adequate = squares <= LEFT * points.len() as f64;

@@ -127,8 +127,9 @@ pub enum Finding {
     Flush {
         /// Microseconds of a flush of next to nothing.
         flush_us: f64,
-        /// Microseconds for each KiB before it, up to a burst between these two.
-        buffer: Option<(f64, Bytes, Bytes)>,
+        /// Microseconds for each KiB before it, up to a burst between these two; without the
+        /// second, up to the largest that was tried.
+        buffer: Option<(f64, Bytes, Option<Bytes>)>,
     },
     /// So much is written fast.
     Slc {

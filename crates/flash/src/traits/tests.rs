@@ -118,7 +118,7 @@ fn open_units_end_where_writes_slow_down_and_reads_do_not() {
 fn a_flush_is_told_with_its_buffer_and_without() {
     let filled = |burst: f64| 400.0 + (burst / 1024.0).min(300.0) * 20.0;
     let Ok(Finding::Flush {
-        buffer: Some((each, least, most)),
+        buffer: Some((each, least, Some(most))),
         ..
     }) = cliff::flush(&powers(14, 22, filled))
     else {

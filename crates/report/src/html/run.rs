@@ -76,6 +76,7 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             scenario::markup(summary),
         ),
         new("results", tr!("Results"), results::markup(summary)),
+        new("limits", tr!("Beside what can be"), placed(summary)),
         new(
             "trials",
             tr!("Trials and intervals"),
@@ -119,6 +120,14 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
 fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
     let title = ladder.title(summary).unwrap_or_default();
     Section::new(anchor, title, ladder::markup(ladder, summary))
+}
+
+/// Rates beside the bus and a datasheet.
+fn placed(summary: &Summary<'_>) -> Option<Markup> {
+    let sentences = crate::placed::sentences(summary);
+    (!sentences.is_empty()).then(|| {
+        html! { ul { @for line in &sentences { li { (line) } } } }
+    })
 }
 
 fn drawn(charts: &[Chart]) -> Option<Markup> {

@@ -4,7 +4,7 @@ use assay_model::condition::{Condition, InForce, Setting, Subject};
 use assay_model::evidence::Glance;
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
-use assay_model::run::{Looks, Paired, Stopping};
+use assay_model::run::{Claims, Datasheet, Looks, Paired, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
 use assay_stats::derive::label_of;
@@ -202,6 +202,13 @@ fn the_examples_in_the_docs_are_parts_of_a_real_document() {
 fn with_every_field() -> Run {
     let mut run = samples::with_tails();
     run.header.target = Some("ssh://root@board".to_owned());
+    run.header.claims = Some(Claims {
+        bus: Some("hs400".to_owned()),
+        datasheet: Some(Datasheet {
+            seq_read_mb_s: Some(300.0),
+            ..Datasheet::default()
+        }),
+    });
     let sustained = samples::with_sustained().trials;
     run.trials.extend(
         sustained

@@ -35,6 +35,7 @@ impl Card<'_> {
         match found {
             Finding::NotVisible(_) if there => Mark::Missed,
             Finding::NotVisible(_) => Mark::Right,
+            _ if !there && self.may_show(what) => Mark::Right,
             Finding::Costs { .. } => {
                 if predicts(what).is_some_and(|error| error <= 0.1) {
                     Mark::Right
@@ -74,8 +75,8 @@ impl Card<'_> {
                 .cliff_seconds()
                 .is_some_and(|at| (2.0..45.0).contains(&at)),
             Trait::Break => self.is_open(),
-            Trait::Deferred => self.is_open(),
-            Trait::Recovery => self.has_reclaim() || self.has_backlog(8.0),
+            Trait::Deferred => self.deferred_us() > 0.1 * self.read_us(),
+            Trait::Recovery => self.has_reclaim() && !self.has_backlog(8.0),
             Trait::Queue => self.policy == Policy::Queued && part.units > 1,
         }
     }
@@ -104,10 +105,55 @@ impl Card<'_> {
         }
     }
 
+    /// Whether something like it may be seen, though it need not be: it is at the edge.
+    fn may_show(&self, what: Trait) -> bool {
+        match what {
+            Trait::Recovery => {
+                self.part.gc.is_some() || self.part.cache.is_some() || self.is_open()
+            }
+            Trait::Slc => self.cliff_seconds().is_some(),
+            Trait::Deferred => self.is_open(),
+            _ => false,
+        }
+    }
+
+    /// A random read of 16 KiB.
+    fn read_us(&self) -> f64 {
+        let read = &self.part.read;
+        let ramp = read.ramp_us * read.ramp_blocks.min(32) as f64;
+        read.command_us + ramp + read.block_us.unwrap_or(0.0) * 32.0
+    }
+
+    /// What a read behind a write of 16 KiB waits longer than one behind a read.
+    fn deferred_us(&self) -> f64 {
+        let (part, write) = (self.part, &self.part.write);
+        let owed = match part.cache {
+            Some(_) => 0.0,
+            None => write.program_us + write.ramp_us * write.ramp_blocks.min(32) as f64,
+        };
+        match self.is_open() {
+            true => write.break_us + owed - part.read.break_us,
+            false => 0.0,
+        }
+    }
+
     /// Whether random writes of 4 KiB leave more work than there is time for.
     fn has_reclaim(&self) -> bool {
         let opened = self.part.read.command_us + self.part.write.break_us;
-        let write_us = self.write_us(8.0) + if self.is_open() { opened } else { 0.0 };
+        let (write, ramp) = (&self.part.write, self.part.write.ramp_blocks.min(8) as f64);
+        let programmed = match self.part.cache {
+            Some(_) => 0.0,
+            None => write.program_us + write.ramp_us * ramp,
+        };
+        let more = if self.is_open() {
+            opened + programmed
+        } else {
+            0.0
+        };
+        // A larger unit of the map is covered in part.
+        let flash = self.part.flash.as_ref().filter(|flash| flash.map_kib > 4);
+        let merged = flash.map_or(0.0, |flash| flash.rmw_us);
+        let write_us = self.write_us(8.0) + more + merged;
         self.part
             .gc
             .as_ref()
