@@ -30,6 +30,7 @@ cargo xtask COMMAND
   bench overhead       cost per I/O against a bare pread loop and against fio
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
   bench report         the page of a run of a million intervals: time, size, browser
+  bench memory         assay mem against a loop in C (gcc) and mbw, as ratios
   bench model          simulated I/Os of cards per second
   calibrate            simulated comparisons against the limits of verdicts
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
@@ -62,6 +63,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "overhead"] => bench::overhead(),
         ["bench", "dialects"] => bench::dialects(),
         ["bench", "report"] => bench::report(),
+        ["bench", "memory"] => bench::memory(),
         ["bench", "model"] => bench::model(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),

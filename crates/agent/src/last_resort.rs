@@ -74,7 +74,8 @@ impl LastResort {
             | Work::AndroBench(_)
             | Work::Extent(_)
             | Work::Capacity(_)
-            | Work::Scenario(_) => None,
+            | Work::Scenario(_)
+            | Work::Powercut(_) => None,
         }
     }
 

@@ -17,6 +17,7 @@ use crate::model::ModelArgs;
 use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
+use crate::powercut::args::PowercutArgs;
 use crate::rank::RankArgs;
 use crate::replay::args::ReplayArgs;
 use crate::scenario::ScenarioArgs;
@@ -121,6 +122,9 @@ pub enum Command {
     Rank(RankArgs),
     /// Which differences so many trials can show.
     Power(PowerArgs),
+    /// Cuts the power of a board while it writes, again and again: is every acknowledged
+    /// write there when it is back?
+    Powercut(Box<PowercutArgs>),
     /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
     /// and tables.
     Import(ImportArgs),

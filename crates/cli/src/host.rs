@@ -61,18 +61,30 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start(), target.name())
+        Self::greeted(target.start(), target.name(), GREETING)
+    }
+
+    /// The same on a machine that may not be there yet: each step of the way gets only so
+    /// long.
+    pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
+        Self::greeted(target.start(), target.name(), patience)
+    }
+
+    /// What ends the link to the agent at once, as long as this host is there.
+    pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
+        self.session.cutter()
     }
 
     /// Starts an agent that has this program's standard streams and terminal:
     /// for what copies them, or runs a command of the user's.
     pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start_in_front(), target.name())
+        Self::greeted(target.start_in_front(), target.name(), GREETING)
     }
 
     fn greeted(
         started: Result<Session, TargetError>,
         target: Option<String>,
+        patience: Duration,
     ) -> Result<Self, Failure> {
         let mut session = started?;
         let requests = Requests(Arc::new(Mutex::new(session.writer.take())));
@@ -82,7 +94,7 @@ impl Host {
             target,
             noted_bytes: 0,
         };
-        let watchdog = host.session.must_answer_within(GREETING);
+        let watchdog = host.session.must_answer_within(patience);
         host.greet()?;
         drop(watchdog);
         host.undo_abandoned()?;

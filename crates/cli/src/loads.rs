@@ -72,6 +72,7 @@ pub fn execute(
             | FromAgent::StepDone(_)
             | FromAgent::KeepSteps { .. }
             | FromAgent::WorkProgress(_)
+            | FromAgent::Powercut(_)
             | FromAgent::WorkStands(_)
             | FromAgent::WorkDone { .. }
             | FromAgent::Refused(_) => {}

@@ -36,6 +36,7 @@ mod place;
 mod plans;
 mod plot;
 mod power;
+mod powercut;
 mod progress;
 mod qualify;
 mod rank;
@@ -125,6 +126,9 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
+        Command::Powercut(args) => {
+            on::measure(&args.on, &own, args.json, |on| powercut::run(&args, on))
+        }
         Command::Import(args) => import::run(&args),
         Command::List(args) => stored::list(&args),
         Command::Show(args) => stored::show(&args),

@@ -186,6 +186,7 @@ impl<'a> Execution<'a> {
                 | FromAgent::StepDone(_)
                 | FromAgent::KeepSteps { .. }
                 | FromAgent::WorkProgress(_)
+                | FromAgent::Powercut(_)
                 | FromAgent::WorkStands(_)
                 | FromAgent::WorkDone { .. }
                 | FromAgent::Refused(_) => {}

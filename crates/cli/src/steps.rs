@@ -71,6 +71,11 @@ impl StepTalk {
             let spent = Nanos(elapsed_ns);
             Forecast::rest(done, total, spent)
         });
+        if total.is_none() && done == 0 {
+            // It counts nothing: only the time is known.
+            let (step, elapsed) = (&progress.step, Nanos(elapsed_ns));
+            return format!("{step} #{}: {elapsed}", self.trial);
+        }
         let left = left.map_or_else(String::new, |left| format!(", {}", time_left(left)));
         format!("{} #{}: {far}{rate}{left}", progress.step, self.trial)
     }

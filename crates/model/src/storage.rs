@@ -202,6 +202,7 @@ pub enum Backing {
         part: String,
     },
     /// There is no storage: main memory itself is measured.
+    #[serde(rename = "main_memory")]
     MainMemory,
     /// It cannot be told.
     Unknown {

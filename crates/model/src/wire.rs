@@ -12,6 +12,7 @@ use crate::storage::Storage;
 use crate::system::System;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
+use crate::work::powercut::Word;
 use crate::work::{WorkOrder, WorkProgress, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -174,6 +175,8 @@ pub enum FromAgent {
     WorkProgress(WorkProgress),
     /// How the work under way stands, because it was asked for.
     WorkStands(Box<WorkReport>),
+    /// A work that writes until the power goes has something to tell at once.
+    Powercut(Word),
     /// The work ended; what it made for itself is removed.
     WorkDone {
         /// How.

@@ -6,7 +6,7 @@
 use assay_lang::tr;
 mod lines;
 mod over;
-use crate::summary::Summary;
+use crate::summary::{JobSummary, Summary};
 use crate::warnings::{Doubt, Warning};
 
 /// One line: its subject, and what is to be said about it. Safe to show.
@@ -50,11 +50,26 @@ impl Digest {
     #[must_use]
     pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
         let doubts: Vec<Doubt> = warnings.iter().filter_map(Warning::doubt).collect();
+        if summary.jobs.iter().any(JobSummary::is_cuts) {
+            return Self::of_cuts();
+        }
         let belief = belief(summary, &doubts);
         Self {
             lines: lines::all(summary),
             belief,
             because: because(belief, &doubts, is_simulated(summary)),
+        }
+    }
+
+    /// Cuts of the power have a verdict of their own, and no figures.
+    fn of_cuts() -> Self {
+        let because = tr!(
+            "yes: each cut is proved by another start of the kernel, and what was checked was read after it"
+        );
+        Self {
+            lines: Vec::new(),
+            belief: Belief::Yes,
+            because: because.to_owned(),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::capacity;
 use crate::memory;
+use crate::powercut;
 use crate::replay;
 use crate::summary::{JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
@@ -29,7 +30,7 @@ pub struct Section {
 
 /// All kinds, also those without findings.
 #[must_use]
-pub fn sections(summary: &Summary<'_>) -> [Section; 2] {
+pub fn sections(summary: &Summary<'_>) -> [Section; 3] {
     [
         Section {
             id: "capacity",
@@ -47,6 +48,14 @@ pub fn sections(summary: &Summary<'_>) -> [Section; 2] {
                 _ => None,
             }),
         },
+        Section {
+            id: "powercut",
+            title: tr!("Power cuts"),
+            items: powercut::finding(summary.run)
+                .map(|finding| (tr!("all cuts").to_owned(), finding))
+                .into_iter()
+                .collect(),
+        },
     ]
 }
 
@@ -60,6 +69,9 @@ pub fn loss(detail: &StepDetail) -> Option<String> {
     Some(match detail {
         StepDetail::Capacity(step) => capacity::finding(step)?.lines.into_iter().next()?,
         StepDetail::Memory(step) => memory::flips(step)?,
+        StepDetail::Powercut(_) => {
+            tr!("after a cut of the power something was not as it was promised").to_owned()
+        }
         _ => tr!("what was read back is not what was written").to_owned(),
     })
 }

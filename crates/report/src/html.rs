@@ -20,6 +20,7 @@ mod index;
 mod ladder;
 mod latency;
 mod matrices;
+mod memory;
 mod method;
 mod overview;
 mod page;

@@ -33,6 +33,7 @@ pub mod ladder;
 pub mod mail;
 pub mod matrix;
 pub mod memory;
+pub mod powercut;
 pub mod registers;
 pub mod replay;
 #[cfg(test)]

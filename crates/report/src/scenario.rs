@@ -48,24 +48,34 @@ pub fn lines(summary: &Summary<'_>) -> Vec<ActLine> {
     jobs.into_iter().filter_map(line).collect()
 }
 
-/// How long all of it took: the median over its repetitions, and the range.
+/// How long each scenario of a run took as a whole: its name, the times of its
+/// repetitions that came to their end.
 #[must_use]
-pub fn total(summary: &Summary<'_>) -> Option<Figure> {
-    let repetitions = acts::repetitions(&summary.run.trials);
-    let values = repetitions.iter().filter_map(|trials| {
+pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
+    let mut found: Vec<(&str, Vec<(u32, f64)>)> = Vec::new();
+    for (scenario, acts) in acts::repetitions(&summary.run.trials) {
+        let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
+            continue;
+        };
         #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-        let total = acts::total_ns(trials)? as f64;
-        Some((trials.first()?.trial, total))
+        let value = (first.trial, total_ns as f64);
+        match found.iter_mut().find(|(name, _)| *name == scenario) {
+            Some((_, values)) => values.push(value),
+            None => found.push((scenario, vec![value])),
+        }
+    }
+    let figures = found.into_iter().filter_map(|(scenario, values)| {
+        let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
+        let figure = Figure {
+            name: "act_time".to_owned(),
+            unit: Unit::Nanos,
+            stats: Statistics::of(&plain)?,
+            values,
+            labels: Labels::default(),
+        };
+        Some((clean(scenario), figure))
     });
-    let values: Vec<(u32, f64)> = values.collect();
-    let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-    Some(Figure {
-        name: "act_time".to_owned(),
-        unit: Unit::Nanos,
-        stats: Statistics::of(&plain)?,
-        values,
-        labels: Labels::default(),
-    })
+    figures.collect()
 }
 
 fn line(job: &JobSummary<'_>) -> Option<ActLine> {

@@ -296,6 +296,16 @@ impl<'a> JobSummary<'a> {
             .any(|detail| matches!(detail, StepDetail::Iozone(_)))
     }
 
+    /// Whether its trials are cuts of the power, which are counted and not measured.
+    #[must_use]
+    pub fn is_cuts(&self) -> bool {
+        let mut details = self
+            .trials
+            .iter()
+            .filter_map(|trial| trial.record.detail.as_deref());
+        details.any(|detail| matches!(detail, StepDetail::Powercut(_)))
+    }
+
     /// One metric over the completed trials; `None` when none has it.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<Figure> {

@@ -36,14 +36,23 @@ pub fn total_ns(trials: &[&TrialRecord]) -> Option<u64> {
     (total_ns > 0).then_some(total_ns)
 }
 
-/// The repetitions of a run that are whole, each with its acts in their order.
+/// The repetitions of scenarios in a run: the name of each, and its acts in their order.
 #[must_use]
-pub fn repetitions(trials: &[TrialRecord]) -> Vec<Vec<&TrialRecord>> {
+pub fn repetitions(trials: &[TrialRecord]) -> Vec<(&str, Vec<&TrialRecord>)> {
     let counted: Vec<&TrialRecord> = trials.iter().filter(|trial| trial.counts()).collect();
-    let same =
-        |a: &&TrialRecord, b: &&TrialRecord| a.trial == b.trial && a.condition == b.condition;
+    let same = |a: &TrialRecord, b: &TrialRecord| {
+        (a.trial, &a.condition) == (b.trial, &b.condition) && scenario_of(a) == scenario_of(b)
+    };
     let parts = counted.chunk_by(|a, b| same(a, b));
-    parts.map(<[&TrialRecord]>::to_vec).collect()
+    let named = parts.filter_map(|acts| Some((scenario_of(acts.first()?)?, acts.to_vec())));
+    named.collect()
+}
+
+/// The scenario that a trial is an act of.
+#[must_use]
+pub fn scenario_of(trial: &TrialRecord) -> Option<&str> {
+    let act = trial.detail.as_deref().and_then(StepDetail::scenario)?;
+    Some(&act.scenario)
 }
 
 #[cfg(test)]

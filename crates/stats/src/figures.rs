@@ -67,7 +67,7 @@ pub fn of_trials(header: &RunHeader, trials: &[TrialRecord]) -> Vec<Figure> {
 /// How long scenarios took as a whole, one figure for each condition.
 fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> {
     let mut figures = Gathered::default();
-    for acts in acts::repetitions(trials) {
+    for (scenario, acts) in acts::repetitions(trials) {
         let (Some(total_ns), Some(first)) = (acts::total_ns(&acts), acts.first()) else {
             continue;
         };
@@ -77,7 +77,7 @@ fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec
             unit: Unit::Nanos,
             value: total_ns as f64,
         };
-        let growing = figures.find_named("all of it", first, &metric, true);
+        let growing = figures.find_named(&format!("{scenario}.all"), first, &metric, true);
         growing.values.push(metric.value);
         growing.places.push(f64::from(place_of(first.position)));
         let judged = acts.iter().filter_map(|act| judge(act));

@@ -15,6 +15,7 @@ pub mod hierarchy;
 pub mod histogram;
 pub mod latency;
 pub mod percentile;
+pub mod proportion;
 pub mod requirement;
 pub mod rounds;
 pub mod series;

@@ -110,12 +110,22 @@ impl Session {
         }
     }
 
+    /// What ends the stream at once, as long as this session is there: for a machine
+    /// whose power is gone.
+    #[must_use]
+    pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
+        match &self.carrier {
+            Carrier::Agent(child) | Carrier::Link(child, _) => {
+                let id = child.id();
+                Box::new(move || kill(id))
+            }
+            Carrier::Kept(kept) => Box::new(kept.cutter("it was cut".to_owned())),
+        }
+    }
+
     /// Ends the stream at once.
     pub(crate) fn cut(&self) {
-        match &self.carrier {
-            Carrier::Agent(child) | Carrier::Link(child, _) => kill(child.id()),
-            Carrier::Kept(kept) => kept.cutter("it was cut".to_owned())(),
-        }
+        self.cutter()();
     }
 
     /// Nothing that comes over a link is wanted any more: its other side has only a

@@ -7,8 +7,9 @@ use crate::agents::static_agent;
 use crate::command::{Unavailable, run, text};
 use crate::scratch::Scratch;
 use crate::ssh_client;
+use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -37,8 +38,8 @@ pub const FIO: &str = "fio.tar";
 const FIO_THERE: &str = "/dev/shm/fio";
 
 /// A boot takes some 10 s where nothing else runs.
-const BOOT: Duration = Duration::from_secs(300);
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
+pub(crate) const BOOT: Duration = Duration::from_secs(300);
+pub(crate) const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(500);
 /// What the board says when it is up.
 const UP: &str = "the board is up";
 
@@ -65,10 +66,29 @@ pub struct Board {
 }
 
 /// How to start one.
-struct Parts {
-    prepared: PathBuf,
-    scratch: Scratch,
-    port: u16,
+pub(crate) struct Parts {
+    pub(crate) prepared: PathBuf,
+    pub(crate) scratch: Scratch,
+    pub(crate) port: u16,
+}
+
+impl Parts {
+    pub(crate) fn new() -> Result<Self, Unavailable> {
+        Ok(Self {
+            prepared: prepared()?,
+            scratch: Scratch::new()?,
+            port: free_port()?,
+        })
+    }
+
+    /// The key to log in with, in the folder of the board: one that others may read is
+    /// not used, and the build folder may be anyone's.
+    pub(crate) fn key(&self) -> io::Result<PathBuf> {
+        let key = self.scratch.join(KEY);
+        fs::copy(self.prepared.join(KEY), &key)?;
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600))?;
+        Ok(key)
+    }
 }
 
 impl Board {
@@ -85,12 +105,9 @@ impl Board {
     }
 
     fn start() -> Result<Self, Unavailable> {
-        let parts = Parts {
-            prepared: prepared()?,
-            scratch: Scratch::new()?,
-            port: free_port()?,
-        };
-        let cards = Cards::new(&parts.scratch)?;
+        let parts = Parts::new()?;
+        let nvme = Nvme::File(parts.scratch.image("nvme.img", 64)?);
+        let cards = Cards::new(&parts.scratch, nvme)?;
         write_client(&parts)?;
         let mut keeper = keep(&parts, &cards)?;
         let folder = parts.scratch.keep();
@@ -170,7 +187,7 @@ impl Board {
     /// When `cargo xtask board fio` did not prepare it, or it cannot be put there.
     pub fn fio(&self) -> Result<String, Unavailable> {
         let prepared = crate::prepared::folder(FIO_FOLDER, "cargo xtask board fio")?;
-        let failed = |error: std::io::Error| Unavailable(format!("{FIO}: {error}"));
+        let failed = |error: io::Error| Unavailable(format!("{FIO}: {error}"));
         let tar = fs::File::open(prepared.join(FIO)).map_err(failed)?;
         let unpack = format!("mkdir -p {FIO_THERE} && tar x -C {FIO_THERE}");
         let unpacked = self.try_run_with(&unpack, tar.into())?;
@@ -202,15 +219,23 @@ impl Board {
     }
 }
 
-/// Files behind its storage.
-struct Cards {
+/// What is behind its storage.
+pub(crate) struct Cards {
     sd: PathBuf,
     usb: PathBuf,
-    nvme: PathBuf,
+    nvme: Nvme,
+}
+
+/// What is behind its NVMe.
+pub(crate) enum Nvme {
+    /// A file.
+    File(PathBuf),
+    /// The socket of a drive that is served.
+    Drive(PathBuf),
 }
 
 impl Cards {
-    fn new(scratch: &Scratch) -> Result<Self, Unavailable> {
+    pub(crate) fn new(scratch: &Scratch, nvme: Nvme) -> Result<Self, Unavailable> {
         // QEMU takes a card only of a size that is a power of two. This one is the
         // smallest on which the usual jobs have room.
         let sd = scratch.image("sd.img", 512)?;
@@ -224,7 +249,7 @@ impl Cards {
         Ok(Self {
             sd,
             usb: scratch.image("usb.img", 64)?,
-            nvme: scratch.image("nvme.img", 64)?,
+            nvme,
         })
     }
 }
@@ -244,11 +269,8 @@ fn free_port() -> Result<u16, Unavailable> {
 /// Two `ssh` with settings of their own: one that learns the board's host key, and
 /// one that has learned another.
 fn write_client(parts: &Parts) -> Result<(), Unavailable> {
-    let failed = |error: std::io::Error| Unavailable(format!("cannot set up ssh: {error}"));
-    // A key that others may read is not used; the build folder may be anyone's.
-    let key = parts.scratch.join(KEY);
-    fs::copy(parts.prepared.join(KEY), &key).map_err(failed)?;
-    fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).map_err(failed)?;
+    let failed = |error: io::Error| Unavailable(format!("cannot set up ssh: {error}"));
+    let key = parts.key().map_err(failed)?;
     let learned = fs::read_to_string(parts.prepared.join(KEY).with_extension("pub"));
     let other_key = format!("[127.0.0.1]:{} {}", parts.port, learned.map_err(failed)?);
     let known = parts.scratch.join("known_hosts_of_a_stranger");
@@ -263,45 +285,57 @@ fn write_client(parts: &Parts) -> Result<(), Unavailable> {
 }
 
 fn keep(parts: &Parts, cards: &Cards) -> Result<Child, Unavailable> {
-    let drive = |id: &str, path: &Path| {
+    let keeper = Command::new("sh")
+        .args(["-c", KEEPER, "keeper"])
+        .arg(parts.scratch.path())
+        .args(emulator(parts, cards))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        // A Ctrl-C is for the test program.
+        .process_group(0)
+        .spawn();
+    keeper.map_err(|error| Unavailable(format!("sh: {error}")))
+}
+
+/// The emulator and its words.
+pub(crate) fn emulator(parts: &Parts, cards: &Cards) -> Vec<OsString> {
+    let file = |id: &str, path: &Path| {
         format!(
             "if=none,id={id},file={},format=raw,cache=unsafe",
             path.display()
         )
     };
+    let nvme = match &cards.nvme {
+        Nvme::File(path) => file("nvme", path),
+        Nvme::Drive(socket) => format!(
+            "if=none,id=nvme,file=nbd+unix:///?socket={},format=raw,cache=none",
+            socket.display()
+        ),
+    };
     let net = format!("user,id=net,hostfwd=tcp:127.0.0.1:{}-:22", parts.port);
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", KEEPER, "keeper"])
-        .arg(parts.scratch.path())
-        .arg(parts.prepared.join(QEMU))
-        .args(["-M", "virt", "-cpu", "cortex-a57", "-smp", "2", "-m", "512"])
-        .args([
-            "-nodefaults",
-            "-nographic",
-            "-no-reboot",
-            "-serial",
-            "stdio",
-        ])
-        .arg("-kernel")
-        .arg(parts.prepared.join(KERNEL))
-        .arg("-initrd")
-        .arg(parts.prepared.join(INITRAMFS))
-        .args(["-append", "console=ttyAMA0 quiet panic=-1"])
-        .args(["-device", "sdhci-pci", "-drive", &drive("sd", &cards.sd)])
-        .args(["-device", "sd-card,drive=sd"])
-        .args(["-device", "qemu-xhci", "-drive", &drive("usb", &cards.usb)])
-        .args(["-device", "usb-storage,drive=usb"])
-        .args(["-drive", &drive("nvme", &cards.nvme)])
-        .args(["-device", "nvme,drive=nvme,serial=emulated"])
-        .args(["-device", "virtio-rng-pci", "-netdev", &net])
-        .args(["-device", "virtio-net-pci,netdev=net,romfile="])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        // A Ctrl-C is for the test program.
-        .process_group(0);
-    let keeper = command.spawn();
-    keeper.map_err(|error| Unavailable(format!("sh: {error}")))
+    let machine = "-M virt -cpu cortex-a57 -smp 2 -m 512 -nodefaults -nographic -no-reboot \
+                   -serial stdio";
+    let mut words = vec![parts.prepared.join(QEMU).into_os_string()];
+    words.extend(machine.split_whitespace().map(OsString::from));
+    let prepared = |name: &str| parts.prepared.join(name).into_os_string();
+    words.extend(["-kernel".into(), prepared(KERNEL)]);
+    words.extend(["-initrd".into(), prepared(INITRAMFS)]);
+    let devices = [
+        ["-append", "console=ttyAMA0 quiet panic=-1"],
+        ["-device", "sdhci-pci"],
+        ["-drive", &file("sd", &cards.sd)],
+        ["-device", "sd-card,drive=sd"],
+        ["-device", "qemu-xhci"],
+        ["-drive", &file("usb", &cards.usb)],
+        ["-device", "usb-storage,drive=usb"],
+        ["-drive", &nvme],
+        ["-device", "nvme,drive=nvme,serial=emulated"],
+        ["-device", "virtio-rng-pci"],
+        ["-netdev", &net],
+        ["-device", "virtio-net-pci,netdev=net,romfile="],
+    ];
+    words.extend(devices.iter().flatten().map(OsString::from));
+    words
 }
 
 /// Reads what the board says until it is up; the rest is dropped.
@@ -320,7 +354,7 @@ fn await_boot(keeper: &mut Child) -> Result<(), Unavailable> {
             line.clear();
         }
         // Nobody listens any more; a full pipe would stop the board.
-        let _ = std::io::copy(&mut console.take(u64::MAX), &mut std::io::sink());
+        let _ = io::copy(&mut console.take(u64::MAX), &mut io::sink());
     });
     let until = Instant::now() + BOOT;
     let mut said: Vec<String> = Vec::new();

@@ -17,6 +17,8 @@ mod iozone;
 pub mod memory;
 mod meter;
 mod observer;
+#[cfg(feature = "sqlite")]
+mod powercut;
 mod pulse;
 #[cfg(feature = "sqlite")]
 mod scenario;
@@ -45,6 +47,12 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
             "this agent was built without scenarios: use one that was built with the feature \
              sqlite"
                 .to_owned(),
+        )),
+        #[cfg(feature = "sqlite")]
+        Work::Powercut(work) => powercut::run(work, context),
+        #[cfg(not(feature = "sqlite"))]
+        Work::Powercut(_) => Err(WorkError::Refused(
+            "this agent cuts no power: it takes the larger one".to_owned(),
         )),
         // What they need of the machine is the agent's to look up.
         Work::Memory(_) | Work::Watch(_) => {

@@ -4,6 +4,7 @@ use crate::WorkError;
 use assay_model::job::Job;
 use assay_model::trial::{Measurement, Outcome};
 use assay_model::wire::NoteWeight;
+use assay_model::work::powercut::Word;
 use assay_model::work::{StepDetail, WorkProgress, WorkReport};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +81,12 @@ pub trait Observer {
     fn ended(&mut self, outcome: Outcome, came: StepOutcome);
     /// Several steps that ran at the same time are over: in the place of `ended`, after
     /// one `begins`, whose evidence is of all of them.
-    fn ended_together(&mut self, all: Vec<Together>);
+    /// Works of one step at a time never call it.
+    fn ended_together(&mut self, all: Vec<Together>) {
+        for one in all {
+            self.ended(one.outcome, one.came);
+        }
+    }
     /// Makes a file system on the scratch device of the work, and mounts it; where.
     ///
     /// # Errors
@@ -104,6 +110,8 @@ pub trait Observer {
     fn note(&mut self, weight: NoteWeight, text: String);
     /// A few times a second.
     fn progress(&mut self, progress: &WorkProgress);
+    /// A word of a work that writes until the power goes; no other has any.
+    fn powercut(&mut self, _word: Word) {}
     /// How it stands, when a report was wanted.
     fn stands(&mut self, report: WorkReport);
 }

@@ -4,12 +4,14 @@ mod bare;
 mod dialects;
 mod fio;
 mod huge;
+mod memory;
 mod model;
 mod overhead;
 mod report;
 mod scratch;
 
 pub use dialects::dialects;
+pub use memory::memory;
 pub use model::model;
 pub use overhead::{measure_child, overhead};
 pub use report::report;

@@ -52,6 +52,7 @@ fn claimed(work: &Work) -> Vec<PathBuf> {
     match work {
         Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
         Work::Capacity(capacity) => vec![capacity.path.clone()],
+        Work::Powercut(powercut) => vec![powercut.path.clone()],
         Work::Scenario(scenario) => scenario.written(),
         Work::Copy(_)
         | Work::AndroBench(_)

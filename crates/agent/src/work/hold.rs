@@ -26,7 +26,8 @@ pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
         | Work::Capacity(_)
         | Work::Memory(_)
         | Work::Scenario(_)
-        | Work::Watch(_) => {
+        | Work::Watch(_)
+        | Work::Powercut(_) => {
             return Ok(Vec::new());
         }
     }

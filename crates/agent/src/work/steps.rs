@@ -14,6 +14,7 @@ use assay_model::job::Job;
 use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
+use assay_model::work::powercut::Word;
 use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
@@ -407,6 +408,10 @@ impl Observer for Steps<'_> {
 
     fn progress(&mut self, progress: &WorkProgress) {
         self.outbox.tell(&FromAgent::WorkProgress(progress.clone()));
+    }
+
+    fn powercut(&mut self, word: Word) {
+        self.send(&FromAgent::Powercut(word));
     }
 
     fn stands(&mut self, report: WorkReport) {

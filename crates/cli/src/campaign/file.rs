@@ -13,7 +13,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Commands that measure on other machines.
-const COMMANDS: [&str; 8] = [
+const COMMANDS: [&str; 9] = [
     "androbench",
     "capacity",
     "disks",
@@ -21,6 +21,7 @@ const COMMANDS: [&str; 8] = [
     "mark",
     "qualify",
     "run",
+    "scenario",
     "sweep",
 ];
 /// Options that are a campaign's own business.

@@ -81,6 +81,7 @@ pub fn unknown(wanted: &str) -> Failure {
 
 #[cfg(test)]
 mod tests {
+    use super::super::resolve::{Wanted, resolve};
     use super::*;
 
     #[test]
@@ -89,6 +90,30 @@ mod tests {
             let file = super::super::file::parse(text);
             assert!(file.is_ok(), "{name}: {file:?}");
         }
+    }
+
+    #[test]
+    fn the_example_is_one_and_a_small_scale_leaves_little() {
+        let text = include_str!("../../../../examples/scenario.toml");
+        let file = super::super::file::parse(text).unwrap();
+        let resolved = |scale| {
+            let wanted = Wanted {
+                name: "example",
+                scale,
+                path: Path::new("/mnt"),
+                on_device: false,
+                allow_commands: false,
+            };
+            resolve(&file, &wanted).unwrap()
+        };
+        let (whole, little) = (resolved(1.0), resolved(0.001));
+        assert!(whole.and_more && whole.written.0 > 1 << 30);
+        assert!(little.written.0 < whole.written.0 / 100);
+        let acts: Vec<_> = little.scenario.acts().collect();
+        assert_eq!(acts.len(), 4);
+        assert!(acts[0].unmeasured && acts[2].background);
+        assert_eq!(acts[1].pace.every_ns, Some(50_000_000));
+        assert_eq!(acts[1].job.size.0, 2 << 20, "whole blocks");
     }
 
     #[test]

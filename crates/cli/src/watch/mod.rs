@@ -105,6 +105,7 @@ impl Seen {
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
                 FromAgent::Hello { .. }
                 | FromAgent::Inspected(_)
+                | FromAgent::Powercut(_)
                 | FromAgent::Swept { .. }
                 | FromAgent::Undone { .. }
                 | FromAgent::Offers { .. }

@@ -121,6 +121,7 @@ impl Runner<'_> {
                 | FromAgent::Rehearsed { .. }
                 | FromAgent::Devices(_)
                 | FromAgent::Checkup(_)
+                | FromAgent::Powercut(_)
                 | FromAgent::Preparing { .. }
                 | FromAgent::TrialStarted { .. }
                 | FromAgent::Progress { .. }

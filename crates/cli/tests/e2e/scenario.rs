@@ -80,7 +80,7 @@ fn an_upgrade_says_what_it_measured_and_that_all_is_as_it_was_written() {
             .out
             .contains("all of it is as it was written (SHA-256)")
     );
-    assert!(ended.out.contains("all of it: "), "{}", ended.out);
+    assert!(ended.out.contains("all of ota-ab: "), "{}", ended.out);
     let run = bed.stored("last");
     let verified = &trial(&run, "verify")["detail"]["verified"];
     assert_eq!(verified["read"], verified["written"]);

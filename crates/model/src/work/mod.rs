@@ -12,6 +12,7 @@ pub mod copy;
 pub mod extent;
 pub mod iozone;
 pub mod memory;
+pub mod powercut;
 pub mod replay;
 pub mod scenario;
 pub mod watch;
@@ -24,6 +25,7 @@ use copy::{CopyReport, FileCopy};
 use extent::{Extent, ExtentStep};
 use iozone::{Iozone, IozoneStep};
 use memory::{Memory, MemoryStep};
+use powercut::{CutStep, Powercut, PowercutReport};
 use replay::ReplayStep;
 use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
@@ -82,6 +84,8 @@ pub enum Work {
     Scenario(Box<Scenario>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
+    /// Acknowledged writes until the power goes, and what of them is there.
+    Powercut(Box<Powercut>),
 }
 
 impl Work {
@@ -98,6 +102,10 @@ impl Work {
             Self::Capacity(work) => work.written(),
             Self::Scenario(work) => work.written(),
             Self::Memory(_) | Self::Watch(_) => Vec::new(),
+            Self::Powercut(work) => match work.device {
+                true => vec![work.path.clone()],
+                false => Vec::new(),
+            },
         }
     }
 
@@ -113,7 +121,8 @@ impl Work {
             | Self::Iozone(_)
             | Self::Capacity(_)
             | Self::Memory(_)
-            | Self::Watch(_) => None,
+            | Self::Watch(_)
+            | Self::Powercut(_) => None,
         }
     }
 }
@@ -139,6 +148,8 @@ pub enum StepDetail {
     Scenario(Box<ScenarioStep>),
     /// A trace that was replayed.
     Replay(Box<ReplayStep>),
+    /// The power was cut once.
+    Powercut(Box<CutStep>),
 }
 
 impl StepDetail {
@@ -188,6 +199,7 @@ impl StepDetail {
             Self::Capacity(step) => step.differs(),
             Self::Memory(step) => step.flips() > 0,
             Self::Scenario(step) => step.differs(),
+            Self::Powercut(step) => step.is_bad(),
             Self::Database(_) | Self::Extent(_) | Self::Copy(_) | Self::Replay(_) => false,
         }
     }
@@ -207,6 +219,8 @@ pub enum WorkReport {
     Watching(Box<WatchSample>),
     /// Of looking on.
     Watch(WatchReport),
+    /// Of a look at what is there since the power came back.
+    Powercut(PowercutReport),
 }
 
 /// How far a work is, a few times a second.

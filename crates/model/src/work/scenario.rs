@@ -290,6 +290,8 @@ pub struct Command {
 /// What an act tells beyond a measurement. Raw.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ScenarioStep {
+    /// The scenario that it is an act of.
+    pub scenario: String,
     /// Files, lines or transactions that were done, or blocks of a file.
     pub operations: u64,
     /// How long each took where it is not one I/O: making a file with all its writes.

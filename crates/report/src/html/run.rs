@@ -3,7 +3,7 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
+    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, memory, method,
     overview, ranking, results, scenario, storage, unfinished,
 };
 use crate::chart::Chart;
@@ -54,7 +54,7 @@ pub fn page(run: &Run) -> io::Result<Page> {
 
 fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts>) -> Vec<Section> {
     let new = Section::new;
-    let [capacity, replay] = crate::found::sections(summary)
+    let [capacity, replay, powercut] = crate::found::sections(summary)
         .map(|found| Section::new(found.id, found.title, found::markup(&found)));
     vec![
         new(
@@ -83,6 +83,8 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
         ),
         capacity,
         replay,
+        new("memory", tr!("Memory"), memory::markup(summary)),
+        powercut,
         new(
             "extent",
             tr!("Samples over the extent"),
@@ -115,8 +117,9 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
 }
 
 fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
-    let title = ladder.title(summary).unwrap_or_default();
-    Section::new(anchor, title, ladder::markup(ladder, summary))
+    let title = ladder.title(summary);
+    let markup = title.as_ref().and_then(|_| ladder::markup(ladder, summary));
+    Section::new(anchor, title.unwrap_or_default(), markup)
 }
 
 fn drawn(charts: &[Chart]) -> Option<Markup> {

@@ -2,7 +2,7 @@
 
 use super::parts;
 use crate::format::quantity;
-use crate::scenario::{lines, total};
+use crate::scenario::{lines, totals};
 use crate::summary::Summary;
 use assay_lang::tr;
 use maud::{Markup, html};
@@ -39,9 +39,9 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
                     }
                 }
             }
-            @if let Some(total) = total(summary) {
+            @for (scenario, total) in totals(summary) {
                 p {
-                    (tr!("All of it: ")) b { (quantity(total.unit, total.stats.median)) }
+                    (tr!("All of {scenario}: ", scenario)) b { (quantity(total.unit, total.stats.median)) }
                     " (" (parts::spread(&total)) ")"
                 }
             }

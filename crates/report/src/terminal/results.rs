@@ -15,9 +15,10 @@ use std::io;
 const LONGEST_NAME: usize = 24;
 
 pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let is_step =
-        |job: &&JobSummary<'_>| !matches!(job.group, Group::WriteLadder | Group::ReadLadder);
-    let rows: Vec<Row> = summary.jobs.iter().filter(is_step).flat_map(rows).collect();
+    let is_row = |job: &&JobSummary<'_>| {
+        !matches!(job.group, Group::WriteLadder | Group::ReadLadder) && !job.is_cuts()
+    };
+    let rows: Vec<Row> = summary.jobs.iter().filter(is_row).flat_map(rows).collect();
     if rows.is_empty() {
         return Ok(());
     }

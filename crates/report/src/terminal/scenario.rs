@@ -3,7 +3,7 @@
 use super::Page;
 use super::results::{median, spread};
 use super::table::{Column, Row, Table};
-use crate::scenario::{ActLine, lines, total};
+use crate::scenario::{ActLine, lines, totals};
 use crate::summary::Summary;
 use crate::text::shorten;
 use assay_lang::tr;
@@ -31,9 +31,10 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
         rows: lines.into_iter().map(row).collect(),
     }
     .write(page)?;
-    if let Some(total) = total(summary) {
+    for (scenario, total) in totals(summary) {
         page.line(&tr!(
-            "  all of it: {median} ({spread})",
+            "  all of {scenario}: {median} ({spread})",
+            scenario,
             median = median(&total),
             spread = spread(&total)
         ))?;

@@ -55,8 +55,8 @@ fn data_lost(summary: &Summary<'_>) -> Option<Warning> {
 fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
     let how = match &summary.run.status {
         RunStatus::Finished => return None,
-        RunStatus::Running => tr!("is still under way, or was killed").to_owned(),
-        RunStatus::Interrupted => tr!("was stopped").to_owned(),
+        RunStatus::Running => tr!("is still under way").to_owned(),
+        RunStatus::Interrupted => tr!("was stopped or killed").to_owned(),
         RunStatus::Failed { error } => tr!("ended with an error ({error})", error = clean(error)),
     };
     Some(Warning::Unfinished { how })
@@ -291,7 +291,8 @@ fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
     if summary.run.status != RunStatus::Finished {
         return None;
     }
-    let jobs = summary.jobs.iter().filter_map(|job| {
+    let measured = summary.jobs.iter().filter(|job| !job.is_cuts());
+    let jobs = measured.filter_map(|job| {
         let completed = job.completed().count();
         let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;
         few.then(|| (name(job), completed as u64))

@@ -7,6 +7,7 @@ use assay_model::metric::Unit;
 use assay_model::work::StepDetail;
 use assay_model::work::capacity::CapacityStep;
 use assay_model::work::extent::{ExtentStep, Sample, SampleKind};
+use assay_model::work::powercut::{CutStep, StreamFound};
 use assay_model::work::replay::ReplayStep;
 use assay_model::work::scenario::ScenarioStep;
 
@@ -18,6 +19,7 @@ impl Metrics {
             StepDetail::Memory(step) => self.memory(step),
             StepDetail::Scenario(step) => self.act(step),
             StepDetail::Replay(step) => self.lateness(step),
+            StepDetail::Powercut(step) => self.cut(step),
             StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
         }
     }
@@ -73,6 +75,17 @@ impl Metrics {
         if let Some(ns) = late.max_ns() {
             self.push("lateness_max".to_owned(), Unit::Nanos, as_f64(ns));
         }
+    }
+
+    /// What a cut of the power left, all streams together.
+    fn cut(&mut self, step: &CutStep) {
+        let sum = |of: fn(&StreamFound) -> u64| step.found.streams.iter().map(of).sum();
+        self.count("writes_acknowledged", sum(|stream| stream.acknowledged));
+        self.count("writes_checked", sum(|stream| stream.checked));
+        self.count("writes_lost", sum(|stream| stream.lost));
+        self.count("writes_torn", sum(|stream| stream.torn));
+        self.count("writes_misordered", sum(|stream| stream.misordered));
+        self.count("places_garbage", sum(|stream| stream.garbage));
     }
 
     fn sectors(&mut self, step: &CapacityStep) {

@@ -39,13 +39,14 @@ use scene::Scene;
 pub(crate) fn run(work: &Scenario, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
     rules::check(work)?;
     let scene = Scene::new(work, context)?;
-    let mut acts_done = 0;
-    for stage in &work.stages {
+    let mut steps_done = 0;
+    for (number, stage) in work.stages.iter().enumerate() {
         if context.stopped() {
             return Err(WorkError::Stopped);
         }
-        stage::run(stage, &scene, acts_done, context)?;
-        acts_done += u32::try_from(stage.acts.len()).unwrap_or(u32::MAX);
+        stage::run(stage, &scene, (number as u64, steps_done), context)?;
+        let steps = stage.acts.iter().filter(|act| !act.unmeasured).count();
+        steps_done += u32::try_from(steps).unwrap_or(u32::MAX);
         context.observer.keep();
     }
     Ok(WorkReport::Steps)

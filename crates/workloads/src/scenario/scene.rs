@@ -15,6 +15,8 @@ const STAND_IN: &str = "device.img";
 
 /// Where a scenario plays. Acts at the same time share it.
 pub(super) struct Scene {
+    /// The name of the scenario.
+    pub(super) name: String,
     device: Option<PathBuf>,
     pub(super) seed: u64,
     /// Room that stays free.
@@ -46,6 +48,7 @@ impl Scene {
     /// Prepares the folder, where there is a file system already.
     pub(super) fn new(work: &Scenario, context: &Context<'_>) -> Result<Self, WorkError> {
         let scene = Self {
+            name: work.name.clone(),
             device: work.on_device.then(|| work.path.clone()),
             seed: context.seed,
             reserve: work.reserve.0,

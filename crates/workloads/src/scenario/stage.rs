@@ -8,7 +8,7 @@ use crate::meter::{Meter, nanos};
 use crate::observer::Together;
 use crate::{Context, Step, StepOutcome, WorkError};
 use assay_model::trial::Outcome;
-use assay_model::work::scenario::{Act, Deed, Stage};
+use assay_model::work::scenario::{Act, Deed, ScenarioStep, Stage};
 use assay_model::work::{StepDetail, WorkProgress};
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -30,7 +30,7 @@ type Ended = (StepOutcome, Result<(), WorkError>);
 pub(super) fn run(
     stage: &Stage,
     scene: &Scene,
-    acts_done: u32,
+    (number, steps_done): (u64, u32),
     context: &mut Context<'_>,
 ) -> Result<(), WorkError> {
     let [first, ..] = &stage.acts[..] else {
@@ -47,8 +47,9 @@ pub(super) fn run(
         return format(first, kind, scene, context);
     }
     let mut plays = Vec::new();
-    for (act, number) in stage.acts.iter().zip(u64::from(acts_done)..) {
-        match prepare(act, scene, number) {
+    for (act, place) in stage.acts.iter().zip(0..) {
+        // Contents and orders of acts differ.
+        match prepare(act, scene, number << 8 | place) {
             Ok(play) => plays.push(play),
             Err(error) if measured => {
                 let outcome = error.outcome();
@@ -69,7 +70,7 @@ pub(super) fn run(
         scene.settle()?;
         context.observer.clock_starts(step);
     }
-    let ended = play_all(stage, plays, acts_done, context);
+    let ended = play_all(stage, plays, (steps_done, &scene.name), context);
     if measured {
         context.observer.clock_stopped();
     }
@@ -117,7 +118,7 @@ fn tell(
 fn play_all(
     stage: &Stage,
     plays: Vec<Box<dyn Play + '_>>,
-    acts_done: u32,
+    (steps_done, scenario): (u32, &str),
     context: &mut Context<'_>,
 ) -> Vec<Ended> {
     let over = AtomicBool::new(false);
@@ -140,7 +141,11 @@ fn play_all(
                 let gate = &gate;
                 scope.spawn(move || {
                     gate.wait();
-                    play_one(act, play, signals)
+                    let mut ended = play_one(act, play, signals);
+                    if let Some(StepDetail::Scenario(step)) = &mut ended.0.detail {
+                        scenario.clone_into(&mut step.scenario);
+                    }
+                    ended
                 })
             })
             .collect();
@@ -148,7 +153,7 @@ fn play_all(
             stage,
             &threads,
             (&over, &counters),
-            (acts_done, total),
+            (steps_done, total),
             context,
         );
         threads.into_iter().map(joined).collect()
@@ -188,7 +193,7 @@ fn follow(
     stage: &Stage,
     threads: &[ScopedJoinHandle<'_, Ended>],
     (over, counters): (&AtomicBool, &[AtomicU64]),
-    (acts_done, total): (u32, Option<u64>),
+    (steps_done, total): (u32, Option<u64>),
     context: &mut Context<'_>,
 ) {
     let began = Instant::now();
@@ -207,7 +212,7 @@ fn follow(
         {
             context.observer.progress(&WorkProgress {
                 step: stage.acts[lead].job.name.clone(),
-                steps_done: acts_done,
+                steps_done: steps_done,
                 done: counters[lead].load(Ordering::Relaxed),
                 total,
                 elapsed_ns: nanos(began.elapsed()),
@@ -238,7 +243,10 @@ fn format(
     let made = leave.and_then(|()| context.observer.make_file_system(kind));
     let came = StepOutcome {
         measured: Some(meter.stop()),
-        detail: Some(StepDetail::Scenario(Box::default())),
+        detail: Some(StepDetail::Scenario(Box::new(ScenarioStep {
+            scenario: scene.name.clone(),
+            ..ScenarioStep::default()
+        }))),
     };
     if !act.unmeasured {
         context.observer.clock_stopped();

@@ -199,6 +199,7 @@ impl Forest<'_> {
             }
             turn.meter.moved(Direction::Write, length, began_ns);
             flusher.wrote(length, &file, path, turn)?;
+            turn.tell(length);
             at += length;
         }
         flusher.end(&file, path, turn)
@@ -219,6 +220,7 @@ impl Forest<'_> {
         for block in (0..blocks).rev() {
             let begin = block * self.spec.block;
             read_block(&file, path, begin, at - begin, buffer, turn)?;
+            turn.tell(at - begin);
             at = begin;
         }
         if self.spec.cold && turn.again() {
@@ -251,7 +253,6 @@ impl Forest<'_> {
             let took_ns = turn.meter.now_ns().saturating_sub(began_ns);
             self.latencies.record(took_ns);
             done += 1;
-            turn.tell(1);
             file = self.follower(done, buffer);
         }
         Ok(done)
@@ -279,9 +280,10 @@ impl Play for Forest<'_> {
         }
     }
 
-    /// Files: their bytes are not what takes long.
     fn total(&self) -> Option<u64> {
-        None
+        let moves = matches!(self.spec.act, TreeAct::Create | TreeAct::Read);
+        let sizes = self.order.iter().map(|&number| self.planted.sizes[number]);
+        moves.then(|| sizes.sum())
     }
 
     fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError> {

@@ -1,0 +1,217 @@
+//! Acknowledged writes until the power goes, and what of them is there afterwards.
+
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// The folder that is made for it.
+pub const FOLDER: &str = "assay-powercut";
+
+/// Writing until the power goes, or looking at what is there since it came back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Powercut {
+    /// A folder, or a block device.
+    pub path: PathBuf,
+    /// It is a block device.
+    pub device: bool,
+    /// The streams, which write at the same time.
+    pub kinds: Vec<Kind>,
+    /// Mounted at `path` first, unless something is mounted there.
+    pub mount: Option<Mounting>,
+    /// What to do.
+    pub task: Task,
+}
+
+/// What to mount.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mounting {
+    /// The block device.
+    pub device: PathBuf,
+    /// The type of the file system.
+    pub fs_type: String,
+    /// Options, as `mount -o` takes them; empty: none.
+    pub options: String,
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "task", rename_all = "snake_case")]
+pub enum Task {
+    /// Writing until there is no power.
+    Write,
+    /// Looking at what is there.
+    Verify {
+        /// What the host heard of each stream, in their order.
+        known: Vec<Known>,
+        /// What a device writes whole or not at all, in bytes.
+        atomic: u32,
+    },
+}
+
+/// What the host heard of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Known {
+    /// Its last write that began, from 1; 0: none.
+    pub begun: u64,
+    /// Its last write that was acknowledged.
+    pub acknowledged: u64,
+}
+
+/// How a write is made durable: what its acknowledgement is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// Overwriting 16 KiB, fsync(2).
+    Fsync,
+    /// Overwriting 4 KiB, fdatasync(2).
+    Fdatasync,
+    /// Overwriting 4 KiB, with `O_DSYNC`.
+    Dsync,
+    /// Overwriting 4 KiB past the page cache, with `RWF_DSYNC`: a write with FUA where the
+    /// device knows that.
+    Fua,
+    /// A new file of 64 KiB, fsync, renamed over the old one, fsync of the folder.
+    Rename,
+    /// Appending 1 KiB, fsync.
+    Append,
+    /// A row in an SQLite database with `journal_mode=WAL` and `synchronous=FULL`.
+    Sqlite,
+}
+
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Fsync,
+        Self::Fdatasync,
+        Self::Dsync,
+        Self::Fua,
+        Self::Rename,
+        Self::Append,
+        Self::Sqlite,
+    ];
+
+    /// The user's word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fsync => "fsync",
+            Self::Fdatasync => "fdatasync",
+            Self::Dsync => "dsync",
+            Self::Fua => "fua",
+            Self::Rename => "rename",
+            Self::Append => "append",
+            Self::Sqlite => "sqlite",
+        }
+    }
+
+    /// Whether it needs no file system.
+    #[must_use]
+    pub const fn on_device(self) -> bool {
+        matches!(
+            self,
+            Self::Fsync | Self::Fdatasync | Self::Dsync | Self::Fua
+        )
+    }
+
+    /// Bytes of a write.
+    #[must_use]
+    pub const fn bytes(self) -> usize {
+        match self {
+            Self::Fsync => 16 << 10,
+            Self::Fdatasync | Self::Dsync | Self::Fua => 4 << 10,
+            Self::Rename => 64 << 10,
+            Self::Append | Self::Sqlite => 1 << 10,
+        }
+    }
+}
+
+/// A word of the writer's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "word", rename_all = "snake_case")]
+pub enum Word {
+    /// All is prepared and on the storage: the writes begin.
+    Ready {
+        /// Which start of the machine it is; `None` where the kernel does not tell.
+        boot_id: Option<String>,
+    },
+    /// A write is about to begin.
+    Begun {
+        /// Place of its stream.
+        stream: u32,
+        /// Its number, from 1.
+        sequence: u64,
+    },
+    /// It was acknowledged.
+    Acknowledged {
+        /// Place of its stream.
+        stream: u32,
+        /// Its number.
+        sequence: u64,
+    },
+}
+
+/// What was found when the power was back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PowercutReport {
+    /// Which start of the machine it was; `None` where the kernel does not tell.
+    pub boot_id: Option<String>,
+    /// Why the file system could not be mounted.
+    pub not_mounted: Option<String>,
+    /// What the kernel said of the device while it was mounted: replays of a journal,
+    /// errors.
+    pub said: Vec<String>,
+    /// Each stream, in their order.
+    pub streams: Vec<StreamFound>,
+}
+
+/// What was found of a stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StreamFound {
+    /// The user's word for it.
+    pub kind: String,
+    /// Its acknowledged writes.
+    pub acknowledged: u64,
+    /// Those among them that no later one was to replace: what has to be there.
+    pub checked: u64,
+    /// Acknowledged writes that are not there.
+    pub lost: u64,
+    /// Writes of which less than the atomic size is there.
+    pub torn: u64,
+    /// Acknowledged writes that are not there although later ones of their stream are.
+    pub misordered: u64,
+    /// Places that hold what nobody wrote there.
+    pub garbage: u64,
+    /// Writes that were not acknowledged and are there, whole or in whole sectors: as
+    /// they may.
+    pub beyond: u64,
+    /// The first of what is wrong.
+    pub examples: Vec<String>,
+}
+
+impl StreamFound {
+    /// Whether anything is wrong.
+    #[must_use]
+    pub const fn is_bad(&self) -> bool {
+        self.lost + self.torn + self.misordered + self.garbage > 0
+    }
+}
+
+/// A cycle: the power was cut once, and came back.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CutStep {
+    /// How long writes had been going on when the power was cut.
+    pub after_ns: u64,
+    /// From there until the machine could be reached again.
+    pub away_ns: u64,
+    /// What a device writes whole or not at all, in bytes.
+    pub atomic: u32,
+    /// What was found.
+    pub found: PowercutReport,
+}
+
+impl CutStep {
+    /// Whether anything is not as it was promised.
+    #[must_use]
+    pub fn is_bad(&self) -> bool {
+        self.found.not_mounted.is_some() || self.found.streams.iter().any(StreamFound::is_bad)
+    }
+}

@@ -1,0 +1,21 @@
+//! What was found about main memory.
+
+use crate::memory::sections;
+use crate::summary::Summary;
+use maud::{Markup, html};
+
+pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
+    let sections = sections(summary);
+    (!sections.is_empty()).then(|| {
+        html! {
+            @for section in &sections {
+                h3 { (section.title) }
+                ul {
+                    @for line in &section.lines {
+                        li { @if line.bad { strong { (line.text) } } @else { (line.text) } }
+                    }
+                }
+            }
+        }
+    })
+}

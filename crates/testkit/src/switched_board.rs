@@ -1,0 +1,126 @@
+//! An emulated board with a switch: its power is cut and given back by a program, as a
+//! relay would be switched.
+
+use crate::board::{BETWEEN_ATTEMPTS, BOOT, Cards, Nvme, Parts, emulator};
+use crate::command::Unavailable;
+use crate::ssh_client;
+use crate::volatile_drive::VolatileDrive;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Instant;
+
+/// Starts the emulator whenever it is to be on and is not. Ends it, and removes its
+/// folder, when its input ends: with the process that holds the other end.
+const KEEPER: &str = "\
+folder=$1
+shift
+while :; do
+    if [ -e \"$folder/on\" ]; then
+        \"$@\" </dev/null >>\"$folder/console\" 2>&1 &
+        echo $! >\"$folder/pid\"
+        wait $!
+    fi
+    sleep 0.1
+done &
+loop=$!
+cat >/dev/null
+kill -KILL $loop
+kill -KILL \"$(cat \"$folder/pid\")\"
+wait
+rm -r \"$folder\"
+";
+
+/// The board. It is removed with its process.
+#[derive(Debug)]
+pub struct SwitchedBoard {
+    _keeper: Child,
+    folder: PathBuf,
+    port: u16,
+}
+
+impl SwitchedBoard {
+    /// A board whose NVMe is that drive; it is on, and starts.
+    ///
+    /// # Errors
+    /// Without the emulator.
+    pub fn start(drive: &VolatileDrive) -> Result<Self, Unavailable> {
+        let failed = |error: std::io::Error| Unavailable(format!("cannot set up a board: {error}"));
+        let parts = Parts::new()?;
+        let cards = Cards::new(&parts.scratch, Nvme::Drive(drive.socket().to_owned()))?;
+        let client = parts.scratch.join("bin");
+        fs::create_dir(&client).map_err(failed)?;
+        let key = parts.key().map_err(failed)?;
+        // It has another host key at every start.
+        ssh_client::write(&client, &key, Path::new("/dev/null"), "no").map_err(failed)?;
+        fs::write(parts.scratch.join("on"), "").map_err(failed)?;
+        write_switch(parts.scratch.path()).map_err(failed)?;
+        let keeper = Command::new("sh")
+            .args(["-c", KEEPER, "keeper"])
+            .arg(parts.scratch.path())
+            .args(emulator(&parts, &cards))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            // The shell tells of each emulator that was killed.
+            .stderr(Stdio::null())
+            // A Ctrl-C is for the test program.
+            .process_group(0)
+            .spawn();
+        let board = Self {
+            _keeper: keeper.map_err(failed)?,
+            port: parts.port,
+            folder: parts.scratch.keep(),
+        };
+        board.await_login()?;
+        Ok(board)
+    }
+
+    fn await_login(&self) -> Result<(), Unavailable> {
+        let until = Instant::now() + BOOT;
+        let mut login = Command::new(self.folder.join("bin/ssh"));
+        login.args(["-p", &self.port.to_string(), "root@127.0.0.1", "true"]);
+        login.stdin(Stdio::null()).stderr(Stdio::null());
+        while !login.status().is_ok_and(|status| status.success()) {
+            if Instant::now() > until {
+                return Err(Unavailable(
+                    "the switched board does not come up".to_owned(),
+                ));
+            }
+            sleep(BETWEEN_ATTEMPTS);
+        }
+        Ok(())
+    }
+
+    /// How assay calls it: `ssh://root@127.0.0.1:PORT`.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("ssh://root@127.0.0.1:{}", self.port)
+    }
+
+    /// A search path on which `ssh` knows the board's key.
+    #[must_use]
+    pub fn search_path(&self) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{path}", self.folder.join("bin").display())
+    }
+
+    /// The program that switches its power: `off` or `on`.
+    #[must_use]
+    pub fn switch(&self) -> PathBuf {
+        self.folder.join("switch")
+    }
+}
+
+fn write_switch(folder: &Path) -> std::io::Result<()> {
+    let switch = folder.join("switch");
+    let script = format!(
+        "#!/bin/sh\ncd '{}' || exit\ncase $1 in\n\
+         off) rm on; kill -KILL \"$(cat pid)\" ;;\non) : >on ;;\n*) exit 2 ;;\nesac\n",
+        folder.display()
+    );
+    fs::write(&switch, script)?;
+    fs::set_permissions(&switch, fs::Permissions::from_mode(0o755))
+}

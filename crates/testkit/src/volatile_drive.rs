@@ -1,0 +1,293 @@
+//! A drive with a write-back cache that loses its power: what was not flushed then may be
+//! there, or not, in any order. It is served by the NBD protocol (`doc/proto.md` of the
+//! NetworkBlockDevice project), for an emulator to attach.
+//!
+//! A client that goes away without a word has lost its power, and with it the drive.
+
+use crate::command::Unavailable;
+use crate::nbd::{self, Request, negotiate};
+use crate::scratch::Scratch;
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::spawn;
+
+/// What the drive writes whole or not at all.
+const SECTOR: usize = 512;
+/// Sectors that the cache holds; then the oldest are written.
+const CACHED: usize = 64 << 10;
+
+/// What becomes of flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushes {
+    /// They empty the cache.
+    Honoured,
+    /// They are acknowledged, and nothing is done.
+    Dropped,
+}
+
+/// What the medium holds, and what only the cache does.
+#[derive(Debug)]
+struct Drive {
+    medium: Vec<u8>,
+    /// By number of the sector.
+    cache: BTreeMap<u64, [u8; SECTOR]>,
+    flushes: Flushes,
+    random: u64,
+    /// How often it lost its power.
+    cuts: u32,
+    /// Sectors that were lost with it.
+    lost: u64,
+}
+
+/// The drive; it is served as long as the process lives.
+#[derive(Debug)]
+pub struct VolatileDrive {
+    socket: PathBuf,
+    drive: Arc<Mutex<Drive>>,
+}
+
+impl VolatileDrive {
+    /// Serves what `image` holds. `seed` decides what is lost.
+    ///
+    /// # Errors
+    /// When the socket cannot be made, or the image not be read.
+    pub fn serve(
+        scratch: &Scratch,
+        image: &Path,
+        flushes: Flushes,
+        seed: u64,
+    ) -> Result<Self, Unavailable> {
+        let failed = |error: io::Error| Unavailable(format!("cannot serve a drive: {error}"));
+        let socket = scratch.join("drive.socket");
+        let listener = UnixListener::bind(&socket).map_err(failed)?;
+        let drive = Arc::new(Mutex::new(Drive {
+            medium: std::fs::read(image).map_err(failed)?,
+            cache: BTreeMap::new(),
+            flushes,
+            random: seed,
+            cuts: 0,
+            lost: 0,
+        }));
+        let served = Arc::clone(&drive);
+        spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let served = Arc::clone(&served);
+                spawn(move || serve(stream, &served));
+            }
+        });
+        Ok(Self { socket, drive })
+    }
+
+    /// Where it is served.
+    #[must_use]
+    pub fn socket(&self) -> &Path {
+        &self.socket
+    }
+
+    /// How often it lost its power, and how many sectors with it.
+    #[must_use]
+    pub fn losses(&self) -> (u32, u64) {
+        let drive = lock(&self.drive);
+        (drive.cuts, drive.lost)
+    }
+}
+
+fn lock(drive: &Mutex<Drive>) -> MutexGuard<'_, Drive> {
+    drive.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One client, until it leaves or its power does.
+fn serve(mut stream: UnixStream, drive: &Mutex<Drive>) {
+    let bytes = lock(drive).medium.len() as u64;
+    if !matches!(negotiate(&mut stream, bytes, nbd::WITH_FUA), Ok(true)) {
+        return;
+    }
+    loop {
+        let served = Request::read(&mut stream).and_then(|request| {
+            if request.kind == nbd::DISCONNECT {
+                return Ok(false);
+            }
+            let answer = lock(drive).answer(&request);
+            request.reply(&mut stream, answer)?;
+            Ok(true)
+        });
+        match served {
+            Ok(true) => {}
+            // It was switched off in order: drives write their cache then.
+            Ok(false) => return lock(drive).flush(),
+            Err(_) => return lock(drive).lose_power(),
+        }
+    }
+}
+
+impl Drive {
+    fn answer(&mut self, request: &Request) -> Result<Vec<u8>, u32> {
+        let whole = |bytes: u64| bytes.is_multiple_of(SECTOR as u64);
+        let length = u64::from(request.length);
+        let end = request.offset.checked_add(length).ok_or(nbd::EINVAL)?;
+        if !whole(request.offset) || !whole(length) || end > self.medium.len() as u64 {
+            return Err(nbd::EINVAL);
+        }
+        match request.kind {
+            nbd::READ => Ok(self.read(request.offset, request.length)),
+            nbd::WRITE => {
+                self.write(request.offset, &request.data);
+                if request.fua {
+                    self.flushed(request.offset, length);
+                }
+                Ok(Vec::new())
+            }
+            nbd::FLUSH => {
+                if self.flushes == Flushes::Honoured {
+                    self.flush();
+                }
+                Ok(Vec::new())
+            }
+            _ => Err(nbd::EINVAL),
+        }
+    }
+
+    fn read(&self, offset: u64, length: u32) -> Vec<u8> {
+        let first = offset / SECTOR as u64;
+        let sectors = u64::from(length) / SECTOR as u64;
+        let mut bytes = Vec::new();
+        for number in first..first + sectors {
+            match self.cache.get(&number) {
+                Some(sector) => bytes.extend_from_slice(sector),
+                None => bytes.extend_from_slice(&self.medium[place(number)]),
+            }
+        }
+        bytes
+    }
+
+    fn write(&mut self, offset: u64, bytes: &[u8]) {
+        for (number, sector) in (offset / SECTOR as u64..).zip(bytes.chunks_exact(SECTOR)) {
+            if let Ok(sector) = sector.try_into() {
+                self.cache.insert(number, sector);
+            }
+        }
+        while self.cache.len() > CACHED {
+            if let Some((number, sector)) = self.cache.pop_first() {
+                self.medium[place(number)].copy_from_slice(&sector);
+            }
+        }
+    }
+
+    /// A write that asks for FUA is on the medium when it is acknowledged.
+    fn flushed(&mut self, offset: u64, length: u64) {
+        if self.flushes == Flushes::Dropped {
+            return;
+        }
+        let first = offset / SECTOR as u64;
+        for number in first..first + length / SECTOR as u64 {
+            if let Some(sector) = self.cache.remove(&number) {
+                self.medium[place(number)].copy_from_slice(&sector);
+            }
+        }
+    }
+
+    fn flush(&mut self) {
+        for (number, sector) in std::mem::take(&mut self.cache) {
+            self.medium[place(number)].copy_from_slice(&sector);
+        }
+    }
+
+    /// Half of what only the cache held had been written meanwhile, whichever half.
+    fn lose_power(&mut self) {
+        self.cuts += 1;
+        for (number, sector) in std::mem::take(&mut self.cache) {
+            if self.coin() {
+                self.medium[place(number)].copy_from_slice(&sector);
+            } else {
+                self.lost += 1;
+            }
+        }
+    }
+
+    /// Knuth's generator (MMIX); its high bits are good enough for coins.
+    fn coin(&mut self) -> bool {
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.random >> 63 == 0
+    }
+}
+
+/// Of a sector on the medium.
+fn place(number: u64) -> std::ops::Range<usize> {
+    let start = usize::try_from(number).unwrap_or(usize::MAX / SECTOR) * SECTOR;
+    start..start + SECTOR
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drive(flushes: Flushes) -> Drive {
+        Drive {
+            medium: vec![0; 64 * SECTOR],
+            cache: BTreeMap::new(),
+            flushes,
+            random: 1,
+            cuts: 0,
+            lost: 0,
+        }
+    }
+
+    fn written(drive: &mut Drive, fua: bool) {
+        let request = Request {
+            kind: nbd::WRITE,
+            fua,
+            cookie: [0; 8],
+            offset: 0,
+            length: 32 * 512,
+            data: vec![7; 32 * SECTOR],
+        };
+        drive.answer(&request).unwrap();
+    }
+
+    fn flushed(drive: &mut Drive) {
+        let request = Request {
+            kind: nbd::FLUSH,
+            fua: false,
+            cookie: [0; 8],
+            offset: 0,
+            length: 0,
+            data: Vec::new(),
+        };
+        drive.answer(&request).unwrap();
+    }
+
+    fn there(drive: &Drive) -> usize {
+        drive
+            .medium
+            .chunks(SECTOR)
+            .filter(|sector| sector[0] == 7)
+            .count()
+    }
+
+    #[test]
+    fn what_was_flushed_survives_and_of_the_rest_some() {
+        let mut kept = drive(Flushes::Honoured);
+        written(&mut kept, false);
+        assert_eq!(there(&kept), 0);
+        assert_eq!(kept.read(0, 512), vec![7; 512], "the cache answers");
+        flushed(&mut kept);
+        kept.lose_power();
+        assert_eq!((there(&kept), kept.lost), (32, 0));
+        let mut kept = drive(Flushes::Honoured);
+        written(&mut kept, true);
+        kept.lose_power();
+        assert_eq!(there(&kept), 32, "FUA");
+        let mut lost = drive(Flushes::Dropped);
+        written(&mut lost, true);
+        flushed(&mut lost);
+        lost.lose_power();
+        assert!((4..29).contains(&there(&lost)), "{}", there(&lost));
+        assert_eq!(there(&lost) as u64 + lost.lost, 32);
+    }
+}

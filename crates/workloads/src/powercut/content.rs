@@ -1,0 +1,97 @@
+//! What each sector of each write holds: a head that says which it is, and bytes that
+//! follow from that. So one that was written half shows, and one that nobody wrote.
+
+use assay_model::rng::SplitMix64;
+use assay_model::work::powercut::Kind;
+
+/// No device writes less.
+pub(super) const SECTOR: usize = 512;
+/// Begins each sector.
+const MAGIC: u64 = u64::from_le_bytes(*b"assaycut");
+/// Bytes of the head: magic, seed, stream, index in the write, slot, sequence.
+const HEAD: usize = 40;
+
+/// Whose writes they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stream {
+    /// Of the cycle.
+    pub(super) seed: u64,
+    /// Its place among the streams.
+    pub(super) number: u32,
+}
+
+/// What a sector holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sector {
+    /// That of this write; 0: what was there before the first.
+    Of(u64),
+    /// Zeros: nothing was written.
+    Zero,
+    /// The begin of this write's, and something else.
+    Torn(u64),
+    /// Nothing that was written there.
+    Garbage,
+}
+
+impl Stream {
+    /// Where a write of a kind that overwrites goes.
+    pub(super) fn slot(self, kind: Kind, sequence: u64) -> u64 {
+        match kind {
+            Kind::Rename => 0,
+            Kind::Append | Kind::Sqlite => sequence,
+            _ => self.random(sequence, u64::MAX).below(super::slots::SLOTS),
+        }
+    }
+
+    /// Fills `bytes`, whole sectors, with a write.
+    pub(super) fn fill(self, slot: u64, sequence: u64, bytes: &mut [u8]) {
+        for (index, sector) in (0_u32..).zip(bytes.chunks_mut(SECTOR)) {
+            self.sector(slot, sequence, index, sector);
+        }
+    }
+
+    fn sector(self, slot: u64, sequence: u64, index: u32, sector: &mut [u8]) {
+        let place = u64::from(self.number) << 32 | u64::from(index);
+        let words = [MAGIC, self.seed, place, slot, sequence];
+        let (head, rest) = sector.split_at_mut(HEAD);
+        for (bytes, word) in head.chunks_mut(8).zip(words) {
+            bytes.copy_from_slice(&word.to_le_bytes());
+        }
+        let mut rng = self.random(sequence, slot << 16 | u64::from(index));
+        for chunk in rest.chunks_mut(8) {
+            let word = rng.next_u64().to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+    }
+
+    fn random(self, sequence: u64, place: u64) -> SplitMix64 {
+        let mut rng = SplitMix64::new(self.seed ^ u64::from(self.number).rotate_left(40));
+        let first = rng.next_u64() ^ sequence;
+        let mut rng = SplitMix64::new(first);
+        let second = rng.next_u64() ^ place;
+        SplitMix64::new(second)
+    }
+
+    /// What a sector of a slot holds.
+    pub(super) fn look(self, kind: Kind, slot: u64, index: u32, sector: &[u8]) -> Sector {
+        if sector.iter().all(|byte| *byte == 0) {
+            return Sector::Zero;
+        }
+        let word = |at: usize| {
+            let bytes = sector.get(at..at + 8)?.try_into().ok()?;
+            Some(u64::from_le_bytes(bytes))
+        };
+        let Some(sequence) = word(32) else {
+            return Sector::Garbage;
+        };
+        let mut expected = [0; SECTOR];
+        self.sector(slot, sequence, index, &mut expected);
+        let same = expected.iter().zip(sector).take_while(|(a, b)| a == b);
+        match same.count() {
+            SECTOR if sequence == 0 || self.slot(kind, sequence) == slot => Sector::Of(sequence),
+            // The head alone may be chance of an old sector; a byte behind it is none.
+            same if same > HEAD && same < SECTOR => Sector::Torn(sequence),
+            _ => Sector::Garbage,
+        }
+    }
+}

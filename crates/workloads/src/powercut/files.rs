@@ -1,0 +1,159 @@
+//! Writes that make files: a new one renamed over the old, and one that grows.
+
+use super::content::{SECTOR, Sector, Stream};
+use super::write::Writer;
+use super::{Findings, Place, folder};
+use crate::WorkError;
+use assay_model::work::powercut::{Kind, Known};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+/// Puts a new file in the place of the old one.
+pub(super) struct Renamer {
+    folder: PathBuf,
+    stream: Stream,
+    bytes: Vec<u8>,
+}
+
+impl Renamer {
+    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+        let mut renamer = Self {
+            folder: folder(place.work),
+            stream,
+            bytes: vec![0; Kind::Rename.bytes()],
+        };
+        renamer
+            .write(0)
+            .map_err(|error| WorkError::io("write", &place.file(), &error))?;
+        Ok(renamer)
+    }
+}
+
+impl Writer for Renamer {
+    fn write(&mut self, sequence: u64) -> io::Result<()> {
+        self.stream.fill(0, sequence, &mut self.bytes);
+        let new = self.folder.join("rename.new");
+        let mut file = File::create(&new)?;
+        file.write_all(&self.bytes)?;
+        file.sync_all()?;
+        fs::rename(&new, self.folder.join(Kind::Rename.name()))?;
+        File::open(&self.folder)?.sync_all()
+    }
+}
+
+/// The file is one whole write, the last acknowledged or a later one.
+pub(super) fn verify_renamed(
+    place: &Place<'_>,
+    stream: Stream,
+    known: Known,
+    findings: &mut Findings,
+) {
+    let required = known.acknowledged;
+    findings.found.checked = u64::from(required > 0);
+    let bytes = match fs::read(place.file()) {
+        Ok(bytes) => bytes,
+        Err(error) => return findings.lost(required, &error.to_string()),
+    };
+    let sectors = (0_u32..).zip(bytes.chunks(SECTOR));
+    let found: Vec<Sector> = sectors
+        .map(|(index, sector)| stream.look(Kind::Rename, 0, index, sector))
+        .collect();
+    match found.first() {
+        Some(Sector::Of(sequence))
+            if bytes.len() == Kind::Rename.bytes() && found.iter().all(|s| *s == found[0]) =>
+        {
+            if *sequence < required {
+                findings.lost(required, &format!("the file is that of write {sequence}"));
+            } else {
+                findings.there(*sequence, required);
+            }
+        }
+        _ => findings.torn(format!(
+            "neither the old file nor the new one: {} bytes, which begin with {:?}",
+            bytes.len(),
+            found.first()
+        )),
+    }
+}
+
+/// Appends records.
+pub(super) struct Appender {
+    file: File,
+    stream: Stream,
+    bytes: Vec<u8>,
+}
+
+impl Appender {
+    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(place.file());
+        Ok(Self {
+            file: file.map_err(|error| WorkError::io("open", &place.file(), &error))?,
+            stream,
+            bytes: vec![0; Kind::Append.bytes()],
+        })
+    }
+}
+
+impl Writer for Appender {
+    fn write(&mut self, sequence: u64) -> io::Result<()> {
+        self.stream.fill(sequence, sequence, &mut self.bytes);
+        self.file.write_all(&self.bytes)?;
+        self.file.sync_all()
+    }
+}
+
+/// All acknowledged records are there, in their order; behind them there may be more, or
+/// a part of one.
+pub(super) fn verify_appended(
+    place: &Place<'_>,
+    stream: Stream,
+    known: Known,
+    findings: &mut Findings,
+) {
+    findings.found.checked = known.acknowledged;
+    let length = Kind::Append.bytes();
+    let bytes = fs::read(place.file()).unwrap_or_default();
+    let there = bytes.len().div_ceil(length) as u64;
+    for sequence in 1..=known.acknowledged.max(there) {
+        let start = usize::try_from(sequence - 1).unwrap_or(usize::MAX);
+        let start = start.saturating_mul(length).min(bytes.len());
+        let record = &bytes[start..(start + length).min(bytes.len())];
+        let found = worst(stream, sequence, record);
+        let acknowledged = sequence <= known.acknowledged;
+        match (found, acknowledged) {
+            (Sector::Of(_), _) if record.len() == length => {
+                findings.there(sequence, known.acknowledged);
+            }
+            (Sector::Torn(_), _) => findings.torn(format!("half a sector of record {sequence}")),
+            (Sector::Garbage, _) => {
+                findings.garbage(format!("record {sequence} is nothing that was written"));
+            }
+            (_, true) => {
+                let what = format!("{} of its bytes are there", record.len());
+                findings.lost(sequence, &what);
+            }
+            // Zeros, or a part: what was under way.
+            (_, false) => {}
+        }
+    }
+    findings.judge_order();
+}
+
+/// What a record holds: its worst sector.
+fn worst(stream: Stream, sequence: u64, record: &[u8]) -> Sector {
+    let sectors = (0_u32..).zip(record.chunks_exact(SECTOR));
+    let rank = |sector: &Sector| match sector {
+        Sector::Garbage => 3,
+        Sector::Torn(_) => 2,
+        Sector::Zero => 1,
+        Sector::Of(_) => 0,
+    };
+    sectors
+        .map(|(index, sector)| stream.look(Kind::Append, sequence, index, sector))
+        .max_by_key(rank)
+        .unwrap_or(Sector::Zero)
+}

@@ -1,0 +1,192 @@
+//! Acknowledged writes until the power goes, and what of them is there when it is back.
+//!
+//! - [`content`]: what each sector of each write holds.
+//! - [`write`]: the streams, each on a thread of its own.
+//! - [`slots`], [`files`], [`rows`]: how a stream writes, and what has to be there.
+//! - [`mount`]: the file system that is tested.
+//!
+//! Nothing here is undone at the end: what was written has to be there when the power is
+//! back, and is removed by the look at it.
+
+mod content;
+mod files;
+mod mount;
+mod rows;
+mod slots;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use crate::{Context, WorkError};
+use assay_model::work::WorkReport;
+use assay_model::work::powercut::{
+    FOLDER, Kind, Known, Powercut, PowercutReport, StreamFound, Task,
+};
+use content::Stream;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// So many things that are wrong are named for each stream.
+const EXAMPLES: usize = 5;
+
+pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkReport, WorkError> {
+    if let Some(kind) = work
+        .kinds
+        .iter()
+        .find(|kind| work.device && !kind.on_device())
+    {
+        return Err(WorkError::Refused(format!(
+            "{}: a device has no {}",
+            work.path.display(),
+            kind.name()
+        )));
+    }
+    match &work.task {
+        Task::Write => {
+            mount::mount(work)?;
+            write::run(work, context)?;
+            Ok(WorkReport::Steps)
+        }
+        Task::Verify { known, atomic } => {
+            let report = verify(work, known, *atomic, context.seed)?;
+            Ok(WorkReport::Powercut(report))
+        }
+    }
+}
+
+/// Looks at what is there, and removes it.
+fn verify(
+    work: &Powercut,
+    known: &[Known],
+    atomic: u32,
+    seed: u64,
+) -> Result<PowercutReport, WorkError> {
+    let mut report = PowercutReport {
+        boot_id: boot_id(),
+        ..PowercutReport::default()
+    };
+    let before = mount::kernel_lines();
+    let mounted = mount::mount(work);
+    report.said = mount::said_since(work, before);
+    if let Err(error) = mounted {
+        report.not_mounted = Some(error.to_string());
+        return Ok(report);
+    }
+    if !work.device && !folder(work).is_dir() {
+        report.not_mounted = Some(format!(
+            "{} is not there: another file system than before is mounted, or none",
+            folder(work).display()
+        ));
+        return Ok(report);
+    }
+    for (number, &kind) in (0_u32..).zip(&work.kinds) {
+        let known = known.get(number as usize).copied().unwrap_or_default();
+        let stream = Stream { seed, number };
+        let mut findings = Findings::of(kind, known);
+        let place = Place { work, number, kind };
+        match kind {
+            Kind::Rename => files::verify_renamed(&place, stream, known, &mut findings),
+            Kind::Append => files::verify_appended(&place, stream, known, &mut findings),
+            Kind::Sqlite => rows::verify(&place, stream, known, &mut findings),
+            _ => slots::verify(&place, stream, known, atomic, &mut findings),
+        }
+        report.streams.push(findings.found);
+    }
+    if !work.device {
+        // The next cycle makes all anew; that it cannot be removed shows there.
+        let _ = fs::remove_dir_all(folder(work));
+    }
+    Ok(report)
+}
+
+/// Where a stream writes.
+struct Place<'a> {
+    work: &'a Powercut,
+    number: u32,
+    kind: Kind,
+}
+
+impl Place<'_> {
+    /// Its file in the folder, or the device.
+    fn file(&self) -> PathBuf {
+        match self.work.device {
+            true => self.work.path.clone(),
+            false => folder(self.work).join(self.kind.name()),
+        }
+    }
+
+    /// Where it begins there: streams have parts of a device of their own.
+    fn base(&self) -> u64 {
+        match self.work.device {
+            true => slots::EXTENT * (u64::from(self.number) + 1),
+            false => 0,
+        }
+    }
+}
+
+fn folder(work: &Powercut) -> PathBuf {
+    work.path.join(FOLDER)
+}
+
+/// Which start of the machine this is.
+fn boot_id() -> Option<String> {
+    let id = fs::read_to_string(Path::new("/proc/sys/kernel/random/boot_id")).ok()?;
+    Some(id.trim().to_owned())
+}
+
+/// What is wrong with a stream.
+struct Findings {
+    found: StreamFound,
+    lost: Vec<u64>,
+    newest: u64,
+}
+
+impl Findings {
+    fn of(kind: Kind, known: Known) -> Self {
+        Self {
+            found: StreamFound {
+                kind: kind.name().to_owned(),
+                acknowledged: known.acknowledged,
+                ..StreamFound::default()
+            },
+            lost: Vec::new(),
+            newest: 0,
+        }
+    }
+
+    fn example(&mut self, text: impl FnOnce() -> String) {
+        if self.found.examples.len() < EXAMPLES {
+            self.found.examples.push(text());
+        }
+    }
+
+    /// An acknowledged write is not there; `instead` is.
+    fn lost(&mut self, sequence: u64, instead: &str) {
+        self.found.lost += 1;
+        self.lost.push(sequence);
+        self.example(|| format!("write {sequence} was acknowledged and is lost: {instead}"));
+    }
+
+    fn torn(&mut self, what: String) {
+        self.found.torn += 1;
+        self.example(|| what);
+    }
+
+    fn garbage(&mut self, what: String) {
+        self.found.garbage += 1;
+        self.example(|| what);
+    }
+
+    /// A write is there; `acknowledged` is the last that was.
+    fn there(&mut self, sequence: u64, acknowledged: u64) {
+        self.newest = self.newest.max(sequence);
+        self.found.beyond += u64::from(sequence > acknowledged);
+    }
+
+    /// Lost writes before the newest that is there: the order was not kept.
+    fn judge_order(&mut self) {
+        let newest = self.newest;
+        let before = self.lost.iter().filter(|lost| **lost < newest).count();
+        self.found.misordered = before as u64;
+    }
+}

@@ -1,0 +1,95 @@
+//! Commits of SQLite.
+
+use super::content::Stream;
+use super::write::Writer;
+use super::{Findings, Place};
+use crate::WorkError;
+use assay_model::work::powercut::{Kind, Known};
+use rusqlite::{Connection, Error, params};
+use std::io;
+
+/// Adds a row in a transaction of its own.
+pub(super) struct RowWriter {
+    database: Connection,
+    stream: Stream,
+    bytes: Vec<u8>,
+}
+
+impl RowWriter {
+    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+        let opened = Connection::open(place.file()).and_then(|database| {
+            database.execute_batch(
+                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
+                 CREATE TABLE writes (sequence INTEGER PRIMARY KEY, content BLOB NOT NULL);
+                 PRAGMA wal_checkpoint(TRUNCATE);",
+            )?;
+            Ok(database)
+        });
+        let failed = |error: Error| WorkError::Failed {
+            message: format!("{}: {error}", place.file().display()),
+            errno: None,
+        };
+        Ok(Self {
+            database: opened.map_err(failed)?,
+            stream,
+            bytes: vec![0; Kind::Sqlite.bytes()],
+        })
+    }
+}
+
+impl Writer for RowWriter {
+    fn write(&mut self, sequence: u64) -> io::Result<()> {
+        self.stream.fill(sequence, sequence, &mut self.bytes);
+        let number = i64::try_from(sequence).map_err(io::Error::other)?;
+        self.database
+            .prepare_cached("INSERT INTO writes VALUES (?1, ?2)")
+            .and_then(|mut insert| insert.execute(params![number, self.bytes]))
+            .map(|_| ())
+            .map_err(io::Error::other)
+    }
+}
+
+/// The database is sound and holds every acknowledged row, as it was written.
+pub(super) fn verify(place: &Place<'_>, stream: Stream, known: Known, findings: &mut Findings) {
+    findings.found.checked = known.acknowledged;
+    if let Err(error) = look(place, stream, known, findings) {
+        findings.garbage(format!("the database cannot be read: {error}"));
+        findings.found.lost += known.acknowledged;
+    }
+    findings.judge_order();
+}
+
+fn look(
+    place: &Place<'_>,
+    stream: Stream,
+    known: Known,
+    findings: &mut Findings,
+) -> Result<(), Error> {
+    let database = Connection::open(place.file())?;
+    let sound: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    if sound != "ok" {
+        findings.garbage(format!("integrity_check: {sound}"));
+    }
+    let mut rows = database.prepare("SELECT sequence, content FROM writes ORDER BY sequence")?;
+    let mut rows = rows.query([])?;
+    let mut expected = vec![0; Kind::Sqlite.bytes()];
+    let mut next = 1;
+    while let Some(row) = rows.next()? {
+        let sequence: i64 = row.get(0)?;
+        let sequence = u64::try_from(sequence).unwrap_or(0);
+        let content: Vec<u8> = row.get(1)?;
+        for missing in next..sequence.min(known.acknowledged + 1) {
+            findings.lost(missing, "its row is missing");
+        }
+        next = sequence + 1;
+        stream.fill(sequence, sequence, &mut expected);
+        match content == expected {
+            true => findings.there(sequence, known.acknowledged),
+            false => findings.garbage(format!("row {sequence} is not as it was written")),
+        }
+    }
+    for missing in next..=known.acknowledged {
+        findings.lost(missing, "its row is missing");
+    }
+    Ok(())
+}

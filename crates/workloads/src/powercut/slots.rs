@@ -1,0 +1,185 @@
+//! Writes that overwrite: a file, or a part of a device, of slots of one write each.
+
+use super::content::{SECTOR, Sector, Stream};
+use super::write::Writer;
+use super::{Findings, Place};
+use crate::WorkError;
+use assay_engine::buffer::IoBuf;
+use assay_model::work::powercut::{Kind, Known};
+use rustix::io::ReadWriteFlags;
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::io::IoSlice;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+
+/// Slots of a stream: few enough that most are written again, so that old and new
+/// contents differ, and enough that many are checked.
+pub(super) const SLOTS: u64 = 128;
+/// Of a device each stream has so many bytes, for slots of the largest kind.
+pub(super) const EXTENT: u64 = SLOTS * (16 << 10);
+
+/// Overwrites slots.
+pub(super) struct SlotWriter {
+    file: File,
+    base: u64,
+    kind: Kind,
+    stream: Stream,
+    buffer: IoBuf,
+}
+
+impl SlotWriter {
+    /// All slots hold what is not a write yet, on the storage.
+    pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
+        let path = place.file();
+        let failed = |doing, error: io::Error| WorkError::io(doing, &path, &error);
+        let plain = open(place, 0).map_err(|error| failed("open", error))?;
+        let mut buffer = IoBuf::zeroed(place.kind.bytes());
+        for slot in 0..SLOTS {
+            stream.fill(slot, 0, buffer.block_mut());
+            let at = place.base() + slot * place.kind.bytes() as u64;
+            plain
+                .write_all_at(buffer.block(), at)
+                .map_err(|error| failed("write", error))?;
+        }
+        plain.sync_all().map_err(|error| failed("flush", error))?;
+        let flags = match place.kind {
+            Kind::Dsync => rustix::fs::OFlags::DSYNC,
+            Kind::Fua => rustix::fs::OFlags::DIRECT,
+            _ => rustix::fs::OFlags::empty(),
+        };
+        let flags = i32::try_from(flags.bits()).unwrap_or(0);
+        Ok(Self {
+            file: open(place, flags).map_err(|error| failed("open", error))?,
+            base: place.base(),
+            kind: place.kind,
+            stream,
+            buffer,
+        })
+    }
+}
+
+fn open(place: &Place<'_>, flags: i32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(flags);
+    if !place.work.device {
+        options.create(true).truncate(false);
+    }
+    options.open(place.file())
+}
+
+impl Writer for SlotWriter {
+    fn write(&mut self, sequence: u64) -> io::Result<()> {
+        let slot = self.stream.slot(self.kind, sequence);
+        self.stream.fill(slot, sequence, self.buffer.block_mut());
+        let at = self.base + slot * self.kind.bytes() as u64;
+        if self.kind == Kind::Fua {
+            let block = [IoSlice::new(self.buffer.block())];
+            let written = rustix::io::pwritev2(&self.file, &block, at, ReadWriteFlags::DSYNC)?;
+            return match written == self.kind.bytes() {
+                true => Ok(()),
+                false => Err(io::ErrorKind::WriteZero.into()),
+            };
+        }
+        self.file.write_all_at(self.buffer.block(), at)?;
+        match self.kind {
+            Kind::Fdatasync => self.file.sync_data(),
+            Kind::Fsync => self.file.sync_all(),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Every slot holds the last write that was acknowledged, or a later one; its sectors
+/// may be of several of these, for a write is not atomic as a whole.
+pub(super) fn verify(
+    place: &Place<'_>,
+    stream: Stream,
+    known: Known,
+    atomic: u32,
+    findings: &mut Findings,
+) {
+    let mut last: BTreeMap<u64, u64> = BTreeMap::new();
+    for sequence in 1..=known.acknowledged {
+        last.insert(stream.slot(place.kind, sequence), sequence);
+    }
+    findings.found.checked = last.len() as u64;
+    let file = File::open(place.file());
+    let mut bytes = vec![0; place.kind.bytes()];
+    for slot in 0..SLOTS {
+        let required = last.get(&slot).copied().unwrap_or(0);
+        let at = place.base() + slot * place.kind.bytes() as u64;
+        let read = match &file {
+            Ok(file) => file
+                .read_exact_at(&mut bytes, at)
+                .map_err(|error| error.to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        match read {
+            Ok(()) => look_at(
+                place.kind,
+                stream,
+                (slot, required),
+                &bytes,
+                atomic,
+                findings,
+            ),
+            Err(why) if required > 0 => findings.lost(required, &format!("slot {slot}: {why}")),
+            Err(_) => {}
+        }
+    }
+    findings.judge_order();
+}
+
+fn look_at(
+    kind: Kind,
+    stream: Stream,
+    (slot, required): (u64, u64),
+    bytes: &[u8],
+    atomic: u32,
+    findings: &mut Findings,
+) {
+    let sectors = (0_u32..).zip(bytes.chunks(SECTOR));
+    let found: Vec<Sector> = sectors
+        .map(|(index, sector)| stream.look(kind, slot, index, sector))
+        .collect();
+    let at = |index: usize| format!("slot {slot}, sector {index}");
+    for (index, sector) in found.iter().enumerate() {
+        match *sector {
+            Sector::Torn(sequence) => {
+                findings.torn(format!("{}: half of write {sequence}", at(index)));
+                return;
+            }
+            Sector::Garbage => {
+                findings.garbage(format!("{}: nothing that was written there", at(index)));
+                return;
+            }
+            Sector::Zero => {
+                findings.lost(required, &format!("{} holds zeros", at(index)));
+                return;
+            }
+            Sector::Of(sequence) if sequence < required => {
+                findings.lost(required, &format!("{} holds write {sequence}", at(index)));
+                return;
+            }
+            Sector::Of(_) => {}
+        }
+    }
+    let unit = (atomic as usize / SECTOR).clamp(1, found.len());
+    if let Some(index) = found
+        .chunks(unit)
+        .position(|unit| unit.iter().any(|s| *s != unit[0]))
+    {
+        findings.torn(format!(
+            "{}: two writes within {atomic} bytes",
+            at(index * unit)
+        ));
+        return;
+    }
+    let whole = found.iter().all(|sector| *sector == found[0]);
+    if let (Sector::Of(sequence), true) = (found[0], whole) {
+        findings.there(sequence, required);
+    } else {
+        findings.found.beyond += 1;
+    }
+}

@@ -1,0 +1,185 @@
+//! Streams on files here: what was written is there, and what is taken away, torn or
+//! changed is found and named.
+
+use super::*;
+use crate::observer::recording::Recording;
+use assay_testkit::Scratch;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::AtomicBool;
+
+const WRITES: u64 = 300;
+
+/// A folder with so many writes of each stream.
+struct Bench {
+    _scratch: Scratch,
+    work: Powercut,
+}
+
+const SEED: u64 = 7;
+
+impl Bench {
+    fn new() -> Self {
+        let scratch = Scratch::new().unwrap();
+        let work = Powercut {
+            path: scratch.path().to_owned(),
+            device: false,
+            kinds: Kind::ALL.to_vec(),
+            mount: None,
+            task: Task::Write,
+        };
+        for mut writer in write::prepare(&work, SEED).unwrap() {
+            (1..=WRITES).for_each(|sequence| writer.write(sequence).unwrap());
+        }
+        Self {
+            _scratch: scratch,
+            work,
+        }
+    }
+
+    fn file(&self, kind: Kind) -> PathBuf {
+        folder(&self.work).join(kind.name())
+    }
+
+    /// What is found when so many were acknowledged.
+    fn found(&self, acknowledged: u64) -> Vec<StreamFound> {
+        let known = Known {
+            begun: acknowledged + 1,
+            acknowledged,
+        };
+        let known = vec![known; Kind::ALL.len()];
+        verify(&self.work, &known, 512, SEED).unwrap().streams
+    }
+
+    fn only(&self, kind: Kind) -> StreamFound {
+        let found = self.found(WRITES);
+        let bad: Vec<&StreamFound> = found.iter().filter(|stream| stream.is_bad()).collect();
+        assert_eq!(bad.len(), 1, "{bad:?}");
+        assert_eq!(bad[0].kind, kind.name());
+        bad[0].clone()
+    }
+
+    fn overwrite(&self, kind: Kind, at: u64, bytes: &[u8]) {
+        let file = fs::OpenOptions::new().write(true).open(self.file(kind));
+        file.unwrap().write_all_at(bytes, at).unwrap();
+    }
+
+    /// Bytes of a kind as a write left them in its slot.
+    fn written(&self, kind: Kind, sequence: u64) -> (u64, Vec<u8>) {
+        let number = Kind::ALL.iter().position(|known| *known == kind).unwrap();
+        let stream = Stream {
+            seed: SEED,
+            number: u32::try_from(number).unwrap(),
+        };
+        let slot = stream.slot(kind, sequence);
+        let mut bytes = vec![0; kind.bytes()];
+        stream.fill(slot, sequence, &mut bytes);
+        (slot, bytes)
+    }
+}
+
+#[test]
+fn what_was_acknowledged_is_there_and_more_may_be() {
+    for acknowledged in [0, 1, WRITES - 5, WRITES] {
+        for stream in Bench::new().found(acknowledged) {
+            assert!(!stream.is_bad(), "{stream:?}");
+            assert!(acknowledged == 0 || stream.checked > 0, "{stream:?}");
+            let all_known = acknowledged == WRITES;
+            assert_eq!(stream.beyond == 0, all_known, "{stream:?}");
+        }
+    }
+}
+
+#[test]
+fn a_write_that_is_lost_is_named_and_so_is_a_broken_order() {
+    let bench = Bench::new();
+    let number = (1..WRITES)
+        .rev()
+        .find(|sequence| {
+            let slot = bench.written(Kind::Fdatasync, *sequence).0;
+            (*sequence + 1..=WRITES).all(|later| bench.written(Kind::Fdatasync, later).0 != slot)
+        })
+        .unwrap();
+    let (slot, _) = bench.written(Kind::Fdatasync, number);
+    let stream = Stream {
+        seed: SEED,
+        number: 1,
+    };
+    let mut old = vec![0; 4096];
+    stream.fill(slot, 0, &mut old);
+    bench.overwrite(Kind::Fdatasync, slot * 4096, &old);
+    let found = bench.only(Kind::Fdatasync);
+    assert_eq!((found.lost, found.misordered, found.torn), (1, 1, 0));
+    let example = &found.examples[0];
+    assert!(example.contains(&format!("write {number} ")), "{example}");
+    assert!(example.contains("holds write 0"), "{example}");
+}
+
+#[test]
+fn half_a_sector_is_torn_and_what_nobody_wrote_is_garbage() {
+    let bench = Bench::new();
+    let (slot, _) = bench.written(Kind::Fua, WRITES);
+    bench.overwrite(Kind::Fua, slot * 4096 + 100, &[1; 300]);
+    assert_eq!(bench.only(Kind::Fua).torn, 1);
+    let bench = Bench::new();
+    bench.overwrite(Kind::Append, 5 * 1024, &[9; 512]);
+    assert_eq!(bench.only(Kind::Append).garbage, 1);
+}
+
+#[test]
+fn an_append_that_ends_early_is_lost_from_there() {
+    let bench = Bench::new();
+    let file = fs::OpenOptions::new()
+        .write(true)
+        .open(bench.file(Kind::Append));
+    file.unwrap().set_len((WRITES - 3) * 1024 + 512).unwrap();
+    let found = bench.only(Kind::Append);
+    assert_eq!((found.lost, found.misordered), (3, 0));
+}
+
+#[test]
+fn a_renamed_file_is_one_of_both_as_a_whole() {
+    let bench = Bench::new();
+    let (_, before) = bench.written(Kind::Rename, WRITES - 1);
+    bench.overwrite(Kind::Rename, 0, &before);
+    assert_eq!(bench.only(Kind::Rename).lost, 1);
+    let bench = Bench::new();
+    bench.overwrite(Kind::Rename, 0, &before[..4096]);
+    assert_eq!(bench.only(Kind::Rename).torn, 1);
+}
+
+#[test]
+fn a_row_that_is_missing_or_a_database_that_is_broken_is_found() {
+    let bench = Bench::new();
+    let database = rusqlite::Connection::open(bench.file(Kind::Sqlite)).unwrap();
+    database
+        .execute("DELETE FROM writes WHERE sequence = 9", [])
+        .unwrap();
+    drop(database);
+    let found = bench.only(Kind::Sqlite);
+    assert_eq!((found.lost, found.misordered), (1, 1));
+    let bench = Bench::new();
+    fs::write(bench.file(Kind::Sqlite), vec![7; 100_000]).unwrap();
+    assert!(bench.only(Kind::Sqlite).garbage > 0);
+}
+
+#[test]
+fn streams_write_until_they_are_stopped() {
+    let bench = Bench::new();
+    let stop = AtomicBool::new(true);
+    let mut recording = Recording::default();
+    let mut context = Context {
+        seed: 1,
+        folder: None,
+        stop: &stop,
+        report_now: &AtomicBool::new(false),
+        observer: &mut recording,
+    };
+    let ended = run(&bench.work, &mut context);
+    assert!(matches!(ended, Err(WorkError::Stopped)), "{ended:?}");
+    let on_device = Powercut {
+        device: true,
+        ..bench.work.clone()
+    };
+    let refused = run(&on_device, &mut context).unwrap_err().to_string();
+    assert!(refused.contains("rename"), "{refused}");
+}

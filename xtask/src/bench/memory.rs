@@ -1,0 +1,145 @@
+//! Main memory: `assay mem` against a plain loop in C, as STREAM has it, and mbw.
+
+use crate::limits::Limits;
+use crate::run::{output, run, shipped};
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// The loop in C.
+const STREAM: &str = include_str!("stream.c");
+/// Bytes of each array: 128 MiB, four times a last-level cache of 32 MiB.
+const ARRAY_MIB: u64 = 128;
+const PASSES: u32 = 10;
+/// Each program in turn; of a machine that others use too, the best of many counts.
+const ROUNDS: usize = 7;
+/// The limits that must be kept.
+const MIN_OVER_C: f64 = 0.95;
+const MIN_OVER_MBW: f64 = 1.0;
+
+/// Best rates of kernels, bytes per second.
+type Rates = BTreeMap<String, f64>;
+
+/// Runs all in turn; an error when a ratio misses its limit.
+pub fn memory() -> Result<()> {
+    if Command::new("mbw").arg("-h").output().is_err() {
+        bail!("mbw is not installed: apt-get install mbw");
+    }
+    let assay = shipped()?;
+    let folder = tempfile::tempdir()?;
+    let stream = compiled(folder.path())?;
+    let threads = std::thread::available_parallelism()?.get();
+    let (mut own, mut theirs, mut mbw) = (Rates::new(), Rates::new(), Rates::new());
+    for _ in 0..ROUNDS {
+        for count in [1, threads] {
+            take(&mut theirs, in_c(&stream, count)?);
+        }
+        take(&mut own, of_assay(&assay, folder.path())?);
+        take(&mut mbw, of_mbw()?);
+    }
+    let mut limits = Limits::default();
+    compare_with_c(&own, &theirs, threads, &mut limits)?;
+    compare_with_mbw(&own, &mbw, &mut limits)?;
+    limits.end()
+}
+
+/// Keeps the better of each.
+fn take(best: &mut Rates, found: Rates) {
+    for (name, rate) in found {
+        let known = best.entry(name).or_insert(0.0);
+        *known = known.max(rate);
+    }
+}
+
+fn compiled(folder: &Path) -> Result<std::path::PathBuf> {
+    let (source, program) = (folder.join("stream.c"), folder.join("stream"));
+    fs::write(&source, STREAM)?;
+    let flags = ["-O3", "-march=native", "-fopenmp", "-o"];
+    run(Command::new("gcc").args(flags).arg(&program).arg(&source))?;
+    Ok(program)
+}
+
+/// `copy 27214696914`, a line a kernel.
+fn in_c(program: &Path, threads: usize) -> Result<Rates> {
+    let mut command = Command::new(program);
+    command.args([(ARRAY_MIB << 17).to_string(), PASSES.to_string()]);
+    command.env("OMP_NUM_THREADS", threads.to_string());
+    command.env("OMP_PROC_BIND", "true");
+    let said = output(&mut command)?;
+    let rate = |line: &str| {
+        let (kernel, rate) = line.split_once(' ')?;
+        Some((format!("{kernel}-{threads}t"), rate.parse().ok()?))
+    };
+    Ok(said.lines().filter_map(rate).collect())
+}
+
+/// `0 Method: MEMCPY Elapsed: 0.01682 MiB: 128.00000 Copy: 7611.798 MiB/s`
+fn of_mbw() -> Result<Rates> {
+    let mut command = Command::new("mbw");
+    command.args(["-t0", "-n", &PASSES.to_string(), &ARRAY_MIB.to_string()]);
+    let said = output(&mut command)?;
+    let rates = said.lines().filter(|line| line.contains("MEMCPY"));
+    let rates = rates.filter_map(|line| {
+        let (_, rest) = line.split_once("Copy: ")?;
+        rest.split_whitespace().next()?.parse::<f64>().ok()
+    });
+    let best = rates.fold(0.0, f64::max) * f64::from(1 << 20);
+    Ok(Rates::from([("memcpy-1t".to_owned(), best)]))
+}
+
+/// The best pass of each kernel.
+fn of_assay(assay: &Path, folder: &Path) -> Result<Rates> {
+    let mut command = Command::new(assay);
+    command.args(["mem", "bandwidth", "--trials", "1", "--json"]);
+    command.arg(format!("--size={ARRAY_MIB}M"));
+    command.arg(format!("--passes={PASSES}"));
+    command.arg("--store").arg(folder.join("runs.sqlite"));
+    let run: Value = serde_json::from_str(&output(&mut command)?)?;
+    let trials = run["trials"].as_array().context("there are no trials")?;
+    let rate = |trial: &Value| {
+        let metrics = trial["metrics"].as_array()?;
+        let best = metrics
+            .iter()
+            .find(|metric| metric["name"] == "memory_bw_best")?;
+        let name = trial["job"]["name"].as_str()?.to_owned();
+        Some((name, best["value"].as_f64()?))
+    };
+    Ok(trials.iter().filter_map(rate).collect())
+}
+
+fn compare_with_c(own: &Rates, theirs: &Rates, threads: usize, limits: &mut Limits) -> Result<()> {
+    for count in [1, threads] {
+        for kernel in ["copy", "scale", "add", "triad", "memset", "read"] {
+            let of = |rates: &Rates, name: String| rates.get(&name).copied();
+            let plain = of(own, format!("{kernel}-{count}t")).context("assay left one out")?;
+            let streaming = of(own, format!("{kernel}-nt-{count}t")).unwrap_or(0.0);
+            let c = of(theirs, format!("{kernel}-{count}t")).context("the loop left one out")?;
+            let best = plain.max(streaming) / c;
+            limits.check(
+                &format!("assay / C loop, {kernel}, {count} threads, at least {MIN_OVER_C}"),
+                &format!(
+                    "{best:.3} (plain stores {:.3}; C {:.2} GB/s)",
+                    plain / c,
+                    c / 1e9
+                ),
+                best >= MIN_OVER_C,
+            );
+        }
+    }
+    Ok(())
+}
+
+fn compare_with_mbw(own: &Rates, mbw: &Rates, limits: &mut Limits) -> Result<()> {
+    let own = own.get("memcpy-1t").context("assay left memcpy out")?;
+    let mbw = mbw.get("memcpy-1t").context("mbw says nothing of MEMCPY")?;
+    let ratio = own / mbw;
+    limits.check(
+        &format!("assay / mbw, memcpy, at least {MIN_OVER_MBW}"),
+        &format!("{ratio:.3} (mbw {:.2} GB/s)", mbw / 1e9),
+        ratio >= MIN_OVER_MBW,
+    );
+    Ok(())
+}
