@@ -248,7 +248,17 @@ pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     for damage in &loaded.damaged {
         say(&format!("assay: warning: {damage}"));
     }
-    Ok(Stored::Run(Box::new(loaded.run)))
+    let mut run = loaded.run;
+    // As the list says it.
+    let abandoned = run.status == RunStatus::Running
+        && store
+            .abandoned_runs(owner::is_alive)?
+            .iter()
+            .any(|r| r.id == id);
+    if abandoned {
+        run.status = RunStatus::Interrupted;
+    }
+    Ok(Stored::Run(Box::new(run)))
 }
 
 /// Where a link leads, also one to a file that is not there yet; all else is its

@@ -59,7 +59,8 @@ pub(crate) struct Found {
 /// Room of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Size.
+    /// Size, without what is kept for root: what is not available of it is used, as
+    /// `df` counts.
     pub(crate) total: Bytes,
     /// Free for a user without privileges.
     pub(crate) available: Bytes,
@@ -135,9 +136,11 @@ impl Files for KernelFiles {
 
     fn room(&self, path: &Path) -> Option<Room> {
         let vfs = rustix::fs::statvfs(path).ok()?;
+        let kept = vfs.f_bfree.saturating_sub(vfs.f_bavail);
+        let usable = vfs.f_blocks.saturating_sub(kept);
         // Network and pseudo file systems report zero blocks for "no idea".
         (vfs.f_blocks > 0).then(|| Room {
-            total: Bytes(vfs.f_blocks.saturating_mul(vfs.f_frsize)),
+            total: Bytes(usable.saturating_mul(vfs.f_frsize)),
             available: Bytes(vfs.f_bavail.saturating_mul(vfs.f_frsize)),
         })
     }

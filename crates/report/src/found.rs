@@ -69,6 +69,9 @@ pub fn loss(detail: &StepDetail) -> Option<String> {
     Some(match detail {
         StepDetail::Capacity(step) => capacity::finding(step)?.lines.into_iter().next()?,
         StepDetail::Memory(step) => memory::flips(step)?,
+        StepDetail::Powercut(_) => {
+            tr!("after a cut of the power something was not as it was promised").to_owned()
+        }
         _ => tr!("what was read back is not what was written").to_owned(),
     })
 }

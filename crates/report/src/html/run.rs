@@ -118,8 +118,9 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
 }
 
 fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
-    let title = ladder.title(summary).unwrap_or_default();
-    Section::new(anchor, title, ladder::markup(ladder, summary))
+    let title = ladder.title(summary);
+    let markup = title.as_ref().and_then(|_| ladder::markup(ladder, summary));
+    Section::new(anchor, title.unwrap_or_default(), markup)
 }
 
 /// Rates beside the bus and a datasheet.

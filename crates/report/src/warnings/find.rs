@@ -55,8 +55,8 @@ fn data_lost(summary: &Summary<'_>) -> Option<Warning> {
 fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
     let how = match &summary.run.status {
         RunStatus::Finished => return None,
-        RunStatus::Running => tr!("is still under way, or was killed").to_owned(),
-        RunStatus::Interrupted => tr!("was stopped").to_owned(),
+        RunStatus::Running => tr!("is still under way").to_owned(),
+        RunStatus::Interrupted => tr!("was stopped or killed").to_owned(),
         RunStatus::Failed { error } => tr!("ended with an error ({error})", error = clean(error)),
     };
     Some(Warning::Unfinished { how })
