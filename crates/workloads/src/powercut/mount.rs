@@ -58,8 +58,8 @@ pub(super) fn kernel_lines() -> usize {
     kernel_log().len()
 }
 
-/// What the kernel has said since then of the device, or of any file system where it is
-/// not known which device it is.
+/// What the kernel has said since then of the device, and of file systems and journals: one
+/// may be mounted by another name (a loop device).
 pub(super) fn said_since(work: &Powercut, before: usize) -> Vec<String> {
     let name = work
         .mount
@@ -72,12 +72,20 @@ pub(super) fn said_since(work: &Powercut, before: usize) -> Vec<String> {
         // It was mounted before anybody could look.
         None => 0,
     };
-    let mut said = log.into_iter().skip(since).filter(|line| match &name {
-        Some(name) => line.contains(name.as_str()),
-        None => line.contains("-fs (") || line.contains("journal"),
-    });
-    let first: Vec<String> = said.by_ref().take(LINES).collect();
-    first
+    let of_device = |line: &str| {
+        name.as_ref()
+            .is_some_and(|name| line.contains(name.as_str()))
+    };
+    let of_any = |line: &str| {
+        ["-fs (", "JBD2", "journal"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    log.into_iter()
+        .skip(since)
+        .filter(|line| of_device(line) || of_any(line))
+        .take(LINES)
+        .collect()
 }
 
 /// The kernel's log from its begin, without heads; empty where it may not be read.
