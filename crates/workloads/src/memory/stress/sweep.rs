@@ -162,7 +162,6 @@ impl Ground {
 }
 
 /// How far a word is turned at a place.
-#[expect(clippy::cast_possible_truncation, reason = "0 to 63")]
 const fn bits(place: u64) -> u32 {
     (place % 64) as u32
 }
