@@ -2,6 +2,7 @@
 //! the limits that verdicts promise to keep.
 
 pub mod devices;
+pub mod traits;
 
 use crate::limits::{Limits, in_release};
 use anyhow::{Result, bail};

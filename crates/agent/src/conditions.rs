@@ -124,7 +124,8 @@ impl<'a> Conditions<'a> {
 
     /// Makes each condition once and undoes it, commands apart: a value that the
     /// kernel rounds, or refuses only now, is known before anything is measured. A file
-    /// system may take its time: a stop is heard between two of them.
+    /// system may take its time: a stop is heard between two of them. The journal
+    /// stays until [`Self::leave`]: no other run may begin to change the same meanwhile.
     ///
     /// # Errors
     /// The first one that cannot be made: one line.
@@ -139,7 +140,7 @@ impl<'a> Conditions<'a> {
                 break;
             }
         }
-        let problems = self.leave();
+        let problems = self.put_all_back();
         if problems.is_empty() {
             return made;
         }
@@ -150,7 +151,7 @@ impl<'a> Conditions<'a> {
     /// Brings a condition into force, if it is not, and reads it back.
     ///
     /// # Errors
-    /// When it cannot be made, or somebody else has changed it: one line.
+    /// When it cannot be made: one line.
     pub(crate) fn enter(&mut self, index: Option<usize>) -> Result<Vec<InForce>, String> {
         let Some(index) = index else {
             return Ok(Vec::new());
@@ -158,7 +159,9 @@ impl<'a> Conditions<'a> {
         let all = self.all;
         let condition = all.get(index).ok_or("the plan has no such condition")?;
         let settings: Vec<&Setting> = condition.settings.iter().collect();
-        if self.in_force != Some(index) {
+        let known = self.in_force == Some(index);
+        // What somebody has changed since the last trial is set again.
+        if !known || self.look(&settings).is_err() {
             self.in_force = None;
             self.make(&settings)?;
             self.in_force = Some(index);
@@ -254,7 +257,16 @@ impl<'a> Conditions<'a> {
             Some(journal) => journal,
             none => none.insert(Journal::create(&self.journals, self.run_id)?),
         };
+        let new = entries.iter().filter(|entry| !journal.claims(&entry.knob));
+        let new: Vec<Entry> = new.cloned().collect();
         journal.add(&entries)?;
+        for Entry { knob, old, .. } in new {
+            // Between a look and the claim another run may have put it back.
+            let now = read(self.roots, &knob).map_err(|error| error.to_string())?;
+            if now != old {
+                return Err(format!("{knob} has just been changed by another program"));
+            }
+        }
         for entry in entries {
             if !self.turned.iter().any(|turned| turned.knob == entry.knob) {
                 self.turned.push(Turned::new(entry.knob, entry.old));
@@ -301,15 +313,34 @@ impl<'a> Conditions<'a> {
     /// Puts everything back, the last first. What could not be put back: one line
     /// each; the journal then stays for the next start.
     pub(crate) fn leave(&mut self) -> Vec<String> {
-        self.in_force = None;
-        let turned = std::mem::take(&mut self.turned);
-        let problems = put_back(self.roots, &turned);
+        let problems = self.put_all_back();
         if let Some(journal) = self.journal.take()
             && problems.is_empty()
         {
             journal.remove();
         }
         problems
+    }
+}
+
+impl Conditions<'_> {
+    fn put_all_back(&mut self) -> Vec<String> {
+        self.in_force = None;
+        let turned = std::mem::take(&mut self.turned);
+        put_back(self.roots, &turned)
+    }
+
+    /// Whether the condition of a trial that just ended is in force still.
+    ///
+    /// # Errors
+    /// What has changed meanwhile: one line.
+    pub(crate) fn still(&self) -> Result<(), String> {
+        let Some(condition) = self.in_force.and_then(|index| self.all.get(index)) else {
+            return Ok(());
+        };
+        let settings: Vec<&Setting> = condition.settings.iter().collect();
+        let held = self.look(&settings).map(drop);
+        held.map_err(|error| format!("the condition changed during the trial: {error}"))
     }
 }
 

@@ -74,6 +74,7 @@ impl LastResort {
             | Work::AndroBench(_)
             | Work::Extent(_)
             | Work::Capacity(_)
+            | Work::Soak(_)
             | Work::Scenario(_)
             | Work::Powercut(_) => None,
         }

@@ -219,6 +219,7 @@ impl<'a> Runner<'a> {
                 },
             };
             record.in_force = prepared.unwrap_or_default();
+            record.under(conditions.still());
             self.restore = self.restore.after(from_ref(&record));
             self.hand_over(slot, record)?;
             if let Some(fatal) = fatal {

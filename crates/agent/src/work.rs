@@ -7,6 +7,8 @@ mod hold;
 #[cfg(feature = "sqlite")]
 mod memory;
 mod scratch;
+#[cfg(feature = "sqlite")]
+mod soak;
 mod steps;
 mod together;
 mod under;
@@ -21,7 +23,7 @@ use crate::watching::{self, Told};
 use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
-use assay_model::condition::{Condition, InForce};
+use assay_model::condition::Condition;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport};
@@ -34,7 +36,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use steps::Steps;
+use steps::{InForceNow, Steps};
 
 /// Carries out a work and tells the host all about it, its refusal included.
 pub(crate) fn run(
@@ -53,7 +55,7 @@ pub(crate) fn run(
     };
     let done = match &order.under {
         Some(under) => under::run(&mut workshop, under)?,
-        None => workshop.carry_out(&[])?,
+        None => workshop.carry_out(InForceNow::NOTHING)?,
     };
     outbox.send(&done)
 }
@@ -69,7 +71,7 @@ struct Workshop<'a> {
 
 impl Workshop<'_> {
     /// The work itself, under what is in force; the last word to the host.
-    fn carry_out(&mut self, in_force: &[InForce]) -> Result<FromAgent, FrameError> {
+    fn carry_out(&mut self, under: InForceNow<'_>) -> Result<FromAgent, FrameError> {
         let Self {
             roots,
             order,
@@ -87,7 +89,7 @@ impl Workshop<'_> {
             self.outbox.send(&note(text))?;
         }
         let kinds = kinds_of(&order.work);
-        let mut steps = self.steps(in_force, &kinds);
+        let mut steps = self.steps(under, &kinds);
         let mut context = Context {
             seed: order.seed,
             folder: folder.as_ref().map(Folder::path),
@@ -101,6 +103,12 @@ impl Workshop<'_> {
             Work::Memory(work) => {
                 assay_workloads::memory::run(work, &memory::Here(roots), &mut context)
             }
+            #[cfg(feature = "sqlite")]
+            Work::Soak(work) => {
+                let path = &work.path;
+                let behind = soak::Behind { roots, path };
+                assay_workloads::soak::run(work, &behind, &mut context)
+            }
             work => assay_workloads::run(work, &mut context),
         };
         steps.close()?;
@@ -113,10 +121,10 @@ impl Workshop<'_> {
         Ok(self.last_word(came))
     }
 
-    fn steps<'s>(&'s mut self, in_force: &'s [InForce], kinds: &'s [Condition]) -> Steps<'s> {
+    fn steps<'s>(&'s mut self, under: InForceNow<'s>, kinds: &'s [Condition]) -> Steps<'s> {
         let scratch = Scratch::new(self.roots, self.order, kinds);
         let (outbox, inbox) = (self.outbox, &mut *self.inbox);
-        Steps::new(self.roots, (outbox, inbox), self.order, in_force, scratch)
+        Steps::new(self.roots, (outbox, inbox), self.order, under, scratch)
     }
 
     fn last_word(&self, came: Result<WorkReport, WorkError>) -> FromAgent {

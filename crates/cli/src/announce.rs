@@ -179,14 +179,12 @@ fn sets(conditions: &[Condition]) -> String {
         .map(|(subject, values)| tr!("{subject} to {values}", subject, values = values.join(", ")));
     let words: Vec<String> = words.collect();
     let undone = match conditions.iter().any(Condition::makes_file_system) {
-        true => tr!("unmounted and put back"),
-        false => tr!("put back"),
+        true => tr!(
+            "unmounted at the end, and the last file system stays on the device: what was on it is gone; all else is put back"
+        ),
+        false => tr!("put back at the end"),
     };
-    tr!(
-        "{words}; {undone} at the end",
-        words = words.join("; "),
-        undone
-    )
+    format!("{}; {undone}", words.join("; "))
 }
 
 /// In words, for it is a guess.

@@ -18,11 +18,14 @@ use crate::on::OnArgs;
 use crate::plot::PlotArgs;
 use crate::power::PowerArgs;
 use crate::powercut::args::PowercutArgs;
+use crate::qualify::profile::Profile;
 use crate::rank::RankArgs;
 use crate::replay::args::ReplayArgs;
 use crate::scenario::ScenarioArgs;
+use crate::soak::SoakArgs;
 use crate::sweep::args::SweepArgs;
 use crate::targets::TargetsArgs;
+use crate::traits::args::TraitsArgs;
 use crate::watch::args::WatchArgs;
 use assay_model::units::Bytes;
 use clap::{ArgGroup, Args, Parser, Subcommand};
@@ -101,12 +104,18 @@ pub enum Command {
     /// Does this storage hold as much as it says? Fills and checks it as f3 and
     /// H2testw do, or probes it.
     Capacity(CapacityArgs),
+    /// Writes and checks storage for hours to weeks: errors, rate over time, wear. Goes on
+    /// after a kill.
+    Soak(Box<SoakArgs>),
     /// Main memory: its bandwidth, its latency against the size of the working set, and
     /// whether it keeps what is written to it.
     Mem(MemArgs),
     /// What a product does with its storage: updates, boots, recordings, logs, full disks;
     /// built in, or of your own (docs/scenarios.md).
     Scenario(Box<ScenarioArgs>),
+    /// What flash shows of itself to patterns of I/O: costs of commands, pages and
+    /// erase units, caches, a fast area, work it defers.
+    Traits(TraitsArgs),
     /// Lists the disks of a machine: what they are, how they are connected, how worn,
     /// and what of them may be tested.
     Devices(DevicesArgs),
@@ -171,6 +180,10 @@ pub struct QualifyArgs {
     /// room.
     #[arg(long)]
     pub thorough: bool,
+    /// Also play what a product with such a part does (docs/scenarios.md), and measure the
+    /// memory of an eMCP: all in one run, to be compared in every dimension.
+    #[arg(long, value_name = "PART")]
+    pub profile: Option<Profile>,
     /// How often each job is repeated.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
@@ -184,6 +197,14 @@ pub struct QualifyArgs {
     /// Repeat the order, offsets and contents of an earlier run.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    /// The mode of the bus, as assay model limits lists them, where the system does not
+    /// say it: rates are shown beside its ceiling.
+    #[arg(long, value_name = "MODE")]
+    pub bus: Option<String>,
+    /// Typical figures of the device in a file (docs/model.md), to be shown beside those
+    /// that are measured.
+    #[arg(long, value_name = "FILE.toml")]
+    pub datasheet: Option<PathBuf>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,

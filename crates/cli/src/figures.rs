@@ -12,7 +12,8 @@ use assay_stats::figures::of_trials;
 use assay_stats::verdict::line::Options;
 use assay_store::Store;
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 /// What verdicts on these are held to: the level of the one that was looked at most
 /// often, and its margin unless there is another.
@@ -34,9 +35,20 @@ pub fn held_to<'a>(sources: impl IntoIterator<Item = &'a Source>, margin: Option
     }
 }
 
+/// Where figures are kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// The id of a run or an import.
+    Stored(String),
+    /// A file, without links.
+    File(PathBuf),
+}
+
 /// Figures and where they come from.
 #[derive(Clone, Debug)]
 pub struct Source {
+    /// What makes two of them the same.
+    pub origin: Origin,
     /// In the user's words, with the condition where one was named.
     pub name: String,
     /// Of one condition, or of all where none was named.
@@ -73,13 +85,19 @@ impl Source {
     }
 
     fn of_file(name: &str) -> Result<Self, Failure> {
-        let results = crate::import::read_file(Path::new(name), None)?.results;
-        Ok(Self::of_results(name.to_owned(), results))
+        let path = Path::new(name);
+        let results = crate::import::read_file(path, None)?.results;
+        let origin = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        Ok(Self {
+            origin: Origin::File(origin),
+            ..Self::of_results(name.to_owned(), results)
+        })
     }
 
     /// All figures of a run.
     pub fn of_run(run: Run) -> Self {
         Self {
+            origin: Origin::Stored(run.header.id.clone()),
             name: run.header.id.clone(),
             figures: of_trials(&run.header, &run.trials),
             notes: Vec::new(),
@@ -100,6 +118,7 @@ impl Source {
             circumstances.insert(0, format!("tool: {}", results.tool));
         }
         Self {
+            origin: Origin::Stored(name.clone()),
             name,
             figures: results.figures,
             notes: results.notes,
@@ -136,13 +155,10 @@ impl Source {
         }
     }
 
-    /// Whether both have the very same trials.
+    /// Whether both are the very same trials: of one run, import or file, under one
+    /// condition. Figures of others may be equal.
     pub fn is_same_as(&self, other: &Self) -> bool {
-        let pairs = || self.figures.iter().zip(&other.figures);
-        self.figures.len() == other.figures.len()
-            && pairs().all(|(a, b)| a.metric == b.metric && a.sample == b.sample)
-            // Single rounded figures may be alike by chance.
-            && pairs().any(|(a, _)| a.sample.n() > 1)
+        self.origin == other.origin && self.condition == other.condition
     }
 
     /// Fewest trials of a side for a verdict: three are taken from elsewhere, where
@@ -187,7 +203,10 @@ impl Source {
             return Err(Failure::usage(format!(
                 "{} has no condition {condition}: it has {}",
                 self.name,
-                enumerate(&self.conditions())
+                match self.conditions().as_slice() {
+                    [] | [""] => "none".to_owned(),
+                    some => enumerate(some),
+                }
             )));
         }
         self.figures = figures;

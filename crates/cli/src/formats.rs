@@ -4,6 +4,7 @@ use crate::exit::Failure;
 use crate::output::{print, say};
 use crate::stored::write_file;
 use assay_lang::tr;
+use assay_model::text::clean;
 use assay_report::gate::kcidb::{Submission, is_word};
 use clap::{Args, ValueEnum};
 use std::io::{self, IsTerminal, Write};
@@ -116,7 +117,10 @@ impl OutputArgs {
         match &self.output {
             Some(path) => {
                 write_file(path, write)?;
-                say(&tr!("wrote {path}", path = path.display()));
+                say(&tr!(
+                    "wrote {path}",
+                    path = clean(&path.display().to_string())
+                ));
                 Ok(())
             }
             None if format == Format::Xlsx && io::stdout().is_terminal() => Err(Failure::usage(

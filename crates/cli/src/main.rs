@@ -48,11 +48,13 @@ mod run;
 mod runs;
 mod scenario;
 mod several;
+mod soak;
 mod steps;
 mod store_guard;
 mod stored;
 mod sweep;
 mod targets;
+mod traits;
 mod usage;
 mod watch;
 mod works;
@@ -112,9 +114,13 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Capacity(args) => {
             on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
         }
+        Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
         Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
         Command::Scenario(args) => {
             on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+        }
+        Command::Traits(args) => {
+            on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
         }
         Command::Devices(args) => {
             on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))

@@ -25,10 +25,7 @@ pub fn file_size(
         PathKind::File { length, .. } => length,
         PathKind::Device { size } | PathKind::Simulated { size } => size,
         PathKind::Directory { .. } => match inspection.storage.available {
-            Some(available) => {
-                let beside = beside.min(asked.unwrap_or(planned));
-                Bytes(available.0.saturating_sub(beside.0 + HEADROOM.0))
-            }
+            Some(available) => beside_others(available, beside),
             None => asked.unwrap_or(planned),
         },
     };
@@ -40,7 +37,8 @@ pub fn file_size(
         }
         Some(asked) if asked > room => {
             return Err(Failure::usage(format!(
-                "no room for --size {asked}: {path} has room for {room}"
+                "no room for --size {asked}: {path} has room for {room}{}",
+                shares(beside, inspection)
             )));
         }
         Some(asked) => asked,
@@ -53,10 +51,32 @@ pub fn file_size(
     let whole = Bytes(size.0 / MIB * MIB);
     if whole < SMALLEST {
         return Err(Failure::usage(format!(
-            "no room: {path} has space for {room}, at least {SMALLEST} is needed"
+            "no room: {path} has space for {room}{}, at least {SMALLEST} is needed: free some, \
+             or ask for less than is planned with --size",
+            shares(beside, inspection)
         )));
     }
     Ok(whole)
+}
+
+/// The largest test file beside which there is room for `beside` more, which is never
+/// larger than the test file itself.
+fn beside_others(available: Bytes, beside: Bytes) -> Bytes {
+    let both = available.0.saturating_sub(HEADROOM.0);
+    Bytes(both.saturating_sub(beside.0).max(both / 2))
+}
+
+/// What of the free space is not for the test file, in words.
+fn shares(beside: Bytes, inspection: &Inspection) -> String {
+    let folder = matches!(inspection.kind, PathKind::Directory { .. });
+    let Some(available) = inspection.storage.available.filter(|_| folder) else {
+        return String::new();
+    };
+    let others = match beside {
+        Bytes(0) => "",
+        _ => " and for files that jobs write beside the test file",
+    };
+    format!(" (of {available} that are free, {HEADROOM} stay for the file system{others})")
 }
 
 /// What a plan writes to the storage, with the test file itself.
@@ -97,5 +117,19 @@ impl Written {
             bytes: Bytes(bytes),
             and_more,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_planned_size_shrinks_before_there_is_no_room() {
+        let mib = Bytes::mib;
+        assert_eq!(beside_others(mib(168), Bytes(0)), mib(152));
+        assert_eq!(beside_others(mib(168), mib(32)), mib(120));
+        assert_eq!(beside_others(mib(168), Bytes::gib(1)), mib(76));
+        assert_eq!(beside_others(mib(8), Bytes::gib(1)), Bytes(0));
     }
 }

@@ -29,6 +29,7 @@ pub fn header(plan: Plan, inspection: Inspection, target: Option<&str>) -> RunHe
         storage: inspection.storage,
         stopping: Stopping::default(),
         paired: None,
+        claims: None,
     }
 }
 

@@ -51,6 +51,11 @@ impl StepTalk {
         Ok(done)
     }
 
+    /// Takes the live line away.
+    pub fn close(&self) {
+        self.voice.clear();
+    }
+
     fn far(&self, progress: &WorkProgress) -> String {
         let total = progress.total.filter(|total| *total > 0);
         let WorkProgress {

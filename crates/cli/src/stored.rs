@@ -72,6 +72,7 @@ fn row(run: &RunSummary) -> ListRow {
         // Of a work with steps that only follow from each other, none is known
         // beforehand.
         planned: run.trials_planned.max(run.trials_done).into(),
+        data_lost: run.data_lost,
     }
 }
 
@@ -85,6 +86,7 @@ fn import_row(import: &ImportSummary) -> ListRow {
         status: "imported".to_owned(),
         trials: import.figures.into(),
         planned: import.figures.into(),
+        data_lost: false,
     }
 }
 
@@ -211,6 +213,17 @@ pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     }
 }
 
+/// A run that is to be gone on with: all of it must be there.
+pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
+    let loaded = store.load(id)?;
+    match loaded.damaged.first() {
+        None => Ok(loaded.run),
+        Some(damage) => Err(Failure::failed(format!(
+            "run {id} cannot be gone on with: {damage}"
+        ))),
+    }
+}
+
 /// What an id stands for, with all that the store has of it.
 pub enum Stored {
     /// A run of assay's own.
@@ -235,7 +248,17 @@ pub fn load_from(store: &Store, name: &str) -> Result<Stored, Failure> {
     for damage in &loaded.damaged {
         say(&format!("assay: warning: {damage}"));
     }
-    Ok(Stored::Run(Box::new(loaded.run)))
+    let mut run = loaded.run;
+    // As the list says it.
+    let abandoned = run.status == RunStatus::Running
+        && store
+            .abandoned_runs(owner::is_alive)?
+            .iter()
+            .any(|r| r.id == id);
+    if abandoned {
+        run.status = RunStatus::Interrupted;
+    }
+    Ok(Stored::Run(Box::new(run)))
 }
 
 /// Where a link leads, also one to a file that is not there yet; all else is its

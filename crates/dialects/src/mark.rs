@@ -147,22 +147,24 @@ impl SdClass {
         vec![reads, writes, sequential]
     }
 
-    /// Under which conditions its figures are taken here, one sentence.
+    /// Under which conditions its figures are taken here with a file of this size, one
+    /// sentence.
     #[must_use]
-    pub const fn conditions(self) -> &'static str {
+    pub fn conditions(self, file: Bytes) -> String {
+        let region = file.min(APPLICATION_REGION);
+        let random = |commands| {
+            format!(
+                "4 KiB random within {region}, {commands} in flight, past the page cache, \
+                 flushed at the end; 512 KiB sequential writes on {file}"
+            )
+        };
         match self {
-            Self::A1 => {
-                "4 KiB random within 256 MiB, one command in flight, past the page cache, \
-                 flushed at the end; 512 KiB sequential writes on the whole"
-            }
-            Self::A2 => {
-                "4 KiB random within 256 MiB, 32 commands in flight, past the page cache, \
-                 flushed at the end; 512 KiB sequential writes on the whole"
-            }
-            Self::C10 | Self::U1 | Self::U3 | Self::V(_) => {
-                "512 KiB sequential writes past the page cache, the slowest whole second of each \
-                 trial; a card's own check writes whole recording units of an empty card"
-            }
+            Self::A1 => random("one command"),
+            Self::A2 => random("32 commands"),
+            Self::C10 | Self::U1 | Self::U3 | Self::V(_) => format!(
+                "512 KiB sequential writes of {file} past the page cache, the slowest whole second \
+                 of each trial; a card's own check writes whole recording units of an empty card"
+            ),
         }
     }
 }

@@ -8,6 +8,7 @@
 //! - [`workload`]: what benchmarks ask of a device, and what falls into their timed windows.
 //! - [`experiment`]: the published comparison of two policies, fitted and explained.
 //! - [`estimate`]: parameters of a part from rates that were measured.
+//! - [`traits`]: what flash shows of itself to patterns of I/O.
 //! - [`check`]: all that can happen under a policy, searched for what must not.
 //!
 //! Pure: no I/O, no clock. Virtual time is counted in whole picoseconds, and the few
@@ -23,6 +24,7 @@ pub mod part;
 pub mod policy;
 pub mod simulation;
 pub mod time;
+pub mod traits;
 pub mod workload;
 
 pub use assay_model::limits::BLOCK_BYTES;

@@ -56,6 +56,8 @@ pub struct Part {
     pub gc: Option<Gc>,
     /// A part of the flash that is written fast, and emptied later.
     pub slc: Option<Slc>,
+    /// How the flash is laid out.
+    pub flash: Option<Flash>,
 }
 
 const fn usual_gib() -> u64 {
@@ -143,6 +145,28 @@ pub struct Slc {
     pub size_kib: u64,
     /// For each block that is folded out of it, in the background until it is full.
     pub fold_us: f64,
+}
+
+/// Pages, units that are erased at once, and units of the mapping.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Flash {
+    /// A page.
+    pub page_kib: u64,
+    /// For each page that is read beside those that a request of its length needs.
+    pub page_us: f64,
+    /// What is erased at once.
+    pub unit_kib: u64,
+    /// For each unit that is read from beside those that a request of its length needs.
+    pub unit_us: f64,
+    /// What one address stands for.
+    pub map_kib: u64,
+    /// For each of these that a write covers in part.
+    pub rmw_us: f64,
+    /// Units that can be written at the same time.
+    pub open_units: u32,
+    /// Closing one, for another.
+    pub close_us: f64,
 }
 
 /// The parts that assay knows, as TOML.
@@ -252,6 +276,12 @@ impl Part {
         }
         times.extend(self.map.as_ref().map(|map| ("map.load_us", map.load_us)));
         times.extend(self.gc.as_ref().map(|gc| ("gc.block_us", gc.block_us)));
+        if let Some(flash) = &self.flash {
+            times.push(("flash.page_us", flash.page_us));
+            times.push(("flash.unit_us", flash.unit_us));
+            times.push(("flash.rmw_us", flash.rmw_us));
+            times.push(("flash.close_us", flash.close_us));
+        }
         times.extend(self.slc.as_ref().map(|slc| ("slc.fold_us", slc.fold_us)));
         times
     }
@@ -277,6 +307,12 @@ impl Part {
         }
         if let Some(gc) = &self.gc {
             counts.push(("gc.reserve_kib", gc.reserve_kib, 0..=MOST_KIB));
+        }
+        if let Some(flash) = &self.flash {
+            counts.push(("flash.page_kib", flash.page_kib, 1..=MOST_KIB));
+            counts.push(("flash.unit_kib", flash.unit_kib, 1..=MOST_KIB));
+            counts.push(("flash.map_kib", flash.map_kib, 1..=MOST_KIB));
+            counts.push(("flash.open_units", flash.open_units.into(), 1..=MOST_OPEN));
         }
         if let Some(slc) = &self.slc {
             counts.push(("slc.size_kib", slc.size_kib, 0..=MOST_KIB));
@@ -317,6 +353,8 @@ const MOST_NOISE: f64 = 50.0;
 const MOST_MS: u64 = 1_000_000;
 /// No queue of eMMC or UFS takes more.
 const MOST_AT_ONCE: u64 = 64;
+/// A list of them is searched for each write.
+const MOST_OPEN: u64 = 256;
 /// Each takes memory.
 const MOST_REGIONS: u64 = 1 << 16;
 

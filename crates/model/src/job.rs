@@ -266,6 +266,35 @@ pub enum Content {
     Zero,
 }
 
+/// An order of offsets that asks flash a question.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// One I/O in each of so many units of that size in turn, every unit from its begin on.
+    InTurn {
+        /// How many.
+        units: u32,
+        /// Size of each, and how far apart they begin.
+        unit: Bytes,
+    },
+    /// At random multiples of that size, half of the block before and half behind.
+    Across {
+        /// The size.
+        unit: Bytes,
+    },
+    /// A read and a write in turn, each at a random place.
+    ReadThenWrite,
+}
+
+/// A pause after so many I/Os, inside the measured time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pause {
+    /// I/Os between two pauses.
+    pub after: u32,
+    /// Its length.
+    pub time: Nanos,
+}
+
 /// What a job is for, where its shape does not tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -340,6 +369,12 @@ pub struct Job {
     /// What it is for; `None`: what its shape says.
     #[serde(default)]
     pub purpose: Option<Purpose>,
+    /// Another order of offsets than that of `rw`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
+    /// Pauses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pause: Option<Pause>,
     /// What it does in words, where its shape does not tell: a step of a work
     /// ([`crate::work`]), for example `SQLite insert, journal wal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -374,6 +409,8 @@ impl Job {
             interval: Nanos::millis(100),
             content: Content::Random,
             purpose: None,
+            pattern: None,
+            pause: None,
             description: None,
         }
     }

@@ -75,6 +75,18 @@ pub enum Measured {
 }
 
 impl Measured {
+    /// All labels.
+    pub const LABELS: [&str; 8] = [
+        "device",
+        "device-unflushed",
+        "simulated",
+        "page-cache",
+        "mixed",
+        "memory",
+        "cpu-cache",
+        "unknown",
+    ];
+
     /// The label that stands next to a figure.
     #[must_use]
     pub const fn label(&self) -> &'static str {

@@ -36,6 +36,9 @@ pub struct RunHeader {
     /// The run that it took turns with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub paired: Option<Paired>,
+    /// What the user says of the device.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claims: Option<Claims>,
 }
 
 impl RunHeader {
@@ -46,6 +49,74 @@ impl RunHeader {
         let paired = self.paired.as_ref();
         let place = paired.and_then(|paired| paired.places.get(position as usize));
         place.copied().unwrap_or(position)
+    }
+}
+
+/// What the user says of a device, for its figures to stand beside.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Claims {
+    /// A mode of [`crate::limits`].
+    pub bus: Option<String>,
+    /// What its maker says.
+    pub datasheet: Option<Datasheet>,
+}
+
+/// Typical figures of a datasheet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Datasheet {
+    /// Of which part.
+    pub part: String,
+    /// Where they stand.
+    pub source: String,
+    /// Sequential reads, in millions of bytes per second.
+    pub seq_read_mb_s: Option<f64>,
+    /// Sequential writes.
+    pub seq_write_mb_s: Option<f64>,
+    /// Random reads of 4 KiB, per second.
+    pub rand_read_iops: Option<f64>,
+    /// Random writes of 4 KiB, per second.
+    pub rand_write_iops: Option<f64>,
+}
+
+/// One of its figures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatasheetFigure {
+    /// Sequential reads.
+    SeqRead,
+    /// Sequential writes.
+    SeqWrite,
+    /// Random reads.
+    RandRead,
+    /// Random writes.
+    RandWrite,
+}
+
+impl Datasheet {
+    /// A figure in bytes per second or I/Os per second, if it is there.
+    #[must_use]
+    pub fn value(&self, figure: DatasheetFigure) -> Option<f64> {
+        match figure {
+            DatasheetFigure::SeqRead => self.seq_read_mb_s.map(|rate| rate * 1e6),
+            DatasheetFigure::SeqWrite => self.seq_write_mb_s.map(|rate| rate * 1e6),
+            DatasheetFigure::RandRead => self.rand_read_iops,
+            DatasheetFigure::RandWrite => self.rand_write_iops,
+        }
+    }
+
+    /// Why it is none: a figure that is not above 0.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        let figures = [
+            ("seq_read_mb_s", self.seq_read_mb_s),
+            ("seq_write_mb_s", self.seq_write_mb_s),
+            ("rand_read_iops", self.rand_read_iops),
+            ("rand_write_iops", self.rand_write_iops),
+        ];
+        let mut wrong = figures.into_iter().filter(|(_, figure)| {
+            figure.is_some_and(|figure| !(figure.is_finite() && figure > 0.0))
+        });
+        wrong.next().map(|(name, _)| name)
     }
 }
 

@@ -79,6 +79,21 @@ pub struct TrialRecord {
 }
 
 impl TrialRecord {
+    /// A trial whose condition did not last is none under it.
+    pub fn under(&mut self, held: Result<(), String>) {
+        if let (Outcome::Completed, Err(error)) = (&self.outcome, held) {
+            self.outcome = Outcome::Failed { error };
+        }
+    }
+
+    /// Whether what was read back is not what had been written.
+    #[must_use]
+    pub fn lost_data(&self) -> bool {
+        self.detail.as_deref().is_some_and(StepDetail::differs)
+    }
+}
+
+impl TrialRecord {
     /// Whether it makes figures: those of round 0 do not.
     #[must_use]
     pub const fn counts(&self) -> bool {

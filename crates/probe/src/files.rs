@@ -1,7 +1,8 @@
 //! What the kernel says about a path. Behind a trait, because device numbers
 //! and mount ids cannot be made up in a folder of files.
 
-use crate::device::DeviceNumber;
+use crate::device::{Device, DeviceNumber};
+use crate::safety::held_exclusively;
 use assay_model::units::Bytes;
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use rustix::io::Errno;
@@ -58,7 +59,8 @@ pub(crate) struct Found {
 /// Room of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Room {
-    /// Size.
+    /// Size, without what is kept for root: what is not available of it is used, as
+    /// `df` counts.
     pub(crate) total: Bytes,
     /// Free for a user without privileges.
     pub(crate) available: Bytes,
@@ -78,6 +80,10 @@ pub(crate) trait Files {
 
     /// Room of the file system that holds `path`; `None` when it does not say.
     fn room(&self, path: &Path) -> Option<Room>;
+
+    /// Whether somebody has the device open for exclusive use. Who may not open it
+    /// does not learn it.
+    fn is_held(&self, device: &Device) -> bool;
 }
 
 /// The running kernel.
@@ -130,11 +136,18 @@ impl Files for KernelFiles {
 
     fn room(&self, path: &Path) -> Option<Room> {
         let vfs = rustix::fs::statvfs(path).ok()?;
+        let kept = vfs.f_bfree.saturating_sub(vfs.f_bavail);
+        let usable = vfs.f_blocks.saturating_sub(kept);
         // Network and pseudo file systems report zero blocks for "no idea".
         (vfs.f_blocks > 0).then(|| Room {
-            total: Bytes(vfs.f_blocks.saturating_mul(vfs.f_frsize)),
+            total: Bytes(usable.saturating_mul(vfs.f_frsize)),
             available: Bytes(vfs.f_bavail.saturating_mul(vfs.f_frsize)),
         })
+    }
+
+    fn is_held(&self, device: &Device) -> bool {
+        let node = Path::new("/dev").join(&device.name);
+        held_exclusively(&node).unwrap_or(false)
     }
 }
 

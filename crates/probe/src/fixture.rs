@@ -1,6 +1,6 @@
 //! A machine made of files, for tests.
 
-use crate::device::DeviceNumber;
+use crate::device::{Device, DeviceNumber};
 use crate::files::{FileKind, Files, Found, Room, Stamp};
 use crate::roots::Roots;
 use assay_model::units::Bytes;
@@ -163,5 +163,9 @@ impl Files for MadeUp {
             total: Bytes::mib(100),
             available: Bytes::mib(40),
         })
+    }
+
+    fn is_held(&self, _: &Device) -> bool {
+        false
     }
 }

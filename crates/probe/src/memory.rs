@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Bytes of an entry of `/proc/self/pagemap`.
-const ENTRY: u64 = 8;
+const ENTRY: usize = 8;
 /// Of an entry: the page is in memory, and its number there
 /// (Documentation/admin-guide/mm/pagemap.rst).
 const PRESENT: u64 = 1 << 63;
@@ -146,8 +146,9 @@ fn range(line: &str) -> Option<(u64, u64)> {
 pub fn physical(roots: &Roots, address: u64) -> Option<u64> {
     let page = rustix::param::page_size() as u64;
     let map = File::open(roots.proc.join("self/pagemap")).ok()?;
-    let mut entry = [0; ENTRY as usize];
-    map.read_exact_at(&mut entry, address / page * ENTRY).ok()?;
+    let mut entry = [0; ENTRY];
+    map.read_exact_at(&mut entry, address / page * ENTRY as u64)
+        .ok()?;
     let entry = u64::from_ne_bytes(entry);
     let frame = entry & FRAME;
     (entry & PRESENT != 0 && frame != 0).then(|| frame * page + address % page)

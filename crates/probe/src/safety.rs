@@ -1,5 +1,6 @@
 //! Why a block device, or a regular file, must not be written.
 
+mod beneath;
 mod files;
 
 pub use files::{FileUse, KernelOwned};
@@ -11,6 +12,7 @@ use crate::mounts::{self, MountEntry};
 use crate::openers::{self, BETWEEN_LOOKS, LOOKS, Opener};
 use crate::roots::Roots;
 use crate::stack::btrfs;
+use beneath::loops;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::io;
@@ -24,7 +26,8 @@ use std::thread;
 ///
 /// It looks at the device, its partitions, and everything made of them (device
 /// mapper, md, loop devices, ...); of a partition also at uses of its disk as
-/// a whole. A process that keeps one of them open for writing is a use, other
+/// a whole; and at everything that it is made of, with all that stands on that: a
+/// mounted device below a loop device, other loop devices on the same file. A process that keeps one of them open for writing is a use, other
 /// than this process and its parent, the host that it works for; processes of
 /// other users are looked into by root only. What cannot be read otherwise
 /// counts as a reason. Mounts in other mount namespaces are not seen here: ask
@@ -75,6 +78,9 @@ fn is_claimed(node: &Path) -> io::Result<bool> {
     }
 }
 
+/// What only opening a device tells.
+const HELD: &str = "is held by another program or mounted in another namespace";
+
 /// A search for uses; what it finds goes into `reasons`.
 struct Search<'a> {
     roots: &'a Roots,
@@ -85,6 +91,9 @@ struct Search<'a> {
     openers: Vec<Opener>,
     /// Devices looked at already: holders may be reached on several ways.
     seen: Vec<String>,
+    /// The device asked about, and those beneath it that were looked at: each stands
+    /// on the next, which is no use of it by others.
+    path: Vec<String>,
     reasons: Vec<String>,
 }
 
@@ -97,6 +106,7 @@ impl<'a> Search<'a> {
             swaps: swaps(roots).map_err(|error| error.to_string()),
             openers: openers::lasting_writers(roots, files, &[process::id(), parent_id()]),
             seen: Vec::new(),
+            path: Vec::new(),
             reasons: Vec::new(),
         }
     }
@@ -107,18 +117,25 @@ impl<'a> Search<'a> {
             return vec![format!("/sys shows no block device {name}")];
         };
         self.begin(name);
-        self.read_only(&device);
-        self.with_partitions(&device);
+        self.whole(&device);
+        std::mem::take(&mut self.reasons)
+    }
+
+    /// A device that is written, wherever in it.
+    fn whole(&mut self, device: &Device) {
+        self.read_only(device);
+        self.with_partitions(device);
         if let Some(disk) = device.parent_disk(self.roots) {
             self.read_only(&disk);
             self.alone(&disk);
         }
-        std::mem::take(&mut self.reasons)
+        self.beneath(device);
     }
 
     /// Nothing is known yet of the device of that name, but what is not known at all.
     fn begin(&mut self, name: &str) {
         self.seen.clear();
+        self.path.clear();
         self.reasons.clear();
         if self.mounts.is_empty() {
             self.reasons.push(format!(
@@ -143,16 +160,23 @@ impl<'a> Search<'a> {
 
     /// Uses of one device, and of what is made of it.
     fn alone(&mut self, device: &Device) {
+        if self.unless_seen(device) {
+            self.held(device);
+        }
+    }
+
+    /// Uses of one device but by its holders; whether it was not looked at before.
+    fn unless_seen(&mut self, device: &Device) -> bool {
         if self.seen.contains(&device.name) {
-            return;
+            return false;
         }
         self.seen.push(device.name.clone());
         self.mounted(device);
         self.swap(device);
         self.btrfs(device);
-        self.held(device);
         self.under_loop(device);
         self.open(device);
+        true
     }
 
     fn read_only(&mut self, device: &Device) {
@@ -216,14 +240,10 @@ impl<'a> Search<'a> {
     /// Loop devices on the device node; the kernel does not list them as
     /// holders.
     fn under_loop(&mut self, device: &Device) {
-        let names = attr::entries(&self.roots.sys.join("class/block"));
-        let loops = names
-            .iter()
-            .filter(|name| attr::numbered(name, "loop").is_some())
-            .filter_map(|name| Device::named(self.roots, name));
-        for on_top in loops.collect::<Vec<_>>() {
+        for on_top in loops(self.roots) {
             let file = on_top.backing_file();
-            if file.is_some_and(|file| self.leads_to(&file, device)) {
+            let is_on = file.is_some_and(|file| self.leads_to(&file, device));
+            if is_on && !self.path.contains(&on_top.name) {
                 self.reasons
                     .push(format!("{} backs {}", device.name, on_top.name));
                 self.with_partitions(&on_top);

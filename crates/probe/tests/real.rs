@@ -186,6 +186,29 @@ fn a_loop_device_on_a_device_node_guards_it() {
 }
 
 #[test]
+fn a_mounted_file_system_is_guarded_against_other_loop_devices() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 16));
+    let mounted = volume.device();
+    let same_file = or_skip!(LoopDevice::over(&volume.image()));
+    let on_top = or_skip!(LoopDevice::over(mounted.node()));
+    let roots = Roots::default();
+    let clause = format!(
+        "{} is mounted on {}",
+        mounted.name(),
+        volume.point().display()
+    );
+    for other in [&same_file, &on_top] {
+        let reasons = in_use(&roots, other.name());
+        assert!(reasons.contains(&clause), "{}: {reasons:?}", other.name());
+        assert!(!held_exclusively(other.node()).expect("may open"));
+    }
+    let listed = assay_probe::devices::list(&roots);
+    let listed = listed.iter().find(|l| l.layer.name == same_file.name());
+    assert!(listed.expect("it is listed").in_use.contains(&clause));
+}
+
+#[test]
 fn a_loop_device_whose_file_was_removed_ends_the_stack() {
     needs!(root);
     let scratch = or_skip!(Scratch::new());

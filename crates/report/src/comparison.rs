@@ -4,7 +4,7 @@ mod contradiction;
 mod words;
 
 use assay_lang::{Told, tr, translated};
-pub use words::{common_notes, drift, ends, pairs, percent, places, value};
+pub use words::{common_notes, drift, ends, pairs, percent, places, tallied, value};
 
 use crate::format::percent_points;
 use crate::jobs::Jobs;

@@ -81,6 +81,7 @@ pub fn run() -> Run {
             storage: storage(),
             stopping: Stopping::default(),
             paired: None,
+            claims: None,
         },
         status: RunStatus::Finished,
         finished_unix_ms: Some(STARTED_UNIX_MS + 61_250),

@@ -1,9 +1,10 @@
 //! What trials found that is no figure: sentences about each.
 
 use crate::capacity;
+use crate::memory;
 use crate::powercut;
 use crate::replay;
-use crate::summary::{JudgedTrial, Summary};
+use crate::summary::{JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use assay_lang::tr;
 use assay_model::work::StepDetail;
@@ -58,6 +59,50 @@ pub fn sections(summary: &Summary<'_>) -> [Section; 3] {
     ]
 }
 
+/// How data was not kept that had been written, in a sentence; `None` where it was, or
+/// where nobody looked.
+#[must_use]
+pub fn loss(detail: &StepDetail) -> Option<String> {
+    if !detail.differs() {
+        return None;
+    }
+    Some(match detail {
+        StepDetail::Capacity(step) => capacity::finding(step)?.lines.into_iter().next()?,
+        StepDetail::Memory(step) => memory::flips(step)?,
+        StepDetail::Powercut(_) => {
+            tr!("after a cut of the power something was not as it was promised").to_owned()
+        }
+        _ => tr!("what was read back is not what was written").to_owned(),
+    })
+}
+
+/// The losses of a run by job, how many trials had one, and the first one's sentence.
+#[must_use]
+pub fn losses(summary: &Summary<'_>) -> Vec<Loss> {
+    let of_job = |job: &JobSummary<'_>| {
+        let trials = job.trials.iter();
+        let mut found = trials.filter_map(|trial| loss(trial.record.detail.as_deref()?));
+        let first = found.next()?;
+        Some(Loss {
+            job: clean(&job.job.name),
+            trials: 1 + found.count(),
+            first,
+        })
+    };
+    summary.jobs.iter().filter_map(of_job).collect()
+}
+
+/// Trials of a job in which data was not kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Loss {
+    /// The job.
+    pub job: String,
+    /// How many of its trials.
+    pub trials: usize,
+    /// What was found in the first of them.
+    pub first: String,
+}
+
 /// Of each trial, in their order.
 fn of_each(
     summary: &Summary<'_>,
@@ -73,4 +118,68 @@ fn of_each(
         Some((name(trial), found(detail)?))
     };
     trials.into_iter().filter_map(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::digest::{Belief, Digest};
+    use crate::gate::{Status, Suite, junit, lava, tap};
+    use crate::mail::{Form, write_run};
+    use crate::terminal::{Style, write_summary};
+    use crate::{html, json, samples, warnings};
+    use std::io::{self, Write};
+
+    fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+        let mut out = Vec::new();
+        write(&mut out).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn lost_data_fails_every_gate() {
+        let suite = Suite::of_run(&samples::with_lost_data());
+        assert_eq!(suite.count(Status::Fail), 1);
+        let case = suite.cases.iter().find(|case| case.metric == "data");
+        assert!(case.unwrap().reason.contains("DATA LOST"), "{case:?}");
+        for (text, word) in [
+            (written(|out| tap::write(&suite, out)), "not ok"),
+            (written(|out| junit::write(&suite, out)), "<failure"),
+            (written(|out| lava::write(&suite, out)), "RESULT=fail"),
+        ] {
+            assert!(text.contains(word), "{text}");
+        }
+    }
+
+    #[test]
+    fn lost_data_stands_before_any_rate_and_nothing_is_believed() {
+        let run = samples::with_lost_data();
+        let summary = Summary::of(&run);
+        let warnings = warnings::collect(&summary);
+        let digest = Digest::of(&summary, &warnings);
+        assert_eq!(digest.belief, Belief::No);
+        assert_eq!(digest.lines[0].subject, "Data kept?");
+        assert!(digest.lines[0].text.contains("DATA LOST"));
+        assert!(warnings[0].is_severe() && warnings[0].message(9).contains("DATA LOST"));
+    }
+
+    #[test]
+    fn lost_data_is_told_by_every_output_for_people() {
+        let run = samples::with_lost_data();
+        let style = Style {
+            color: false,
+            width: 200,
+            ascii: false,
+        };
+        for text in [
+            written(|out| write_run(&run, Form::Text, out)),
+            written(|out| write_run(&run, Form::Markdown, out)),
+            written(|out| write_summary(&run, style, &[], out)),
+            written(|out| html::write(&run, out)),
+        ] {
+            assert!(text.contains("data was not kept"), "{text}");
+        }
+        let document = written(|out| json::write(&run, out));
+        assert!(document.contains("\"data_lost\": true"), "{document}");
+    }
 }

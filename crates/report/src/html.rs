@@ -20,7 +20,6 @@ mod index;
 mod ladder;
 mod latency;
 mod matrices;
-mod memory;
 mod method;
 mod overview;
 mod page;
@@ -29,6 +28,7 @@ mod ranking;
 mod results;
 mod run;
 mod scenario;
+mod sections;
 mod storage;
 mod unfinished;
 

@@ -47,16 +47,16 @@ impl<'a> Jobs<'a> {
         &self,
         all: impl Iterator<Item = T>,
         metric: impl Fn(&T) -> &str,
-    ) -> Vec<(&'static str, Vec<T>)> {
+    ) -> Vec<(String, Vec<T>)> {
         let mut placed: Vec<(usize, T)> = all.map(|one| (self.place(metric(&one)), one)).collect();
         placed.sort_by_key(|(place, _)| *place);
-        let mut groups: Vec<(&'static str, Vec<T>)> = Vec::new();
+        let mut groups: Vec<(String, Vec<T>)> = Vec::new();
         for (place, one) in placed {
-            let title = self
-                .jobs
-                .get(place)
-                .map_or(tr!("Others"), |(group, _)| group.title());
-            match groups.last_mut().filter(|(last, _)| *last == title) {
+            let title = match self.jobs.get(place) {
+                Some((group, job)) => title(*group, job),
+                None => tr!("Others").to_owned(),
+            };
+            match groups.iter_mut().find(|(known, _)| *known == title) {
                 Some((_, group)) => group.push(one),
                 None => groups.push((title, vec![one])),
             }
@@ -66,11 +66,38 @@ impl<'a> Jobs<'a> {
 
     fn place(&self, metric: &str) -> usize {
         let name = job_of(metric);
-        let found = self
-            .jobs
-            .iter()
-            .position(|(_, job)| Some(job.name.as_str()) == name);
-        found.unwrap_or(self.jobs.len())
+        let mut jobs = self.jobs.iter();
+        let found = jobs.position(|(_, job)| Some(job.name.as_str()) == name);
+        let of_all = || self.place_of_all(name?);
+        found.or_else(of_all).unwrap_or(self.jobs.len())
+    }
+
+    /// Where a scenario as a whole stands: with its last act.
+    fn place_of_all(&self, name: &str) -> Option<usize> {
+        let scenario = name.strip_suffix(WHOLE)?;
+        let acts = |(group, _): &&(Group, &Job)| *group == Group::Act;
+        let own = |(_, job): &(Group, &Job)| scenario_of(job) == Some(scenario);
+        let named = self.jobs.iter().rposition(own);
+        let alone = || self.jobs.iter().rposition(|job| acts(&job));
+        named.or_else(alone)
+    }
+}
+
+/// How the name of a figure ends that is of a whole scenario.
+const WHOLE: &str = ".all";
+
+/// The scenario that an act is of, where there are several in a run.
+fn scenario_of(job: &Job) -> Option<&str> {
+    job.name.split_once('.').map(|(scenario, _)| scenario)
+}
+
+/// The title of a job's group; each scenario is a group of its own.
+fn title(group: Group, job: &Job) -> String {
+    match (group, scenario_of(job)) {
+        (Group::Act | Group::Transactions, Some(scenario)) => {
+            tr!("Scenario {scenario}", scenario = clean(scenario))
+        }
+        _ => group.title().to_owned(),
     }
 }
 
@@ -116,9 +143,9 @@ mod tests {
         assert_eq!(
             groups,
             [
-                ("Sequential", vec!["seq-read-1m: read_bw"]),
-                ("Random read", vec!["rand-read-4k: read_iops"]),
-                ("Others", vec!["others"]),
+                ("Sequential".to_owned(), vec!["seq-read-1m: read_bw"]),
+                ("Random read".to_owned(), vec!["rand-read-4k: read_iops"]),
+                ("Others".to_owned(), vec!["others"]),
             ]
         );
     }

@@ -19,7 +19,9 @@ mod trial;
 
 use crate::derived::Derived;
 use crate::format::civil_from_days;
+use crate::placed;
 use crate::stopping::settled_at;
+use crate::summary::Summary;
 use assay_lang::in_english;
 use assay_model::run::{Run, RunStatus};
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Mount, Storage};
@@ -95,6 +97,8 @@ struct Document<'a> {
     system: SystemPart<'a>,
     device: DevicePart<'a>,
     tails: Vec<TailPart<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<LimitsPart>,
     trials: Vec<TrialPart<'a>>,
 }
 
@@ -107,10 +111,41 @@ impl<'a> Document<'a> {
             system: SystemPart::of(&run.header.system),
             device: DevicePart::of(&run.header.storage),
             tails: TailPart::all(run),
+            limits: LimitsPart::of(&Summary::with(run, derived)),
             trials: trials
                 .map(|(record, derived)| TrialPart::of(record, derived, without))
                 .collect(),
         }
+    }
+}
+
+/// What the bus carries at most, and the figures beside it and beside a datasheet.
+#[derive(Serialize)]
+struct LimitsPart {
+    bus: Option<Value>,
+    placed: Vec<placed::Placed>,
+}
+
+impl LimitsPart {
+    /// `None` where there is nothing to compare.
+    fn of(summary: &Summary<'_>) -> Option<Self> {
+        let placed = placed::all(summary);
+        if placed.is_empty() {
+            return None;
+        }
+        let bus = placed::bus(summary).map(|bus| {
+            serde_json::json!({
+                "bus": bus.ceiling.bus,
+                "mode": bus.ceiling.mode,
+                "given": bus.given,
+                "nominal_bytes_per_s": bus.ceiling.nominal,
+                "read_bytes_per_s": bus.ceiling.read,
+                "write_bytes_per_s": bus.ceiling.write,
+                "formula": bus.ceiling.formula,
+                "source": bus.ceiling.source,
+            })
+        });
+        Some(Self { bus, placed })
     }
 }
 

@@ -57,9 +57,13 @@ impl Ladder {
         }
     }
 
-    /// `Four ways to write`; `None` when the run has no step of it.
+    /// `Four ways to write`; `None` when the run has no step of it, or is a sweep, which
+    /// compares conditions and not ways.
     #[must_use]
     pub fn title(self, summary: &Summary<'_>) -> Option<String> {
+        if !summary.run.header.plan.conditions.is_empty() {
+            return None;
+        }
         let number = match summary.group(self.group()).count() {
             0 => return None,
             1 => tr!("One way"),

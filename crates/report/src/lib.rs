@@ -33,14 +33,17 @@ pub mod ladder;
 pub mod mail;
 pub mod matrix;
 pub mod memory;
+pub mod placed;
 pub mod powercut;
 pub mod registers;
 pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod scenario;
+pub mod sections;
 #[cfg(test)]
 mod sides;
+pub mod soak;
 pub mod stopping;
 pub mod summary;
 pub mod sweep;

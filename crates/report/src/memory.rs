@@ -4,7 +4,10 @@
 mod evidence;
 mod stress;
 
+pub use stress::flips;
+
 use crate::format::quantity;
+use crate::sections::{Line, Section};
 use crate::summary::{JobSummary, Summary};
 use assay_lang::{counted, tr};
 use assay_model::metric::Unit;
@@ -14,24 +17,6 @@ use assay_model::work::memory::{
     BandwidthStep, Cache, Found, Kernel, LatencyStep, Machine, MemoryStep, Pages, Stores,
 };
 use assay_stats::hierarchy::{Point, Rise, rises};
-
-/// A line of what was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Memory does not keep what is written to it.
-    pub bad: bool,
-    /// In words.
-    pub text: String,
-}
-
-/// Sentences below a heading.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// The heading.
-    pub title: &'static str,
-    /// The sentences.
-    pub lines: Vec<Line>,
-}
 
 /// What a run found about main memory; nothing for one of storage.
 #[must_use]

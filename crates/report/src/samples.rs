@@ -11,6 +11,7 @@ use assay_model::storage::Layer;
 use assay_model::trial::{Gap, Interval, Outcome, TrialRecord};
 use assay_model::units::{Bytes, GIB, MIB};
 use assay_model::work::StepDetail;
+use assay_model::work::capacity::{CapacityStep, Part, Tally};
 use assay_model::work::iozone::{Child, IozoneStep, Test};
 use assay_stats::histogram::Histogram;
 
@@ -392,5 +393,25 @@ pub fn swept() -> Run {
             }
         }
     }
+    run
+}
+
+/// A run whose first trial found a file missing that had been written; its rates are
+/// good.
+pub fn with_lost_data() -> Run {
+    let mut run = fixture::run();
+    let step = CapacityStep {
+        missing: vec!["1.h2w".to_owned()],
+        missing_files: 1,
+        parts: vec![Part {
+            name: "2.h2w".to_owned(),
+            offset: 1 << 30,
+            bytes: 0,
+            elapsed_ns: 1,
+            found: Some(Tally::default()),
+        }],
+        ..CapacityStep::default()
+    };
+    run.trials[0].detail = Some(Box::new(StepDetail::Capacity(step)));
     run
 }

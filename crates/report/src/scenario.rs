@@ -78,6 +78,17 @@ pub fn totals(summary: &Summary<'_>) -> Vec<(String, Figure)> {
     figures.collect()
 }
 
+/// The acts in which operations were over too late.
+#[must_use]
+pub fn late(summary: &Summary<'_>) -> Vec<String> {
+    let missed = |job: &&JobSummary<'_>| {
+        let kept = steps(job).into_iter().filter_map(|step| step.deadlines);
+        kept.map(|kept| kept.missed).sum::<u64>() > 0
+    };
+    let late = summary.jobs.iter().filter(missed);
+    late.map(|job| clean(&job.job.name)).collect()
+}
+
 fn line(job: &JobSummary<'_>) -> Option<ActLine> {
     let steps = steps(job);
     if steps.is_empty() && job.group != Group::Act {

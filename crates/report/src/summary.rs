@@ -232,6 +232,7 @@ fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
     let steps = jobs.iter().filter(|job| job.group == Group::ReadLadder);
     let block_sizes: Vec<u64> = steps.map(|job| job.job.bs.0).collect();
     let reads = jobs.iter_mut().filter(|job| job.job.rw == Rw::Read);
+    let reads = reads.filter(|job| job.group == Group::Sequential);
     for job in reads.filter(|job| block_sizes.contains(&job.job.bs.0)) {
         job.group = Group::ReadLadder;
     }

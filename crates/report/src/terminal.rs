@@ -13,11 +13,11 @@ mod import;
 mod ladder;
 mod list;
 mod mark;
-mod memory;
 mod ranked;
 mod recordings;
 pub(crate) mod results;
 mod scenario;
+mod sections;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -76,10 +76,11 @@ pub fn write_summary(
     }
     scenario::write(&summary, &mut page)?;
     results::write(&summary, &mut page)?;
+    placed(&summary, &mut page)?;
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     found::write(&summary, &mut page)?;
-    memory::write(&summary, &mut page)?;
+    sections::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }
@@ -90,6 +91,18 @@ pub fn write_summary(
         digest::write(&Digest::of(&summary, &warnings), &mut page)?;
     }
     page.closing(closing)
+}
+
+/// Rates beside the bus and a datasheet.
+fn placed(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let sentences = crate::placed::sentences(summary);
+    if sentences.is_empty() {
+        return Ok(());
+    }
+    page.title(tr!("Beside what can be"))?;
+    sentences
+        .iter()
+        .try_for_each(|line| page.paragraph("  ".into(), line, None))
 }
 
 /// Where lines go.

@@ -26,6 +26,13 @@ pub enum Warning {
         /// How it ended.
         how: String,
     },
+    /// What was written is not there.
+    DataLost {
+        /// Jobs, each with its number of such trials.
+        jobs: Vec<(String, u64)>,
+        /// What was found first.
+        first: String,
+    },
     /// The storage, or a device on the way, returned errors.
     IoErrors {
         /// Jobs and their number of errors.
@@ -186,6 +193,7 @@ impl Warning {
         matches!(
             self,
             Self::Unfinished { .. }
+                | Self::DataLost { .. }
                 | Self::IoErrors { .. }
                 | Self::Failed { .. }
                 | Self::Memory { .. }

@@ -9,6 +9,10 @@ use rusqlite::{Connection, Params, params};
 use std::io;
 use std::path::Path;
 
+/// What the table of trials says of one that found data lost, for lists; all else of
+/// it is in its record.
+pub(crate) const DATA_LOST: &str = "data lost";
+
 /// One file with runs. Several processes may use it at once.
 #[derive(Debug)]
 pub struct Store {
@@ -51,6 +55,8 @@ pub struct RunSummary {
     pub trials_done: u32,
     /// Trials in the plan.
     pub trials_planned: u32,
+    /// A trial found that data was not kept. Older stores do not say it in their lists.
+    pub data_lost: bool,
 }
 
 /// A run as far as it can be read.
@@ -279,12 +285,20 @@ fn insert(
             trial.position,
             trial.job.name,
             trial.trial,
-            trial.outcome.word(),
+            outcome(trial),
             trial.started_unix_ms,
             blob,
         ],
     )?;
     Ok(())
+}
+
+/// For lists: that data was lost outweighs all else.
+fn outcome(trial: &TrialRecord) -> &'static str {
+    match trial.lost_data() {
+        true => DATA_LOST,
+        false => trial.outcome.word(),
+    }
 }
 
 fn unwritable(run_id: &str) -> impl FnOnce(io::Error) -> StoreError {

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::record;
-use crate::runs::{LoadedRun, Owner, RunSummary, Store};
+use crate::runs::{DATA_LOST, LoadedRun, Owner, RunSummary, Store};
 use assay_model::run::{Run, RunStatus};
 use rusqlite::types::Type;
 use rusqlite::{Connection, OptionalExtension, Row};
@@ -72,6 +72,8 @@ impl Store {
         let sql = format!(
             "SELECT id, started_unix_ms, finished_unix_ms, status, error, path, device, \
              (SELECT count(*) FROM trials WHERE run_id = id) AS trials_done, trials_planned, \
+             EXISTS (SELECT 1 FROM trials WHERE run_id = id AND outcome = '{DATA_LOST}') \
+             AS data_lost, \
              CASE WHEN json_valid(header) THEN header ->> '$.target' END AS target, \
              owner_pid, owner_boot_id, owner_start_ticks FROM runs {NEWEST_FIRST}"
         );
@@ -237,6 +239,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<RunSummary> {
         device: row.get("device")?,
         trials_done: row.get("trials_done")?,
         trials_planned: row.get("trials_planned")?,
+        data_lost: row.get("data_lost")?,
     })
 }
 

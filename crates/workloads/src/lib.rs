@@ -22,6 +22,8 @@ mod powercut;
 mod pulse;
 #[cfg(feature = "sqlite")]
 mod scenario;
+#[cfg(feature = "sqlite")]
+pub mod soak;
 
 pub use error::WorkError;
 pub use observer::{Context, Observer, Step, StepOutcome, Together};
@@ -55,7 +57,7 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
             "this agent cuts no power: it takes the larger one".to_owned(),
         )),
         // What they need of the machine is the agent's to look up.
-        Work::Memory(_) | Work::Watch(_) => {
+        Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {
             Err(WorkError::Refused("this is no work on files".to_owned()))
         }
     }

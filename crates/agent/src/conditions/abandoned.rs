@@ -1,13 +1,12 @@
 //! Undoing what killed runs had set.
 
 use super::Turned;
-use super::journal::{Line, abandoned, boot_id};
+use super::journal::{Line, abandoned, boot_id, lines};
 use super::put_back::put_one_back;
 use assay_model::condition::{Knob, Undone};
 use assay_probe::conditions::{holds, read};
 use assay_probe::roots::Roots;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::path::Path;
 
 /// A knob of a journal, with everything it may have been set to.
@@ -37,14 +36,6 @@ pub(crate) fn undo_abandoned(roots: &Roots, folder: &Path) -> Vec<Undone> {
     all
 }
 
-/// A line that a kill cut short is of a change that was not made.
-fn lines(file: &File) -> Vec<Line> {
-    let lines = BufReader::new(file).lines().map_while(Result::ok);
-    lines
-        .map_while(|line| serde_json::from_str(&line).ok())
-        .collect()
-}
-
 fn knobs(lines: Vec<Line>) -> Vec<Left> {
     let mut all: Vec<Left> = Vec::new();
     for entry in lines.into_iter().map(|line| line.entry) {
@@ -52,7 +43,7 @@ fn knobs(lines: Vec<Line>) -> Vec<Left> {
             Some(index) => index,
             None => {
                 all.push(Left {
-                    turned: Turned::new(entry.knob, entry.old),
+                    turned: Turned::new(entry.knob, None),
                     all: Vec::new(),
                     with: entry.with,
                 });
@@ -60,6 +51,8 @@ fn knobs(lines: Vec<Line>) -> Vec<Left> {
             }
         };
         let left = &mut all[index];
+        // The last one: after a rehearsal all was put back.
+        left.turned.old = entry.old;
         left.turned.last.clone_from(&entry.new);
         left.all.extend(entry.new);
     }

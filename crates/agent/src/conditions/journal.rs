@@ -10,7 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -77,6 +77,8 @@ pub(super) struct Journal {
     file: File,
     run_id: String,
     boot_id: String,
+    /// Knobs in it that nobody else had when they were written.
+    claimed: Vec<Knob>,
 }
 
 impl Journal {
@@ -100,11 +102,53 @@ impl Journal {
             file,
             run_id: run_id.to_owned(),
             boot_id: boot_id(),
+            claimed: Vec::new(),
         })
     }
 
-    /// When this returns, the changes survive a kill.
+    /// When this returns, the changes survive a kill, and no other run under way
+    /// changes the same knobs.
     pub(super) fn add(&mut self, entries: &[Entry]) -> Result<(), String> {
+        let new = entries.iter().map(|entry| &entry.knob);
+        let new: Vec<Knob> = new.filter(|knob| !self.claims(knob)).cloned().collect();
+        self.are_free(&new)?;
+        self.write(entries)?;
+        // Whoever wrote at the same time is seen by one of the two, or by both.
+        self.are_free(&new)?;
+        self.claimed.extend(new);
+        Ok(())
+    }
+
+    /// Whether the knob is this run's already.
+    pub(super) fn claims(&self, knob: &Knob) -> bool {
+        self.claimed.contains(knob)
+    }
+
+    /// Fails when another run that is under way has one of these knobs.
+    fn are_free(&self, knobs: &[Knob]) -> Result<(), String> {
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        let others = if knobs.is_empty() {
+            Vec::new()
+        } else {
+            paths(folder)
+        };
+        let lines = others.iter().filter(|path| **path != self.path);
+        let mut lines = lines.filter_map(|path| live(path)).flatten();
+        let taken =
+            lines.find(|line| line.boot_id == self.boot_id && knobs.contains(&line.entry.knob));
+        match taken {
+            None => Ok(()),
+            Some(Line {
+                run_id, pid, entry, ..
+            }) => Err(format!(
+                "run {run_id} (pid {pid}), which is under way, sets {} too: each would take the \
+                 other's value for the original one; wait for its end",
+                entry.knob
+            )),
+        }
+    }
+
+    fn write(&mut self, entries: &[Entry]) -> Result<(), String> {
         let mut text = Vec::new();
         for entry in entries {
             let line = Line {
@@ -185,10 +229,6 @@ pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
     if !is_ours_alone(folder) {
         return Vec::new();
     }
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
-    paths.sort();
     let open = |path: PathBuf| {
         let file = File::open(&path).ok()?;
         flock(&file, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -196,7 +236,31 @@ pub(super) fn abandoned(folder: &Path) -> Vec<(PathBuf, File)> {
         let there = path.exists() && !is_young(&file);
         there.then_some((path, file))
     };
-    paths.into_iter().filter_map(open).collect()
+    paths(folder).into_iter().filter_map(open).collect()
+}
+
+/// All journals, in the order of their names.
+fn paths(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| path.extension().is_some_and(|ending| ending == ENDING));
+    paths.sort();
+    paths
+}
+
+/// The lines of a journal whose process lives.
+fn live(path: &Path) -> Option<Vec<Line>> {
+    let file = File::open(path).ok()?;
+    let free = flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    (!free).then(|| lines(&file))
+}
+
+/// A line that a kill cut short is of a change that was not made.
+pub(super) fn lines(file: &File) -> Vec<Line> {
+    let lines = BufReader::new(file).lines().map_while(Result::ok);
+    lines
+        .map_while(|line| serde_json::from_str(&line).ok())
+        .collect()
 }
 
 /// Made, but not written yet: its process is about to.

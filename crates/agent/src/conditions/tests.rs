@@ -138,6 +138,7 @@ fn a_rehearsal_leaves_everything_as_it_was_and_runs_no_command() {
     let mut conditions = bench.conditions(&roots);
     conditions.rehearse(&AtomicBool::new(false)).unwrap();
     assert_eq!(bench.value("a"), "1");
+    assert_eq!(conditions.leave(), Vec::<String>::new());
     assert!(bench.left().is_empty());
     assert!(!bench.folder.path().join("log").exists());
 }
@@ -276,4 +277,81 @@ fn a_journal_that_others_may_write_is_not_obeyed() {
     let mut conditions = bench.conditions(&roots);
     let error = conditions.enter(Some(0)).unwrap_err();
     assert!(error.contains("others may not write"), "{error}");
+}
+
+/// Another run, in another journal of the same folder.
+fn other_run<'a>(bench: &'a Bench, roots: &'a Roots, all: &'a [Condition]) -> Conditions<'a> {
+    let journals = bench.journals();
+    Conditions::new(roots, &storage(), "other", all, journals).unwrap()
+}
+
+#[test]
+fn two_runs_do_not_change_the_same_at_the_same_time() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let stop = AtomicBool::new(false);
+    let mut first = bench.conditions(&roots);
+    // The knobs are its own from the rehearsal on, before any trial.
+    first.rehearse(&stop).unwrap();
+    let mut second = other_run(&bench, &roots, &bench.plan.conditions);
+    let error = second.rehearse(&stop).unwrap_err();
+    for words in ["run run (pid ", "under way", "/a too"] {
+        assert!(error.contains(words), "{error}");
+    }
+    drop(second);
+    first.enter(Some(0)).unwrap();
+    assert!(bench.next_start().is_empty(), "it lives");
+    assert_eq!(first.leave(), Vec::<String>::new());
+    assert_eq!(bench.value("a"), "1");
+    let mut second = other_run(&bench, &roots, &bench.plan.conditions);
+    second.rehearse(&stop).unwrap();
+}
+
+#[test]
+fn two_runs_change_different_things() {
+    let bench = Bench::new();
+    fs::write(bench.folder.path().join("b"), "1\n").unwrap();
+    let mut elsewhere = bench.plan.conditions.clone();
+    for condition in &mut elsewhere {
+        condition.settings[0].subject = Subject::File {
+            path: bench.folder.path().join("b"),
+        };
+    }
+    let roots = Roots::default();
+    let mut first = bench.conditions(&roots);
+    first.enter(Some(0)).unwrap();
+    let mut second = other_run(&bench, &roots, &elsewhere);
+    second.enter(Some(1)).unwrap();
+    assert_eq!(
+        (bench.value("a"), bench.value("b")),
+        ("5".into(), "6".into())
+    );
+}
+
+#[test]
+fn a_setting_that_changed_meanwhile_is_told_and_set_again() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    assert_eq!(conditions.still(), Ok(()), "nothing is in force");
+    conditions.enter(Some(0)).unwrap();
+    assert_eq!(conditions.still(), Ok(()));
+    fs::write(bench.folder.path().join("a"), "77\n").unwrap();
+    let error = conditions.still().unwrap_err();
+    assert!(error.contains("'77' although it was set to '5'"), "{error}");
+    conditions.enter(Some(0)).unwrap();
+    assert_eq!(bench.value("a"), "5");
+}
+
+#[test]
+fn what_was_changed_after_the_rehearsal_is_put_back_to_that() {
+    let bench = Bench::new();
+    let roots = Roots::default();
+    let mut conditions = bench.conditions(&roots);
+    conditions.rehearse(&AtomicBool::new(false)).unwrap();
+    fs::write(bench.folder.path().join("a"), "2\n").unwrap();
+    conditions.enter(Some(0)).unwrap();
+    kill(conditions);
+    bench.next_start();
+    assert_eq!(bench.value("a"), "2");
 }

@@ -53,6 +53,7 @@ fn claimed(work: &Work) -> Vec<PathBuf> {
         Work::Iozone(iozone) => [iozone.files.clone(), iozone.written()].concat(),
         Work::Capacity(capacity) => vec![capacity.path.clone()],
         Work::Powercut(powercut) => vec![powercut.path.clone()],
+        Work::Soak(work) => vec![work.path.clone()],
         Work::Scenario(scenario) => scenario.written(),
         Work::Copy(_)
         | Work::AndroBench(_)

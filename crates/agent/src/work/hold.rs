@@ -25,6 +25,7 @@ pub(super) fn devices_of(work: &Work) -> Result<Vec<OwnedFd>, Refusal> {
         | Work::Extent(_)
         | Work::Capacity(_)
         | Work::Memory(_)
+        | Work::Soak(_)
         | Work::Scenario(_)
         | Work::Watch(_)
         | Work::Powercut(_) => {

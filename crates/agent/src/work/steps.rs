@@ -39,14 +39,31 @@ const SHORT: Duration = Duration::from_millis(200);
 /// and how short a step is not followed by one.
 const MOMENT: Duration = Duration::from_millis(20);
 
+/// What is in force while a work is carried out.
+#[derive(Clone, Copy)]
+pub(super) struct InForceNow<'a> {
+    /// What was read back when it began.
+    pub(super) read_back: &'a [InForce],
+    /// Whether it is so still: what has changed, in one line.
+    pub(super) still: &'a dyn Fn() -> Result<(), String>,
+}
+
+impl InForceNow<'_> {
+    /// Of a work under no condition.
+    pub(super) const NOTHING: Self = Self {
+        read_back: &[],
+        still: &|| Ok(()),
+    };
+}
+
 /// Stands around the steps of a work.
 pub(super) struct Steps<'a> {
     roots: &'a Roots,
     outbox: &'a Outbox,
     inbox: &'a mut Inbox,
     order: &'a WorkOrder,
-    /// What was read back of the condition that it is carried out under.
-    in_force: &'a [InForce],
+    /// The condition that it is carried out under.
+    under: InForceNow<'a>,
     /// Of the next step.
     position: u32,
     /// The storage looked up last, and of which paths it is.
@@ -84,7 +101,7 @@ impl<'a> Steps<'a> {
         roots: &'a Roots,
         (outbox, inbox): (&'a Outbox, &'a mut Inbox),
         order: &'a WorkOrder,
-        in_force: &'a [InForce],
+        under: InForceNow<'a>,
         scratch: Scratch<'a>,
     ) -> Self {
         Self {
@@ -92,7 +109,7 @@ impl<'a> Steps<'a> {
             outbox,
             inbox,
             order,
-            in_force,
+            under,
             position: order.first_position,
             place: None,
             looked_up: BTreeMap::new(),
@@ -136,6 +153,7 @@ impl<'a> Steps<'a> {
     fn hand_over(&mut self, mut record: TrialRecord) {
         let under = self.order.under.as_ref();
         record.condition = under.map(|under| under.condition.name.clone());
+        record.under((self.under.still)());
         self.position += 1;
         self.unkept = true;
         self.send(&FromAgent::StepDone(Box::new(record)));
@@ -333,7 +351,7 @@ impl Observer for Steps<'_> {
             wave: None,
             detail: came.detail.map(Box::new),
             condition: None,
-            in_force: self.in_force.to_vec(),
+            in_force: self.under.read_back.to_vec(),
         };
         self.hand_over(record);
     }
@@ -358,7 +376,7 @@ impl Observer for Steps<'_> {
                 }),
                 detail: one.came.detail.clone().map(Box::new),
                 condition: None,
-                in_force: self.in_force.to_vec(),
+                in_force: self.under.read_back.to_vec(),
             };
             self.hand_over(record);
         }

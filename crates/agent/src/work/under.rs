@@ -1,6 +1,7 @@
 //! A repetition of a work under a condition, which is made for it alone and undone
 //! after it: whatever becomes of the host, nothing stays set.
 
+use super::steps::InForceNow;
 use super::{Workshop, note};
 use crate::conditions::{self, Conditions, before_trial};
 use crate::frame::FrameError;
@@ -35,7 +36,10 @@ pub(super) fn run(workshop: &mut Workshop<'_>, under: &Under) -> Result<FromAgen
         ))));
     }
     let done = match enter(workshop, under, &mut conditions, storage) {
-        Ok(in_force) => workshop.carry_out(&in_force),
+        Ok(in_force) => workshop.carry_out(InForceNow {
+            read_back: &in_force,
+            still: &|| conditions.still(),
+        }),
         Err(error) => fail(workshop, under, &error),
     };
     for problem in conditions.leave() {
@@ -68,7 +72,7 @@ fn enter(
 
 /// The condition cannot be made: its steps fail, and those under others need not.
 fn fail(workshop: &mut Workshop<'_>, under: &Under, error: &str) -> Result<FromAgent, FrameError> {
-    let mut steps = workshop.steps(&[], &[]);
+    let mut steps = workshop.steps(InForceNow::NOTHING, &[]);
     steps.fail_all(&under.steps, error);
     steps.close()?;
     let end = match workshop.controls.stop.load(Ordering::Relaxed) {

@@ -97,6 +97,11 @@ fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure>
 
 fn admit_device(args: &CapacityArgs, inspection: &Inspection) -> Result<(), Failure> {
     let shown = inspection.path.display();
+    if matches!(inspection.kind, PathKind::Device { size: Bytes(0) }) {
+        return Err(Failure::usage(format!(
+            "{shown} has a size of 0: no medium is in it, or no file behind it"
+        )));
+    }
     if let Some(flag) = args.only_for_folders() {
         return Err(Failure::usage(format!(
             "{shown} is a block device: {flag} is for the files of a folder"

@@ -16,7 +16,7 @@ use assay_lang::counted;
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
-use assay_report::gate::{self, Status};
+use assay_report::gate::{Status, Suite};
 use assay_report::terminal::{write_comparison, write_qualification};
 use assay_stats::verdict::compare::{Comparison, compare_figures};
 use assay_stats::verdict::line::Options;
@@ -100,9 +100,8 @@ fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode
         None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
         None => print(|out| write_comparison(&compared, style(), out))?,
     }
-    let mut closed = judged.comparison.lines.iter().filter(|line| line.primary);
-    let closed = closed.any(|line| gate::status(line, compared.qualify) == Status::Fail);
-    Ok(match args.gate && closed {
+    let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
+    Ok(match args.gate && closed() {
         true => ExitCode::from(MISSED),
         false => DONE,
     })

@@ -15,7 +15,7 @@ use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
-use assay_lang::tr;
+use assay_lang::{counted, tr};
 use assay_model::condition::Restore;
 use assay_model::job::Job;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot, interleave};
@@ -30,6 +30,11 @@ use assay_stats::rounds::Window;
 use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
+
+/// The file of a mark or a class, where there is room.
+const CLASS_FILE: Bytes = Bytes::gib(1);
+/// Trials of a class.
+const CLASS_TRIALS: u32 = 3;
 
 /// What is to be found out.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -62,7 +67,7 @@ impl Question {
     fn file(self, inspection: &Inspection) -> Bytes {
         match (self, &inspection.kind) {
             (Self::SteadyState, PathKind::Device { size }) => *size,
-            _ => Bytes::gib(1),
+            _ => CLASS_FILE,
         }
     }
 }
@@ -96,8 +101,8 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     );
     let done = plans::close(header, &mut store, executed, target);
     present(&done.run, question, args.json)?;
-    let missed =
-        class_of(question).is_some_and(|class| class.finding(&done.run) == Finding::Missed);
+    let missed = class_of(&done.run, question)
+        .is_some_and(|class| class.finding(&done.run) == Finding::Missed);
     let code = done.conclude()?;
     Ok(if code == DONE && missed {
         ExitCode::from(MISSED)
@@ -136,7 +141,7 @@ fn plan(
     let scale = scale(args, question, inspection)?;
     let (mut jobs, trials) = match question {
         Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),
-        Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(3)),
+        Question::Class(class) => (class.jobs(&scale), args.trials.unwrap_or(CLASS_TRIALS)),
         Question::SteadyState => (
             mark::steady_state(&scale).to_vec(),
             args.trials.unwrap_or(25),
@@ -220,22 +225,53 @@ fn is_steady(trials: &[TrialRecord]) -> bool {
     Window::of(&iops).is_some_and(|window| window.is_steady())
 }
 
-fn class_of(question: Question) -> Option<CheckedClass> {
+fn class_of(run: &Run, question: Question) -> Option<CheckedClass> {
     let Question::Class(class) = question else {
         return None;
     };
+    let deviation = deviation(&run.header.plan, question);
     Some(CheckedClass {
         name: class.to_string(),
         requirements: class.requirements(),
-        conditions: class.conditions(),
+        conditions: class.conditions(run.header.plan.file_size) + &deviation,
     })
+}
+
+/// Where the user has made less of a class's measurement than it is, the words for it;
+/// else nothing.
+fn deviation(plan: &Plan, question: Question) -> String {
+    let less = |words: String, is_less: bool| is_less.then_some(words);
+    let trials = plan.jobs.iter().map(|planned| planned.trials).max();
+    let trials = trials.unwrap_or(0);
+    let length = plan
+        .jobs
+        .iter()
+        .filter_map(|planned| planned.job.runtime)
+        .max();
+    let seconds = length.map_or(question.seconds(), |length| length.0 / 1_000_000_000);
+    let all = [
+        less(plan.file_size.to_string(), plan.file_size < CLASS_FILE),
+        less(format!("{seconds} s a trial"), seconds < question.seconds()),
+        less(
+            counted!(trials, "{n} trial", "{n} trials"),
+            trials < CLASS_TRIALS,
+        ),
+    ];
+    let all: Vec<String> = all.into_iter().flatten().collect();
+    match all.is_empty() {
+        true => String::new(),
+        false => tr!(
+            ". This is not the measurement of the class, which takes 1 GiB, 10 s a trial and 3 trials: here it was {less}",
+            less = all.join(", ")
+        ),
+    }
 }
 
 fn present(run: &Run, question: Question, as_json: bool) -> Result<(), Failure> {
     if as_json {
         return print(|out| json::write(run, out));
     }
-    print(|out| match (question, class_of(question)) {
+    print(|out| match (question, class_of(run, question)) {
         (_, Some(class)) => write_class(run, &class, style(), out),
         (Question::SteadyState, None) => write_rounds(run, ROUND, style(), out),
         (_, None) => write_marks(run, style(), out),

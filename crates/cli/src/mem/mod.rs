@@ -25,6 +25,8 @@ use std::process::ExitCode;
 const STOPPING: &str = "stopping after this step; finished steps are kept";
 /// Trials where figures are compared.
 const TRIALS: u32 = 5;
+/// Passes of each kernel where nobody says how many.
+const PASSES: u32 = 10;
 
 /// Measures the memory of a target.
 ///
@@ -97,6 +99,21 @@ fn work(args: &MemArgs) -> Memory {
             flip: args.flip_bit,
         }),
     }
+}
+
+/// Bandwidth and latency, as a part of something larger.
+pub fn short() -> (Work, Vec<Job>) {
+    let work = Memory {
+        bandwidth: Some(Bandwidth {
+            array_bytes: None,
+            passes: PASSES,
+            threads: None,
+        }),
+        latency: Some(Latency::default()),
+        stress: None,
+    };
+    let steps = steps(&work);
+    (Work::Memory(Box::new(work)), steps)
 }
 
 /// Its steps, as far as they are known: how many CPUs the target has, and so what its

@@ -6,7 +6,7 @@ mod compare;
 mod fit;
 mod limits;
 mod simulate;
-mod table;
+pub mod table;
 
 pub use args::ModelArgs;
 

@@ -73,7 +73,10 @@ pub fn run(args: &PlotArgs) -> Result<ExitCode, Failure> {
         (Wanted::Chart(chart), None) => print(|out| chart::terminal::write(&chart, style(), out))?,
         (Wanted::Chart(chart), Some((path, write))) => {
             write_file(path, |out| write(&chart, out))?;
-            say(&tr!("wrote {path}", path = path.display()));
+            say(&tr!(
+                "wrote {path}",
+                path = clean(&path.display().to_string())
+            ));
         }
     }
     Ok(DONE)

@@ -1,6 +1,8 @@
 //! `assay qualify PATH`: what is this storage, how fast is it really, and can
 //! I believe it?
 
+mod claims;
+pub mod profile;
 pub mod suite;
 
 use crate::announce::announce;
@@ -13,6 +15,7 @@ use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
+use assay_model::run::{RunHeader, RunStatus};
 use assay_model::wire::Inspection;
 use assay_store::Store;
 use assay_target::Target;
@@ -22,7 +25,11 @@ use suite::Scale;
 /// Qualifies a path on a target.
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
+    let claims = claims::of(args)?;
     let store_path = store_path(&args.store)?;
+    if args.profile.is_some() {
+        target.needs_databases();
+    }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
@@ -33,18 +40,37 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let inspection = host.inspect(&args.path)?;
 
     let scale = Scale::new(args, &inspection)?;
+    let more = profile::more(args, &place)?;
     let plan = plan(args, &inspection, place, &scale)?;
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let header = header(plan, inspection, host.target());
-    store.begin_run(&header, &owner::this_process())?;
+    let mut header = header(plan, inspection, host.target());
+    header.claims = claims;
+    let whole = RunHeader {
+        plan: with(&header.plan, &more),
+        ..header.clone()
+    };
+    store.begin_run(&whole, &owner::this_process())?;
     let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
     let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
-    let done = plans::close(header, &mut store, executed, target);
+    let done = plans::close(whole, &mut store, executed, target);
+    if more.is_empty() || done.run.status != RunStatus::Finished {
+        runs::present(&done.run, args.json)?;
+        return done.conclude();
+    }
+    drop(store);
+    let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
     runs::present(&done.run, args.json)?;
     done.conclude()
+}
+
+/// The plan of the whole run: the agent is asked for the suite alone.
+fn with(suite: &Plan, more: &profile::More) -> Plan {
+    let mut plan = suite.clone();
+    plan.jobs.extend(more.jobs());
+    plan
 }
 
 /// Which trials, in which order.

@@ -24,9 +24,16 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
     fs::create_dir_all(folder)
         .map_err(|error| Failure::usage(format!("cannot make {}: {error}", folder.display())))?;
     let mut entries = Vec::new();
+    let mut damaged = 0;
     for id in &ids {
         // One at a time: a run can be large.
-        entries.push(page(folder, &load_from(&store, id)?, format!("{id}.html"))?);
+        match load_from(&store, id) {
+            Ok(stored) => entries.push(page(folder, &stored, format!("{id}.html"))?),
+            Err(failure) => {
+                say(&format!("assay: warning: {failure}; it has no page"));
+                damaged += 1;
+            }
+        }
     }
     let index = folder.join("index.html");
     write_file(&index, |out| html::write_index(&entries, out))?;
@@ -36,7 +43,13 @@ pub fn write(store: &StoreArgs, folder: &Path) -> Result<ExitCode, Failure> {
         pages,
         index = index.display()
     ));
-    Ok(DONE)
+    match damaged {
+        0 => Ok(DONE),
+        _ => Err(Failure::failed(format!(
+            "{damaged} of {} could not be read and have no page",
+            ids.len()
+        ))),
+    }
 }
 
 /// Writes one page; its line in the list.

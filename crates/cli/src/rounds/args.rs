@@ -113,6 +113,7 @@ impl RoundArgs {
     /// What of it `assay qualify` knows too, with the jobs of these names.
     pub fn suite(&self, path: PathBuf, only: Vec<String>) -> QualifyArgs {
         QualifyArgs {
+            profile: None,
             path,
             quick: self.quick,
             thorough: self.thorough,
@@ -121,6 +122,8 @@ impl RoundArgs {
             size: self.size,
             only,
             seed: self.seed,
+            bus: None,
+            datasheet: None,
             destroy_data: self.destroy_data,
             json: false,
             on: OnArgs::default(),

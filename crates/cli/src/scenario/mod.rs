@@ -21,6 +21,7 @@ use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
+use assay_model::units::Bytes;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
 use assay_target::Target;
@@ -95,6 +96,42 @@ fn carry_out(
     talk.present(done, args.json)?.conclude()
 }
 
+/// A built-in scenario in its place.
+pub struct Built {
+    /// What is asked of the agent.
+    pub work: Work,
+    /// What it measures; names begin with that of the scenario.
+    pub steps: Vec<Job>,
+    /// What it writes at most.
+    pub written: Bytes,
+}
+
+/// A built-in scenario as a part of something larger.
+///
+/// # Errors
+/// When it cannot be played there.
+pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
+    let found = library::find(name)?;
+    let wanted = Wanted {
+        name: &found.name,
+        scale,
+        path: place.path(),
+        on_device: matches!(place, Place::Device { .. }),
+        allow_commands: false,
+    };
+    let mut resolved = resolve_in(&found, &wanted)?;
+    for stage in &mut resolved.scenario.stages {
+        for act in &mut stage.acts {
+            act.job.name = format!("{name}.{}", act.job.name);
+        }
+    }
+    Ok(Built {
+        steps: measured(&resolved),
+        written: resolved.written,
+        work: Work::Scenario(Box::new(resolved.scenario)),
+    })
+}
+
 /// The place to work on, or why not.
 fn admit(args: &ScenarioArgs, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
     let place = place::admit(inspection, args.destroy_data)?;
@@ -122,18 +159,26 @@ fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved
         on_device: matches!(place, Place::Device { .. }),
         allow_commands: args.allow_commands,
     };
-    resolve::resolve(&found.file, &wanted).map_err(|mistake| {
+    resolve_in(found, &wanted)
+}
+
+fn resolve_in(found: &Found, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
+    resolve::resolve(&found.file, wanted).map_err(|mistake| {
         let place = &found.place;
         Failure::usage(format!("{place}: line {}: {}", mistake.line, mistake.why))
     })
 }
 
+/// The acts that are measured.
+fn measured(resolved: &Resolved) -> Vec<Job> {
+    let acts = resolved.scenario.acts().filter(|act| !act.unmeasured);
+    acts.map(|act| act.job.clone()).collect()
+}
+
 fn request(args: &ScenarioArgs, resolved: &Resolved, place: Place) -> Request {
-    let measured = resolved.scenario.acts().filter(|act| !act.unmeasured);
-    let steps: Vec<Job> = measured.map(|act| act.job.clone()).collect();
     Request {
         work: Work::Scenario(Box::new(resolved.scenario.clone())),
-        steps,
+        steps: measured(resolved),
         trials: args.trials,
         seed: args.seed.unwrap_or_else(runs::random),
         destroy_data: args.destroy_data,

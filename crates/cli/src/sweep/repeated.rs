@@ -221,7 +221,11 @@ fn touched(work: &Work) -> Vec<PathBuf> {
         Work::Extent(extent) => touched.push(extent.path.clone()),
         Work::AndroBench(work) => touched.push(work.folder.clone()),
         Work::Scenario(scenario) => touched.push(scenario.path.clone()),
-        Work::Capacity(_) | Work::Memory(_) | Work::Watch(_) | Work::Powercut(_) => {}
+        Work::Capacity(_)
+        | Work::Memory(_)
+        | Work::Soak(_)
+        | Work::Watch(_)
+        | Work::Powercut(_) => {}
     }
     touched.sort();
     touched.dedup();

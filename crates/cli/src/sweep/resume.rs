@@ -8,7 +8,7 @@ use crate::args::{self, Cli};
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::say;
-use crate::stored::{run_id, store_path};
+use crate::stored::{run_id, store_path, whole_run};
 use crate::{estimate, leftovers, owner, place, runs, usage};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -23,7 +23,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     let mut store = Store::open_existing(&store_path(&args.store)?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
-    let run = load(&store, &id)?;
+    let run = whole_run(&store, &id)?;
     is_on(&run, host.target())?;
     leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
     // One whose owner is gone is marked as interrupted by now.
@@ -143,16 +143,6 @@ fn is_on(run: &Run, target: Option<&str>) -> Result<(), Failure> {
             run.header.id
         ),
     }))
-}
-
-fn load(store: &Store, id: &str) -> Result<Run, Failure> {
-    let loaded = store.load(id)?;
-    match loaded.damaged.first() {
-        None => Ok(loaded.run),
-        Some(damage) => Err(Failure::failed(format!(
-            "run {id} cannot be gone on with: {damage}"
-        ))),
-    }
 }
 
 /// The run without the trial that was under way when it was interrupted.

@@ -199,7 +199,8 @@ impl Running {
         self.await_lines(words, 1, |line| line.contains(words));
     }
 
-    fn await_lines(&mut self, what: &str, count: usize, fits: impl Fn(&str) -> bool) {
+    /// Waits for so many lines that fit.
+    pub fn await_lines(&mut self, what: &str, count: usize, fits: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + HANG;
         while self.heard.iter().filter(|line| fits(line)).count() < count {
             if !self.hear(deadline) {

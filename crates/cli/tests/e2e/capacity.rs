@@ -130,6 +130,40 @@ fn differences_are_in_the_classes_of_f3read() {
 }
 
 #[test]
+fn lost_data_is_no_good_run_anywhere() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    bed.run(&["capacity", text(&folder), "--limit", "1M"])
+        .assert_code(0);
+    assert!(!bed.run(&["list"]).out.contains("DATA LOST"));
+    let file = OpenOptions::new()
+        .write(true)
+        .open(folder.join("1.h2w"))
+        .unwrap();
+    file.write_all_at(b"!", 7 * 512).unwrap();
+    let said = bed.run(&["capacity", text(&folder), "--verify-only"]);
+    said.assert_code(4);
+    for words in ["Data kept? no: ", "! data was not kept in verify (1x)"] {
+        assert!(
+            words_of(&said).contains(words),
+            "no '{words}': {}",
+            said.out
+        );
+    }
+    assert!(bed.run(&["list"]).out.contains("finished, DATA LOST"));
+    for (format, word) in [
+        ("tap", "not ok"),
+        ("junit", "<failure"),
+        ("lava", "RESULT=fail"),
+        ("kcidb", "\"FAIL\""),
+        ("text", "DATA LOST"),
+    ] {
+        let report = bed.run(&["report", "last", "--format", format]);
+        assert!(report.out.contains(word), "{format}: {}", report.out);
+    }
+}
+
+#[test]
 fn files_are_kept_unless_removal_is_asked_for_and_all_is_well() {
     let bed = Bed::new();
     let folder = bed.folder();

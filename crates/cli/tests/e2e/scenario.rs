@@ -332,3 +332,48 @@ fn built_in_ones_are_listed_and_shown_to_start_from() {
     let file = written(&bed, &shown);
     play(&bed, &file, &bed.folder(), &["--scale", "0.005"]).assert_code(0);
 }
+
+#[test]
+fn a_profile_is_one_run_of_suite_and_scenarios_that_is_compared_in_all_of_them() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 512));
+    let bed = Bed::new();
+    let words = [
+        "--profile",
+        "usb",
+        "--size",
+        "8M",
+        "--only",
+        "seq-read-1m,rand-read-4k",
+        "--trials",
+        "1",
+    ];
+    for _ in 0..2 {
+        let ended = bed.qualify(volume.point(), &words).end();
+        ended.assert_code(0);
+        assert!(ended.out.contains("Scenarios"), "{}", ended.out);
+        assert!(test_folders(volume.point()).is_empty());
+    }
+    let run = bed.stored("last");
+    assert_eq!(run["run"]["status"], "finished");
+    let names = names(&run);
+    for name in ["seq-read-1m", "flashing.verify", "ota-files.manifest"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let ids = bed.run(&["list"]).out;
+    let ids: Vec<&str> = ids
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    let two = &ids[ids.len() - 2..];
+    let compared = bed.run(&["compare", two[0], two[1]]);
+    compared.assert_code(0);
+    for kind in [
+        "By kind of work",
+        "Sequential",
+        "Scenario flashing",
+        "Scenario ota-files",
+    ] {
+        assert!(compared.out.contains(kind), "{kind}: {}", compared.out);
+    }
+}

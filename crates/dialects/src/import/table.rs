@@ -14,6 +14,7 @@ use super::collect::{Collector, Key, Moments};
 use super::error::ImportError;
 use super::unit::Prefixes;
 use assay_model::figures::Results;
+use assay_model::label::Measured;
 use decimal::Quantity;
 use head::{Head, Role};
 use sheet::{Row, Sheet};
@@ -96,6 +97,22 @@ impl Reader<'_> {
         }
     }
 
+    /// What a figure measured, if the table says so in assay's words.
+    fn measured(&self, row: &Row) -> Result<Option<String>, ImportError> {
+        let Some(word) = self.head.cell(row, Role::Measured) else {
+            return Ok(None);
+        };
+        if Measured::LABELS.contains(&word) {
+            return Ok(Some(word.to_owned()));
+        }
+        let problem = format!(
+            "column {} says that '{word}' was measured, which is no label: use {}, or leave it empty",
+            self.head.column_of(Role::Measured),
+            Measured::LABELS.join(", ")
+        );
+        Err(ImportError::at(Some(row.line), problem))
+    }
+
     fn figure(&mut self, row: &Row) -> Result<(), ImportError> {
         let of = |role| self.head.cell(row, role);
         let mut metric: Vec<&str> = self.head.before(Role::Metric, row);
@@ -105,7 +122,7 @@ impl Reader<'_> {
             metric: metric.join(" "),
             unit: of(Role::Unit).unwrap_or_default().to_owned(),
             primary: true,
-            measured: of(Role::Measured).map(str::to_owned),
+            measured: self.measured(row)?,
         };
         if key.metric.is_empty() {
             return Err(ImportError::at(Some(row.line), "the metric has no name"));

@@ -9,6 +9,8 @@ mod draw;
 mod free_map;
 mod lengths;
 mod mixed;
+#[cfg(feature = "patterns")]
+mod patterned;
 mod plain;
 mod rules;
 mod service;
@@ -19,6 +21,8 @@ use crate::error::EngineError;
 use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use mixed::Mixed;
+#[cfg(feature = "patterns")]
+use patterned::Patterned;
 use plain::Plain;
 use rules::Rules;
 
@@ -57,6 +61,8 @@ pub(crate) struct Sequence {
 enum Kind {
     Plain(Plain),
     Mixed(Box<Mixed>),
+    #[cfg(feature = "patterns")]
+    Patterned(Patterned),
 }
 
 impl Sequence {
@@ -82,6 +88,7 @@ impl Sequence {
             });
         }
         let kind = match Plain::new(&rules, spans, seed) {
+            _ if stream.blocks.pattern.is_some() => patterned(stream, spans, seed)?,
             Some(plain) => Kind::Plain(plain),
             None => Kind::Mixed(Box::new(Mixed::new(rules, stream, spans, seed)?)),
         };
@@ -106,6 +113,8 @@ impl Sequence {
                 let ddir = mixed.draw();
                 mixed.next_of(ddir)
             }
+            #[cfg(feature = "patterns")]
+            Kind::Patterned(patterned) => Some(patterned.next()),
         }
     }
 
@@ -116,6 +125,8 @@ impl Sequence {
         match &mut self.kind {
             Kind::Plain(plain) => plain.draw(),
             Kind::Mixed(mixed) => mixed.draw(),
+            #[cfg(feature = "patterns")]
+            Kind::Patterned(patterned) => patterned.draw(),
         }
     }
 
@@ -125,6 +136,8 @@ impl Sequence {
         match &mut self.kind {
             Kind::Plain(plain) => plain.next_of(ddir),
             Kind::Mixed(mixed) => mixed.next_of(ddir),
+            #[cfg(feature = "patterns")]
+            Kind::Patterned(patterned) => Some(patterned.next()),
         }
     }
 
@@ -133,6 +146,8 @@ impl Sequence {
         match &self.kind {
             Kind::Plain(plain) => plain.is_mixed(),
             Kind::Mixed(mixed) => mixed.is_mixed(),
+            #[cfg(feature = "patterns")]
+            Kind::Patterned(_) => false,
         }
     }
 
@@ -145,7 +160,28 @@ impl Sequence {
         match &mut self.kind {
             Kind::Plain(plain) => plain.begin_again(self.seed),
             Kind::Mixed(mixed) => mixed.begin_again(self.seed),
+            #[cfg(feature = "patterns")]
+            Kind::Patterned(patterned) => patterned.begin_again(self.seed),
         }
+    }
+}
+
+#[cfg(feature = "patterns")]
+fn patterned(stream: &Stream, spans: &[Span], seed: u64) -> Result<Kind, EngineError> {
+    let made = Patterned::new(stream, spans, seed);
+    made.unwrap_or_else(|| Err(no_patterns(stream)))
+        .map(Kind::Patterned)
+}
+
+#[cfg(not(feature = "patterns"))]
+fn patterned(stream: &Stream, _spans: &[Span], _seed: u64) -> Result<Kind, EngineError> {
+    Err(no_patterns(stream))
+}
+
+fn no_patterns(stream: &Stream) -> EngineError {
+    EngineError::Job {
+        job: stream.name.clone(),
+        problem: "this agent has no patterns: it is the small one".to_owned(),
     }
 }
 

@@ -4,10 +4,11 @@ use assay_model::job::{Content, Job, RateLimit};
 use assay_model::load::blocks::{BlockSizes, Blocks, Region, RwPattern};
 use assay_model::load::content::WriteContent;
 use assay_model::load::files::{Advice, Fallocate, Files};
-use assay_model::load::pace::Pace;
+use assay_model::load::pace::{Pace, ThinkTime};
 use assay_model::load::schedule::Schedule;
 use assay_model::load::stats::{ErrorPolicy, StatsOptions};
 use assay_model::load::{Durability, Engine, Extent, Length, Load, PerDirection, Stream};
+use assay_model::units::Nanos;
 use std::path::Path;
 
 /// A worker is given up at the next bad spot.
@@ -97,6 +98,7 @@ fn blocks(job: &Job, seed: u64) -> Blocks {
         }),
         repeat: false,
         seed: Some(seed),
+        pattern: job.pattern,
         ..Blocks::default()
     }
 }
@@ -142,7 +144,14 @@ fn pace(job: &Job) -> Pace {
             trim: 0,
         }
     };
-    match job.rate {
+    let think = job.pause.map(|pause| ThinkTime {
+        pause: pause.time,
+        spin: Nanos(0),
+        blocks: pause.after,
+        count_issued: false,
+        io_time: Nanos(0),
+    });
+    let unpaused = match job.rate {
         None => Pace::default(),
         Some(RateLimit::BytesPerSec(limit)) => Pace {
             rate: divided(limit),
@@ -152,7 +161,8 @@ fn pace(job: &Job) -> Pace {
             rate_iops: divided(limit),
             ..Pace::default()
         },
-    }
+    };
+    Pace { think, ..unpaused }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! then: first come, first served.
 
 mod background;
+mod layout;
 mod spent;
 
 pub use spent::{Phase, Spent};
@@ -15,6 +16,7 @@ use crate::time::Picos;
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 use background::{Bucket, Regions};
+use layout::Layout;
 
 /// Why a policy cannot be simulated on a part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,6 +104,7 @@ pub struct Device {
     gc: Option<Bucket>,
     slc: Option<Bucket>,
     map: Option<Regions>,
+    layout: Option<Layout>,
     /// Where the last write ended.
     written_to: u64,
     while_busy: u64,
@@ -153,6 +156,7 @@ impl Device {
                 .map(|slc| Bucket::empty(us(slc.fold_us), blocks(slc.size_kib))),
             map: (part.map.as_ref())
                 .map(|map| Regions::new(map.regions, blocks(map.region_kib), us(map.load_us))),
+            layout: part.flash.as_ref().map(Layout::new),
             written_to: 0,
             while_busy: 0,
             noise: Noise::new(part.noise_percent),
@@ -279,6 +283,9 @@ impl Device {
         course.wait(Phase::Command, self.noise.on(self.command));
         if request.direction == Direction::Read {
             course.wait(Phase::Ramp, self.read.ramp(request.blocks));
+            if let Some(layout) = &self.layout {
+                course.wait(Phase::Ramp, layout.read(request));
+            }
         }
         if let Some(map) = &mut self.map {
             course.wait(Phase::Map, map.touch(request.block, request.blocks));
@@ -309,6 +316,10 @@ impl Device {
         }
         if let Some(slc) = &mut self.slc {
             course.wait(Phase::Program, slc.add(begun, course.now, request.blocks));
+        }
+        if let Some(layout) = &mut self.layout {
+            course.wait(Phase::Program, layout.merge(request));
+            course.wait(Phase::Reclaim, layout.touch(request));
         }
         if let Some(gc) = self.gc.as_mut().filter(|_| !follows) {
             course.wait(Phase::Reclaim, gc.add(begun, course.now, request.blocks));

@@ -1,6 +1,7 @@
 //! Directions, block sizes and the order of offsets.
 
 use super::{Extent, PerDirection};
+use crate::job::Pattern;
 use serde::{Deserialize, Serialize};
 
 /// Which part of each file a stream works on.
@@ -67,6 +68,9 @@ pub struct Blocks {
     pub repeat: bool,
     /// The user's seed (`randseed`).
     pub seed: Option<u64>,
+    /// Another order than all of this says, in one file and with one block size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<Pattern>,
 }
 
 impl Default for Blocks {
@@ -83,6 +87,7 @@ impl Default for Blocks {
             generator: Generator::Tausworthe,
             repeat: true,
             seed: None,
+            pattern: None,
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Work that is more than one block job: what `assay dd`, `iozone`,
-//! `androbench`, `disks`, `capacity`, `mem`, `scenario` and `watch` ask of the agent.
+//! `androbench`, `disks`, `capacity`, `mem`, `soak`, `scenario` and `watch` ask of the agent.
 //!
 //! A *work* is carried out in *steps*; each step that is measured becomes a
 //! trial with evidence of its own ([`crate::trial::TrialRecord`]). What a step
@@ -15,6 +15,7 @@ pub mod memory;
 pub mod powercut;
 pub mod replay;
 pub mod scenario;
+pub mod soak;
 pub mod watch;
 
 use crate::condition::{Condition, Restore};
@@ -29,6 +30,7 @@ use powercut::{CutStep, Powercut, PowercutReport};
 use replay::ReplayStep;
 use scenario::{Scenario, ScenarioStep};
 use serde::{Deserialize, Serialize};
+use soak::{Soak, SoakStep};
 use std::path::{Path, PathBuf};
 use watch::{Sample as WatchSample, Watch, WatchReport};
 
@@ -82,6 +84,8 @@ pub enum Work {
     Memory(Box<Memory>),
     /// What a product does with its storage.
     Scenario(Box<Scenario>),
+    /// Writing and checking for hours to weeks.
+    Soak(Box<Soak>),
     /// Looking on while a command runs.
     Watch(Box<Watch>),
     /// Acknowledged writes until the power goes, and what of them is there.
@@ -101,6 +105,7 @@ impl Work {
             Self::Extent(work) => work.written(),
             Self::Capacity(work) => work.written(),
             Self::Scenario(work) => work.written(),
+            Self::Soak(work) => vec![work.path.clone()],
             Self::Memory(_) | Self::Watch(_) => Vec::new(),
             Self::Powercut(work) => match work.device {
                 true => vec![work.path.clone()],
@@ -121,6 +126,7 @@ impl Work {
             | Self::Iozone(_)
             | Self::Capacity(_)
             | Self::Memory(_)
+            | Self::Soak(_)
             | Self::Watch(_)
             | Self::Powercut(_) => None,
         }
@@ -150,6 +156,8 @@ pub enum StepDetail {
     Replay(Box<ReplayStep>),
     /// The power was cut once.
     Powercut(Box<CutStep>),
+    /// A stretch of a soak.
+    Soak(Box<SoakStep>),
 }
 
 impl StepDetail {
@@ -158,6 +166,15 @@ impl StepDetail {
     pub const fn iozone(&self) -> Option<&IozoneStep> {
         match self {
             Self::Iozone(step) => Some(step),
+            _ => None,
+        }
+    }
+
+    /// A stretch of a soak.
+    #[must_use]
+    pub const fn soak(&self) -> Option<&SoakStep> {
+        match self {
+            Self::Soak(step) => Some(step),
             _ => None,
         }
     }
@@ -190,13 +207,18 @@ impl StepDetail {
         }
     }
 
-    /// Whether data that was read back is not what had been written.
+    /// Whether what was read back is not what had been written: the storage, or the
+    /// memory, does not keep its data.
     #[must_use]
     pub fn differs(&self) -> bool {
         match self {
             Self::Iozone(step) => step.mismatch,
+            Self::Capacity(step) => step.differs(),
+            Self::Memory(step) => step.flips() > 0,
             Self::Scenario(step) => step.differs(),
-            _ => false,
+            Self::Powercut(step) => step.is_bad(),
+            Self::Soak(step) => !step.faults.is_empty(),
+            Self::Database(_) | Self::Extent(_) | Self::Copy(_) | Self::Replay(_) => false,
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Why a regular file must not be written: to the kernel it is a device or
 //! memory.
 
-use super::{Search, held_exclusively, swaps};
-use crate::attr;
-use crate::device::{Device, DeviceNumber};
+use super::beneath::{identity, loops};
+use super::{HELD, Search, swaps};
+use crate::device::Device;
 use crate::files::{Files, Found, KernelFiles};
 use crate::roots::Roots;
 use std::path::{Path, PathBuf};
@@ -57,10 +57,7 @@ impl<'a> KernelOwned<'a> {
             file,
             user: User::Swap,
         });
-        let names = attr::entries(&roots.sys.join("class/block")).into_iter();
-        let names = names.filter(|name| attr::numbered(name, "loop").is_some());
-        let loops = names.filter_map(|name| Device::named(roots, &name));
-        let loops = loops.filter_map(|device| {
+        let loops = loops(roots).into_iter().filter_map(|device| {
             let file = files.look(&device.backing_file()?).ok()?;
             let user = User::Loop(device);
             Some(Entry { file, user })
@@ -119,19 +116,11 @@ impl<'a> KernelOwned<'a> {
         let mut search = Search::new(self.roots, self.files);
         search.begin(name);
         search.with_partitions(device);
-        let node = Path::new("/dev").join(name);
-        // Who may not open the node sees the mounts all the same.
-        if search.reasons.is_empty() && held_exclusively(&node).unwrap_or(false) {
-            search.reasons.push(format!(
-                "{name} is held by another program or mounted in another namespace"
-            ));
+        if search.reasons.is_empty() && self.files.is_held(device) {
+            search.reasons.push(format!("{name} {HELD}"));
         }
         search.reasons
     }
-}
-
-fn identity(file: &Found) -> (DeviceNumber, u64) {
-    (file.device, file.inode)
 }
 
 #[cfg(test)]

@@ -217,3 +217,101 @@ fn what_cannot_be_read_is_a_reason() {
 fn a_missing_node_is_an_error_not_a_free_device() {
     assert!(held_exclusively(Path::new("/dev/no-such-device")).is_err());
 }
+
+/// loop1 and loop2 on /x.img, which is also /y.img; loop3 on another file.
+fn loops_on_files() -> (Machine, MadeUp) {
+    let machine = machine();
+    for (number, file) in [(1, "/x.img"), (2, "/y.img"), (3, "/z.img")] {
+        let name = format!("virtual/block/loop{number}");
+        machine.disk(&name, &format!("7:{number}"), 1000);
+        let file_of = format!("sys/devices/{name}/loop/backing_file");
+        machine.file(&file_of, &format!("{file}\n"));
+    }
+    let files = MadeUp::default()
+        .with("/x.img", FileKind::Regular, "259:1")
+        .with("/z.img", FileKind::Regular, "259:1")
+        .hard_link("/x.img", "/y.img");
+    (machine, files)
+}
+
+#[test]
+fn another_loop_on_the_same_file_guards_it() {
+    let (machine, files) = loops_on_files();
+    assert_eq!(uses_with(&machine, &files, "loop2"), [""; 0]);
+    mount(&machine, "28 27 7:1 / /mnt rw - ext4 /dev/loop1 rw");
+    let both = [
+        "the file behind loop2 is behind loop1 too",
+        "loop1 is mounted on /mnt",
+    ];
+    assert_eq!(uses_with(&machine, &files, "loop2"), both);
+    assert_eq!(uses_with(&machine, &files, "loop3"), [""; 0]);
+    // Its name is gone, or is that of another file here.
+    let unseen = MadeUp::default();
+    assert_eq!(uses_with(&machine, &unseen, "loop2"), [""; 0]);
+    let file = "sys/devices/virtual/block/loop2/loop/backing_file";
+    machine.file(file, "/x.img\n");
+    assert_eq!(uses_with(&machine, &unseen, "loop2"), both);
+}
+
+#[test]
+fn loops_on_other_parts_of_the_file_do_not() {
+    let (machine, files) = loops_on_files();
+    mount(&machine, "28 27 7:1 / /mnt rw - ext4 /dev/loop1 rw");
+    let begins = |at: u64| {
+        let file = "sys/devices/virtual/block/loop2/loop/offset";
+        machine.file(file, &format!("{at}\n"));
+        uses_with(&machine, &files, "loop2").len()
+    };
+    assert_eq!(begins(999 * 512), 2);
+    assert_eq!(begins(1001 * 512), 0);
+}
+
+#[test]
+fn a_swap_file_guards_the_loop_on_it() {
+    let (machine, files) = loops_on_files();
+    machine.file("proc/swaps", "Filename\n/y.img file 1 0 -2\n");
+    let expected = ["loop1 is on /x.img", "that file is in use as swap space"];
+    assert_eq!(uses_with(&machine, &files, "loop1"), expected);
+    assert_eq!(uses_with(&machine, &files, "loop3"), [""; 0]);
+}
+
+#[test]
+fn what_is_beneath_guards_all_that_stands_on_it() {
+    let (machine, files) = loops_on_files();
+    // loop4 is on loop2, a volume on loop4, and loop1 shares loop2's file.
+    machine.disk("virtual/block/loop4", "7:4", 1000);
+    let file = "sys/devices/virtual/block/loop4/loop/backing_file";
+    machine.file(file, "/dev/loop2\n");
+    machine.disk("virtual/block/dm-0", "253:0", 1000);
+    machine.disk("virtual/block/dm-1", "253:1", 1000);
+    machine.hold("dm-0", "loop4");
+    machine.hold("dm-1", "loop4");
+    let files = files.node("/dev/loop2", "7:2");
+    mount(&machine, "28 27 253:1 / /srv rw - ext4 /dev/dm-1 rw");
+    let volume = |line: &str| {
+        mount(&machine, line);
+        uses_with(&machine, &files, "dm-0")
+    };
+    let neighbour = volume("28 27 253:1 / /srv rw - ext4 /dev/dm-1 rw");
+    assert_eq!(neighbour, [""; 0], "another volume of the same device");
+    assert_eq!(
+        volume("28 27 7:2 / /srv rw - ext4 /dev/loop2 rw"),
+        ["loop4 is on loop2", "loop2 is mounted on /srv"]
+    );
+    assert_eq!(
+        volume("28 27 7:1 / /srv rw - ext4 /dev/loop1 rw"),
+        [
+            "loop4 is on loop2",
+            "the file behind loop2 is behind loop1 too",
+            "loop1 is mounted on /srv",
+        ]
+    );
+}
+
+#[test]
+fn a_partition_of_a_loop_device_is_guarded_by_its_file() {
+    let (machine, files) = loops_on_files();
+    machine.partition("virtual/block/loop2", "loop2p1", "259:7", 900);
+    mount(&machine, "28 27 7:1 / /mnt rw - ext4 /dev/loop1 rw");
+    assert_eq!(uses_with(&machine, &files, "loop2p1").len(), 2);
+}

@@ -2,12 +2,14 @@
 //! such a part, and the figure that is looked at first hides the other.
 
 use super::Compared;
-use super::words::in_short;
+use super::words::{in_short, tallied};
 use crate::text::enumerate;
 use assay_lang::tr;
 use assay_model::verdict::Verdict;
 use assay_stats::verdict::line::Line;
 
+/// Verdicts, as they are counted.
+const WORDS: [&str; 4] = ["faster", "slower", "equivalent", "no conclusion"];
 /// What says that the device was not measured.
 const PAGE_CACHE: &str = "page-cache";
 
@@ -38,6 +40,22 @@ impl Compared<'_> {
             faster = enumerate(&faster),
             slower = enumerate(&slower)
         ))
+    }
+
+    /// Each kind of work with how many of its deciding metrics have which verdict, in
+    /// reading order; empty where there is one kind only.
+    #[must_use]
+    pub fn dimensions(&self) -> Vec<(String, String)> {
+        let lines = self.comparison.lines.iter().filter(|line| line.primary);
+        let kinds = self.jobs().grouped(lines, |line| &line.metric);
+        if kinds.len() < 2 {
+            return Vec::new();
+        }
+        let told = kinds.into_iter().map(|(title, lines)| {
+            let words = lines.iter().map(|line| line.verdict.word());
+            (title, tallied(words, &WORDS))
+        });
+        told.collect()
     }
 
     /// The kinds of work with a metric of that verdict.

@@ -39,6 +39,17 @@ pub fn value(unit: &str, value: f64) -> String {
     }
 }
 
+/// How often each word is there: `2 faster, 5 equivalent`.
+#[must_use]
+pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
+    let words: Vec<&str> = words.collect();
+    let counts = kinds.iter().filter_map(|kind| {
+        let count = words.iter().filter(|word| *word == kind).count();
+        (count > 0).then(|| tr!("{n} {outcome}", n = count, outcome = translated(kind)))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 /// How metrics that decide moved during the session; `None` where the order is not
 /// known.
 #[must_use]

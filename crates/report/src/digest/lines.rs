@@ -3,7 +3,10 @@
 use super::Line;
 use super::over::{Over, View, views};
 use crate::describe;
+use crate::format::quantity;
+use crate::found::losses;
 use crate::labels::Labels;
+use crate::scenario;
 use crate::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use crate::way::Way;
@@ -17,13 +20,22 @@ use std::cmp::Reverse;
 pub fn all(summary: &Summary<'_>) -> Vec<Line> {
     let views = views(summary);
     let lines = [
+        lost(summary),
         sequential(&views),
         small_random(&views, false),
         small_random(&views, true),
         durable_append(&views),
         sustained(&views),
+        scenarios(summary),
     ];
     lines.into_iter().flatten().collect()
+}
+
+/// Data that was not kept, before any rate.
+fn lost(summary: &Summary<'_>) -> Option<Line> {
+    let losses = losses(summary);
+    let first = &losses.first()?.first;
+    line(tr!("Data kept?"), &[tr!("no: {first}", first)])
 }
 
 /// The jobs of one group, in reading order.
@@ -48,8 +60,8 @@ fn sequential(views: &[View<'_>]) -> Option<Line> {
 
 fn direct<'v, 'a>(view: &'v View<'a>, rw: Rw) -> Option<&'v JobSummary<'a>> {
     let jobs = view.jobs.iter();
-    let found =
-        jobs.filter(|job| job.job.rw == rw && job.job.direct && job.group != Group::Sustained);
+    let apart = |group| matches!(group, Group::Sustained | Group::Act);
+    let found = jobs.filter(|job| job.job.rw == rw && job.job.direct && !apart(job.group));
     found.max_by_key(|job| (job.group != Group::WriteLadder, job.job.bs))
 }
 
@@ -168,6 +180,24 @@ fn sustained(views: &[View<'_>]) -> Option<Line> {
     let stalls = describe::stalls(course) + &whose;
     let words = [format!("{rate}, {how}{}", written.under()), stalls];
     line(tr!("Sustained"), &words)
+}
+
+/// How long scenarios took as a whole, and where deadlines were missed.
+fn scenarios(summary: &Summary<'_>) -> Option<Line> {
+    let totals = scenario::totals(summary);
+    let all: Vec<String> = totals
+        .iter()
+        .map(|(name, total)| format!("{name} {}", quantity(total.unit, total.stats.median)))
+        .collect();
+    let late = scenario::late(summary);
+    let mut words: Vec<String> = (!all.is_empty())
+        .then(|| all.join(", "))
+        .into_iter()
+        .collect();
+    if !late.is_empty() {
+        words.push(tr!("late in {steps}", steps = late.join(", ")));
+    }
+    line(tr!("Scenarios"), &words)
 }
 
 fn line(subject: &str, words: &[String]) -> Option<Line> {

@@ -1,8 +1,10 @@
 //! The cases of a comparison: each metric that decides.
 
+use super::run::lost;
 use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::comparison::Compared;
 use crate::identity;
+use crate::summary::Summary;
 use crate::text::clean;
 use assay_lang::in_english;
 use assay_model::verdict::Verdict;
@@ -40,6 +42,8 @@ impl Suite {
         let lines = groups.into_iter().flat_map(|(_, group)| group);
         let mut cases: Vec<Case> = lines.map(|line| judged_case(line, compared)).collect();
         cases.extend(missing(compared));
+        let runs = compared.b_sources.iter().filter_map(|source| source.run);
+        cases.extend(runs.flat_map(|run| lost(&Summary::of(run)).collect::<Vec<_>>()));
         if cases.is_empty() {
             let why = "no metric that decides is there on either side";
             cases.push(skipped("comparison", why));

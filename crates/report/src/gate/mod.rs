@@ -7,6 +7,7 @@
 //! | fail | slower | fail | |
 //! | skip | no conclusion | inconclusive | the job was skipped |
 //! | done | | | a figure was measured |
+//! | fail | | | data was not kept |
 //! | error | | | trials failed or are missing |
 
 mod comparison;

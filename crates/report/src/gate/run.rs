@@ -1,8 +1,9 @@
 //! The cases of a run: what was measured, and what could not be. A run alone says
-//! nothing of good or bad.
+//! nothing of good or bad, but where data was not kept.
 
 use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::format::quantity;
+use crate::found::losses;
 use crate::identity::{self, Fact};
 use crate::summary::{Figure, JobSummary, Summary};
 use crate::text::clean;
@@ -23,6 +24,7 @@ impl Suite {
     fn told(run: &Run) -> Self {
         let summary = Summary::of(run);
         let mut cases: Vec<Case> = summary.jobs.iter().flat_map(cases).collect();
+        cases.extend(lost(&summary));
         if cases.is_empty() {
             cases.push(without_figure("run", "no job was run"));
         }
@@ -69,6 +71,20 @@ pub(super) fn place_facts(run: &Run) -> Vec<Fact> {
     system.chain([device]).chain(path).collect()
 }
 
+/// A case for each job that found data lost: its rate may be good all the same.
+pub(super) fn lost(summary: &Summary<'_>) -> impl Iterator<Item = Case> {
+    losses(summary).into_iter().map(|loss| {
+        let trials = counted!(loss.trials, "{n} trial", "{n} trials");
+        let why = format!("data was not kept in {trials}: {}", loss.first);
+        Case {
+            metric: "data".to_owned(),
+            status: Status::Fail,
+            word: "data lost",
+            ..without_figure(&loss.job, &why)
+        }
+    })
+}
+
 fn cases(job: &JobSummary<'_>) -> Vec<Case> {
     let figures = job.headlines();
     let mut cases: Vec<Case> = figures.iter().map(|figure| measured(job, figure)).collect();
@@ -76,7 +92,7 @@ fn cases(job: &JobSummary<'_>) -> Vec<Case> {
         .trials
         .iter()
         .filter_map(|trial| match &trial.record.outcome {
-            Outcome::Failed { error } => Some(error.as_str()),
+            Outcome::Failed { error } if !trial.record.lost_data() => Some(error.as_str()),
             _ => None,
         });
     let failed: Vec<&str> = failed.collect();
@@ -84,7 +100,7 @@ fn cases(job: &JobSummary<'_>) -> Vec<Case> {
         let failed = counted!(failed.len(), "{n} trial", "{n} trials");
         let why = format!("{failed} of {} failed: {first}", job.trials.len());
         cases.push(without_figure(&job.job.name, &why));
-    } else if cases.is_empty() {
+    } else if cases.is_empty() && !job.trials.iter().any(|trial| trial.record.lost_data()) {
         cases.push(unmeasured(job));
     }
     cases

@@ -7,6 +7,7 @@ use crate::text::sentence;
 use assay_lang::{tr, translated};
 use assay_model::job::Content;
 use assay_model::plan::{Place, Plan};
+use assay_model::units::Bytes;
 use maud::{Markup, html};
 
 /// What was read and overwritten.
@@ -25,6 +26,12 @@ fn written(plan: &Plan) -> String {
             )
             .to_owned();
         }
+        Place::Directory { .. } | Place::Device { .. } if is_of_steps(plan) => {
+            return tr!(
+                "What was written and read, and with which contents, is what each step says of itself"
+            )
+            .to_owned();
+        }
         Place::Memory => return tr!("Main memory was measured; no storage took part").to_owned(),
         Place::Directory { .. } => tr!("A test file of {size}", size),
         Place::Device { .. } => tr!("A region of {size} of the device", size),
@@ -38,6 +45,25 @@ fn written(plan: &Plan) -> String {
         "{region} was really written before it was read, so that reads hit no holes; {contents}",
         region,
         contents
+    )
+}
+
+/// Whether its trials are steps of a work, which has no test file of its own.
+fn is_of_steps(plan: &Plan) -> bool {
+    plan.file_size == Bytes(0)
+}
+
+/// The order of trials.
+fn order(plan: &Plan) -> String {
+    if is_of_steps(plan) {
+        return tr!(
+            "The steps were done in the order of the work, all of them once in each repetition (seed {seed}).",
+            seed = plan.seed
+        );
+    }
+    tr!(
+        "The trials of all jobs were run in rounds, each round in a new random order (seed {seed}), so that heat, wear and filling caches fall on all jobs alike.",
+        seed = plan.seed
     )
 }
 
@@ -65,7 +91,7 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
         }
         h3 { (tr!("How it was measured")) }
         ul {
-            li { (tr!("The trials of all jobs were run in rounds, each round in a new random order (seed {seed}), so that heat, wear and filling caches fall on all jobs alike.", seed = plan.seed)) }
+            li { (order(plan)) }
             @for how in sentences(summary.run) {
                 li { (tr!("The run: {how}.", how)) }
             }

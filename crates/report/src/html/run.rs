@@ -3,8 +3,8 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, memory, method,
-    overview, ranking, results, scenario, storage, unfinished,
+    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
+    overview, ranking, results, scenario, sections, storage, unfinished,
 };
 use crate::chart::Chart;
 use crate::derived::Derived;
@@ -76,6 +76,7 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             scenario::markup(summary),
         ),
         new("results", tr!("Results"), results::markup(summary)),
+        new("limits", tr!("Beside what can be"), placed(summary)),
         new(
             "trials",
             tr!("Trials and intervals"),
@@ -83,8 +84,8 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
         ),
         capacity,
         replay,
-        new("memory", tr!("Memory"), memory::markup(summary)),
         powercut,
+        new("findings", tr!("What was found"), sections::markup(summary)),
         new(
             "extent",
             tr!("Samples over the extent"),
@@ -117,8 +118,17 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
 }
 
 fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Section {
-    let title = ladder.title(summary).unwrap_or_default();
-    Section::new(anchor, title, ladder::markup(ladder, summary))
+    let title = ladder.title(summary);
+    let markup = title.as_ref().and_then(|_| ladder::markup(ladder, summary));
+    Section::new(anchor, title.unwrap_or_default(), markup)
+}
+
+/// Rates beside the bus and a datasheet.
+fn placed(summary: &Summary<'_>) -> Option<Markup> {
+    let sentences = crate::placed::sentences(summary);
+    (!sentences.is_empty()).then(|| {
+        html! { ul { @for line in &sentences { li { (line) } } } }
+    })
 }
 
 fn drawn(charts: &[Chart]) -> Option<Markup> {

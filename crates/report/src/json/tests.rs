@@ -4,11 +4,9 @@ use assay_model::condition::{Condition, InForce, Setting, Subject};
 use assay_model::evidence::Glance;
 use assay_model::job::{FlushCall, RateLimit};
 use assay_model::latency::LatencyRecord;
-use assay_model::run::{Looks, Paired, Stopping};
+use assay_model::run::{Claims, Datasheet, Looks, Paired, Stopping};
 use assay_model::trial::TrialRecord;
 use assay_model::units::Nanos;
-use assay_model::work::StepDetail;
-use assay_model::work::androbench::DatabaseStep;
 use assay_stats::derive::label_of;
 use std::collections::BTreeSet;
 
@@ -204,6 +202,13 @@ fn the_examples_in_the_docs_are_parts_of_a_real_document() {
 fn with_every_field() -> Run {
     let mut run = samples::with_tails();
     run.header.target = Some("ssh://root@board".to_owned());
+    run.header.claims = Some(Claims {
+        bus: Some("hs400".to_owned()),
+        datasheet: Some(Datasheet {
+            seq_read_mb_s: Some(300.0),
+            ..Datasheet::default()
+        }),
+    });
     let sustained = samples::with_sustained().trials;
     run.trials.extend(
         sustained
@@ -253,7 +258,9 @@ fn with_every_field() -> Run {
     let trial = measured.next().unwrap();
     trial.job.rate = Some(RateLimit::BytesPerSec(1_000_000));
     trial.job.description = Some("SQLite insert".to_owned());
-    trial.detail = Some(Box::new(StepDetail::Database(DatabaseStep::default())));
+    trial
+        .detail
+        .clone_from(&samples::with_lost_data().trials[0].detail);
     let setting = Setting {
         subject: Subject::Scheduler,
         value: "bfq".to_owned(),

@@ -34,6 +34,8 @@ pub struct TrialPart<'a> {
     reasons: Option<&'a [String]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    data_lost: bool,
     metrics: Vec<MetricPart>,
     elapsed_ns: Option<u64>,
     totals: Option<TotalsPart>,
@@ -73,6 +75,7 @@ impl<'a> TrialPart<'a> {
             outcome: record.outcome.word(),
             reasons,
             error,
+            data_lost: record.lost_data(),
             metrics: derived
                 .metrics
                 .iter()

@@ -1,7 +1,7 @@
 //! Before and after: the table that maintainers ask for, and how to get it again.
 
 use super::{Sheet, place};
-use crate::comparison::{Compared, common_notes, ends, percent, value};
+use crate::comparison::{Compared, common_notes, ends, percent, tallied, value};
 use crate::jobs;
 use crate::labels::Labels;
 use crate::terminal::table::{Column, Row, Table};
@@ -83,16 +83,6 @@ fn explored(
     sheet.list(&[tr!("of {of}: {counts}", of, counts)])
 }
 
-/// How often each word is there: `2 faster, 5 equivalent`.
-fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> String {
-    let words: Vec<&str> = words.collect();
-    let counts = kinds.iter().filter_map(|kind| {
-        let count = words.iter().filter(|word| *word == kind).count();
-        (count > 0).then(|| tr!("{n} {outcome}", n = count, outcome = translated(kind)))
-    });
-    counts.collect::<Vec<_>>().join(", ")
-}
-
 /// The verdicts in a sentence or two.
 fn conclusion(compared: &Compared<'_>) -> String {
     let lines = compared.comparison.lines.iter().filter(|line| line.primary);
@@ -112,7 +102,7 @@ fn table(compared: &Compared<'_>, lines: &[&Line], common: &[String]) -> Table<5
         .grouped(lines.iter().copied(), |line| &line.metric);
     let several = groups.len() > 1;
     let rows = groups.into_iter().flat_map(|(title, group)| {
-        let heading = several.then(|| heading(title));
+        let heading = several.then(|| heading(&title));
         let rows = group
             .into_iter()
             .map(|line| row(compared, line, lines, common));

@@ -1,10 +1,11 @@
 //! Whether memory kept what was written to it.
 
-use super::{Line, steps};
+use super::steps;
+use crate::sections::Line;
 use crate::summary::Summary;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
-use assay_model::work::memory::{BitFlip, Found, StressStep};
+use assay_model::work::memory::{BitFlip, Found, MemoryStep, StressStep};
 
 /// So many flips are told one by one.
 const FLIPS_TOLD: usize = 10;
@@ -44,6 +45,15 @@ pub(super) fn lines(summary: &Summary<'_>) -> Vec<Line> {
     }
     lines.push(line(false, coverage(last)));
     lines
+}
+
+/// The flips of a step in a sentence; `None` of one that found none.
+#[must_use]
+pub fn flips(step: &MemoryStep) -> Option<String> {
+    match &step.found {
+        Found::Stress(found) if found.flips > 0 => Some(verdict(&[found], found.flips)),
+        _ => None,
+    }
 }
 
 fn verdict(all: &[&StressStep], flips: u64) -> String {

@@ -7,7 +7,7 @@ use super::{Page, Style};
 use crate::comparison::{Compared, common_notes, drift, ends, percent, value};
 use crate::format::percent_points;
 use crate::labels::Labels;
-use crate::text::clean;
+use crate::text::{clean, pad, width};
 use assay_lang::{tr, translated};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::judge::Qualification;
@@ -44,6 +44,7 @@ pub fn write_comparison(
         page.paragraph("  ".into(), &clean(&drift), Some(Tone::Soft))?;
     }
     warnings(compared, &mut page)?;
+    dimensions(compared, &mut page)?;
     page.title(tr!("In short"))?;
     page.paragraph("  ".into(), &clean(&compared.conclusion()), None)
 }
@@ -85,6 +86,20 @@ pub fn write_qualification(
         }
     }
     warnings(compared, &mut page)
+}
+
+/// What was found of each kind of work, side by side.
+fn dimensions(compared: &Compared<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let dimensions = compared.dimensions();
+    let Some(widest) = dimensions.iter().map(|(title, _)| width(title)).max() else {
+        return Ok(());
+    };
+    page.title(tr!("By kind of work"))?;
+    for (title, found) in dimensions {
+        let title = format!("  {}  ", pad(&title, widest));
+        page.paragraph(title.as_str().into(), &found, None)?;
+    }
+    Ok(())
 }
 
 fn warnings(compared: &Compared<'_>, page: &mut Page<'_>) -> io::Result<()> {

@@ -4,7 +4,7 @@ use super::Style;
 use super::style::Tone;
 use crate::format::utc;
 use crate::text::{beginning, clean, pad, shorten, width};
-use assay_lang::{key, translated};
+use assay_lang::{key, tr, translated};
 use std::io::{self, Write};
 
 /// One stored run.
@@ -24,6 +24,8 @@ pub struct ListRow {
     pub trials: u64,
     /// Trials planned.
     pub planned: u64,
+    /// Data was not kept.
+    pub data_lost: bool,
 }
 
 const HEADER: [&str; COLUMNS] = [
@@ -65,6 +67,9 @@ fn cells(row: &ListRow) -> [String; COLUMNS] {
     let mut status = clean(translated(&row.status));
     if row.trials != row.planned {
         status.push_str(&format!(" {}/{}", row.trials, row.planned));
+    }
+    if row.data_lost {
+        status = tr!("{status}, DATA LOST", status);
     }
     let started = utc(row.started_unix_ms);
     [
@@ -133,6 +138,7 @@ mod tests {
             status: "finished".to_owned(),
             trials: 24,
             planned: 24,
+            data_lost: false,
         }
     }
 

@@ -142,7 +142,7 @@ pub struct CheckedClass {
     /// What it asks for.
     pub requirements: Vec<Requirement>,
     /// How its figures were taken.
-    pub conditions: &'static str,
+    pub conditions: String,
 }
 
 impl CheckedClass {
@@ -310,7 +310,7 @@ mod tests {
             CheckedClass {
                 name: "X".to_owned(),
                 requirements: least.iter().map(|&least| requirement(least)).collect(),
-                conditions: "",
+                conditions: String::new(),
             }
             .finding(&run)
         };

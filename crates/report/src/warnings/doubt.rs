@@ -7,7 +7,7 @@ use assay_model::job::Direction;
 /// A reason not to take the figures as they are, one clause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Doubt {
-    /// None of the figures is the device's.
+    /// None of the figures is that of a device that works.
     All(String),
     /// Some figures are missing, or not what they seem.
     Some(String),
@@ -23,6 +23,7 @@ impl Warning {
         let jobs = |n: usize| counted!(n, "{n} job", "{n} jobs");
         Some(match self {
             Self::Memory { what } => Doubt::All(what.clone()),
+            Self::DataLost { first, .. } => Doubt::All(tr!("data was not kept ({first})", first)),
             Self::Unfinished { how } => Doubt::Some(tr!("the run {how}", how)),
             Self::IoErrors { jobs: list, .. } => {
                 Doubt::Some(tr!("I/O errors in {jobs}", jobs = jobs(list.len())))

@@ -3,6 +3,7 @@
 
 use super::{Stalled, Warning};
 use crate::describe;
+use crate::found::{Loss, losses};
 use crate::summary::{Group, JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use crate::way::Way;
@@ -25,6 +26,7 @@ const STALL: Nanos = Nanos::millis(500);
 /// All of them.
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let mut found = Vec::new();
+    found.extend(data_lost(summary));
     found.extend(unfinished(summary));
     found.extend(io_errors(summary));
     found.extend(failed(summary));
@@ -42,11 +44,19 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     found
 }
 
+fn data_lost(summary: &Summary<'_>) -> Option<Warning> {
+    let losses = losses(summary);
+    let first = losses.first()?.first.clone();
+    let count = |loss: Loss| (loss.job, loss.trials as u64);
+    let jobs = losses.into_iter().map(count).collect();
+    Some(Warning::DataLost { jobs, first })
+}
+
 fn unfinished(summary: &Summary<'_>) -> Option<Warning> {
     let how = match &summary.run.status {
         RunStatus::Finished => return None,
-        RunStatus::Running => tr!("is still under way, or was killed").to_owned(),
-        RunStatus::Interrupted => tr!("was stopped").to_owned(),
+        RunStatus::Running => tr!("is still under way").to_owned(),
+        RunStatus::Interrupted => tr!("was stopped or killed").to_owned(),
         RunStatus::Failed { error } => tr!("ended with an error ({error})", error = clean(error)),
     };
     Some(Warning::Unfinished { how })
@@ -95,13 +105,13 @@ fn describe_first(errors: &IoErrors) -> Option<String> {
     ))
 }
 
-/// Failed trials; those with I/O errors have a warning already.
+/// Failed trials; those with I/O errors or lost data have a warning already.
 fn failed(summary: &Summary<'_>) -> Option<Warning> {
     let error = |trial: &TrialRecord| match &trial.outcome {
         Outcome::Failed { error } => {
             let measured = trial.measured.as_ref();
             let had_errors = measured.is_some_and(|measured| of_medium(&measured.errors) > 0);
-            (!had_errors).then(|| clean(error))
+            (!had_errors && !trial.lost_data()).then(|| clean(error))
         }
         _ => None,
     };

@@ -14,6 +14,13 @@ impl Warning {
         let list = |items: &[String]| shortened(items, names);
         match self {
             Self::Unfinished { how } => tr!("the run {how}: figures are of the trials before", how),
+            Self::DataLost { jobs, first } => {
+                tr!(
+                    "data was not kept in {jobs}: {first}",
+                    jobs = list(&times(jobs)),
+                    first
+                )
+            }
             Self::IoErrors { jobs, first } => {
                 tr!(
                     "I/O errors in {jobs}; the first: {first}",
@@ -152,6 +159,12 @@ impl Warning {
                 tr!(
                     "do not take these for the device's speed; repeat on an idle machine, or with a \
                  kernel that counts it"
+                )
+            }
+            Self::DataLost { .. } => {
+                tr!(
+                    "save what is on it and do not use it; then look for the cause: the part, its \
+                 connection, its supply, the memory of the machine"
                 )
             }
             Self::Unfinished { .. } => tr!("run it again to have all trials"),

@@ -51,7 +51,7 @@ pub fn fill(workbook: &mut Workbook, compared: &Compared<'_>) -> Result<(), Xlsx
     let groups = compared
         .jobs()
         .grouped(rows(compared).into_iter(), |row| &row.figure.metric);
-    let names = look::sheet_names(groups.iter().map(|(title, _)| *title));
+    let names = look::sheet_names(groups.iter().map(|(title, _)| title.as_str()));
     for ((title, rows), name) in groups.iter().zip(&names) {
         let sheet = workbook.add_worksheet();
         sheet.set_name(name)?;

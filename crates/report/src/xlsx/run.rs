@@ -125,8 +125,9 @@ fn write_groups<'a>(
 ) -> Result<Vec<String>, XlsxError> {
     let jobs = Jobs::of([run].into_iter());
     let groups = jobs.grouped(rows.into_iter(), |row| &row.figure.metric);
-    let titles = groups.iter().map(|(title, _)| *title);
-    let mut names = look::sheet_names(titles.chain(others));
+    let titles = groups.iter().map(|(title, _)| title.clone());
+    let all: Vec<String> = titles.chain(others.map(str::to_owned)).collect();
+    let mut names = look::sheet_names(all.iter().map(String::as_str));
     let rest = names.split_off(groups.len());
     for ((title, rows), name) in groups.iter().zip(&names) {
         let sheet = workbook.add_worksheet();

@@ -20,7 +20,10 @@ impl Metrics {
             StepDetail::Scenario(step) => self.act(step),
             StepDetail::Replay(step) => self.lateness(step),
             StepDetail::Powercut(step) => self.cut(step),
-            StepDetail::Iozone(_) | StepDetail::Database(_) | StepDetail::Copy(_) => {}
+            StepDetail::Iozone(_)
+            | StepDetail::Database(_)
+            | StepDetail::Copy(_)
+            | StepDetail::Soak(_) => {}
         }
     }
 

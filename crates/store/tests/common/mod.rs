@@ -105,6 +105,7 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         storage: storage(),
         stopping: Stopping::default(),
         paired: None,
+        claims: None,
     }
 }
 

@@ -6,7 +6,7 @@ mod files;
 mod folder;
 mod probe;
 mod steps;
-mod store;
+pub(crate) mod store;
 mod write;
 
 use crate::pulse::Pulse;
@@ -106,11 +106,19 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
         .map_err(|errno| WorkError::call(format!("cannot sync {}", folder.display()), errno))
 }
 
-/// Room in a file system, with what it keeps for root, which may write here.
+/// Less room than this is none: what a file system keeps of a file about itself may take
+/// it.
+const LEAST_ROOM: u64 = 1 << 20;
+
+/// Room in a file system; for root with what it keeps for root.
 fn free_bytes(folder: &Path) -> Result<u64, WorkError> {
     let stat = rustix::fs::statvfs(folder)
         .map_err(|errno| WorkError::call(format!("cannot look at {}", folder.display()), errno))?;
-    Ok(stat.f_bfree.saturating_mul(stat.f_frsize))
+    let blocks = match rustix::process::geteuid().is_root() {
+        true => stat.f_bfree,
+        false => stat.f_bavail,
+    };
+    Ok(blocks.saturating_mul(stat.f_frsize))
 }
 
 fn write_files(
@@ -123,6 +131,15 @@ fn write_files(
     let total = announced
         .min(fill.limit_bytes.unwrap_or(u64::MAX))
         .min(files::full_bytes(fill).unwrap_or(u64::MAX));
+    let wanted = fill.limit_bytes.unwrap_or(u64::MAX).min(LEAST_ROOM);
+    if announced < wanted {
+        return Err(WorkError::Refused(format!(
+            "there is no room in {}: it has {} free, and a file to check takes {} at least",
+            folder.display(),
+            Bytes(announced),
+            Bytes(wanted)
+        )));
+    }
     let job = job::of_writing(total, false);
     let mut pulse = Pulse::new("write", 0, Some(total));
     let done = measured(&job, folder, context, |meter, context| {

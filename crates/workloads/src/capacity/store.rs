@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Storage of a known length. Tests have some that is worse than any device
 /// at hand.
-pub(super) trait BlockStore {
+pub(crate) trait BlockStore {
     /// Its length.
     fn bytes(&self) -> u64;
     /// Reads all of `into` from `offset` on, except what lies behind the end.
@@ -23,7 +23,7 @@ pub(super) trait BlockStore {
 
 /// How a file or device is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Use {
+pub(crate) enum Use {
     /// To be read.
     Read,
     /// To be read and written; a device is held exclusively.
@@ -32,7 +32,7 @@ pub(super) enum Use {
 
 /// A file or device past the page cache.
 #[derive(Debug)]
-pub(super) struct DirectFile {
+pub(crate) struct DirectFile {
     file: File,
     bytes: u64,
     direct: bool,
@@ -41,7 +41,7 @@ pub(super) struct DirectFile {
 impl DirectFile {
     /// Opens it with `O_DIRECT`, or, where the file system has none, without:
     /// its pages are then dropped first.
-    pub(super) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
+    pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
         let failed = |errno| WorkError::call(format!("cannot open {}", path.display()), errno);
         let (file, direct) = match open(path, purpose, OFlags::DIRECT) {
             Err(Errno::INVAL) => (open(path, purpose, OFlags::empty()).map_err(failed)?, false),
@@ -61,7 +61,7 @@ impl DirectFile {
     }
 
     /// Whether it is read and written past the page cache.
-    pub(super) const fn is_direct(&self) -> bool {
+    pub(crate) const fn is_direct(&self) -> bool {
         self.direct
     }
 }

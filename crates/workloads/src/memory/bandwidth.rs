@@ -37,7 +37,7 @@ pub(super) fn run(
 ) -> Result<(), WorkError> {
     let machine = steps.around.machine();
     let bytes = array_bytes(work, &machine, context);
-    let all = work.threads.unwrap_or(machine.cpus.len() as u32).max(1);
+    let all = work.threads.unwrap_or(count(machine.cpus.len())).max(1);
     let mut counts = vec![1, all];
     counts.dedup();
     for threads in counts {
@@ -184,7 +184,7 @@ impl Team {
         context: &mut Context<'_>,
     ) -> Result<(), WorkError> {
         let places = self.places(bytes)?;
-        let threads = places.len() as u32;
+        let threads = count(places.len());
         let words: usize = places.iter().map(|place| place.words).sum();
         let words = words as u64;
         let huge = places.iter().flat_map(|place| &place.ranges);
@@ -257,6 +257,11 @@ impl Team {
         let lasted = passes.iter().map(|(start, end)| end.saturating_sub(*start));
         Ok((lasted.collect(), faults))
     }
+}
+
+/// A number of threads.
+fn count(threads: usize) -> u32 {
+    u32::try_from(threads).unwrap_or(u32::MAX)
 }
 
 /// Kernels and their stores in an order of the seed's.

@@ -4,7 +4,7 @@
 mod bandwidth;
 mod latency;
 mod meeting;
-mod stress;
+pub(crate) mod stress;
 
 use crate::{Context, Step, StepOutcome, WorkError};
 use assay_model::job::Job;
@@ -89,7 +89,7 @@ impl Steps<'_> {
 }
 
 /// There is no room for what is asked for.
-fn no_room(bytes: u64, error: &io::Error) -> WorkError {
+pub(crate) fn no_room(bytes: u64, error: &io::Error) -> WorkError {
     WorkError::Failed {
         message: format!(
             "cannot get {} of memory: {error}; ask for less",

@@ -1,7 +1,7 @@
 //! Acknowledged writes until the power goes, and what of them is there when it is back.
 //!
 //! - [`content`]: what each sector of each write holds.
-//! - [`write`]: the streams, each on a thread of its own.
+//! - [`mod@write`]: the streams, each on a thread of its own.
 //! - [`slots`], [`files`], [`rows`]: how a stream writes, and what has to be there.
 //! - [`mount`]: the file system that is tested.
 //!

@@ -212,7 +212,7 @@ fn follow(
         {
             context.observer.progress(&WorkProgress {
                 step: stage.acts[lead].job.name.clone(),
-                steps_done: steps_done,
+                steps_done,
                 done: counters[lead].load(Ordering::Relaxed),
                 total,
                 elapsed_ns: nanos(began.elapsed()),

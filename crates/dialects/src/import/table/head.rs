@@ -111,6 +111,12 @@ impl Head {
             .position(|column| column.role == Some(role))
     }
 
+    /// The number of that column in words, from 1.
+    pub(super) fn column_of(&self, role: Role) -> String {
+        let place = self.place(role).map(|place| place + 1);
+        place.map_or_else(|| "?".to_owned(), |number| number.to_string())
+    }
+
     /// The cell of a row in that column; `None` where it is empty.
     pub(super) fn cell<'a>(&self, row: &'a Row, role: Role) -> Option<&'a str> {
         let cell = row.cells.get(self.place(role)?)?;

@@ -134,7 +134,7 @@ fn chosen(vectors: Vectors, kernel: Kernel, stores: Stores) -> Loop {
         Vectors::Sse2 => x86::sse2::chosen(kernel, stores),
         #[cfg(target_arch = "aarch64")]
         Vectors::Neon => neon::loops::chosen(kernel, stores),
-        _ => portable::chosen(kernel),
+        _ => portable::chosen(kernel, stores),
     }
 }
 
@@ -142,6 +142,7 @@ fn chosen(vectors: Vectors, kernel: Kernel, stores: Stores) -> Loop {
 /// each on `$lanes` words. Four vectors go round together; a fence for the compiler
 /// alone keeps it from making a call of `memcpy` of them, which would choose its own
 /// stores.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! loops {
     (
         $feature:literal, lanes $lanes:literal, fence $fence:path,
@@ -247,9 +248,11 @@ macro_rules! loops {
         }
     };
 }
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use loops;
 
 /// A loop with plain stores, and the same with stores past the caches.
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! pair {
     ($plain:ident, $streaming:ident, $feature:literal, $lanes:literal, $fence:path,
         $store:path, $stream:path, |$a:ident, $b:ident, $c:ident, $at:ident| ($to:ident, $value:expr)) => {
@@ -300,6 +303,7 @@ macro_rules! pair {
         }
     };
 }
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 use pair;
 
 #[cfg(test)]

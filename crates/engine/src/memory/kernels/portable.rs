@@ -1,15 +1,15 @@
 //! Plain loops, in pieces that compilers turn into what vectors there are.
 
 use super::{Loop, SCALAR};
-use assay_model::work::memory::Kernel;
+use assay_model::work::memory::{Kernel, Stores};
 use std::sync::atomic::{Ordering, compiler_fence};
 
 /// Words of a piece. A fence for the compiler alone stands between two, so that no
 /// call of `memcpy` is made of them.
 const PIECE: usize = 64;
 
-/// The loop of a kernel.
-pub(super) fn chosen(kernel: Kernel) -> Loop {
+/// The loop of a kernel; its stores are plain ones.
+pub(super) fn chosen(kernel: Kernel, _stores: Stores) -> Loop {
     match kernel {
         Kernel::Copy | Kernel::Memcpy => copy,
         Kernel::Scale => scale,

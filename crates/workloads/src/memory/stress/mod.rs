@@ -6,8 +6,9 @@
 
 mod part;
 mod sweep;
+mod team;
 
-use super::{Steps, lost_threads, no_room};
+use super::Steps;
 use crate::meter::nanos;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
@@ -15,14 +16,15 @@ use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::memory::{
-    Bit, Found, Machine, Pattern, Stress, StressStep, Untested, stress_job,
+    Found, Machine, Pattern, Stress, StressStep, Untested, stress_job,
 };
 use part::{Part, Swept};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use sweep::sweep_of;
+use team::{Place, Team, Word, serve};
 
 /// This much of the room is left to others, a quarter at most.
 const LEFT: u64 = 512 << 20;
@@ -45,12 +47,11 @@ pub(super) fn run(
     std::thread::scope(|scope| {
         let (say, heard) = channel();
         let mut orders = Vec::new();
-        for number in 0..threads {
+        for (thread, number) in (0_u32..).zip(0..threads) {
             let (order, to_do) = channel();
             orders.push(order);
             let cpu = machine.cpus.get(number).copied();
             let (say, stop, done) = (say.clone(), &stop, &done);
-            let thread = number as u32;
             scope.spawn(move || match Part::new(words, cpu, thread) {
                 Ok(part) => serve(part, &to_do, &say, stop, done),
                 Err(error) => drop(say.send(Word::Failed(error))),
@@ -74,6 +75,25 @@ pub(super) fn run(
             flipped: false,
         };
         tester.test(steps, context)
+    })
+}
+
+/// Memory for [`random`], on whatever CPU.
+pub(crate) fn part(bytes: u64) -> io::Result<Part> {
+    let words = usize::try_from(bytes / 8).unwrap_or(usize::MAX);
+    Part::new(words, None, 0)
+}
+
+/// Writes random words and checks them: flips that were found, and bytes moved.
+pub(crate) fn random(part: &mut Part, seed: u64, stop: &AtomicBool) -> (u64, u64) {
+    let done = AtomicU64::new(0);
+    let phases = 0..Pattern::Random.phases();
+    let swept = phases.map(|phase| {
+        let sweep = sweep_of(Pattern::Random, phase);
+        part.sweep(sweep, phase, seed, stop, &done)
+    });
+    swept.fold((0, 0), |(flips, bytes), one| {
+        (flips + one.flips, bytes + one.moved_bytes)
     })
 }
 
@@ -126,125 +146,6 @@ fn warn(parts: &[Place], machine: &Machine, context: &mut Context<'_>) {
         note(format!(
             "{tested} fit into the caches of {last}: memory itself is hardly tested"
         ));
-    }
-}
-
-/// What a thread is asked to do.
-#[derive(Clone, Copy)]
-enum Order {
-    /// A phase of a pattern with a seed.
-    Sweep(Pattern, u32, u64),
-    /// A bit that is flipped for a test of assay.
-    Flip(Bit),
-}
-
-/// What it says.
-enum Word {
-    Failed(io::Error),
-    Ready(Place),
-    Swept(Swept),
-    Flipped,
-}
-
-/// Where the memory of a thread is.
-struct Place {
-    thread: u32,
-    cpu: Option<u32>,
-    address: u64,
-    bytes: u64,
-    locked: bool,
-}
-
-/// The life of a thread: it ends with the orders.
-fn serve(
-    mut part: Part,
-    orders: &Receiver<Order>,
-    say: &Sender<Word>,
-    stop: &AtomicBool,
-    done: &AtomicU64,
-) {
-    let (address, bytes) = part.place();
-    let ready = Word::Ready(Place {
-        thread: part.thread,
-        cpu: part.cpu,
-        address,
-        bytes,
-        locked: part.locked,
-    });
-    // Who does not listen any more sends no orders either.
-    let _ = say.send(ready);
-    for order in orders {
-        let word = match order {
-            Order::Sweep(pattern, phase, seed) => {
-                let seed = seed ^ u64::from(part.thread) << 32;
-                Word::Swept(part.sweep(sweep_of(pattern, phase), phase, seed, stop, done))
-            }
-            Order::Flip(bit) => {
-                part.flip(bit);
-                Word::Flipped
-            }
-        };
-        let _ = say.send(word);
-    }
-}
-
-/// Threads that wait for orders.
-struct Team<'a> {
-    orders: Vec<Sender<Order>>,
-    heard: Receiver<Word>,
-    stop: &'a AtomicBool,
-    /// Words of the sweep under way that are done.
-    done: &'a AtomicU64,
-}
-
-impl Team<'_> {
-    /// Waits until all have their memory.
-    fn parts(&self, bytes: u64) -> Result<Vec<Place>, WorkError> {
-        let mut parts = Vec::new();
-        for _ in &self.orders {
-            match self.heard.recv() {
-                Ok(Word::Ready(place)) => parts.push(place),
-                Ok(Word::Failed(error)) => return Err(no_room(bytes, &error)),
-                _ => return Err(lost_threads()),
-            }
-        }
-        parts.sort_by_key(|part| part.thread);
-        Ok(parts)
-    }
-
-    /// All threads do a sweep; `alive` is called a few times a second, and says whether
-    /// to go on.
-    fn sweep(
-        &self,
-        (pattern, phase, seed): (Pattern, u32, u64),
-        mut alive: impl FnMut(u64) -> bool,
-    ) -> Result<Vec<Swept>, WorkError> {
-        self.done.store(0, Ordering::Relaxed);
-        for thread in &self.orders {
-            let order = Order::Sweep(pattern, phase, seed);
-            thread.send(order).map_err(|_| lost_threads())?;
-        }
-        let mut all = Vec::new();
-        while all.len() < self.orders.len() {
-            match self.heard.recv_timeout(Duration::from_millis(100)) {
-                Ok(Word::Swept(swept)) => all.push(swept),
-                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(lost_threads()),
-                Err(RecvTimeoutError::Timeout) => {}
-            }
-            if !alive(self.done.load(Ordering::Relaxed)) {
-                self.stop.store(true, Ordering::Relaxed);
-            }
-        }
-        Ok(all)
-    }
-
-    fn flip(&self, bit: Bit) -> Result<(), WorkError> {
-        let first = self.orders.first().ok_or_else(lost_threads)?;
-        first.send(Order::Flip(bit)).map_err(|_| lost_threads())?;
-        match self.heard.recv() {
-            Ok(Word::Flipped) => Ok(()),
-            _ => Err(lost_threads()),
-        }
     }
 }
 

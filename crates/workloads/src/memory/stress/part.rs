@@ -14,7 +14,7 @@ const FLIPS_KEPT: usize = 32;
 const READS_AGAIN: u32 = 8;
 
 /// A thread's part.
-pub(super) struct Part {
+pub(crate) struct Part {
     cells: Cells,
     pub(super) cpu: Option<u32>,
     pub(super) thread: u32,
@@ -149,7 +149,7 @@ impl Part {
         if swept.first.len() >= FLIPS_KEPT {
             return;
         }
-        let again = (0..READS_AGAIN).filter(|_| self.cells.read_again(index) != expected);
+        let again = (0..READS_AGAIN).map(|_| u32::from(self.cells.read_again(index) != expected));
         swept.first.push(BitFlip {
             address: self.cells.address(index),
             physical: None,
@@ -158,7 +158,7 @@ impl Part {
             expected,
             found,
             reads: READS_AGAIN,
-            wrong_reads: again.count() as u32,
+            wrong_reads: again.sum(),
             phase,
         });
     }

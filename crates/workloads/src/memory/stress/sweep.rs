@@ -125,13 +125,13 @@ impl Value {
             Self::Walking { shift, not } => {
                 let flip = if not { u64::MAX } else { 0 };
                 places.for_each(|(place, word)| {
-                    *word = 1_u64.rotate_left(shift).rotate_left(place as u32 % 64) ^ flip;
+                    *word = 1_u64.rotate_left(shift).rotate_left(bits(place)) ^ flip;
                 });
             }
             Self::Checkered { not } => {
                 let flip = if not { u64::MAX } else { 0 };
                 places.for_each(|(place, word)| {
-                    *word = CHECKERED.rotate_left(place as u32 % 2) ^ flip;
+                    *word = CHECKERED.rotate_left(bits(place) % 2) ^ flip;
                 });
             }
             Self::Moved => {
@@ -159,6 +159,11 @@ impl Ground {
             place
         }
     }
+}
+
+/// How far a word is turned at a place.
+const fn bits(place: u64) -> u32 {
+    (place % 64) as u32
 }
 
 /// The random word of a place, so that places can be visited in any order.

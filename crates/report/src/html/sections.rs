@@ -1,11 +1,11 @@
-//! What was found about main memory.
+//! What runs found that have more to say than figures.
 
-use crate::memory::sections;
+use crate::sections::all;
 use crate::summary::Summary;
 use maud::{Markup, html};
 
 pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
-    let sections = sections(summary);
+    let sections = all(summary);
     (!sections.is_empty()).then(|| {
         html! {
             @for section in &sections {

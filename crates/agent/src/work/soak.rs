@@ -1,0 +1,23 @@
+//! What a soak looks up about its device.
+
+use crate::devices::ask;
+use crate::inspect::storage_of;
+use assay_model::work::soak::Health;
+use assay_probe::roots::Roots;
+use assay_workloads::soak::Surroundings;
+use std::path::Path;
+
+/// The device behind a path.
+pub(super) struct Behind<'a> {
+    pub(super) roots: &'a Roots,
+    pub(super) path: &'a Path,
+}
+
+impl Surroundings for Behind<'_> {
+    fn health(&self) -> Option<Health> {
+        let storage = storage_of(self.roots, self.path);
+        let mut layer = storage.device()?.clone();
+        ask(self.roots, &mut layer);
+        Health::of(&layer.identity)
+    }
+}

@@ -1,0 +1,117 @@
+//! What a stored run says about each trait.
+
+use assay_flash::traits::ask::Asked;
+use assay_flash::traits::series::Answers;
+use assay_flash::traits::{Finding, Trait, find};
+use assay_model::label::{Measured, judge};
+use assay_model::run::Run;
+use assay_model::storage::{DeviceIdentity, DeviceKind, Storage};
+use assay_model::trial::{Outcome, TrialRecord};
+
+/// All that was found.
+pub struct Found {
+    /// What was measured, for drawing.
+    pub answers: Answers,
+    /// Each trait that was asked for.
+    pub traits: Vec<(Trait, Said)>,
+}
+
+/// What is said about a trait.
+pub enum Said {
+    /// What its figures show.
+    Found(Finding),
+    /// Why its figures may show nothing: they are not the device's.
+    Refused(String),
+    /// Why it was not asked: there is no flash.
+    NoFlash(String),
+}
+
+impl Found {
+    /// From the jobs of a run that asked for something.
+    pub fn of(run: &Run) -> Self {
+        let jobs = run.header.plan.jobs.iter();
+        let asked: Vec<Asked> = jobs.filter_map(|planned| Asked::of(&planned.job)).collect();
+        let answers = Answers::of_trials(&asked, &run.trials);
+        let said = |what: Trait| {
+            if let Some(why) = no_flash(what, &run.header.storage) {
+                return (what, Said::NoFlash(why));
+            }
+            let refused = asked.iter().filter(|one| one.what == what);
+            let why = refused
+                .flat_map(|one| trials_of(run, one))
+                .find_map(not_of_device);
+            let said = match why {
+                Some(why) => Said::Refused(why),
+                None => Said::Found(find(what, &answers)),
+            };
+            (what, said)
+        };
+        Self {
+            traits: Trait::ALL.map(said).into(),
+            answers,
+        }
+    }
+}
+
+fn trials_of<'a>(run: &'a Run, asked: &Asked) -> impl Iterator<Item = &'a TrialRecord> {
+    let name = asked.job.name.clone();
+    let trials = run.trials.iter();
+    trials.filter(move |trial| trial.job.name == name && trial.outcome == Outcome::Completed)
+}
+
+/// Why the figures of a trial say nothing about a device.
+pub fn not_of_device(trial: &TrialRecord) -> Option<String> {
+    let Some(judged) = judge(trial) else {
+        return Some("no evidence was taken".to_owned());
+    };
+    let sides = [judged.read, judged.write].into_iter().flatten();
+    let mut others = sides.filter(|side| {
+        !matches!(
+            side.measured,
+            Measured::Device | Measured::DeviceUnflushed | Measured::Simulated
+        )
+    });
+    let first = others.next()?;
+    Some(format!("{}: {}", first.measured.label(), first.because))
+}
+
+/// Traits that only flash has.
+const fn is_of_flash(what: Trait) -> bool {
+    matches!(
+        what,
+        Trait::Boundaries
+            | Trait::MapUnit
+            | Trait::OpenUnits
+            | Trait::MapSpan
+            | Trait::Slc
+            | Trait::Recovery
+    )
+}
+
+/// Why a trait of flash cannot be there.
+pub fn no_flash(what: Trait, storage: &Storage) -> Option<String> {
+    if !is_of_flash(what) {
+        return None;
+    }
+    let Some(layer) = storage.device() else {
+        return Some("the device is not known".to_owned());
+    };
+    emulated(&layer.identity)
+}
+
+/// Why a device has no flash of its own.
+pub fn emulated(identity: &DeviceIdentity) -> Option<String> {
+    let model = identity.model.as_deref().unwrap_or_default();
+    let is_qemu = model.starts_with("QEMU");
+    match identity.kind {
+        _ if is_qemu => Some(format!("{model} is emulated: it has no flash of its own")),
+        DeviceKind::Emmc
+        | DeviceKind::Sd
+        | DeviceKind::Ufs
+        | DeviceKind::Usb
+        | DeviceKind::Nvme
+        | DeviceKind::Simulated => None,
+        DeviceKind::Sata | DeviceKind::Scsi if identity.rotational == Some(false) => None,
+        _ => Some(format!("{} is not known to be flash", identity.kind)),
+    }
+}

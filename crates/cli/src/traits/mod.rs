@@ -1,0 +1,156 @@
+//! `assay traits`: what flash shows of itself to patterns of I/O.
+
+pub mod args;
+pub mod found;
+mod show;
+mod words;
+
+use crate::announce::announce;
+use crate::exit::{DONE, Failure};
+use crate::host::Host;
+use crate::output::print;
+use crate::plans;
+use crate::room::file_size;
+use crate::runs::{header, random, run_id};
+use crate::stored::{Stored, load, store_path};
+use crate::{estimate, leftovers, owner, place};
+use args::TraitsArgs;
+use assay_flash::traits::Trait;
+use assay_flash::traits::ask::{Asked, Scope};
+use assay_model::condition::Restore;
+use assay_model::job::EngineKind;
+use assay_model::plan::{Place, Plan, PlannedJob, interleave};
+use assay_model::run::Run;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::{Inspection, PathKind};
+use assay_store::Store;
+use assay_target::Target;
+use found::Found;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// `assay traits`.
+pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    if let Some(path) = &args.path {
+        return measure(args, path, target);
+    }
+    let word = args.of.as_deref().unwrap_or("last");
+    match load(&args.store, word)? {
+        Stored::Run(run) => present(&run, args).map(|()| DONE),
+        Stored::Import(_) => Err(Failure::usage(format!(
+            "{word} is an import: traits are those of a run of assay traits"
+        ))),
+    }
+}
+
+fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    place::can_be_stored(path)?;
+    // Patterns are in the same agent as databases.
+    target.needs_databases();
+    let store_path = store_path(&args.store)?;
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(path)?;
+    let place = place::admit(&inspection, args.destroy_data)?;
+    let mut store = Store::open(&store_path)?;
+    leftovers::clear(&mut host, &mut store, &place)?;
+    let inspection = host.inspect(path)?;
+    let plan = plan(args, &inspection, place)?;
+    let duration = estimate::of_plan(&plan);
+    announce(&plan, &inspection, host.target(), duration, store.path());
+    let header = header(plan, inspection, host.target());
+    store.begin_run(&header, &owner::this_process())?;
+    let expected = estimate::of_trials(&header.plan);
+    let all = |_: &[_], _: &_| false;
+    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
+    let done = plans::close(header, &mut store, executed, target);
+    present(&done.run, args)?;
+    done.conclude()
+}
+
+fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
+    let jobs = run.header.plan.jobs.iter();
+    if jobs
+        .filter_map(|planned| Asked::of(&planned.job))
+        .next()
+        .is_none()
+    {
+        return Err(Failure::usage(format!(
+            "run {} asked for no traits: name a run of assay traits",
+            run.header.id
+        )));
+    }
+    let found = Found::of(run);
+    if let Some(folder) = &args.plots {
+        show::draw(&found, folder)?;
+    }
+    match args.json {
+        true => print(|out| writeln!(out, "{:#}", show::value(&run.header.id, &found))),
+        false => print(|out| show::write(&found, out)),
+    }
+}
+
+/// Each point as a job, in rounds.
+fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan, Failure> {
+    let seed = args.seed.unwrap_or_else(random);
+    let scope = scope(args, inspection, &place)?;
+    let wanted = |asked: &Asked| found::no_flash(asked.what, &inspection.storage).is_none();
+    let jobs: Vec<PlannedJob> = scope
+        .jobs()
+        .into_iter()
+        .filter(wanted)
+        .map(|asked| PlannedJob {
+            // It is long, and wears.
+            trials: if asked.what == Trait::Slc {
+                1
+            } else {
+                args.trials
+            },
+            job: asked.job,
+        })
+        .collect();
+    let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
+    Ok(Plan {
+        run_id: run_id(),
+        seed,
+        place,
+        file_size: scope.size,
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order: interleave(&trials, seed),
+        jobs,
+    })
+}
+
+fn scope(args: &TraitsArgs, inspection: &Inspection, place: &Place) -> Result<Scope, Failure> {
+    let simulated = matches!(inspection.kind, PathKind::Simulated { .. });
+    let usual = if simulated {
+        Bytes::gib(4)
+    } else {
+        Bytes::gib(1)
+    };
+    let size = file_size(args.size, usual, Bytes(0), inspection)?;
+    let layers = inspection.storage.layers.iter();
+    let sectors = layers.filter_map(|layer| layer.identity.logical_block);
+    let least = if simulated { Bytes(512) } else { Bytes(4096) };
+    Ok(Scope {
+        size,
+        sector: sectors.max().unwrap_or(least),
+        trial: if simulated {
+            Nanos::millis(500)
+        } else {
+            Nanos::millis(150)
+        },
+        fill: if simulated {
+            Nanos::secs(60)
+        } else {
+            Nanos::secs(30)
+        },
+        writes: !args.read_only && !matches!(place, Place::File { .. }),
+        engine: if simulated {
+            EngineKind::Sim
+        } else {
+            EngineKind::Psync
+        },
+        deep: inspection.async_engines.first().copied(),
+    })
+}

@@ -1,0 +1,150 @@
+//! `assay traits`, on a simulated device whose traits are known, and where there is no flash.
+
+use crate::assay::{Bed, text};
+use assay_testkit::{Mount, Volume, needs, or_skip};
+use serde_json::Value;
+use std::fs;
+
+/// A card that has all traits.
+const CARD: &str = r#"
+name = "all-traits"
+about = "all traits"
+source = "made up"
+bus = "hs400"
+max_request_kib = 512
+timer_ms = 150
+noise_percent = 5
+queue_depth = 32
+units = 4
+[read]
+command_us = 150.0
+ramp_us = 2.0
+ramp_blocks = 32
+break_us = 60.0
+resume_us = 40.0
+[write]
+program_us = 350.0
+ramp_us = 8.0
+ramp_blocks = 128
+block_us = 3.0
+break_us = 60.0
+[cache]
+size_kib = 256
+drain_us = 20.0
+flush_us = 400.0
+[map]
+region_kib = 4096
+regions = 64
+load_us = 120.0
+[slc]
+size_kib = 131072
+fold_us = 40.0
+[flash]
+page_kib = 16
+page_us = 40.0
+unit_kib = 4096
+unit_us = 60.0
+map_kib = 4
+rmw_us = 500.0
+open_units = 6
+close_us = 3000.0
+"#;
+
+fn of<'a>(found: &'a Value, what: &str) -> &'a Value {
+    let all = found["traits"].as_array().expect("traits");
+    let mut named = all.iter().filter(|one| one["trait"] == what);
+    named.next().unwrap_or_else(|| panic!("no {what}: {found}"))
+}
+
+#[test]
+fn the_traits_of_a_known_card_are_stated() {
+    let bed = Bed::new();
+    let file = bed.join("card.toml");
+    fs::write(&file, CARD).expect("it can be written");
+    let path = format!("sim:{}", text(&file));
+    let plots = bed.join("plots");
+    let words = [
+        "traits",
+        &path,
+        "--seed",
+        "1",
+        "--json",
+        "--plots",
+        text(&plots),
+    ];
+    let ended = bed.run(&words);
+    ended.assert_code(0);
+    let found = ended.json();
+    let value = |what: &str, field: &str| {
+        let values = &of(&found, what)["values"];
+        values[field]
+            .as_f64()
+            .unwrap_or_else(|| panic!("{what} {field}: {values}"))
+    };
+    assert!((value("read-costs", "command_us") / 150.0 - 1.0).abs() < 0.05);
+    assert!(value("read-costs", "worst_prediction_pct") < 10.0);
+    assert_eq!(of(&found, "boundaries")["values"][0]["bytes"], 16384);
+    assert_eq!(of(&found, "boundaries")["values"][1]["bytes"], 4 << 20);
+    assert_eq!(value("map-unit", "bytes"), 4096.0);
+    assert_eq!(
+        (value("open-units", "least"), value("open-units", "most")),
+        (6.0, 6.0)
+    );
+    let span = f64::from(256 << 20);
+    assert!(value("map-span", "least_bytes") < span && span < value("map-span", "most_bytes"));
+    assert!(value("slc", "fast_bytes_per_s") > 1.5 * value("slc", "slow_bytes_per_s"));
+    assert!(value("queue", "gain") > 2.0);
+    assert_eq!(of(&found, "break")["status"], "not-visible");
+    let drawn = fs::read_to_string(plots.join("map-span.svg")).expect("it was drawn");
+    assert!(drawn.contains("<svg"), "{drawn}");
+    // The stored run shows the same again.
+    let again = bed.run(&["traits", "--of", "last", "--json"]);
+    assert_eq!(again.json(), found);
+}
+
+#[test]
+fn figures_of_the_page_cache_show_no_traits() {
+    needs!(root);
+    let bed = Bed::new();
+    let memory = or_skip!(Mount::tmpfs(96, &bed.join("memory")));
+    let words = [
+        "traits",
+        text(memory.point()),
+        "--size",
+        "32M",
+        "--trials",
+        "2",
+        "--json",
+    ];
+    let ended = bed.run(&words);
+    let found = ended.json();
+    for one in found["traits"].as_array().expect("traits") {
+        assert_ne!(one["status"], "seen", "{one}");
+    }
+}
+
+#[test]
+fn what_has_no_flash_has_no_traits_of_flash() {
+    needs!(root, "mkfs.ext4");
+    let volume = or_skip!(Volume::new("ext4", 128));
+    let bed = Bed::new();
+    let point = text(volume.point());
+    let words = [
+        "traits",
+        point,
+        "--size",
+        "32M",
+        "--trials",
+        "2",
+        "--read-only",
+        "--json",
+    ];
+    let ended = bed.run(&words);
+    ended.assert_code(0);
+    let found = ended.json();
+    for what in ["boundaries", "map-span", "slc", "open-units"] {
+        assert_eq!(of(&found, what)["status"], "not-claimed", "{what}");
+    }
+    let other = bed.refused(&["traits", "--of", "nothing"]);
+    assert!(other.contains("nothing"), "{other}");
+}

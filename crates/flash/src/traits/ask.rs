@@ -1,0 +1,345 @@
+//! The jobs that ask: micro-patterns, each point of which is one job.
+
+use super::Trait;
+use assay_model::job::{EngineKind, Flush, FlushCall, Job, Pattern, Pause, Purpose, Rw};
+use assay_model::latency::LatencyRecord;
+use assay_model::trial::Measurement;
+use assay_model::units::{Bytes, Nanos};
+
+/// A job, and which point of which series it is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// What it is about.
+    pub what: Trait,
+    /// Which of several series.
+    pub part: &'static str,
+    /// Where on the axis: bytes, a count or seconds.
+    pub x: f64,
+    /// What of its measurement counts.
+    pub figure: Figure,
+    /// The job.
+    pub job: Job,
+}
+
+impl Asked {
+    /// The point that a job of a stored run was, by its name; `None` for any other job.
+    #[must_use]
+    pub fn of(job: &Job) -> Option<Self> {
+        let what = Trait::ALL.into_iter().find(|what| {
+            let rest = job.name.strip_prefix(what.name());
+            rest.is_some_and(|rest| rest.starts_with('-'))
+        })?;
+        let rest = job.name.strip_prefix(what.name())?.strip_prefix('-')?;
+        let (part, x) = match rest.split_once('-') {
+            Some((part, x)) => (
+                ["across", "beside", "write", "read"]
+                    .into_iter()
+                    .find(|one| *one == part)?,
+                x,
+            ),
+            None => ("", rest),
+        };
+        Some(Self {
+            what,
+            part,
+            x: x.parse().ok()?,
+            figure: Figure::about(what, part),
+            job: job.clone(),
+        })
+    }
+}
+
+/// What of a measurement counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Figure {
+    /// The mean latency of reads.
+    Read,
+    /// That of writes.
+    Write,
+    /// That of flushes.
+    Flush,
+    /// The time of the trial for each read.
+    PerRead,
+    /// The course over time.
+    Course,
+}
+
+impl Figure {
+    /// What counts of the points of a series.
+    fn about(what: Trait, part: &str) -> Self {
+        match (what, part) {
+            (Trait::OpenUnits, "write") => Self::Write,
+            (Trait::MapUnit | Trait::Recovery, _) => Self::Write,
+            (Trait::Flush, _) => Self::Flush,
+            (Trait::Slc, _) => Self::Course,
+            (Trait::Queue, _) => Self::PerRead,
+            _ => Self::Read,
+        }
+    }
+
+    /// In microseconds.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "times of a trial are far below 2^53 ns"
+    )]
+    pub(super) fn of(self, measured: &Measurement) -> Option<f64> {
+        let mean = |record: &LatencyRecord| {
+            (record.count > 0).then(|| record.sum_ns as f64 / record.count as f64 / 1e3)
+        };
+        match self {
+            Self::Read => mean(&measured.read.latency),
+            Self::Write => mean(&measured.write.latency),
+            Self::Flush => mean(&measured.flush),
+            Self::PerRead => {
+                let ios = measured.read.ios;
+                (ios > 0).then(|| measured.elapsed_ns as f64 / ios as f64 / 1e3)
+            }
+            Self::Course => None,
+        }
+    }
+}
+
+/// What may be asked, where.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope {
+    /// The region to work on.
+    pub size: Bytes,
+    /// The smallest direct I/O.
+    pub sector: Bytes,
+    /// The longest time of a trial.
+    pub trial: Nanos,
+    /// The longest of the write that goes on.
+    pub fill: Nanos,
+    /// Whether to write.
+    pub writes: bool,
+    /// One I/O after the other.
+    pub engine: EngineKind,
+    /// Several I/Os in flight.
+    pub deep: Option<EngineKind>,
+}
+
+const K: u64 = 1024;
+const M: u64 = 1024 * K;
+/// Where addresses should not matter.
+const NEAR: u64 = 64 * M;
+/// The same, for what comes back to the same places.
+const VERY_NEAR: u64 = 2 * M;
+/// What ends after so many bytes ends before this.
+const LONG: Nanos = Nanos::secs(60);
+
+impl Scope {
+    /// All jobs that fit in.
+    #[must_use]
+    pub fn jobs(&self) -> Vec<Asked> {
+        let mut all = self.sizes();
+        all.extend(self.boundaries());
+        all.extend(self.map_span());
+        all.extend(self.jumps());
+        all.extend(self.queue());
+        if self.writes {
+            all.extend(self.map_unit());
+            all.extend(self.open_units());
+            all.extend(self.flush());
+            all.extend(self.deferred());
+            all.extend(self.recovery());
+            all.push(self.fill());
+        }
+        all
+    }
+
+    fn job(&self, name: &str, rw: Rw, bs: u64, size: u64) -> Job {
+        Job {
+            ioengine: self.engine,
+            direct: true,
+            time_based: true,
+            runtime: Some(self.trial),
+            ..Job::new(name, rw, Bytes(bs), Bytes(size.min(self.size.0)))
+        }
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
+    fn asked(what: Trait, part: &'static str, x: u64, job: Job) -> Asked {
+        let part_in_name = if part.is_empty() {
+            String::new()
+        } else {
+            format!("-{part}")
+        };
+        Asked {
+            what,
+            part,
+            x: x as f64,
+            figure: Figure::about(what, part),
+            job: Job {
+                name: format!("{}{part_in_name}-{x}", what.name()),
+                ..job
+            },
+        }
+    }
+
+    /// Sizes from a sector to 512 KiB, the largest request that hosts commonly make.
+    fn sizes(&self) -> Vec<Asked> {
+        let powers = (9..=19).map(|power| 1_u64 << power);
+        let sizes = powers.filter(|size| *size >= self.sector.0);
+        let read = |size| {
+            let job = self.job("", Rw::RandRead, size, NEAR);
+            Self::asked(Trait::ReadCosts, "", size, job)
+        };
+        sizes.map(read).collect()
+    }
+
+    /// Reads of 4 KiB across the multiples of a size, and right behind them.
+    fn boundaries(&self) -> Vec<Asked> {
+        let half = 2 * K;
+        if !half.is_multiple_of(self.sector.0.max(1)) {
+            return Vec::new();
+        }
+        let units = (13..=26).map(|power| 1_u64 << power);
+        let units = units.filter(|unit| unit * 8 <= self.size.0);
+        let ask = |unit: u64, part, shift: u64| {
+            let mut job = self.job("", Rw::RandRead, 4 * K, self.size.0 - half);
+            job.offset = Bytes(shift);
+            job.pattern = Some(Pattern::Across { unit: Bytes(unit) });
+            Self::asked(Trait::Boundaries, part, unit, job)
+        };
+        units
+            .flat_map(|unit| [ask(unit, "across", 0), ask(unit, "beside", half)])
+            .collect()
+    }
+
+    /// Writes of 16 KiB that are shifted.
+    fn map_unit(&self) -> Vec<Asked> {
+        let shifts = [0, 512, K, 2 * K, 4 * K, 8 * K];
+        let shifts = shifts
+            .into_iter()
+            .filter(|shift| shift % self.sector.0.max(1) == 0);
+        let ask = |shift: u64| {
+            let mut job = self.job("", Rw::RandWrite, 16 * K, NEAR);
+            job.offset = Bytes(shift);
+            job.size = Bytes(job.size.0.saturating_sub(16 * K));
+            Self::asked(Trait::MapUnit, "", shift, job)
+        };
+        shifts.map(ask).collect()
+    }
+
+    /// One write after the other in each of several units; the same as reads beside it.
+    fn open_units(&self) -> Vec<Asked> {
+        let unit = (self.size.0 / 32).min(16 * M) / M * M;
+        if unit == 0 {
+            return Vec::new();
+        }
+        let counts = (2..=10).chain([12, 14, 16, 20, 24, 28, 32]);
+        let ask = |units: u32, part, rw| {
+            let mut job = self.job("", rw, 16 * K, self.size.0);
+            job.pattern = Some(Pattern::InTurn {
+                units,
+                unit: Bytes(unit),
+            });
+            Self::asked(Trait::OpenUnits, part, units.into(), job)
+        };
+        counts
+            .flat_map(|units| [ask(units, "write", Rw::Write), ask(units, "read", Rw::Read)])
+            .collect()
+    }
+
+    /// Random reads over more and more.
+    fn map_span(&self) -> Vec<Asked> {
+        let spans = (20..=40).map(|power| 1_u64 << power);
+        let spans = spans.take_while(|span| *span <= self.size.0);
+        let ask = |span| {
+            let mut job = self.job("", Rw::RandRead, 4 * K, span);
+            // What is loaded once is no part of it.
+            job.ramp_time = self.trial;
+            Self::asked(Trait::MapSpan, "", span, job)
+        };
+        spans.map(ask).collect()
+    }
+
+    /// Bursts of writes, each with a flush behind it.
+    fn flush(&self) -> Vec<Asked> {
+        let bursts = (0..=8).map(|power| 1_u32 << power);
+        let ask = |writes: u32| {
+            let mut job = self.job("", Rw::Write, 16 * K, NEAR);
+            job.flush = Flush {
+                every: Some((writes, FlushCall::Fdatasync)),
+                at_end: None,
+            };
+            let bytes = u64::from(writes) * 16 * K;
+            Self::asked(Trait::Flush, "", bytes, job)
+        };
+        bursts.map(ask).collect()
+    }
+
+    /// A write that goes on, more than the region over.
+    fn fill(&self) -> Asked {
+        let mut job = self.job("", Rw::Write, 128 * K, self.size.0);
+        job.runtime = Some(self.fill);
+        // Enough writes in each that one more or less is no other level.
+        job.interval = Nanos(self.fill.0 / 240);
+        job.purpose = Some(Purpose::Sustained);
+        Self::asked(Trait::Slc, "", 0, job)
+    }
+
+    /// Reads of 16 KiB in order, and at random places nearby.
+    fn jumps(&self) -> Vec<Asked> {
+        [(0, Rw::Read), (1, Rw::RandRead)]
+            .map(|(x, rw)| {
+                let job = self.job("", rw, 16 * K, VERY_NEAR);
+                Self::asked(Trait::Break, "", x, job)
+            })
+            .into()
+    }
+
+    /// A write, a pause, a read.
+    fn deferred(&self) -> Vec<Asked> {
+        let ask = |ms: u64| {
+            let mut job = self.job("", Rw::RandRw, 16 * K, VERY_NEAR);
+            job.pattern = Some(Pattern::ReadThenWrite);
+            job.pause = (ms > 0).then_some(Pause {
+                after: 2,
+                time: Nanos::millis(ms),
+            });
+            job.io_size = Some(Bytes(2 * 16 * K * self.pairs(ms)));
+            job.runtime = Some(LONG);
+            Self::asked(Trait::Deferred, "", ms, job)
+        };
+        [0, 10, 160, 500].map(ask).into()
+    }
+
+    /// As many as a few trials have time for.
+    fn pairs(&self, pause_ms: u64) -> u64 {
+        let trial_ms = self.trial.0 / 1_000_000;
+        (trial_ms.saturating_mul(4))
+            .checked_div(pause_ms)
+            .map_or(100, |pairs| pairs.clamp(8, 50))
+    }
+
+    /// Bursts of random writes, with pauses between them.
+    fn recovery(&self) -> Vec<Asked> {
+        const BURST: u32 = 64;
+        let ask = |ms: u64| {
+            let mut job = self.job("", Rw::RandWrite, 4 * K, VERY_NEAR);
+            job.pause = (ms > 0).then_some(Pause {
+                after: BURST,
+                time: Nanos::millis(ms),
+            });
+            job.io_size = Some(Bytes(u64::from(BURST) * 4 * K * 5));
+            job.runtime = Some(LONG);
+            Self::asked(Trait::Recovery, "", ms, job)
+        };
+        [0, 50, 200, 1000].map(ask).into()
+    }
+
+    /// Random reads, several in flight.
+    fn queue(&self) -> Vec<Asked> {
+        let Some(engine) = self.deep else {
+            return Vec::new();
+        };
+        let ask = |depth: u32| {
+            let mut job = self.job("", Rw::RandRead, 4 * K, NEAR);
+            job.ioengine = engine;
+            job.iodepth = depth;
+            Self::asked(Trait::Queue, "", depth.into(), job)
+        };
+        [1, 2, 4, 8, 16, 32].map(ask).into()
+    }
+}

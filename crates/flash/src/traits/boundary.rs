@@ -1,0 +1,148 @@
+//! Sizes whose multiples cost a read that lies across.
+//!
+//! A read across a multiple of U crosses a boundary of G always when U is a multiple of G, and
+//! in U of G cases when it is a smaller power of two. So the cost grows as `min(1, U / G)` up to
+//! U = G, and what is there belongs to the sum of a few of these.
+
+use super::series::Series;
+use super::{Finding, Why};
+use assay_model::units::Bytes;
+
+/// Standard errors that a step needs.
+const SIGMAS: f64 = 6.0;
+/// Share of a read that it needs.
+const SHARE: f64 = 0.015;
+/// How much better than the next best explanation it must be, in squared standard errors.
+const CLEAR: f64 = 16.0;
+/// The squared standard errors that are left for each point, at most.
+const LEFT: f64 = 9.0;
+
+/// Boundaries at most.
+const MOST: usize = 3;
+/// Rounds of the descent: each leaves a fraction of the distance.
+const ROUNDS: usize = 60;
+
+/// One U: how much more across it than beside it, and its standard error.
+struct Step {
+    unit: f64,
+    extra: f64,
+    error: f64,
+    base: f64,
+}
+
+/// Boundaries that explain the steps, and what is left.
+#[derive(Clone, Debug)]
+struct Explained {
+    /// Indices of units, and costs.
+    costs: Vec<(usize, f64)>,
+    squares: f64,
+}
+
+pub(super) fn find(across: &Series, beside: &Series) -> Result<Finding, Why> {
+    let steps = steps(across, beside);
+    if steps.len() < 5 {
+        return Err(Why::TooFew);
+    }
+    // From none on, one more as long as it earns it.
+    let mut best = vec![explain(&steps, &[])];
+    for count in 1..=MOST {
+        let next = all_of(count, &steps);
+        let gain = |next: &Explained| best[0].squares - next.squares;
+        if next.first().is_none_or(|next| gain(next) < SIGMAS * SIGMAS) {
+            break;
+        }
+        best = next;
+    }
+    if best[0].costs.is_empty() {
+        return Err(Why::Flat);
+    }
+    let clear = best
+        .get(1)
+        .is_none_or(|next| next.squares - best[0].squares > CLEAR);
+    state(&steps, &best[0])
+        .filter(|_| clear)
+        .ok_or(Why::Unclear)
+}
+
+fn steps(across: &Series, beside: &Series) -> Vec<Step> {
+    let of = |point: &super::series::Point| {
+        let control = beside.at(point.x)?;
+        let (us, base) = (point.mean(), control.mean());
+        let error = across.error(point).hypot(beside.error(control));
+        Some(Step {
+            unit: point.x,
+            extra: us - base,
+            error,
+            base,
+        })
+    };
+    across.0.iter().filter_map(of).collect()
+}
+
+/// All explanations by so many boundaries, the best first.
+fn all_of(count: usize, steps: &[Step]) -> Vec<Explained> {
+    let mut all: Vec<Vec<usize>> = vec![Vec::new()];
+    for _ in 0..count {
+        let longer = all.iter().flat_map(|some| {
+            let from = some.last().map_or(0, |last| last + 1);
+            (from..steps.len()).map(move |next| [&some[..], &[next]].concat())
+        });
+        all = longer.collect();
+    }
+    let mut explained: Vec<Explained> = all.iter().map(|at| explain(steps, at)).collect();
+    explained.sort_by(|a, b| a.squares.total_cmp(&b.squares));
+    explained
+}
+
+/// The costs of these boundaries that fit best, none below 0: one after the other is set to
+/// its best until none changes any more (coordinate descent, which ends at the least squares).
+fn explain(steps: &[Step], at: &[usize]) -> Explained {
+    let share = |of: usize, step: &Step| (step.unit / steps[of].unit).min(1.0);
+    let told = |costs: &[f64], step: &Step| -> f64 {
+        at.iter()
+            .zip(costs)
+            .map(|(of, cost)| cost * share(*of, step))
+            .sum()
+    };
+    let mut costs = vec![0.0; at.len()];
+    for _ in 0..ROUNDS {
+        for (which, of) in at.iter().enumerate() {
+            let (mut up, mut down) = (0.0, 0.0);
+            for step in steps {
+                let (f, weight) = (share(*of, step), step.error.powi(-2));
+                let others = told(&costs, step) - costs[which] * f;
+                up += weight * f * (step.extra - others);
+                down += weight * f * f;
+            }
+            costs[which] = (up / down).max(0.0);
+        }
+    }
+    let left = |step: &Step| ((step.extra - told(&costs, step)) / step.error).powi(2);
+    Explained {
+        squares: steps.iter().map(left).sum(),
+        costs: at.iter().copied().zip(costs.iter().copied()).collect(),
+    }
+}
+
+/// The statement, unless a cost is too small, or more than noise is left, or the last unit of
+/// all is one of them: what lies behind it may be larger.
+fn state(steps: &[Step], best: &Explained) -> Option<Finding> {
+    #[expect(clippy::cast_precision_loss, reason = "a few points")]
+    let adequate = best.squares <= LEFT * steps.len() as f64;
+    let large = |(at, cost): &(usize, f64)| {
+        let step = steps.get(*at)?;
+        let enough = *cost > SIGMAS * step.error && *cost > SHARE * step.base;
+        (enough && *at + 1 < steps.len()).then(|| (bytes(step.unit), *cost))
+    };
+    let found: Option<Vec<(Bytes, f64)>> = best.costs.iter().map(large).collect();
+    found.filter(|_| adequate).map(Finding::Boundaries)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "it was a number of bytes"
+)]
+pub(super) const fn bytes(x: f64) -> Bytes {
+    Bytes((x + 0.5) as u64)
+}

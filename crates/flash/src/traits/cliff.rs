@@ -1,0 +1,166 @@
+//! Costs that grow behind a point, or up to one.
+
+use super::boundary::bytes;
+use super::series::Series;
+use super::{Finding, Why};
+
+/// Standard errors that an effect needs.
+const SIGMAS: f64 = 6.0;
+/// Share of the time without it that an effect needs.
+const SHARE: f64 = 0.03;
+/// How much worse an explanation may fit than the best one, in squared standard errors.
+const LIKELY: f64 = 16.0;
+/// The squared standard errors that are left for each point, at most.
+const LEFT: f64 = 9.0;
+/// Steps of a knee's place in an octave.
+const STEPS: i32 = 4;
+
+/// `base + slope * shape(x)` with the least squares.
+#[derive(Clone, Copy, Debug)]
+struct Fit {
+    base: f64,
+    slope: f64,
+    slope_error: f64,
+    squares: f64,
+}
+
+fn fit(points: &[(f64, f64, f64)], shape: impl Fn(f64) -> f64) -> Fit {
+    let mut sums = [0.0; 5];
+    for (x, us, error) in points {
+        let (weight, f) = (1.0 / error.powi(2), shape(*x));
+        for (sum, term) in sums.iter_mut().zip([1.0, f, f * f, *us, f * us]) {
+            *sum += weight * term;
+        }
+    }
+    let [w, f, ff, u, fu] = sums;
+    let det = w * ff - f * f;
+    let (base, slope, slope_error) = if det > 1e-9 * w * ff.max(1e-300) {
+        (
+            (u * ff - fu * f) / det,
+            (w * fu - f * u) / det,
+            (w / det).sqrt(),
+        )
+    } else {
+        (u / w, 0.0, f64::INFINITY)
+    };
+    let left = |(x, us, error): &(f64, f64, f64)| ((us - base - slope * shape(*x)) / error).powi(2);
+    Fit {
+        base,
+        slope,
+        slope_error,
+        squares: points.iter().map(left).sum(),
+    }
+}
+
+/// The place of a knee that fits best, with its fit, and from where to where others are as
+/// likely.
+fn knee(points: &[(f64, f64, f64)], shape: fn(f64, f64) -> f64) -> Option<(Fit, f64, f64)> {
+    let (first, last) = (points.first()?.0, points.last()?.0);
+    let octaves = libm::log2(last / first);
+    #[expect(clippy::cast_possible_truncation, reason = "a few octaves")]
+    let count = (octaves * f64::from(STEPS)) as i32;
+    let places = (0..=count).map(|step| first * libm::exp2(f64::from(step) / f64::from(STEPS)));
+    let tried: Vec<(f64, Fit)> = places
+        .map(|at| (at, fit(points, |x| shape(x, at))))
+        .collect();
+    let best = tried
+        .iter()
+        .map(|(_, fit)| fit.squares)
+        .fold(f64::INFINITY, f64::min);
+    let likely = tried.iter().filter(|(_, fit)| fit.squares <= best + LIKELY);
+    let ends = likely.fold(None, |ends: Option<(f64, f64)>, (at, _)| {
+        Some(ends.map_or((*at, *at), |(low, _)| (low, *at)))
+    });
+    let chosen = tried
+        .iter()
+        .min_by(|a, b| a.1.squares.total_cmp(&b.1.squares))?;
+    let (low, high) = ends?;
+    Some((chosen.1, low, high))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few points")]
+fn is_adequate(fit: &Fit, points: &[(f64, f64, f64)]) -> bool {
+    fit.squares <= LEFT * points.len() as f64
+}
+
+/// Reads at random in S find their address in C of S cases.
+pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
+    let points = series.means();
+    if points.len() < 6 {
+        return Err(Why::TooFew);
+    }
+    let misses = |span: f64, covered: f64| (1.0 - covered / span).max(0.0);
+    let (best, low, high) = knee(&points, misses).ok_or(Why::TooFew)?;
+    let enough = best.slope > SIGMAS * best.slope_error && best.slope > SHARE * best.base;
+    if !enough {
+        return Err(Why::Flat);
+    }
+    let (first, last) = (points[0].0, points[points.len() - 1].0);
+    let seen = low > first && high < last && high <= 4.0 * low;
+    if !seen || !is_adequate(&best, &points) {
+        return Err(Why::Unclear);
+    }
+    let step = libm::exp2(1.0 / f64::from(STEPS));
+    Ok(Finding::MapSpan {
+        least: bytes(low / step),
+        most: bytes(high * step),
+        extra_us: best.slope,
+    })
+}
+
+/// What flushes may differ to be alike.
+const ALIKE: f64 = 1.15;
+
+/// A flush costs something by itself, and for what is in the buffer then, until that is full.
+pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
+    let points = series.means();
+    if points.len() < 5 {
+        return Err(Why::TooFew);
+    }
+    let times = || points.iter().map(|(_, us, _)| *us);
+    let (low, high) = (
+        times().fold(f64::INFINITY, f64::min),
+        times().fold(0.0, f64::max),
+    );
+    if low <= 0.0 {
+        return Err(Why::Flat);
+    }
+    if high <= low * ALIKE {
+        return Ok(Finding::Flush {
+            flush_us: fit(&points, |_| 0.0).base,
+            buffer: None,
+        });
+    }
+    let (line, at) = filled(&points).ok_or(Why::Unclear)?;
+    let end = points.get(at).map(|(burst, ..)| bytes(*burst));
+    Ok(Finding::Flush {
+        flush_us: line.base,
+        buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
+    })
+}
+
+/// A line up to some point, and a level from there on, which meet between the two; or only
+/// the line.
+fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
+    let split = |at: usize| {
+        let (rising, level) = points.split_at(at);
+        if level.is_empty() {
+            let line = fit(rising, |x| x);
+            let rises = line.slope > SIGMAS * line.slope_error && line.base > 0.0;
+            return rises.then_some((line.squares, line, at));
+        }
+        let (line, level) = (fit(rising, |x| x), fit(level, |_| 0.0));
+        let meet = (level.base - line.base) / line.slope;
+        let between = meet >= rising[at - 1].0 * 0.98 && meet <= points[at].0 * 1.02;
+        let rises = line.slope > SIGMAS * line.slope_error && line.base > 0.0;
+        let squares = line.squares + level.squares;
+        (between && rises).then_some((squares, line, at))
+    };
+    let tried = (2..points.len() - 1)
+        .chain([points.len()])
+        .filter_map(split);
+    let (squares, line, at) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
+    #[expect(clippy::cast_precision_loss, reason = "a few points")]
+    let adequate = squares <= LEFT * points.len() as f64;
+    adequate.then_some((line, at))
+}

@@ -1,0 +1,124 @@
+//! What an I/O costs, and each of its blocks.
+
+use super::series::Series;
+use super::{Finding, Why};
+use crate::BLOCK_BYTES;
+use crate::fit::fit;
+
+/// A prediction of a size that was left out may be off by so much.
+const MOST_OFF: f64 = 0.10;
+/// The fit may be off by so much at any size.
+const MOST_LEFT: f64 = 0.05;
+/// The largest standard error of a statement, as a share of the value.
+const MOST_ERROR: f64 = 0.25;
+
+/// A line with a ramp: microseconds for blocks.
+#[derive(Clone, Debug)]
+struct Line {
+    command: (f64, Option<f64>),
+    block: (f64, Option<f64>),
+    ramp: f64,
+    ramp_blocks: f64,
+    /// The largest residual, as a share.
+    worst: f64,
+    /// Sum of squared residuals.
+    squares: f64,
+}
+
+impl Line {
+    fn at(&self, blocks: f64) -> f64 {
+        self.command.0 + self.block.0 * blocks + self.ramp * blocks.min(self.ramp_blocks)
+    }
+}
+
+pub(super) fn find(series: &Series) -> Result<Finding, Why> {
+    #[expect(clippy::cast_precision_loss, reason = "512")]
+    let points: Vec<(f64, f64)> = (series.means().iter())
+        .map(|(bytes, us, _)| (bytes / BLOCK_BYTES as f64, *us))
+        .collect();
+    if points.len() < 6 {
+        return Err(Why::TooFew);
+    }
+    let ramps: Vec<f64> = points[1..points.len() - 2]
+        .iter()
+        .map(|(blocks, _)| *blocks)
+        .collect();
+    let line = best(&points, &ramps);
+    let off = left_out(&points, &ramps);
+    let known = |(value, error): (f64, Option<f64>)| {
+        let error = error.filter(|error| *error <= MOST_ERROR * value)?;
+        Some((value, error))
+    };
+    let (command_us, block_us) = (known(line.command), known(line.block));
+    match (command_us, block_us) {
+        (Some(command_us), Some(block_us)) if line.worst <= MOST_LEFT && off <= MOST_OFF => {
+            let ramp = (line.ramp > 0.02 * block_us.0).then_some(line.ramp);
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "a number of blocks"
+            )]
+            Ok(Finding::Costs {
+                command_us,
+                block_us,
+                ramp: ramp.map(|us| (us, line.ramp_blocks as u64)),
+                worst_pct: off * 100.0,
+            })
+        }
+        _ => Err(Why::Unclear),
+    }
+}
+
+/// The worst prediction of a point between others that was left out.
+fn left_out(points: &[(f64, f64)], ramps: &[f64]) -> f64 {
+    let mut worst = 0.0_f64;
+    for at in 1..points.len() - 1 {
+        let mut others = points.to_vec();
+        let (blocks, us) = others.remove(at);
+        worst = worst.max((best(&others, ramps).at(blocks) / us - 1.0).abs());
+    }
+    worst
+}
+
+/// Without a ramp, or with the one of these lengths that fits best.
+fn best(points: &[(f64, f64)], ramps: &[f64]) -> Line {
+    let plain = line(points, 0.0);
+    let ramps = ramps.iter().map(|blocks| line(points, *blocks));
+    let ramped = ramps.min_by(|a, b| a.squares.total_cmp(&b.squares));
+    match ramped {
+        // A parameter more has to earn it.
+        Some(ramped) if ramped.squares < plain.squares * 0.5 => ramped,
+        _ => plain,
+    }
+}
+
+fn line(points: &[(f64, f64)], ramp_blocks: f64) -> Line {
+    let us = |p: &[f64], blocks: f64| {
+        let ramp = p.get(2).copied().unwrap_or(0.0);
+        p[0] + p[1] * blocks + ramp * blocks.min(ramp_blocks)
+    };
+    let residuals = |p: &[f64]| -> Vec<f64> {
+        points
+            .iter()
+            .map(|(blocks, seen)| libm::log(us(p, *blocks).max(1e-9) / seen))
+            .collect()
+    };
+    let (first, last) = (points[0], points[points.len() - 1]);
+    let slope = ((last.1 - first.1) / (last.0 - first.0)).max(1e-3);
+    let command = (first.1 - slope * first.0).max(first.1 * 0.5);
+    let mut start = vec![command, slope];
+    if ramp_blocks > 0.0 {
+        start.push(slope * 0.5);
+    }
+    let fitted = fit(&start, residuals);
+    let left = residuals(&fitted.values);
+    let ramp = fitted.values.get(2).copied().unwrap_or(0.0);
+    Line {
+        command: (fitted.values[0], fitted.errors[0]),
+        block: (fitted.values[1], fitted.errors[1]),
+        ramp,
+        ramp_blocks,
+        worst: left.iter().fold(0.0, |worst, one| worst.max(one.abs())),
+        squares: left.iter().map(|one| one * one).sum(),
+    }
+}

@@ -1,0 +1,208 @@
+//! What flash shows of itself when it is asked by patterns of I/O (after uFLIP, CIDR 2009,
+//! and flashbench).
+//!
+//! - [`ask`]: the jobs that ask, each for one point of a series.
+//! - [`series`]: what they answered.
+//! - [`find`]: what follows from it: a statement, or that nothing is visible.
+//!
+//! A statement needs an effect of six standard errors that is large enough to matter, a shape that only
+//! one explanation fits, and a fit that leaves no more than noise. All else is not visible.
+
+pub mod ask;
+mod boundary;
+mod cliff;
+mod costs;
+mod other;
+pub mod series;
+mod step;
+
+use assay_model::units::{Bytes, Nanos};
+use series::Answers;
+
+/// What can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Trait {
+    /// What a read costs, and each of its blocks.
+    ReadCosts,
+    /// Pages, erase units, allocation units: what reads across their boundaries cost.
+    Boundaries,
+    /// What one address stands for.
+    MapUnit,
+    /// Units that can be written at the same time.
+    OpenUnits,
+    /// What the addresses in memory cover.
+    MapSpan,
+    /// The write buffer, and what flushing costs.
+    Flush,
+    /// The area that is written fast.
+    Slc,
+    /// Ending a sequence.
+    Break,
+    /// Work that a write leaves for later.
+    Deferred,
+    /// What pauses give back to random writes.
+    Recovery,
+    /// What the queue gains.
+    Queue,
+}
+
+impl Trait {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::ReadCosts,
+        Self::Boundaries,
+        Self::MapUnit,
+        Self::OpenUnits,
+        Self::MapSpan,
+        Self::Flush,
+        Self::Slc,
+        Self::Break,
+        Self::Deferred,
+        Self::Recovery,
+        Self::Queue,
+    ];
+
+    /// Its word, as in names of jobs and in JSON.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadCosts => "read-costs",
+            Self::Boundaries => "boundaries",
+            Self::MapUnit => "map-unit",
+            Self::OpenUnits => "open-units",
+            Self::MapSpan => "map-span",
+            Self::Flush => "flush",
+            Self::Slc => "slc",
+            Self::Break => "break",
+            Self::Deferred => "deferred",
+            Self::Recovery => "recovery",
+            Self::Queue => "queue",
+        }
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// `command + block * n` microseconds for n blocks of 512 bytes, and `ramp` more for each
+    /// of the first `ramp_blocks`; with standard errors.
+    Costs {
+        /// Of an I/O.
+        command_us: (f64, f64),
+        /// Of each block.
+        block_us: (f64, f64),
+        /// Of each of the first blocks, and how many those are.
+        ramp: Option<(f64, u64)>,
+        /// The worst prediction of a size that was not used in the fit, in percent.
+        worst_pct: f64,
+    },
+    /// Sizes whose multiples cost a read that lies across, and how much.
+    Boundaries(Vec<(Bytes, f64)>),
+    /// Writes that are shifted against units of this cost so much more, in microseconds.
+    MapUnit {
+        /// The unit.
+        unit: Bytes,
+        /// Microseconds.
+        extra_us: f64,
+    },
+    /// From `least` to `most` units can be written in turn; one more costs `extra_us` a write.
+    OpenUnits {
+        /// That many were fast.
+        least: u32,
+        /// One more than that many was slow.
+        most: u32,
+        /// Microseconds.
+        extra_us: f64,
+    },
+    /// Random reads cost more when they spread over more than this.
+    MapSpan {
+        /// Between this
+        least: Bytes,
+        /// and this.
+        most: Bytes,
+        /// Microseconds of a read that finds no address.
+        extra_us: f64,
+    },
+    /// A flush costs this, and more for what was written before it.
+    Flush {
+        /// Microseconds of a flush of next to nothing.
+        flush_us: f64,
+        /// Microseconds for each KiB before it, up to a burst between these two; without the
+        /// second, up to the largest that was tried.
+        buffer: Option<(f64, Bytes, Option<Bytes>)>,
+    },
+    /// So much is written fast.
+    Slc {
+        /// How much.
+        bytes: Bytes,
+        /// Bytes per second until then.
+        fast: f64,
+        /// And from then on.
+        slow: f64,
+    },
+    /// A read that does not follow the one before takes so many microseconds more.
+    Break {
+        /// Microseconds.
+        extra_us: f64,
+    },
+    /// A read right behind a write takes longer.
+    Deferred {
+        /// Microseconds.
+        extra_us: f64,
+        /// After that pause it does not.
+        gone_after: Option<Nanos>,
+    },
+    /// Random writes are faster after a pause.
+    Recovery {
+        /// Microseconds of a write without one.
+        busy_us: f64,
+        /// After it.
+        rested_us: f64,
+        /// The shortest pause that gives nearly all of that.
+        pause: Nanos,
+    },
+    /// Several reads in flight are faster, by this factor.
+    Queue {
+        /// The factor.
+        gain: f64,
+        /// The depth that gives nearly all of it.
+        depth: u32,
+    },
+    /// Nothing that can be stated.
+    NotVisible(Why),
+}
+
+/// Why nothing can be stated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Why {
+    /// Not enough points were measured.
+    TooFew,
+    /// There is no effect above the noise.
+    Flat,
+    /// There is an effect, but no shape that only one explanation has.
+    Unclear,
+}
+
+/// What the answers say about a trait.
+#[must_use]
+pub fn find(what: Trait, answers: &Answers) -> Finding {
+    let found = match what {
+        Trait::ReadCosts => costs::find(&answers.of(what, "")),
+        Trait::Boundaries => {
+            boundary::find(&answers.of(what, "across"), &answers.of(what, "beside"))
+        }
+        Trait::MapUnit => step::map_unit(&answers.of(what, "")),
+        Trait::OpenUnits => step::open_units(&answers.of(what, "write"), &answers.of(what, "read")),
+        Trait::MapSpan => cliff::map_span(&answers.of(what, "")),
+        Trait::Flush => cliff::flush(&answers.of(what, "")),
+        Trait::Slc => other::slc(answers.courses()),
+        Trait::Break => other::jump(&answers.of(what, "")),
+        Trait::Deferred => other::deferred(&answers.of(what, ""), &answers.of(Trait::Break, "")),
+        Trait::Recovery => other::recovery(&answers.of(what, "")),
+        Trait::Queue => other::queue(&answers.of(what, "")),
+    };
+    found.unwrap_or_else(Finding::NotVisible)
+}
+
+#[cfg(test)]
+mod tests;

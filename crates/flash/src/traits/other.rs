@@ -1,0 +1,182 @@
+//! Differences between two ways to do the same, and the course of a long write.
+
+use super::boundary::bytes;
+use super::series::{Course, Point, Series};
+use super::{Finding, Why};
+use assay_model::units::Nanos;
+
+/// Standard errors that a difference needs.
+const SIGMAS: f64 = 6.0;
+/// Share of the smaller time that it needs.
+const SHARE: f64 = 0.03;
+/// An effect is over when so much of it is left.
+const REST: f64 = 0.1;
+
+/// How much more the second takes than the first, when that is more than noise.
+fn more(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
+    let extra = second.mean() - first.mean();
+    let error = series.error(first).hypot(series.error(second));
+    let enough = extra > SIGMAS * error && extra > SHARE * first.mean();
+    if enough { Ok(extra) } else { Err(Why::Flat) }
+}
+
+/// Reads in order (0) against reads nearby (1).
+pub(super) fn jump(series: &Series) -> Result<Finding, Why> {
+    let (Some(order), Some(random)) = (series.at(0.0), series.at(1.0)) else {
+        return Err(Why::TooFew);
+    };
+    let extra_us = more(series, order, random)?;
+    Ok(Finding::Break { extra_us })
+}
+
+/// Reads behind a write and a pause of so many milliseconds, against reads alone.
+pub(super) fn deferred(series: &Series, alone: &Series) -> Result<Finding, Why> {
+    let (Some(at_once), Some(alone)) = (series.at(0.0), alone.at(1.0)) else {
+        return Err(Why::TooFew);
+    };
+    if series.0.len() < 3 {
+        return Err(Why::TooFew);
+    }
+    let extra_us = more(series, alone, at_once)?;
+    let gone = |point: &&Point| point.mean() - alone.mean() < REST * extra_us;
+    let paused = series.0.iter().filter(|point| point.x > 0.0);
+    let gone_after = paused.clone().find(gone).map(|point| millis(point.x));
+    // Over once, over for good.
+    let later = paused
+        .skip_while(|point| !gone(point))
+        .all(|point| gone(&point));
+    match later {
+        true => Ok(Finding::Deferred {
+            extra_us,
+            gone_after,
+        }),
+        false => Err(Why::Unclear),
+    }
+}
+
+/// Random writes in bursts, with pauses of so many milliseconds.
+pub(super) fn recovery(series: &Series) -> Result<Finding, Why> {
+    let (Some(first), Some(last)) = (series.0.first(), series.0.last()) else {
+        return Err(Why::TooFew);
+    };
+    if series.0.len() < 3 {
+        return Err(Why::TooFew);
+    }
+    let gained = more(series, last, first)?;
+    let (busy_us, rested_us) = (first.mean(), last.mean());
+    if gained < 0.1 * rested_us {
+        return Err(Why::Flat);
+    }
+    let enough = |point: &&Point| point.mean() - rested_us < REST * gained;
+    let pause = series.0.iter().find(enough).map_or(last.x, |point| point.x);
+    Ok(Finding::Recovery {
+        busy_us,
+        rested_us,
+        pause: millis(pause),
+    })
+}
+
+/// The time of a read for each depth.
+pub(super) fn queue(series: &Series) -> Result<Finding, Why> {
+    let Some(alone) = series.at(1.0) else {
+        return Err(Why::TooFew);
+    };
+    let best = series.0.iter().min_by(|a, b| a.mean().total_cmp(&b.mean()));
+    let best = best.filter(|_| series.0.len() >= 3).ok_or(Why::TooFew)?;
+    more(series, best, alone)?;
+    let gain = alone.mean() / best.mean();
+    if gain < 1.1 {
+        return Err(Why::Flat);
+    }
+    let near = |point: &&Point| point.mean() <= best.mean() * 1.05;
+    let depth = series.0.iter().find(near).map_or(best.x, |point| point.x);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a depth"
+    )]
+    Ok(Finding::Queue {
+        gain,
+        depth: depth as u32,
+    })
+}
+
+/// Intervals that a level needs.
+const LEAST_INTERVALS: usize = 4;
+/// The fast level is so much faster.
+const CLIFF: f64 = 1.2;
+/// Nine of ten intervals of a level are within this share of its median.
+const TIGHT: f64 = 0.15;
+/// What trials may differ.
+const AGREE: f64 = 0.2;
+
+/// Every course has one cliff, at the same place.
+pub(super) fn slc(courses: &[Course]) -> Result<Finding, Why> {
+    if courses.is_empty() {
+        return Err(Why::TooFew);
+    }
+    let cliffs: Result<Vec<(f64, f64, f64)>, Why> = courses.iter().map(cliff).collect();
+    let cliffs = cliffs?;
+    let of = |which: fn(&(f64, f64, f64)) -> f64| median(cliffs.iter().map(which).collect());
+    let (bytes_fast, fast, slow) = (of(|c| c.0), of(|c| c.1), of(|c| c.2));
+    let agree = |c: &(f64, f64, f64)| (c.0 / bytes_fast - 1.0).abs() <= AGREE;
+    match cliffs.iter().all(agree) {
+        true => Ok(Finding::Slc {
+            bytes: bytes(bytes_fast),
+            fast,
+            slow,
+        }),
+        false => Err(Why::Unclear),
+    }
+}
+
+/// Bytes until the cliff, and the rates on both sides.
+fn cliff(course: &Course) -> Result<(f64, f64, f64), Why> {
+    let all = &course.bytes;
+    if all.len() < 3 * LEAST_INTERVALS {
+        return Err(Why::TooFew);
+    }
+    let spread = |part: &[f64]| {
+        let level = median(part.to_vec());
+        part.iter().map(|one| (one - level).abs()).sum::<f64>()
+    };
+    let splits = LEAST_INTERVALS..=all.len() - LEAST_INTERVALS;
+    let cost = |at: usize| spread(&all[..at]) + spread(&all[at..]);
+    let at = splits
+        .min_by(|a, b| cost(*a).total_cmp(&cost(*b)))
+        .ok_or(Why::TooFew)?;
+    let (before, after) = all.split_at(at);
+    let (fast, slow) = (median(before.to_vec()), median(after.to_vec()));
+    if fast < CLIFF * slow {
+        return Err(Why::Flat);
+    }
+    match is_tight(before, fast) && is_tight(after, slow) {
+        true => Ok((
+            before.iter().sum(),
+            fast / course.seconds,
+            slow / course.seconds,
+        )),
+        false => Err(Why::Unclear),
+    }
+}
+
+fn is_tight(part: &[f64], level: f64) -> bool {
+    let near = part
+        .iter()
+        .filter(|one| (*one / level - 1.0).abs() <= TIGHT);
+    near.count() * 10 >= part.len() * 9
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a pause in milliseconds"
+)]
+const fn millis(ms: f64) -> Nanos {
+    Nanos::millis(ms as u64)
+}

@@ -1,0 +1,157 @@
+//! What was measured for each point, and how much it varies.
+
+use super::Trait;
+use super::ask::Asked;
+use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use std::collections::BTreeMap;
+
+/// Trials never agree better than this by anything but chance.
+const LEAST_NOISE: f64 = 0.003;
+
+/// One point: where, and the microseconds of each trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Point {
+    /// A size, a count, a pause.
+    pub x: f64,
+    /// Microseconds of an I/O, trial by trial.
+    pub us: Vec<f64>,
+}
+
+impl Point {
+    /// The mean over the trials.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
+    pub fn mean(&self) -> f64 {
+        self.us.iter().sum::<f64>() / self.us.len().max(1) as f64
+    }
+}
+
+/// Points of one question, by `x`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Series(pub Vec<Point>);
+
+impl Series {
+    /// The standard deviation of a trial, as a share of its point's mean.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
+    pub fn noise(&self) -> f64 {
+        let (mut squares, mut freedom) = (0.0, 0);
+        for point in &self.0 {
+            let mean = point.mean();
+            squares += point
+                .us
+                .iter()
+                .map(|us| (us / mean - 1.0).powi(2))
+                .sum::<f64>();
+            freedom += point.us.len().saturating_sub(1);
+        }
+        let found = (squares / freedom.max(1) as f64).sqrt();
+        found.max(LEAST_NOISE)
+    }
+
+    /// The standard error of a point's mean, in microseconds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
+    pub fn error(&self, point: &Point) -> f64 {
+        point.mean() * self.noise() / (point.us.len().max(1) as f64).sqrt()
+    }
+
+    /// The point at `x`.
+    #[must_use]
+    pub fn at(&self, x: f64) -> Option<&Point> {
+        self.0.iter().find(|point| (point.x - x).abs() < 1e-9)
+    }
+
+    /// Where, mean and standard error of each point.
+    #[must_use]
+    pub fn means(&self) -> Vec<(f64, f64, f64)> {
+        let points = self.0.iter();
+        points
+            .map(|point| (point.x, point.mean(), self.error(point)))
+            .collect()
+    }
+}
+
+/// The rate over time of a write that goes on: bytes of each interval, and its length in
+/// seconds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Course {
+    /// Bytes of each interval.
+    pub bytes: Vec<f64>,
+    /// Of an interval.
+    pub seconds: f64,
+}
+
+/// All that was answered.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    series: BTreeMap<(&'static str, &'static str), Series>,
+    courses: Vec<Course>,
+}
+
+impl Answers {
+    /// From the trials of the jobs that asked; those that did not complete say nothing.
+    #[must_use]
+    pub fn of_trials(asked: &[Asked], trials: &[TrialRecord]) -> Self {
+        let mut answers = Self::default();
+        for one in asked {
+            let trials = trials.iter();
+            let of_job = trials.filter(|trial| trial.job.name == one.job.name && trial.counts());
+            let completed = of_job.filter(|trial| trial.outcome == Outcome::Completed);
+            let measured: Vec<&Measurement> = completed
+                .filter_map(|trial| trial.measured.as_ref())
+                .collect();
+            if one.what == Trait::Slc {
+                answers.courses.extend(measured.iter().map(|m| course(m)));
+                continue;
+            }
+            let us: Vec<f64> = measured.iter().filter_map(|m| one.figure.of(m)).collect();
+            if !us.is_empty() {
+                let series = answers
+                    .series
+                    .entry((one.what.name(), one.part))
+                    .or_default();
+                series.0.push(Point { x: one.x, us });
+            }
+        }
+        for series in answers.series.values_mut() {
+            series.0.sort_by(|a, b| a.x.total_cmp(&b.x));
+        }
+        answers
+    }
+
+    /// The series of a trait, by its part.
+    #[must_use]
+    pub fn of(&self, what: Trait, part: &'static str) -> Series {
+        let found = self.series.get(&(what.name(), part));
+        found.cloned().unwrap_or_default()
+    }
+
+    /// All series of a trait with their parts.
+    pub fn all_of(&self, what: Trait) -> impl Iterator<Item = (&'static str, &Series)> {
+        let series = self.series.iter();
+        series
+            .filter(move |((name, _), _)| *name == what.name())
+            .map(|((_, part), series)| (*part, series))
+    }
+
+    /// The writes that went on.
+    #[must_use]
+    pub fn courses(&self) -> &[Course] {
+        &self.courses
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "bytes of an interval are far below 2^53"
+)]
+fn course(measured: &Measurement) -> Course {
+    // The last interval may be shorter.
+    let whole = measured.series.points.len().saturating_sub(1);
+    let points = measured.series.points.iter().take(whole);
+    Course {
+        bytes: points.map(|point| point.write_bytes as f64).collect(),
+        seconds: measured.series.interval_ns as f64 / 1e9,
+    }
+}

@@ -1,0 +1,118 @@
+//! Costs that are there up to a point, or from one on.
+
+use super::boundary::bytes;
+use super::series::Series;
+use super::{Finding, Why};
+
+/// Standard errors between two levels.
+const SIGMAS: f64 = 6.0;
+/// Share of the lower level that the difference needs.
+const SHARE: f64 = 0.03;
+/// No point of a level is further from its mean than this share of the difference.
+const TIGHT: f64 = 0.25;
+
+/// Two levels, and the point where the second begins.
+struct Levels {
+    /// Index of the first point of the second.
+    at: usize,
+    before: f64,
+    after: f64,
+}
+
+/// The levels of values with standard errors; `base` is what a difference is compared with.
+fn levels(points: &[(f64, f64, f64)], base: f64) -> Result<Levels, Why> {
+    if points.len() < 4 {
+        return Err(Why::TooFew);
+    }
+    let values: Vec<f64> = points.iter().map(|(_, value, _)| *value).collect();
+    let splits = (1..values.len()).map(|at| {
+        let (left, right) = values.split_at(at);
+        let spread = |part: &[f64]| {
+            part.iter()
+                .map(|one| (one - mean(part)).powi(2))
+                .sum::<f64>()
+        };
+        (at, spread(left) + spread(right))
+    });
+    let (at, _) = splits
+        .min_by(|a, b| a.1.total_cmp(&b.1))
+        .ok_or(Why::TooFew)?;
+    let (left, right) = values.split_at(at);
+    let (before, after) = (mean(left), mean(right));
+    let gap = (after - before).abs();
+    let error = points
+        .iter()
+        .map(|(_, _, error)| *error)
+        .fold(0.0, f64::max);
+    if gap < SIGMAS * error || gap < SHARE * base {
+        return Err(Why::Flat);
+    }
+    let tight =
+        |part: &[f64], level: f64| part.iter().all(|one| (one - level).abs() <= TIGHT * gap);
+    match tight(left, before) && tight(right, after) {
+        true => Ok(Levels { at, before, after }),
+        false => Err(Why::Unclear),
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a few points")]
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+/// Shifts that cost something are below the unit; the one of 0 never does.
+pub(super) fn map_unit(series: &Series) -> Result<Finding, Why> {
+    let all = series.means();
+    let (Some(&(zero, aligned, error)), true) = (all.first(), all.len() >= 4) else {
+        return Err(Why::TooFew);
+    };
+    if zero != 0.0 {
+        return Err(Why::TooFew);
+    }
+    // From large shifts to small ones, with no shift at their begin.
+    let mut points: Vec<(f64, f64, f64)> = all.into_iter().skip(1).collect();
+    points.reverse();
+    points.insert(0, (f64::INFINITY, aligned, error));
+    let found = levels(&points, aligned)?;
+    if found.after < found.before {
+        return Err(Why::Unclear);
+    }
+    // The largest shift costs something: the unit is larger than all of them.
+    if found.at < 2 {
+        return Err(Why::Unclear);
+    }
+    let unit = points.get(found.at - 1).map(|(shift, _, _)| *shift);
+    Ok(Finding::MapUnit {
+        unit: bytes(unit.unwrap_or_default()),
+        extra_us: found.after - found.before,
+    })
+}
+
+/// Writes in turn in so many units, less what reads of the same places take: that is not the
+/// units' doing.
+pub(super) fn open_units(writes: &Series, reads: &Series) -> Result<Finding, Why> {
+    let of = |point: &super::series::Point| {
+        let control = reads.at(point.x)?;
+        let error = writes.error(point).hypot(reads.error(control));
+        Some((point.x, point.mean() - control.mean(), error))
+    };
+    let points: Vec<(f64, f64, f64)> = writes.0.iter().filter_map(of).collect();
+    let base = writes.0.first().map_or(0.0, super::series::Point::mean);
+    let found = levels(&points, base)?;
+    let (Some(last), Some(first)) = (points.get(found.at - 1), points.get(found.at)) else {
+        return Err(Why::TooFew);
+    };
+    if found.after < found.before {
+        return Err(Why::Unclear);
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "counts of units"
+    )]
+    Ok(Finding::OpenUnits {
+        least: last.0 as u32,
+        most: first.0 as u32 - 1,
+        extra_us: found.after - found.before,
+    })
+}

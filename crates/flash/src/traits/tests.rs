@@ -1,0 +1,157 @@
+//! Detectors on series that are made up.
+
+use super::series::{Point, Series};
+use super::*;
+
+/// Three trials around each value, one of a thousand apart.
+fn series(points: &[(f64, f64)]) -> Series {
+    let point = |(x, us): &(f64, f64)| Point {
+        x: *x,
+        us: [0.999, 1.0, 1.001].map(|factor| us * factor).into(),
+    };
+    Series(points.iter().map(point).collect())
+}
+
+fn powers(from: i32, to: i32, us: impl Fn(f64) -> f64) -> Series {
+    let points: Vec<(f64, f64)> = (from..=to)
+        .map(|power| 2.0_f64.powi(power))
+        .map(|x| (x, us(x)))
+        .collect();
+    series(&points)
+}
+
+#[test]
+fn costs_of_a_line_with_a_ramp_are_found() {
+    let found = costs::find(&powers(9, 19, |bytes| {
+        let blocks = bytes / 512.0;
+        150.0 + 1.41 * blocks + 2.0 * blocks.min(32.0)
+    }));
+    let Ok(Finding::Costs {
+        command_us,
+        block_us,
+        ramp,
+        ..
+    }) = found
+    else {
+        panic!("{found:?}");
+    };
+    assert!((command_us.0 - 150.0).abs() < 2.0, "{command_us:?}");
+    assert!((block_us.0 - 1.41).abs() < 0.02, "{block_us:?}");
+    assert_eq!(ramp.map(|(_, blocks)| blocks), Some(32));
+}
+
+#[test]
+fn costs_that_are_no_line_are_not_stated() {
+    let found = costs::find(&powers(9, 19, |bytes| 100.0 + (bytes / 512.0).powf(1.7)));
+    assert_eq!(found, Err(Why::Unclear));
+    let few = costs::find(&powers(9, 12, |bytes| bytes));
+    assert_eq!(few, Err(Why::TooFew));
+}
+
+/// What a read across costs more: each of these has a size and a cost.
+fn across(of: &[(f64, f64)]) -> (Series, Series) {
+    let extra = |unit: f64| -> f64 {
+        let each = of.iter().map(|(size, us)| us * (unit / size).min(1.0));
+        each.sum()
+    };
+    (
+        powers(13, 26, |unit| 300.0 + extra(unit)),
+        powers(13, 26, |_| 300.0),
+    )
+}
+
+#[test]
+fn boundaries_are_told_apart_and_none_is_made_up() {
+    let (page, unit) = (16384.0, 4_194_304.0);
+    for of in [
+        &[][..],
+        &[(page, 30.0)],
+        &[(unit, 80.0)],
+        &[(page, 30.0), (unit, 80.0)],
+    ] {
+        let (across, beside) = across(of);
+        let found = boundary::find(&across, &beside);
+        let expected: Vec<f64> = of.iter().map(|(size, _)| *size).collect();
+        let sizes = match &found {
+            Ok(Finding::Boundaries(found)) => found.iter().map(|(unit, _)| unit.0 as f64).collect(),
+            Err(Why::Flat) => Vec::new(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sizes, expected, "{found:?}");
+    }
+    // Larger than all that was asked for: where it is cannot be told.
+    let (across, beside) = across(&[(1e9, 500.0)]);
+    assert_eq!(boundary::find(&across, &beside), Err(Why::Unclear));
+}
+
+#[test]
+fn a_mapping_unit_is_the_smallest_shift_that_costs_nothing() {
+    let shifts = |unit: f64| {
+        let shifts = [0.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0];
+        let us = |shift: f64| if shift % unit == 0.0 { 500.0 } else { 900.0 };
+        series(&shifts.map(|shift| (shift, us(shift))))
+    };
+    for unit in [1024.0, 4096.0, 8192.0] {
+        let found = step::map_unit(&shifts(unit));
+        let Ok(Finding::MapUnit { unit: found, .. }) = found else {
+            panic!("{found:?}");
+        };
+        assert_eq!(found.0 as f64, unit);
+    }
+    assert_eq!(step::map_unit(&shifts(512.0)), Err(Why::Flat));
+    assert_eq!(step::map_unit(&shifts(32768.0)), Err(Why::Unclear));
+}
+
+#[test]
+fn open_units_end_where_writes_slow_down_and_reads_do_not() {
+    let counts = [2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
+    let writes = series(&counts.map(|k| (k, if k <= 6.0 { 400.0 } else { 3000.0 })));
+    let reads = series(&counts.map(|k| (k, 200.0)));
+    let found = step::open_units(&writes, &reads);
+    let expected = |least, most| matches!(found, Ok(Finding::OpenUnits { least: l, most: m, .. }) if (l, m) == (least, most));
+    assert!(expected(6, 7), "{found:?}");
+    // What reads of the same places take too is not the units' doing.
+    assert_eq!(step::open_units(&writes, &writes), Err(Why::Flat));
+}
+
+#[test]
+fn a_flush_is_told_with_its_buffer_and_without() {
+    let filled = |burst: f64| 400.0 + (burst / 1024.0).min(300.0) * 20.0;
+    let Ok(Finding::Flush {
+        buffer: Some((each, least, Some(most))),
+        ..
+    }) = cliff::flush(&powers(14, 22, filled))
+    else {
+        panic!("{:?}", cliff::flush(&powers(14, 22, filled)));
+    };
+    assert!((each - 20.0).abs() < 0.2, "{each}");
+    assert!(least.0 <= 300 << 10 && most.0 >= 300 << 10);
+    let flat = cliff::flush(&powers(14, 22, |_| 700.0));
+    assert!(
+        matches!(flat, Ok(Finding::Flush { buffer: None, .. })),
+        "{flat:?}"
+    );
+    assert_eq!(cliff::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
+}
+
+#[test]
+fn names_of_jobs_lead_back_to_their_points() {
+    let scope = ask::Scope {
+        size: Bytes::gib(4),
+        sector: Bytes(512),
+        trial: Nanos::millis(100),
+        fill: Nanos::secs(10),
+        writes: true,
+        engine: assay_model::job::EngineKind::Psync,
+        deep: Some(assay_model::job::EngineKind::IoUring),
+    };
+    let all = scope.jobs();
+    assert!(
+        Trait::ALL
+            .iter()
+            .all(|what| all.iter().any(|one| one.what == *what))
+    );
+    for asked in all {
+        assert_eq!(ask::Asked::of(&asked.job), Some(asked));
+    }
+}

@@ -1,0 +1,126 @@
+//! What a device stands on, and who else stands on that: writing the device
+//! writes all of it.
+
+use super::{HELD, Search};
+use crate::attr;
+use crate::device::{Device, DeviceNumber, SECTOR_BYTES};
+use crate::files::{FileKind, Files, Found};
+use crate::roots::Roots;
+use std::ops::Range;
+use std::path::Path;
+
+impl Search<'_> {
+    /// Uses of what this device is made of. Its own claim on them is none.
+    pub(super) fn beneath(&mut self, device: &Device) {
+        let disk = device.parent_disk(self.roots);
+        let disk = disk.as_ref().unwrap_or(device);
+        if self.path.contains(&disk.name) {
+            return;
+        }
+        self.path.push(device.name.clone());
+        self.path.push(disk.name.clone());
+        for name in disk.slaves() {
+            if let Some(slave) = Device::named(self.roots, &name) {
+                // Other holders have other parts of it: volumes of a group.
+                self.unless_seen(&slave);
+                self.beneath(&slave);
+            }
+        }
+        if let Some(file) = disk.backing_file() {
+            match self.files.look(&file).map(|found| found.kind) {
+                Ok(FileKind::BlockDevice(number)) => {
+                    if let Some(below) = Device::numbered(self.roots, number) {
+                        self.below_loop(disk, &below);
+                    }
+                }
+                _ => self.beside(disk, &file),
+            }
+        }
+    }
+
+    /// Uses of the device that a loop device is on.
+    fn below_loop(&mut self, upper: &Device, below: &Device) {
+        let known = self.reasons.len();
+        self.whole(below);
+        if self.reasons.len() == known && self.files.is_held(below) {
+            self.reasons.push(format!("{} {HELD}", below.name));
+        }
+        self.headed(known, || format!("{} is on {}", upper.name, below.name));
+    }
+
+    /// Uses of the file that a loop device is on.
+    fn beside(&mut self, device: &Device, file: &Path) {
+        let known = self.reasons.len();
+        if self.is_swap_file(file) {
+            let reason = "that file is in use as swap space".to_owned();
+            self.reasons.push(reason);
+        }
+        self.headed(known, || {
+            format!("{} is on {}", device.name, file.display())
+        });
+        for other in loops(self.roots) {
+            let shares = other.backing_file().is_some_and(|theirs| {
+                is_same_file(self.files, &theirs, file) && overlap(&span(&other), &span(device))
+            });
+            if !shares || self.path.contains(&other.name) {
+                continue;
+            }
+            let known = self.reasons.len();
+            self.with_partitions(&other);
+            if self.reasons.len() == known && self.files.is_held(&other) {
+                self.reasons.push(format!("{} {HELD}", other.name));
+            }
+            self.headed(known, || {
+                format!(
+                    "the file behind {} is behind {} too",
+                    device.name, other.name
+                )
+            });
+        }
+    }
+
+    /// Says what the reasons that were found since are about.
+    fn headed(&mut self, since: usize, heading: impl FnOnce() -> String) {
+        if self.reasons.len() > since {
+            self.reasons.insert(since, heading());
+        }
+    }
+
+    fn is_swap_file(&self, file: &Path) -> bool {
+        let mut swaps = self.swaps.iter().flatten();
+        swaps.any(|swap| is_same_file(self.files, Path::new(swap), file))
+    }
+}
+
+/// All loop devices that there are.
+pub(super) fn loops(roots: &Roots) -> Vec<Device> {
+    let names = attr::entries(&roots.sys.join("class/block")).into_iter();
+    let names = names.filter(|name| attr::numbered(name, "loop").is_some());
+    names
+        .filter_map(|name| Device::named(roots, &name))
+        .collect()
+}
+
+/// By file system and inode number; one that is not seen from here, or was
+/// removed, by its name.
+fn is_same_file(files: &dyn Files, one: &Path, other: &Path) -> bool {
+    let found = |path: &Path| files.look(path).ok().map(|found| identity(&found));
+    one == other || found(one).is_some_and(|identity| found(other) == Some(identity))
+}
+
+/// What no other file has, whatever its name.
+pub(super) fn identity(file: &Found) -> (DeviceNumber, u64) {
+    (file.device, file.inode)
+}
+
+/// The bytes of its file that a loop device shows.
+fn span(device: &Device) -> Range<u64> {
+    let start = attr::number(&device.dir.join("loop/offset")).unwrap_or(0);
+    let size = device.size().map_or(u64::MAX, |size| size.0);
+    // A size is in sectors, a file is not.
+    start..start.saturating_add(size).saturating_add(SECTOR_BYTES - 1)
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}

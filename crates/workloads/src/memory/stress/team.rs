@@ -1,0 +1,130 @@
+//! The threads of a test: each has a part of the memory, and waits for orders.
+
+use super::part::{Part, Swept};
+use super::sweep::sweep_of;
+use crate::WorkError;
+use crate::memory::{lost_threads, no_room};
+use assay_model::work::memory::{Bit, Pattern};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::Duration;
+
+/// What a thread is asked to do.
+#[derive(Clone, Copy)]
+pub(super) enum Order {
+    /// A phase of a pattern with a seed.
+    Sweep(Pattern, u32, u64),
+    /// A bit that is flipped for a test of assay.
+    Flip(Bit),
+}
+
+/// What it says.
+pub(super) enum Word {
+    Failed(io::Error),
+    Ready(Place),
+    Swept(Swept),
+    Flipped,
+}
+
+/// Where the memory of a thread is.
+pub(super) struct Place {
+    pub(super) thread: u32,
+    pub(super) cpu: Option<u32>,
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) locked: bool,
+}
+
+/// The life of a thread: it ends with the orders.
+pub(super) fn serve(
+    mut part: Part,
+    orders: &Receiver<Order>,
+    say: &Sender<Word>,
+    stop: &AtomicBool,
+    done: &AtomicU64,
+) {
+    let (address, bytes) = part.place();
+    let ready = Word::Ready(Place {
+        thread: part.thread,
+        cpu: part.cpu,
+        address,
+        bytes,
+        locked: part.locked,
+    });
+    // Who does not listen any more sends no orders either.
+    let _ = say.send(ready);
+    for order in orders {
+        let word = match order {
+            Order::Sweep(pattern, phase, seed) => {
+                let seed = seed ^ u64::from(part.thread) << 32;
+                Word::Swept(part.sweep(sweep_of(pattern, phase), phase, seed, stop, done))
+            }
+            Order::Flip(bit) => {
+                part.flip(bit);
+                Word::Flipped
+            }
+        };
+        let _ = say.send(word);
+    }
+}
+
+/// Threads that wait for orders.
+pub(super) struct Team<'a> {
+    pub(super) orders: Vec<Sender<Order>>,
+    pub(super) heard: Receiver<Word>,
+    pub(super) stop: &'a AtomicBool,
+    /// Words of the sweep under way that are done.
+    pub(super) done: &'a AtomicU64,
+}
+
+impl Team<'_> {
+    /// Waits until all have their memory.
+    pub(super) fn parts(&self, bytes: u64) -> Result<Vec<Place>, WorkError> {
+        let mut parts = Vec::new();
+        for _ in &self.orders {
+            match self.heard.recv() {
+                Ok(Word::Ready(place)) => parts.push(place),
+                Ok(Word::Failed(error)) => return Err(no_room(bytes, &error)),
+                _ => return Err(lost_threads()),
+            }
+        }
+        parts.sort_by_key(|part| part.thread);
+        Ok(parts)
+    }
+
+    /// All threads do a sweep; `alive` is called a few times a second, and says whether
+    /// to go on.
+    pub(super) fn sweep(
+        &self,
+        (pattern, phase, seed): (Pattern, u32, u64),
+        mut alive: impl FnMut(u64) -> bool,
+    ) -> Result<Vec<Swept>, WorkError> {
+        self.done.store(0, Ordering::Relaxed);
+        for thread in &self.orders {
+            let order = Order::Sweep(pattern, phase, seed);
+            thread.send(order).map_err(|_| lost_threads())?;
+        }
+        let mut all = Vec::new();
+        while all.len() < self.orders.len() {
+            match self.heard.recv_timeout(Duration::from_millis(100)) {
+                Ok(Word::Swept(swept)) => all.push(swept),
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(lost_threads()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !alive(self.done.load(Ordering::Relaxed)) {
+                self.stop.store(true, Ordering::Relaxed);
+            }
+        }
+        Ok(all)
+    }
+
+    pub(super) fn flip(&self, bit: Bit) -> Result<(), WorkError> {
+        let first = self.orders.first().ok_or_else(lost_threads)?;
+        first.send(Order::Flip(bit)).map_err(|_| lost_threads())?;
+        match self.heard.recv() {
+            Ok(Word::Flipped) => Ok(()),
+            _ => Err(lost_threads()),
+        }
+    }
+}

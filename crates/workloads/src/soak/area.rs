@@ -1,0 +1,249 @@
+//! The blocks of a soak: reading, comparing, writing.
+
+use super::content;
+use crate::WorkError;
+use crate::capacity::store::{BlockStore, DirectFile, Use};
+use crate::meter::Meter;
+use assay_engine::buffer::IoBuf;
+use assay_model::job::Direction;
+use assay_model::work::soak::order::Order;
+use assay_model::work::soak::{Checkpoint, Fault, Held, Soak};
+use std::fs::OpenOptions;
+use std::io;
+use std::path::Path;
+
+/// So many faults of a stretch are told apart; all are counted.
+const FAULTS_KEPT: usize = 64;
+
+/// What a stretch came to.
+#[derive(Default)]
+pub(super) struct Came {
+    pub(super) faults_seen: u64,
+    pub(super) faults: Vec<Fault>,
+    /// Writes after the checkpoint, up to the last that is there as a whole.
+    pub(super) newer_writes: u64,
+    pub(super) interrupted_blocks: u64,
+}
+
+/// The area.
+pub(super) struct Area {
+    store: DirectFile,
+    order: Order,
+    seed: u64,
+    blocks: u64,
+    block_bytes: u64,
+    found: IoBuf,
+    expected: IoBuf,
+    /// Blocks of writes before this one may hold them already: they were made before a
+    /// kill.
+    tolerant_until: u64,
+}
+
+impl Area {
+    /// Opens the device, or the file, which is made at the begin of a run.
+    pub(super) fn open(work: &Soak) -> Result<Self, WorkError> {
+        if work.own_file && work.from.is_none() {
+            make(&work.path, work.blocks.saturating_mul(work.block_bytes))?;
+        }
+        let store = DirectFile::open(&work.path, Use::Write)?;
+        let wanted = work.blocks.saturating_mul(work.block_bytes);
+        if store.bytes() < wanted {
+            return Err(WorkError::Refused(format!(
+                "{} has {} bytes, and the area {wanted}: it is not what the run began with",
+                work.path.display(),
+                store.bytes()
+            )));
+        }
+        let block = usize::try_from(work.block_bytes).unwrap_or(usize::MAX);
+        Ok(Self {
+            store,
+            order: Order::new(work.blocks, work.seed),
+            seed: work.seed,
+            blocks: work.blocks,
+            block_bytes: work.block_bytes,
+            found: IoBuf::zeroed(block),
+            expected: IoBuf::zeroed(block),
+            tolerant_until: 0,
+        })
+    }
+
+    pub(super) const fn is_direct(&self) -> bool {
+        self.store.is_direct()
+    }
+
+    /// The next write, after what its block holds was compared.
+    pub(super) fn renew(
+        &mut self,
+        checkpoint: &mut Checkpoint,
+        meter: &mut Meter,
+        came: &mut Came,
+    ) {
+        let number = checkpoint.next;
+        let block = self.order.block_of(number);
+        if number >= self.tolerant_until && !checkpoint.suspects.contains(&block) {
+            self.check(block, false, checkpoint, meter, came);
+        }
+        content::fill(self.expected.block_mut(), self.seed, number, block);
+        let began_ns = meter.now_ns();
+        let offset = block * self.block_bytes;
+        match self.store.write_at(offset, self.expected.block()) {
+            Ok(()) => {
+                meter.moved(Direction::Write, self.block_bytes, began_ns);
+                checkpoint.written_bytes += self.block_bytes;
+                checkpoint.suspects.retain(|suspect| *suspect != block);
+            }
+            Err(error) => {
+                meter.failed(Some(Direction::Write), offset, self.block_bytes, &error);
+                checkpoint.errors += 1;
+                if !checkpoint.suspects.contains(&block) {
+                    checkpoint.suspects.push(block);
+                }
+            }
+        }
+        checkpoint.next += 1;
+    }
+
+    /// What was written is safe when this returns.
+    pub(super) fn flush(
+        &mut self,
+        meter: &mut Meter,
+        checkpoint: &mut Checkpoint,
+    ) -> Result<(), WorkError> {
+        let began_ns = meter.now_ns();
+        match self.store.flush() {
+            Ok(()) => {
+                meter.flushed(began_ns);
+                Ok(())
+            }
+            Err(error) => {
+                meter.failed(None, 0, 0, &error);
+                checkpoint.errors += 1;
+                Err(WorkError::Failed {
+                    message: format!("what was written cannot be flushed: {error}"),
+                    errno: error.raw_os_error(),
+                })
+            }
+        }
+    }
+
+    /// Compares a block with what was written to it last; with `newer`, it may hold a
+    /// write after the checkpoint as well.
+    pub(super) fn check(
+        &mut self,
+        block: u64,
+        newer: bool,
+        checkpoint: &mut Checkpoint,
+        meter: &mut Meter,
+        came: &mut Came,
+    ) {
+        let last = self.order.last_before(checkpoint.next, block);
+        if (last.is_none() && !newer) || checkpoint.suspects.contains(&block) {
+            return;
+        }
+        let offset = block * self.block_bytes;
+        let began_ns = meter.now_ns();
+        if let Err(error) = self.store.read_at(offset, self.found.block_mut()) {
+            meter.failed(Some(Direction::Read), offset, self.block_bytes, &error);
+            checkpoint.errors += 1;
+            if let Some(number) = last {
+                came.fault(self.unreadable(block, number, &error));
+            }
+            return;
+        }
+        meter.moved(Direction::Read, self.block_bytes, began_ns);
+        checkpoint.verified_bytes += self.block_bytes;
+        if last.is_some_and(|number| self.holds(number, block)) {
+            return;
+        }
+        if newer && self.is_newer(block, checkpoint, came) {
+            return;
+        }
+        if let Some(number) = last {
+            came.fault(self.fault(block, number));
+        }
+    }
+
+    /// Whether what was read is a certain write.
+    fn holds(&mut self, number: u64, block: u64) -> bool {
+        content::fill(self.expected.block_mut(), self.seed, number, block);
+        self.found.block() == self.expected.block()
+    }
+
+    /// Whether what was read is of a write after the checkpoint, which was not flushed,
+    /// and not known to be made; a part of one, too.
+    fn is_newer(&mut self, block: u64, checkpoint: &Checkpoint, came: &mut Came) -> bool {
+        let newest = content::newest(self.found.block(), self.seed, block);
+        // A number far beyond is no write of this run.
+        let latest = checkpoint
+            .next
+            .saturating_add(self.blocks.saturating_mul(1 << 16));
+        let possible = |number: &u64| {
+            (checkpoint.next..latest).contains(number) && self.order.block_of(*number) == block
+        };
+        let Some(number) = newest.filter(possible) else {
+            return false;
+        };
+        self.tolerant_until = self.tolerant_until.max(number + 1);
+        if self.holds(number, block) {
+            // One write follows the other, so all before it were made too.
+            came.newer_writes = came.newer_writes.max(number + 1 - checkpoint.next);
+        } else if content::is_interrupted(self.found.block(), self.seed, block) {
+            came.interrupted_blocks += 1;
+        } else {
+            came.fault(self.fault(block, number));
+        }
+        true
+    }
+
+    /// What was read in the place of a write; `expected` has that one.
+    fn fault(&mut self, block: u64, number: u64) -> Fault {
+        content::fill(self.expected.block_mut(), self.seed, number, block);
+        let (found, expected) = (self.found.block(), self.expected.block());
+        let differ = || {
+            found
+                .iter()
+                .zip(expected)
+                .enumerate()
+                .filter(|(_, (a, b))| a != b)
+        };
+        let offset = block * self.block_bytes;
+        Fault {
+            block,
+            offset,
+            first_byte: offset + differ().next().map_or(0, |(at, _)| at as u64),
+            differing_bytes: differ().count() as u64,
+            expected: number,
+            found: content::held(found, expected, self.seed, number, block),
+        }
+    }
+
+    fn unreadable(&self, block: u64, number: u64, error: &io::Error) -> Fault {
+        let offset = block * self.block_bytes;
+        Fault {
+            block,
+            offset,
+            first_byte: offset,
+            differing_bytes: self.block_bytes,
+            expected: number,
+            found: Held::Unreadable {
+                errno: error.raw_os_error(),
+            },
+        }
+    }
+}
+
+impl Came {
+    fn fault(&mut self, fault: Fault) {
+        self.faults_seen += 1;
+        if self.faults.len() < FAULTS_KEPT {
+            self.faults.push(fault);
+        }
+    }
+}
+
+/// Makes a new file of that length.
+fn make(path: &Path, bytes: u64) -> Result<(), WorkError> {
+    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    let made = made.and_then(|file| file.set_len(bytes));
+    made.map_err(|error| WorkError::io("make", path, &error))
+}

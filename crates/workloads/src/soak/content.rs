@@ -1,0 +1,207 @@
+//! What a block holds: sectors that each tell of which write, block and place they are.
+
+use assay_model::work::soak::{Held, SECTOR};
+
+/// Words of a sector.
+const WORDS: usize = SECTOR / 8;
+/// First word of every sector, mixed with the seed.
+const MAGIC: u64 = 0x4153_5341_5953_4f4b;
+/// Increment of `SplitMix64`.
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Fills a block: of each sector the first words are the mark, the number of the write,
+/// the block and the place in it; the others are random by all of these.
+pub(super) fn fill(bytes: &mut [u8], seed: u64, number: u64, block: u64) {
+    for (place, sector) in (0_u64..).zip(bytes.chunks_exact_mut(SECTOR)) {
+        fill_sector(sector, seed, number, block, place);
+    }
+}
+
+fn fill_sector(sector: &mut [u8], seed: u64, number: u64, block: u64, place: u64) {
+    let (words, _) = sector.as_chunks_mut::<8>();
+    let mut state = mix(seed ^ mix(number) ^ mix(block ^ place << 48));
+    for (index, word) in words.iter_mut().enumerate() {
+        let value = match index {
+            0 => MAGIC ^ seed,
+            1 => number,
+            2 => block,
+            3 => place,
+            _ => {
+                state = state.wrapping_add(GOLDEN);
+                mix(state)
+            }
+        };
+        *word = value.to_le_bytes();
+    }
+}
+
+/// The mixer of `SplitMix64` (Steele, Lea, Flood 2014).
+const fn mix(z: u64) -> u64 {
+    let z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// What a sector says that it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Said {
+    number: u64,
+    block: u64,
+    place: u64,
+    /// All of its bytes are as such a sector has them.
+    whole: bool,
+}
+
+fn said(sector: &[u8], seed: u64) -> Option<Said> {
+    let (words, _) = sector.as_chunks::<8>();
+    let word = |index: usize| words.get(index).map(|bytes| u64::from_le_bytes(*bytes));
+    if word(0)? != MAGIC ^ seed {
+        return None;
+    }
+    let (number, block, place) = (word(1)?, word(2)?, word(3)?);
+    let mut same = [0; 8 * WORDS];
+    fill_sector(&mut same, seed, number, block, place);
+    Some(Said {
+        number,
+        block,
+        place,
+        whole: same == sector,
+    })
+}
+
+/// What a block holds that is not what was written last.
+pub(super) fn held(found: &[u8], expected: &[u8], seed: u64, number: u64, block: u64) -> Held {
+    if found.iter().all(|byte| *byte == 0) {
+        return Held::Zeros;
+    }
+    let sectors = found.chunks_exact(SECTOR);
+    let all: Vec<Option<Said>> = sectors.map(|sector| said(sector, seed)).collect();
+    let is_new = |said: &&Option<Said>| {
+        said.is_some_and(|s| s.whole && s.number == number && s.block == block)
+    };
+    let new_sectors = all.iter().filter(is_new).count() as u64;
+    let whole = |said: &Option<Said>| said.is_some_and(|said| said.whole);
+    let Some(first) = all
+        .first()
+        .copied()
+        .flatten()
+        .filter(|_| all.iter().all(whole))
+    else {
+        return flipped(found, expected, &all, number, block);
+    };
+    let same_block = |said: &Option<Said>| said.is_some_and(|said| said.block == first.block);
+    let same_write = |said: &Option<Said>| said.is_some_and(|said| said.number == first.number);
+    if first.block != block && all.iter().all(same_block) {
+        Held::Misplaced { block: first.block }
+    } else if all.iter().all(same_write) && first.block == block && new_sectors == 0 {
+        Held::Stale {
+            number: first.number,
+        }
+    } else {
+        Held::Torn {
+            new_sectors,
+            sectors: all.len() as u64,
+        }
+    }
+}
+
+/// Not all sectors are whole ones of assay's: bits of the expected write differ, parts
+/// were written by others, or it is all foreign.
+fn flipped(found: &[u8], expected: &[u8], all: &[Option<Said>], number: u64, block: u64) -> Held {
+    let own = |said: &&Option<Said>| said.is_some_and(|s| s.number == number && s.block == block);
+    let known = all.iter().flatten().count();
+    let bits: u64 = (found.iter().zip(expected))
+        .map(|(a, b)| u64::from((a ^ b).count_ones()))
+        .sum();
+    // Random bytes differ from others in half of their bits.
+    let differing = found.iter().zip(expected).filter(|(a, b)| a != b).count() as u64;
+    if known == 0 && bits * 4 > found.len() as u64 * 8 {
+        return Held::Foreign;
+    }
+    if differing < SECTOR as u64 && bits < 8 * SECTOR as u64 / 4 {
+        return Held::Flipped { bits };
+    }
+    Held::Torn {
+        new_sectors: all.iter().filter(own).count() as u64,
+        sectors: all.len() as u64,
+    }
+}
+
+/// Whether every sector is a whole one of a write to this block, or was never written:
+/// so a write looks that was under way. What has other sectors was damaged.
+pub(super) fn is_interrupted(found: &[u8], seed: u64, block: u64) -> bool {
+    let mut sectors = found.chunks_exact(SECTOR);
+    sectors.all(|sector| {
+        let own = said(sector, seed).is_some_and(|said| said.whole && said.block == block);
+        own || sector.iter().all(|byte| *byte == 0)
+    })
+}
+
+/// The highest number of a write that a whole sector of a block is of.
+pub(super) fn newest(found: &[u8], seed: u64, block: u64) -> Option<u64> {
+    let sectors = found.chunks_exact(SECTOR);
+    let whole = sectors.filter_map(|sector| said(sector, seed));
+    let own = whole.filter(|said| said.whole && said.block == block);
+    own.map(|said| said.number).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BYTES: usize = 8 * SECTOR;
+
+    fn block(number: u64, block: u64) -> Vec<u8> {
+        let mut bytes = vec![0; BYTES];
+        fill(&mut bytes, 7, number, block);
+        bytes
+    }
+
+    fn classified(found: &[u8]) -> Held {
+        held(found, &block(9, 3), 7, 9, 3)
+    }
+
+    #[test]
+    fn each_way_to_lose_a_block_has_its_name() {
+        assert_eq!(classified(&[0; BYTES]), Held::Zeros);
+        assert_eq!(classified(&block(4, 3)), Held::Stale { number: 4 });
+        assert_eq!(classified(&block(9, 5)), Held::Misplaced { block: 5 });
+        assert_eq!(classified(&[0xab; BYTES]), Held::Foreign);
+        let mut torn = block(4, 3);
+        torn[..3 * SECTOR].copy_from_slice(&block(9, 3)[..3 * SECTOR]);
+        let expected = Held::Torn {
+            new_sectors: 3,
+            sectors: 8,
+        };
+        assert_eq!(classified(&torn), expected);
+        let mut flip = block(9, 3);
+        flip[5 * SECTOR + 100] ^= 0x11;
+        assert_eq!(classified(&flip), Held::Flipped { bits: 2 });
+        let mut part = block(9, 3);
+        part[..SECTOR].fill(0);
+        let expected = Held::Torn {
+            new_sectors: 7,
+            sectors: 8,
+        };
+        assert_eq!(classified(&part), expected);
+    }
+
+    #[test]
+    fn a_damaged_block_is_no_interrupted_write() {
+        let mut torn = block(4, 3);
+        torn[..SECTOR].copy_from_slice(&block(9, 3)[..SECTOR]);
+        assert!(is_interrupted(&torn, 7, 3));
+        torn[SECTOR + 77] ^= 1;
+        assert!(!is_interrupted(&torn, 7, 3));
+        assert!(!is_interrupted(&block(9, 5), 7, 3), "another block");
+    }
+
+    #[test]
+    fn the_newest_write_of_a_torn_block_is_found() {
+        let mut torn = block(4, 3);
+        torn[..SECTOR].copy_from_slice(&block(9, 3)[..SECTOR]);
+        assert_eq!(newest(&torn, 7, 3), Some(9));
+        assert_eq!(newest(&[0; BYTES], 7, 3), None);
+        assert_eq!(newest(&block(4, 3), 8, 3), None, "of another run");
+    }
+}

@@ -1,0 +1,274 @@
+//! Writing and checking storage for hours to weeks.
+//!
+//! Every block is read and compared before it is written anew, so each write is checked
+//! after a whole pass over the area, and all of them once more at the end. After every
+//! stretch what was written is flushed, and how it stands is stored: a checkpoint.
+
+mod area;
+mod content;
+mod memory;
+
+use crate::meter::Meter;
+use crate::pulse::Pulse;
+use crate::{Context, Step, StepOutcome, WorkError};
+use area::{Area, Came};
+use assay_model::job::{Flush, FlushCall, Job, Rw};
+use assay_model::trial::Outcome;
+use assay_model::units::{Bytes, Nanos};
+use assay_model::wire::NoteWeight;
+use assay_model::work::soak::{Checkpoint, Health, Soak, SoakStep, Stretch};
+use assay_model::work::{StepDetail, WorkReport};
+use memory::Beside;
+use std::fs;
+
+/// Width of an interval of the series.
+const INTERVAL: Nanos = Nanos::secs(1);
+/// Blocks that may fail to be written before there is no use in going on.
+const MOST_SUSPECTS: usize = 64;
+
+/// What only the agent can look up.
+pub trait Surroundings {
+    /// What the device says of its life now.
+    fn health(&self) -> Option<Health>;
+}
+
+/// Carries out a soak.
+///
+/// # Errors
+/// When it cannot begin or go on, or was stopped. The file then stays, so that it can be
+/// gone on with.
+pub fn run(
+    work: &Soak,
+    around: &dyn Surroundings,
+    context: &mut Context<'_>,
+) -> Result<WorkReport, WorkError> {
+    let mut soaker = Soaker {
+        work,
+        around,
+        area: Area::open(work)?,
+        checkpoint: work.from.clone().unwrap_or_default(),
+        steps_done: 0,
+    };
+    let beside = Beside::new(work.memory_bytes)?;
+    if work.from.is_some() {
+        soaker.stretch(Kind::Resuming, &beside, context)?;
+    }
+    while !soaker.is_over() {
+        soaker.stretch(Kind::Writing, &beside, context)?;
+    }
+    soaker.stretch(Kind::Checking, &beside, context)?;
+    drop(beside);
+    if work.own_file && !work.keep {
+        fs::remove_file(&work.path).map_err(|error| WorkError::io("remove", &work.path, &error))?;
+    }
+    Ok(WorkReport::Steps)
+}
+
+/// What a stretch does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Resuming,
+    Writing,
+    Checking,
+}
+
+/// A soak under way.
+struct Soaker<'a> {
+    work: &'a Soak,
+    around: &'a dyn Surroundings,
+    area: Area,
+    checkpoint: Checkpoint,
+    steps_done: u32,
+}
+
+impl Soaker<'_> {
+    fn is_over(&self) -> bool {
+        let Checkpoint {
+            next, elapsed_ns, ..
+        } = self.checkpoint;
+        let limit = self.work.limit_ns;
+        self.work.last.is_some_and(|last| next >= last)
+            || limit.is_some_and(|limit| elapsed_ns >= limit)
+    }
+
+    /// One step, stored before the next one begins.
+    fn stretch(
+        &mut self,
+        kind: Kind,
+        beside: &Beside,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let job = self.job(kind);
+        let paths = [self.work.path.as_path()];
+        let step = Step {
+            job: &job,
+            paths: &paths,
+        };
+        context.observer.begins(step);
+        context.observer.clock_starts(step);
+        let mut meter = Meter::start(job.interval.0);
+        let mut came = Came::default();
+        let done = match kind {
+            Kind::Writing => self.write(&mut meter, &mut came, context),
+            Kind::Resuming | Kind::Checking => self.check(kind, &mut meter, &mut came, context),
+        };
+        let measured = meter.stop();
+        context.observer.clock_stopped();
+        self.checkpoint.elapsed_ns += measured.elapsed_ns;
+        self.checkpoint.faults += came.faults_seen;
+        (self.checkpoint.memory_flips, self.checkpoint.memory_bytes) =
+            beside.since(self.work.from.as_ref());
+        let outcome = match &done {
+            Ok(()) => Outcome::Completed,
+            Err(error) => error.outcome(),
+        };
+        let detail = self.step(kind, came);
+        let came = StepOutcome {
+            measured: Some(measured),
+            detail: Some(StepDetail::Soak(Box::new(detail))),
+        };
+        context.observer.ended(outcome, came);
+        context.observer.keep();
+        self.steps_done += 1;
+        done
+    }
+
+    /// What a stretch came to.
+    fn step(&self, kind: Kind, came: Came) -> SoakStep {
+        let block = self.work.block_bytes;
+        SoakStep {
+            of: match kind {
+                Kind::Writing => Stretch::Writing,
+                Kind::Checking => Stretch::Checking,
+                Kind::Resuming => Stretch::Resuming {
+                    newer_writes: came.newer_writes,
+                    interrupted_blocks: came.interrupted_blocks,
+                },
+            },
+            checkpoint: self.checkpoint.clone(),
+            area_bytes: self.work.blocks.saturating_mul(block),
+            filled_bytes: self.checkpoint.next.min(self.work.blocks) * block,
+            faults: came.faults,
+            health: self.around.health(),
+        }
+    }
+
+    /// Checks and writes until the next checkpoint is due, or a block was not what it
+    /// should be: that is stored at once.
+    fn write(
+        &mut self,
+        meter: &mut Meter,
+        came: &mut Came,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let began = self.checkpoint.clone();
+        let mut pulse = Pulse::new(
+            "soak",
+            self.steps_done,
+            self.work
+                .last
+                .map(|last| last.saturating_sub(began.next) * self.work.block_bytes),
+        );
+        let due = |meter: &Meter| {
+            let limit = self.work.limit_ns.unwrap_or(u64::MAX);
+            let left = limit.saturating_sub(began.elapsed_ns);
+            meter.now_ns() >= self.work.checkpoint_ns.min(left)
+        };
+        let last = self.work.last.unwrap_or(u64::MAX);
+        let mut ended = Ok(());
+        while self.checkpoint.next < last && !due(meter) && came.faults_seen == 0 {
+            if context.stopped() {
+                ended = Err(WorkError::Stopped);
+                break;
+            }
+            self.area.renew(&mut self.checkpoint, meter, came);
+            if self.checkpoint.suspects.len() > MOST_SUSPECTS {
+                ended = Err(self.worn_out());
+                break;
+            }
+            let written = self.checkpoint.written_bytes - began.written_bytes;
+            pulse.beat(context, written);
+        }
+        // What is not flushed is written again after a kill.
+        self.area.flush(meter, &mut self.checkpoint)?;
+        ended
+    }
+
+    fn worn_out(&self) -> WorkError {
+        WorkError::Failed {
+            message: format!(
+                "{} blocks of {} cannot be written: there is no use in going on",
+                self.checkpoint.suspects.len(),
+                self.work.path.display()
+            ),
+            errno: Some(rustix::io::Errno::IO.raw_os_error()),
+        }
+    }
+
+    /// Reads the whole area.
+    fn check(
+        &mut self,
+        kind: Kind,
+        meter: &mut Meter,
+        came: &mut Came,
+        context: &mut Context<'_>,
+    ) -> Result<(), WorkError> {
+        let name = if kind == Kind::Resuming {
+            "resume"
+        } else {
+            "check"
+        };
+        let total = self.work.blocks * self.work.block_bytes;
+        let mut pulse = Pulse::new(name, self.steps_done, Some(total));
+        for block in 0..self.work.blocks {
+            if context.stopped() {
+                return Err(WorkError::Stopped);
+            }
+            let newer = kind == Kind::Resuming;
+            self.area
+                .check(block, newer, &mut self.checkpoint, meter, came);
+            pulse.beat(context, (block + 1) * self.work.block_bytes);
+        }
+        self.checkpoint.written_bytes += came.newer_writes * self.work.block_bytes;
+        if came.newer_writes + came.interrupted_blocks > 0 {
+            let text = format!(
+                "{} writes were made after the last checkpoint, and {} was under way: they count, \
+                 and are made again",
+                came.newer_writes, came.interrupted_blocks
+            );
+            context.observer.note(NoteWeight::Info, text);
+        }
+        Ok(())
+    }
+
+    fn job(&self, kind: Kind) -> Job {
+        let (name, rw, description) = match kind {
+            Kind::Writing => (
+                "soak",
+                Rw::Rw,
+                "each block is checked, then written anew; every other pass far from block to block",
+            ),
+            Kind::Resuming => ("resume", Rw::Read, "the whole area, against the checkpoint"),
+            Kind::Checking => (
+                "check",
+                Rw::Read,
+                "the whole area, against what was written",
+            ),
+        };
+        let size = Bytes(self.work.blocks.saturating_mul(self.work.block_bytes));
+        let writes = kind == Kind::Writing;
+        Job {
+            direct: self.area.is_direct(),
+            interval: INTERVAL,
+            flush: Flush {
+                every: None,
+                at_end: writes.then_some(FlushCall::Fdatasync),
+            },
+            description: Some(description.to_owned()),
+            ..Job::new(name, rw, Bytes(self.work.block_bytes), size)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
