@@ -233,8 +233,8 @@ impl Target for Named {
         self.name.clone()
     }
 
-    fn needs_databases(&mut self) {
-        self.target.needs_databases();
+    fn needs_larger_agent(&mut self) {
+        self.target.needs_larger_agent();
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {

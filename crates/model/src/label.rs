@@ -145,6 +145,23 @@ pub struct DirectionEvidence {
     pub caveat: Option<String>,
 }
 
+impl DirectionEvidence {
+    /// What is known without any counter of the kernel.
+    fn saying(measured: Measured, because: String, job_bytes: u64) -> Self {
+        Self {
+            measured,
+            because,
+            job_bytes,
+            device_share: None,
+            layers: Vec::new(),
+            flushes: None,
+            volatile_cache: None,
+            dirty_bytes_at_stop: None,
+            caveat: None,
+        }
+    }
+}
+
 /// I/O of others on the device during the trial.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ForeignIo {

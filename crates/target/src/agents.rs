@@ -37,8 +37,8 @@ const SQLITE: &str = "-sqlite";
 pub(crate) struct Agents {
     /// Where they are looked for, in this order.
     pub(crate) folders: Vec<PathBuf>,
-    /// The work needs databases; it is done with the small one otherwise.
-    pub(crate) databases: bool,
+    /// It must be the one that can do all works, not the small one.
+    pub(crate) larger: bool,
 }
 
 /// The agent for a machine, from the first of the folders that has it.
@@ -62,7 +62,7 @@ fn find(machine: &str, agents: &Agents) -> Result<PathBuf, String> {
         return Err("none is made for such a machine".to_owned());
     };
     let large = format!("{small}{SQLITE}");
-    let names: &[&str] = match agents.databases {
+    let names: &[&str] = match agents.larger {
         true => &[&large],
         false => &[small, &large],
     };
@@ -88,7 +88,7 @@ impl Agents {
         let own = FOLDERS.iter().map(|folder| beside.join(folder));
         Self {
             folders: named.into_iter().chain(own).collect(),
-            databases: false,
+            larger: false,
         }
     }
 }
@@ -102,7 +102,7 @@ mod tests {
     fn agents_in(folders: &[PathBuf]) -> Agents {
         Agents {
             folders: folders.to_vec(),
-            databases: false,
+            larger: false,
         }
     }
 
@@ -122,23 +122,23 @@ mod tests {
     }
 
     #[test]
-    fn a_work_with_databases_gets_an_agent_that_has_them() {
+    fn what_the_small_agent_leaves_out_gets_the_larger_one() {
         let scratch = Scratch::new().unwrap();
         let small = agents_in(&[scratch.path().to_owned()]);
         let large = Agents {
-            databases: true,
+            larger: true,
             ..small.clone()
         };
         fs::write(scratch.join("assay-agent-armv7l"), "").unwrap();
         let why = find("armv7l", &large).unwrap_err();
         assert!(why.contains("assay-agent-armv7l-sqlite is not in"), "{why}");
-        let with_databases = scratch.join("assay-agent-armv7l-sqlite");
-        fs::write(&with_databases, "").unwrap();
-        assert_eq!(find("armv7l", &large), Ok(with_databases.clone()));
+        let full = scratch.join("assay-agent-armv7l-sqlite");
+        fs::write(&full, "").unwrap();
+        assert_eq!(find("armv7l", &large), Ok(full.clone()));
         let without = scratch.join("assay-agent-armv7l");
         assert_eq!(find("armv7l", &small), Ok(without.clone()));
         fs::remove_file(without).unwrap();
-        assert_eq!(find("armv7l", &small), Ok(with_databases));
+        assert_eq!(find("armv7l", &small), Ok(full));
     }
 
     #[test]

@@ -32,8 +32,9 @@ pub trait Target {
     /// What the machine is called, for a user who has several; `None`: this one.
     fn name(&self) -> Option<String>;
 
-    /// The agent that is started next must have databases, which not all have.
-    fn needs_databases(&mut self) {}
+    /// The agent that is started next must be able to do all works: the small one leaves
+    /// out databases and what few boards are asked for.
+    fn needs_larger_agent(&mut self) {}
 
     /// Starts the agent there; its standard input and output become the session's
     /// stream.

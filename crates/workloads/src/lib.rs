@@ -44,17 +44,12 @@ pub fn run(work: &Work, context: &mut Context<'_>) -> Result<WorkReport, WorkErr
         Work::Capacity(work) => capacity::run(work, context),
         #[cfg(feature = "sqlite")]
         Work::Scenario(work) => scenario::run(work, context),
-        #[cfg(not(feature = "sqlite"))]
-        Work::Scenario(_) => Err(WorkError::Refused(
-            "this agent was built without scenarios: use one that was built with the feature \
-             sqlite"
-                .to_owned(),
-        )),
         #[cfg(feature = "sqlite")]
         Work::Powercut(work) => powercut::run(work, context),
         #[cfg(not(feature = "sqlite"))]
-        Work::Powercut(_) => Err(WorkError::Refused(
-            "this agent cuts no power: it takes the larger one".to_owned(),
+        Work::Scenario(_) | Work::Powercut(_) => Err(WorkError::Refused(
+            "this is the small agent: such works take the larger one (assay-agent-...-sqlite)"
+                .to_owned(),
         )),
         // What they need of the machine is the agent's to look up.
         Work::Memory(_) | Work::Soak(_) | Work::Watch(_) => {

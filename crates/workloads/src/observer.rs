@@ -129,6 +129,25 @@ pub(crate) mod recording {
         under_way: Option<Job>,
     }
 
+    /// What comes of a work that nobody stops, and the details of its steps.
+    pub(crate) fn recorded(
+        run: impl FnOnce(&mut Context<'_>) -> Result<WorkReport, WorkError>,
+    ) -> (Result<WorkReport, WorkError>, Vec<StepDetail>) {
+        let mut recording = Recording::default();
+        let (stop, report_now) = (AtomicBool::new(false), AtomicBool::new(false));
+        let mut context = Context {
+            seed: 7,
+            folder: None,
+            stop: &stop,
+            report_now: &report_now,
+            observer: &mut recording,
+        };
+        let ended = run(&mut context);
+        let steps = recording.steps.into_iter();
+        let details = steps.filter_map(|(_, _, came)| came.detail).collect();
+        (ended, details)
+    }
+
     impl Observer for Recording {
         fn begins(&mut self, step: Step<'_>) {
             self.under_way = Some(step.job.clone());

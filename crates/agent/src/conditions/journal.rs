@@ -72,7 +72,7 @@ pub(super) struct Line {
 /// The journal of a plan under way.
 #[derive(Debug)]
 pub(super) struct Journal {
-    path: PathBuf,
+    pub(super) path: PathBuf,
     /// Locked; the lock ends with the process, however it ends.
     file: File,
     run_id: String,

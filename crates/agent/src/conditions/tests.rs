@@ -5,6 +5,7 @@ use assay_model::condition::{COMMAND_LIMIT, Restore, cross};
 use assay_model::plan::{Place, Plan};
 use assay_model::storage::Backing;
 use assay_model::units::Bytes;
+use rustix::fs::{FlockOperation, flock};
 use std::fs;
 use std::path::Path;
 
@@ -98,7 +99,12 @@ fn storage() -> Storage {
 /// As a kill leaves it: changes and journal stay, the lock goes.
 fn kill(mut conditions: Conditions<'_>) {
     conditions.turned.clear();
-    drop(conditions.journal.take());
+    let journal = conditions.journal.take().map(|journal| journal.path);
+    if let Some(path) = journal {
+        // A process that another test starts holds the lock too until it has become
+        // its program.
+        flock(fs::File::open(path).unwrap(), FlockOperation::LockExclusive).unwrap();
+    }
 }
 
 #[test]

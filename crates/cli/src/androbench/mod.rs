@@ -32,7 +32,7 @@ pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, F
     // A mistake is told before anything is started.
     let (work, _) = work(args, &args.folder)?;
     if work.needs_databases() {
-        target.needs_databases();
+        target.needs_larger_agent();
     }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.folder)?;

@@ -38,8 +38,7 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
             "{flag} is for the part {part}, which is not asked for: add {part}"
         )));
     }
-    // The small agent of boards has no room for it.
-    target.needs_databases();
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let inspection = inspection(&mut host)?;
     let request = request(args);

@@ -47,7 +47,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
         ));
     };
     let switch = Switch::new(&args.cut, args.restore.as_ref(), &name)?;
-    target.needs_databases();
+    target.needs_larger_agent();
     let path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(&args.path)?;

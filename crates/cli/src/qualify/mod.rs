@@ -28,7 +28,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let claims = claims::of(args)?;
     let store_path = store_path(&args.store)?;
     if args.profile.is_some() {
-        target.needs_databases();
+        target.needs_larger_agent();
     }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;

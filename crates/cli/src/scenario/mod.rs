@@ -76,8 +76,7 @@ fn carry_out(
 ) -> Result<ExitCode, Failure> {
     place::can_be_stored(path)?;
     let found = library::find(scenario)?;
-    // Scenarios are in the agent that has databases.
-    target.needs_databases();
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = admit(args, &found, &inspection)?;

@@ -35,7 +35,7 @@ const HEADROOM: u64 = 16 << 20;
 /// When it cannot be carried out.
 pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     // The small agent of boards has no room for it.
-    target.needs_databases();
+    target.needs_larger_agent();
     if let Some(name) = &args.resume {
         return resume::run(args, name, target);
     }

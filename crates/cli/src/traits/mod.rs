@@ -45,8 +45,7 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 
 fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(path)?;
-    // Patterns are in the same agent as databases.
-    target.needs_databases();
+    target.needs_larger_agent();
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;

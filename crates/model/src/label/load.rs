@@ -56,17 +56,8 @@ fn without_evidence(stream: &Stream, came: &StreamReport) -> Option<Judgement> {
         if stream.engine.kind == EngineKind::Sim {
             return simulated::direction(bytes);
         }
-        (bytes > 0).then(|| DirectionEvidence {
-            measured: Measured::unknown(why.clone()),
-            because: why.clone(),
-            job_bytes: bytes,
-            device_share: None,
-            layers: Vec::new(),
-            flushes: None,
-            volatile_cache: None,
-            dirty_bytes_at_stop: None,
-            caveat: None,
-        })
+        (bytes > 0)
+            .then(|| DirectionEvidence::saying(Measured::unknown(why.clone()), why.clone(), bytes))
     };
     let judgement = Judgement {
         read: unknown(Ddir::Read),

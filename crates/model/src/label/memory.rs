@@ -30,17 +30,7 @@ pub(super) fn judge(step: &MemoryStep) -> Judgement {
         }
     };
     Judgement {
-        read: Some(DirectionEvidence {
-            measured,
-            because,
-            job_bytes,
-            device_share: None,
-            layers: Vec::new(),
-            flushes: None,
-            volatile_cache: None,
-            dirty_bytes_at_stop: None,
-            caveat: None,
-        }),
+        read: Some(DirectionEvidence::saying(measured, because, job_bytes)),
         write: None,
         trim: None,
         foreign: None,

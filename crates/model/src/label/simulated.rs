@@ -5,16 +5,12 @@ use assay_lang::tr;
 
 /// The label of so many bytes on a simulated device; `None` when there were none.
 pub(super) fn direction(bytes: u64) -> Option<DirectionEvidence> {
-    (bytes > 0).then(|| DirectionEvidence {
-        measured: Measured::Simulated,
-        because: tr!("a model of a device computed it, in virtual time: nothing was measured")
-            .to_owned(),
-        job_bytes: bytes,
-        device_share: None,
-        layers: Vec::new(),
-        flushes: None,
-        volatile_cache: None,
-        dirty_bytes_at_stop: None,
-        caveat: None,
+    (bytes > 0).then(|| {
+        DirectionEvidence::saying(
+            Measured::Simulated,
+            tr!("a model of a device computed it, in virtual time: nothing was measured")
+                .to_owned(),
+            bytes,
+        )
     })
 }

@@ -122,8 +122,8 @@ impl Target for Adb {
         Some(self.0.program.target())
     }
 
-    fn needs_databases(&mut self) {
-        self.0.agents.databases = true;
+    fn needs_larger_agent(&mut self) {
+        self.0.agents.larger = true;
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {

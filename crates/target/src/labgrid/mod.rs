@@ -272,7 +272,7 @@ pub struct Board {
     lease: Option<Lease>,
     when_lost: WhenLost,
     tell: fn(&str),
-    databases: bool,
+    larger: bool,
 }
 
 impl Board {
@@ -285,7 +285,7 @@ impl Board {
             lease: None,
             when_lost: WhenLost::Stop,
             tell: |_| {},
-            databases: false,
+            larger: false,
         }
     }
 
@@ -305,8 +305,8 @@ impl Board {
         let lease = self.lease.insert(lease);
         let ssh = Ssh::new(lease.address().clone());
         let mut ssh = ssh.when_lost(self.when_lost, self.tell);
-        if self.databases {
-            ssh.needs_databases();
+        if self.larger {
+            ssh.needs_larger_agent();
         }
         Ok(ssh)
     }
@@ -332,8 +332,8 @@ impl Target for Board {
         })
     }
 
-    fn needs_databases(&mut self) {
-        self.databases = true;
+    fn needs_larger_agent(&mut self) {
+        self.larger = true;
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {

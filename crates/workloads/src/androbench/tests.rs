@@ -62,7 +62,9 @@ impl Observer for Recorder {
 
     fn stands(&mut self, _report: WorkReport) {}
 
-    fn ended_together(&mut self, _: Vec<crate::observer::Together>) {}
+    fn ended_together(&mut self, _: Vec<crate::Together>) {
+        unreachable!("its steps follow each other");
+    }
 }
 
 fn sizes(paths: &[PathBuf]) -> Vec<Option<u64>> {

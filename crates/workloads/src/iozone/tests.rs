@@ -44,7 +44,9 @@ impl Observer for Recorder {
 
     fn stands(&mut self, _report: WorkReport) {}
 
-    fn ended_together(&mut self, _: Vec<crate::observer::Together>) {}
+    fn ended_together(&mut self, _: Vec<crate::Together>) {
+        unreachable!("its steps follow each other");
+    }
 }
 
 /// Tests on a file of 64 KiB with records of 4 KiB, which is there.

@@ -1,9 +1,8 @@
 use super::*;
-use crate::observer::recording::Recording;
+use crate::observer::recording::recorded;
 use assay_model::work::memory::{
     Bandwidth, Bit, Cache, Kernel, Latency, Pattern, Stress, StressStep,
 };
-use std::sync::atomic::AtomicBool;
 
 /// A machine with a small cache, whose addresses are physical ones less a page.
 struct Small;
@@ -36,24 +35,12 @@ impl Surroundings for Small {
 
 /// What the steps of a work found.
 fn found(work: &Memory) -> (Result<WorkReport, WorkError>, Vec<MemoryStep>) {
-    let mut recording = Recording::default();
-    let (stop, report_now) = (AtomicBool::new(false), AtomicBool::new(false));
-    let mut context = Context {
-        seed: 7,
-        folder: None,
-        stop: &stop,
-        report_now: &report_now,
-        observer: &mut recording,
-    };
-    let ended = run(work, &Small, &mut context);
-    let details = recording.steps.into_iter().filter_map(|(_, _, came)| {
-        let Some(StepDetail::Memory(step)) = came.detail else {
-            return None;
-        };
-        Some(*step)
+    let (ended, details) = recorded(|context| run(work, &Small, context));
+    let steps = details.into_iter().filter_map(|detail| match detail {
+        StepDetail::Memory(step) => Some(*step),
+        _ => None,
     });
-    let found = details.collect();
-    (ended, found)
+    (ended, steps.collect())
 }
 
 const NOTHING: Memory = Memory {

@@ -127,20 +127,23 @@ impl<'a> Turn<'a> {
 mod tests {
     use super::*;
 
+    fn turn<'a>(
+        every_ns: Option<u64>,
+        deadline_ns: u64,
+        (stop, over, done): (&'a AtomicBool, &'a AtomicBool, &'a AtomicU64),
+    ) -> Turn<'a> {
+        let pace = Pace {
+            every_ns,
+            deadline_ns: Some(deadline_ns),
+            limit_ns: None,
+        };
+        Turn::start(pace, false, Signals { stop, over, done })
+    }
+
     #[test]
     fn who_cannot_keep_the_pace_misses_deadlines_and_stays_late() {
         let (stop, over, done) = <(AtomicBool, AtomicBool, AtomicU64)>::default();
-        let pace = Pace {
-            every_ns: Some(1),
-            deadline_ns: Some(2),
-            limit_ns: None,
-        };
-        let signals = Signals {
-            stop: &stop,
-            over: &over,
-            done: &done,
-        };
-        let mut turn = Turn::start(pace, false, signals);
+        let mut turn = turn(Some(1), 2, (&stop, &over, &done));
         for number in 0..3 {
             let due = turn.due().unwrap();
             assert_eq!(due, Some(number));
@@ -159,17 +162,7 @@ mod tests {
     #[test]
     fn a_pace_that_is_kept_misses_nothing() {
         let (stop, over, done) = <(AtomicBool, AtomicBool, AtomicU64)>::default();
-        let pace = Pace {
-            every_ns: None,
-            deadline_ns: Some(u64::MAX),
-            limit_ns: None,
-        };
-        let signals = Signals {
-            stop: &stop,
-            over: &over,
-            done: &done,
-        };
-        let mut turn = Turn::start(pace, false, signals);
+        let mut turn = turn(None, u64::MAX, (&stop, &over, &done));
         let due = turn.due().unwrap().unwrap();
         turn.over(due);
         let kept = turn.step.deadlines.unwrap();

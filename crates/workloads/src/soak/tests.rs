@@ -1,10 +1,9 @@
 use super::*;
-use crate::observer::recording::Recording;
+use crate::observer::recording::recorded;
 use assay_model::work::soak::{Fault, Held};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 struct Mute;
 
@@ -34,24 +33,12 @@ fn work(path: &Path, last: u64, from: Option<Checkpoint>) -> Soak {
 }
 
 fn soaked(work: &Soak) -> (Result<WorkReport, WorkError>, Vec<SoakStep>) {
-    let mut recording = Recording::default();
-    let (stop, report_now) = (AtomicBool::new(false), AtomicBool::new(false));
-    let mut context = Context {
-        seed: 7,
-        folder: None,
-        stop: &stop,
-        report_now: &report_now,
-        observer: &mut recording,
-    };
-    let ended = run(work, &Mute, &mut context);
-    let details = recording.steps.into_iter().filter_map(|(_, _, came)| {
-        let Some(StepDetail::Soak(step)) = came.detail else {
-            return None;
-        };
-        Some(*step)
+    let (ended, details) = recorded(|context| run(work, &Mute, context));
+    let steps = details.into_iter().filter_map(|detail| match detail {
+        StepDetail::Soak(step) => Some(*step),
+        _ => None,
     });
-    let steps = details.collect();
-    (ended, steps)
+    (ended, steps.collect())
 }
 
 fn overwrite(path: &Path, offset: u64, bytes: &[u8]) {
