@@ -100,6 +100,7 @@ pub fn chart(told: &Told<'_, '_>) -> Chart {
         ),
         description: describe::course(trial, course),
         body: Body::Plane(Plane {
+            limits: None,
             x: Axis {
                 label: tr!("time").to_owned(),
                 measure: Measure::Seconds,
