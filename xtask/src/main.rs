@@ -33,7 +33,9 @@ cargo xtask COMMAND
   bench memory         assay mem against a loop in C (gcc) and mbw, as ratios
   bench model          simulated I/Os of cards per second
   calibrate            simulated comparisons against the limits of verdicts
-  calibrate --traits   the detectors of assay traits on cards whose traits are known
+  calibrate --traits [--seed N] [--cards N] [--misses]
+                       the detectors of assay traits on cards whose traits are known: 100,
+                       or N, from seed 0 or N on; with what was not seen
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
   fio-tests SOURCE     fio's own test programs against assay; see its --help
@@ -69,7 +71,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
-        ["calibrate", "--traits"] => calibrate::traits::run(),
+        ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),

@@ -82,7 +82,8 @@ impl Figure {
         clippy::cast_precision_loss,
         reason = "times of a trial are far below 2^53 ns"
     )]
-    pub(super) fn of(self, measured: &Measurement) -> Option<f64> {
+    #[must_use]
+    pub fn of(self, measured: &Measurement) -> Option<f64> {
         let mean = |record: &LatencyRecord| {
             (record.count > 0).then(|| record.sum_ns as f64 / record.count as f64 / 1e3)
         };
@@ -124,6 +125,10 @@ const M: u64 = 1024 * K;
 const NEAR: u64 = 64 * M;
 /// The same, for what comes back to the same places.
 const VERY_NEAR: u64 = 2 * M;
+/// Random writes between two pauses.
+pub const BURST: u32 = 64;
+/// Random writes go on for so long before they are measured without pauses.
+const TIRING: Nanos = Nanos::secs(2);
 /// What ends after so many bytes ends before this.
 const LONG: Nanos = Nanos::secs(60);
 
@@ -256,9 +261,11 @@ impl Scope {
 
     /// Bursts of writes, each with a flush behind it.
     fn flush(&self) -> Vec<Asked> {
-        let bursts = (0..=8).map(|power| 1_u32 << power);
+        let bursts = (0..=10).map(|power| 1_u32 << power);
         let ask = |writes: u32| {
             let mut job = self.job("", Rw::Write, 16 * K, NEAR);
+            // A few of the large ones fit in.
+            job.runtime = Some(Nanos(self.trial.0 * 4));
             job.flush = Flush {
                 every: Some((writes, FlushCall::Fdatasync)),
                 at_end: None,
@@ -313,17 +320,18 @@ impl Scope {
             .map_or(100, |pairs| pairs.clamp(8, 50))
     }
 
-    /// Bursts of random writes, with pauses between them.
+    /// Random writes without a pause, and bursts of them with pauses between; what was rested
+    /// before is used up by then.
     fn recovery(&self) -> Vec<Asked> {
-        const BURST: u32 = 64;
+        const PAUSES: u64 = 6;
         let ask = |ms: u64| {
             let mut job = self.job("", Rw::RandWrite, 4 * K, VERY_NEAR);
             job.pause = (ms > 0).then_some(Pause {
                 after: BURST,
                 time: Nanos::millis(ms),
             });
-            job.io_size = Some(Bytes(u64::from(BURST) * 4 * K * 5));
-            job.runtime = Some(LONG);
+            job.ramp_time = TIRING;
+            job.runtime = Some(Nanos(self.trial.0 + Nanos::millis(ms * PAUSES).0));
             Self::asked(Trait::Recovery, "", ms, job)
         };
         [0, 50, 200, 1000].map(ask).into()
