@@ -32,6 +32,8 @@ cargo xtask COMMAND
   bench report         the page of a run of a million intervals: time, size, browser
   bench memory         assay mem against a loop in C (gcc) and mbw, as ratios
   bench model          simulated I/Os of cards per second
+  bench traits         rates of the emulated board's card against those that the costs
+                       of assay traits predict; minutes
   calibrate            simulated comparisons against the limits of verdicts
   calibrate --traits [--seed N] [--cards N] [--misses]
                        the detectors of assay traits on cards whose traits are known: 100,
@@ -68,6 +70,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "report"] => bench::report(),
         ["bench", "memory"] => bench::memory(),
         ["bench", "model"] => bench::model(),
+        ["bench", "traits"] => bench::traits(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),

@@ -5,6 +5,8 @@ use assay_model::job::{EngineKind, Flush, FlushCall, Job, Pattern, Pause, Purpos
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
+use assay_stats::latency::Distribution;
+use assay_stats::percentile::Percentile;
 
 /// A job, and which point of which series it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +56,8 @@ impl Asked {
 pub enum Figure {
     /// The mean latency of reads.
     Read,
+    /// Their median: what stalls now and then takes no part in the cost of a command.
+    TypicalRead,
     /// That of writes.
     Write,
     /// That of flushes.
@@ -68,6 +72,7 @@ impl Figure {
     /// What counts of the points of a series.
     fn about(what: Trait, part: &str) -> Self {
         match (what, part) {
+            (Trait::ReadCosts, _) => Self::TypicalRead,
             (Trait::OpenUnits, "write") => Self::Write,
             (Trait::MapUnit | Trait::Recovery, _) => Self::Write,
             (Trait::Flush, _) => Self::Flush,
@@ -89,6 +94,10 @@ impl Figure {
         };
         match self {
             Self::Read => mean(&measured.read.latency),
+            Self::TypicalRead => {
+                let latency = Distribution::of(&measured.read.latency).ok()?;
+                Some(latency.percentile_ns(Percentile::P50)? as f64 / 1e3)
+            }
             Self::Write => mean(&measured.write.latency),
             Self::Flush => mean(&measured.flush),
             Self::PerRead => {
@@ -211,7 +220,8 @@ impl Scope {
             .collect()
     }
 
-    /// Writes of 16 KiB that are shifted.
+    /// Writes of 16 KiB that are shifted. Pauses let what goes on in the background end: a
+    /// write that waits for that hides what its own shift costs.
     fn map_unit(&self) -> Vec<Asked> {
         let shifts = [0, 512, K, 2 * K, 4 * K, 8 * K];
         let shifts = shifts
@@ -221,6 +231,11 @@ impl Scope {
             let mut job = self.job("", Rw::RandWrite, 16 * K, NEAR);
             job.offset = Bytes(shift);
             job.size = Bytes(job.size.0.saturating_sub(16 * K));
+            job.pause = Some(Pause {
+                after: 4,
+                time: Nanos::millis(25),
+            });
+            job.runtime = Some(Nanos(self.trial.0 * 4));
             Self::asked(Trait::MapUnit, "", shift, job)
         };
         shifts.map(ask).collect()

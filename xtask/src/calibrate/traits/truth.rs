@@ -18,6 +18,9 @@ const LARGE: f64 = 0.1;
 const NEAR: f64 = 0.1;
 /// The same of what is the difference of two levels or the length of one.
 const ROUGHLY: f64 = 0.15;
+/// What a difference may be off in any case, as a share of an I/O: half of the least that is
+/// stated.
+const SLIGHT: f64 = 0.015;
 /// Seconds of a long write until the fast area is full, that leave a level on both sides.
 const CLIFF_SECONDS: std::ops::Range<f64> = 2.0..45.0;
 /// How much slower it has to become then.
@@ -182,13 +185,13 @@ impl Card<'_> {
             in_order,
         } = self.twin.reads_of_16_kib_us()?;
         Ok(match found {
-            Finding::Break { extra_us } => near(*extra_us, random - in_order, ROUGHLY),
+            Finding::Break { extra_us } => differs(*extra_us, random - in_order, in_order),
             // The host ends the transfer by then, in a pause of 160 ms for the first time.
             Finding::Deferred {
                 extra_us,
                 gone_after,
             } => {
-                near(*extra_us, behind_writes - random, ROUGHLY)
+                differs(*extra_us, behind_writes - random, random)
                     && gone_after.is_some_and(|pause| pause.0 == 160_000_000)
             }
             _ => false,
@@ -249,6 +252,11 @@ impl Card<'_> {
 
 fn kib_of(bytes: Bytes) -> f64 {
     bytes.0 as f64 / 1024.0
+}
+
+/// The difference of two levels, each of which is known to a few thousandths of `base`.
+fn differs(found: f64, truth: f64, base: f64) -> bool {
+    near(found, truth, ROUGHLY) || (found - truth).abs() <= SLIGHT * base
 }
 
 fn near(found: f64, truth: f64, share: f64) -> bool {

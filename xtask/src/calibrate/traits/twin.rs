@@ -61,7 +61,7 @@ impl Twin<'_> {
             }),
             ..self.job(Trait::ReadCosts)?
         };
-        self.us(self.part, Figure::Read, &job)
+        self.us(self.part, Figure::TypicalRead, &job)
     }
 
     /// A flush behind so many writes of 16 KiB; a few of them, which no fast area notices.
