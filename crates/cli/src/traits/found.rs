@@ -24,6 +24,8 @@ pub enum Said {
     Refused(String),
     /// Why it was not asked: there is no flash.
     NoFlash(String),
+    /// It was not asked: it takes writes, or something else was wanted.
+    NotAsked,
 }
 
 impl Found {
@@ -36,8 +38,11 @@ impl Found {
             if let Some(why) = no_flash(what, &run.header.storage) {
                 return (what, Said::NoFlash(why));
             }
-            let refused = asked.iter().filter(|one| one.what == what);
-            let why = refused
+            let of_this = asked.iter().filter(|one| one.what == what);
+            if of_this.clone().next().is_none() {
+                return (what, Said::NotAsked);
+            }
+            let why = of_this
                 .flat_map(|one| trials_of(run, one))
                 .find_map(not_of_device);
             let said = match why {

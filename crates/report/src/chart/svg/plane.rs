@@ -142,7 +142,8 @@ fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
     let most = if area.bottom - area.top > 100.0 { 5 } else { 2 };
     html! {
         @if !panel.y.label.is_empty() {
-            text x="0" y=(at(area.top - 6.0)) { (clean(&panel.y.label)) }
+            // Above the number of a mark at the upper end.
+            text x="0" y=(at(area.top - 9.0)) { (clean(&panel.y.label)) }
         }
         @for (value, name) in y.marks(most) {
             @let height = at(y.px(value));
