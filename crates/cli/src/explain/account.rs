@@ -1,90 +1,12 @@
 //! Where the time of an I/O went: parts that add up to it.
 
 use super::costs::{Costs, Phases};
+use super::kinds::{Kind, Known, Share};
 use super::observed::{Observed, as_f64};
 use super::requests::flushes;
 use super::words::{basis, untold};
 use assay_model::job::OpenSync;
 use assay_report::placed::Bus;
-
-/// What time was spent on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// Data on the wire.
-    Bus,
-    /// Data that came slower than the wire carries them.
-    Data,
-    /// Command, interrupts, driver, the device's answer.
-    Command,
-    /// The first blocks of a read.
-    Ramp,
-    /// What a write waits for behind its data.
-    Program,
-    /// Ending an open transfer.
-    Break,
-    /// Loading addresses.
-    Map,
-    /// Garbage collection.
-    Reclaim,
-    /// A queue: of the device's model.
-    Queue,
-    /// All that the sizes do not tell apart.
-    Fixed,
-    /// Above the block layer.
-    Software,
-    /// From the making of a request to its end, less what else is known.
-    Device,
-    /// Behind the others in flight.
-    Wait,
-    /// While others in flight ended.
-    Overlap,
-    /// Slow I/Os.
-    Stalls,
-    /// Flushes of the device.
-    FlushDevice,
-    /// What else a flush call did.
-    FlushRest,
-    /// Flush calls.
-    Flush,
-    /// The processor.
-    Processor,
-    /// Neither processor nor device.
-    Waiting,
-    /// All of it.
-    Whole,
-    /// What the fit or the model leaves.
-    Unexplained,
-}
-
-/// How a part is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
-    /// Evidence of the trials.
-    Measured,
-    /// The ceiling of the bus.
-    Ceiling,
-    /// A fit of the run's results.
-    Fit,
-    /// A part that the user named.
-    Given,
-    /// The model that made the figures.
-    Model,
-    /// What is left.
-    Rest,
-}
-
-/// A part of the time.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Share {
-    /// Of what.
-    pub kind: Kind,
-    /// Microseconds; negative only for what is not explained.
-    pub us: f64,
-    /// How that is known.
-    pub known: Known,
-    /// The numbers behind it.
-    pub basis: String,
-}
 
 /// The time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -337,7 +259,8 @@ fn software(one: &Observed<'_>, of_us: f64) -> Option<f64> {
     let requests = one.requests.as_ref().ok().filter(|all| all.is_one_each())?;
     let us = one.mean_us - requests.mean_us;
     let slow_us = one.mean_us - one.typical_us();
-    (us > 4.0 * slow_us && us > 0.0 && us < of_us).then_some(us)
+    let small = slow_us <= 0.1 * us.min(requests.mean_us);
+    (small && us > 0.0 && us < of_us).then_some(us)
 }
 
 /// What the device's own flushes took of each write, with the numbers.

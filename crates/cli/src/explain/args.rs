@@ -21,6 +21,9 @@ pub struct ExplainArgs {
     /// `last`, or the first letters of the id of a run or an import; of a sweep with one of
     /// its conditions behind an @, or all of them.
     pub run: String,
+    /// Show only these jobs, separated by commas; a name may end in *.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// The mode of the bus, as assay model limits lists them, where the run does not say it.
     #[arg(long, value_name = "MODE")]
     pub bus: Option<String>,

@@ -1,14 +1,14 @@
 //! What requests cost: by the model that made the figures, by a part that the user named, or
 //! by a fit of the run's own results.
 
-use super::account::{Kind, Known};
+use super::kinds::{Kind, Known};
 use super::observed::{Observed, as_f64};
 use super::start;
 use super::words::{basis, untold};
 use crate::model::fit::stored::{Measured, of_results, simulated_part};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, Phase};
-use assay_flash::estimate::{Estimated, estimate};
+use assay_flash::estimate::{EstimateError, Estimated, Observation, estimate};
 use assay_flash::experiment::Parameter;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
@@ -35,8 +35,10 @@ pub enum Costs {
 pub struct Fitted {
     /// What was fitted.
     pub measured: Measured,
-    /// What came of it.
-    pub estimated: Estimated,
+    /// What came of the reads alone: what writes do beside their costs does not spoil it.
+    reads: Estimated,
+    /// What came of all.
+    all: Estimated,
 }
 
 /// The phases of an I/O, in microseconds.
@@ -75,12 +77,8 @@ impl Costs {
             Ok(measured) => measured,
             Err(why) => return Self::Unknown(why),
         };
-        let seen: Vec<_> = measured.lines.iter().map(|line| line.seen).collect();
-        match estimate(&measured.start, measured.policy, &seen) {
-            Ok(estimated) => Self::Fitted(Box::new(Fitted {
-                measured,
-                estimated,
-            })),
+        match Fitted::of(measured) {
+            Ok(fitted) => Self::Fitted(Box::new(fitted)),
             Err(error) => Self::Unknown(error.to_string()),
         }
     }
@@ -115,6 +113,39 @@ impl Costs {
 }
 
 impl Fitted {
+    fn of(measured: Measured) -> Result<Self, EstimateError> {
+        let seen = measured.lines.iter().map(|line| line.seen);
+        let all: Vec<Observation> = seen.collect();
+        let is_read = |seen: &&Observation| seen.direction == Direction::Read;
+        let reads: Vec<Observation> = all.iter().filter(is_read).copied().collect();
+        let fit = |seen: &[Observation]| estimate(&measured.start, measured.policy, seen);
+        Ok(Self {
+            reads: fit(&reads)?,
+            all: fit(&all)?,
+            measured,
+        })
+    }
+
+    /// The fit that holds for a direction.
+    const fn of_direction(&self, direction: Direction) -> &Estimated {
+        match direction {
+            Direction::Read => &self.reads,
+            Direction::Write => &self.all,
+        }
+    }
+
+    /// All parameters, each of the fit of its direction.
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let both = self.reads.parameters.iter().zip(&self.all.parameters);
+        both.map(
+            |(read, all)| match read.name.starts_with("read.") && read.error.is_some() {
+                true => read.clone(),
+                false => all.clone(),
+            },
+        )
+        .collect()
+    }
+
     fn phases(&self, one: &Observed<'_>) -> Result<Phases, String> {
         let sizes = self.measured.lines.iter().map(|line| line.seen);
         let sizes: BTreeSet<u64> = sizes
@@ -124,10 +155,10 @@ impl Fitted {
         if sizes.len() < FEWEST_SIZES {
             return Err(untold::sizes(one.direction, sizes.len()));
         }
-        let part = &self.estimated.part;
-        let phases = simulated(part, self.measured.policy, one, Known::Fit);
+        let estimated = self.of_direction(one.direction);
+        let phases = simulated(&estimated.part, self.measured.policy, one, Known::Fit);
         let mut phases = phases.ok_or_else(untold::order)?;
-        phases.parameters.clone_from(&self.estimated.parameters);
+        phases.parameters.clone_from(&estimated.parameters);
         Ok(phases.merged(one.direction))
     }
 }

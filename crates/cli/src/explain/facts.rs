@@ -36,6 +36,7 @@ pub fn of(one: &Observed<'_>) -> Vec<String> {
         between(one),
         processor(one),
         frequency(one),
+        pressure(one),
         gap(one),
     ];
     all.into_iter().flatten().collect()
@@ -131,6 +132,25 @@ fn frequency(one: &Observed<'_>) -> Option<String> {
     ))
 }
 
+/// How long tasks waited for a processor, where that is much.
+fn pressure(one: &Observed<'_>) -> Option<String> {
+    const MUCH: f64 = 0.1;
+    let (mut waited_us, mut all_us) = (0, 0.0);
+    for evidence in evidence(one) {
+        let (before, after) = (&evidence.before, &evidence.after);
+        let (from, to) = (before.pressure?, after.pressure?);
+        waited_us += to.cpu_some_us.saturating_sub(from.cpu_some_us);
+        all_us += as_f64(after.at_ns.saturating_sub(before.at_ns)) / 1e3;
+    }
+    let share = as_f64(waited_us) / f64::max(all_us, 1.0);
+    (share > MUCH).then(|| {
+        tr!(
+            "Some task of the machine waited for a processor during {share} of the time (pressure).",
+            share = percent(share)
+        )
+    })
+}
+
 /// All that were in force.
 pub fn governors(one: &Observed<'_>) -> Vec<String> {
     let cpus = evidence(one).flat_map(|evidence| &evidence.before.cpus);
@@ -143,6 +163,9 @@ pub fn governors(one: &Observed<'_>) -> Vec<String> {
 /// The longest time without a completion, where it is that of many I/Os.
 fn gap(one: &Observed<'_>) -> Option<String> {
     const MANY: f64 = 20.0;
+    if one.job.pause.is_some() {
+        return None;
+    }
     let trials = one.judged.iter().filter_map(|trial| trial.measured());
     let moved = trials.filter(|measured| side(measured, one.direction).ios > 0);
     let longest = moved

@@ -1,10 +1,12 @@
 //! What would help most: each with the number that says how much at most.
 
-use super::account::{Account, Kind};
+use super::account::Account;
 use super::facts::governors;
+use super::kinds::Kind;
 use super::observed::Observed;
 use super::words::{percent, time};
 use assay_lang::tr;
+use assay_model::job::{Job, Rw};
 use assay_model::units::BytesPerSec;
 use assay_report::text::clean;
 
@@ -40,6 +42,7 @@ pub fn of(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Vec
         bus(account),
         in_flight(one, others),
         larger(one, others),
+        in_order(one, others),
         flushes(account),
         file_system(account),
         stalls(one, account),
@@ -82,7 +85,7 @@ fn is_like(one: &Observed<'_>, other: &Observed<'_>) -> bool {
 
 /// The one that moves most among those that do better.
 fn best<'o, 'a>(
-    one: &Observed<'a>,
+    one: &Observed<'_>,
     others: &'o [Observed<'a>],
     fits: impl Fn(&Observed<'a>) -> bool,
 ) -> Option<(&'o Observed<'a>, f64)> {
@@ -115,6 +118,32 @@ fn larger(one: &Observed<'_>, others: &[Observed<'_>]) -> Option<Help> {
         job = clean(&best.job.name),
         rate = BytesPerSec(best.rate()),
         bs = best.job.bs,
+        own = BytesPerSec(one.rate())
+    );
+    Some(Help { share, sentence })
+}
+
+/// The same I/O in order.
+fn in_order(one: &Observed<'_>, others: &[Observed<'_>]) -> Option<Help> {
+    let sequential = match one.job.rw {
+        Rw::RandRead => Rw::Read,
+        Rw::RandWrite => Rw::Write,
+        _ => return None,
+    };
+    let ordered = Job {
+        rw: sequential,
+        ..one.job.clone()
+    };
+    let like = Observed {
+        job: &ordered,
+        ..one.clone()
+    };
+    let fits = |other: &Observed<'_>| other.job.bs == one.job.bs && other.depth == one.depth;
+    let (best, share) = best(&like, others, fits)?;
+    let sentence = tr!(
+        "In order: {job} moves {rate}, instead of {own} at random (in this run).",
+        job = clean(&best.job.name),
+        rate = BytesPerSec(best.rate()),
         own = BytesPerSec(one.rate())
     );
     Some(Help { share, sentence })
@@ -172,6 +201,16 @@ fn software(one: &Observed<'_>, account: &Account) -> Option<Help> {
     let mut slow = governors(one);
     slow.retain(|governor| governor != "performance");
     let us = time(share * account.total_us);
+    let worked_us = one.cpu_us.0 + one.cpu_us.1;
+    if worked_us < account.of_kind(Kind::Software) / 2.0 {
+        let worked = time(worked_us);
+        let sentence = tr!(
+            "A processor that is free: {us} pass above the block layer, and only {worked} of processor time for the whole I/O; the rest is waiting, to be run or for a lock.",
+            us,
+            worked
+        );
+        return Some(Help { share, sentence });
+    }
     let sentence = match slow.first() {
         Some(governor) => tr!(
             "A faster processor clock: {us} are spent above the block layer, under governor {governor} (assay sweep --vary governor=performance,{governor} tells).",

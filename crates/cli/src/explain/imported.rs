@@ -22,8 +22,8 @@ pub fn explain(
     asked: &Asked,
     json: bool,
 ) -> Result<(), Failure> {
-    if asked.part.is_some() {
-        let why = "--part is for runs: the times of an import cannot be divided";
+    if asked.part.is_some() || !asked.only.is_empty() {
+        let why = "--part and --only are for runs: the times of an import cannot be divided";
         return Err(Failure::usage(why));
     }
     let figures = import.results.figures.iter();

@@ -6,6 +6,7 @@ mod costs;
 mod facts;
 mod helps;
 mod imported;
+mod kinds;
 pub mod observed;
 mod requests;
 mod show;
@@ -15,7 +16,7 @@ mod words;
 
 use crate::exit::{DONE, Failure};
 use crate::figures::split_condition;
-use crate::model::fit::stored::most_kib;
+use crate::model::fit::stored::{Chosen, most_kib};
 use crate::model::limits::known;
 use crate::model::on_bus::OnBus;
 use crate::model::simulate::find;
@@ -62,6 +63,7 @@ pub fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
 
 /// What the user says of the device.
 pub struct Asked {
+    only: Vec<String>,
     ceiling: Option<Ceiling>,
     part: Option<Part>,
     request: Option<Bytes>,
@@ -73,6 +75,7 @@ impl Asked {
             return Err(Failure::usage("--request must not be 0"));
         }
         Ok(Self {
+            only: args.only.clone(),
             ceiling: args.bus.as_deref().map(known).transpose()?,
             part: args.part.as_deref().map(find).transpose()?,
             request: args.request,
@@ -128,7 +131,17 @@ impl<'a> Explained<'a> {
             .as_ref()
             .map(given)
             .or_else(|| placed::bus(summary));
-        let (mut results, without) = all(summary);
+        let (mut results, mut without) = all(summary);
+        let chosen = Chosen {
+            condition: wanted,
+            only: &asked.only,
+        };
+        if let Some(name) = chosen.unknown(&results) {
+            let id = &run.header.id;
+            let why = format!("--only {name}: run {id} has no results of such a job");
+            return Err(Failure::usage(why));
+        }
+        without.retain(|one| chosen.has(&one.job.name));
         if let Some(wanted) = wanted {
             results.retain(|one| one.condition == Some(wanted));
             if results.is_empty() {
@@ -136,22 +149,7 @@ impl<'a> Explained<'a> {
             }
         }
         let no_flash = no_flash(&run.header.storage);
-        let mut conditions: Vec<Option<&str>> = results.iter().map(|one| one.condition).collect();
-        conditions.sort_unstable();
-        conditions.dedup();
-        let groups: Vec<Group<'a>> = conditions
-            .into_iter()
-            .map(|condition| {
-                let own = |one: &&Observed<'a>| one.condition == condition;
-                let own: Vec<Observed<'a>> = results.iter().filter(own).cloned().collect();
-                Group::of(
-                    run,
-                    condition,
-                    &own,
-                    (bus.as_ref(), no_flash.is_none(), asked),
-                )
-            })
-            .collect();
+        let groups = groups(run, &results, (bus.as_ref(), no_flash.is_none(), asked));
         Ok(Self {
             run,
             no_flash,
@@ -161,6 +159,23 @@ impl<'a> Explained<'a> {
             bus,
         })
     }
+}
+
+/// The results by condition.
+fn groups<'a>(
+    run: &Run,
+    results: &[Observed<'a>],
+    known: (Option<&Bus>, bool, &Asked),
+) -> Vec<Group<'a>> {
+    let mut conditions: Vec<Option<&str>> = results.iter().map(|one| one.condition).collect();
+    conditions.sort_unstable();
+    conditions.dedup();
+    let group = |condition| {
+        let own = |one: &&Observed<'a>| one.condition == condition;
+        let own: Vec<Observed<'a>> = results.iter().filter(own).cloned().collect();
+        Group::of(run, condition, &own, known)
+    };
+    conditions.into_iter().map(group).collect()
 }
 
 fn no_condition(run: &Run, wanted: &str) -> Failure {
@@ -215,6 +230,11 @@ impl<'a> Group<'a> {
         };
         let mut results: Vec<Explanation<'_>> = own.iter().map(explained).collect();
         keep_fastest_on_bus(&mut results);
+        let chosen = Chosen {
+            condition,
+            only: &asked.only,
+        };
+        results.retain(|one| chosen.has(&one.of.job.name));
         Self {
             condition,
             results,
@@ -246,7 +266,10 @@ impl Group<'_> {
     /// What a scheduler did cannot be told: what is counted has it in it.
     fn scheduler(&self) -> Option<String> {
         let counted = self.results.iter().filter(|one| one.of.requests.is_ok());
-        let names: BTreeSet<String> = counted.flat_map(|one| facts::schedulers(&one.of)).collect();
+        let names: BTreeSet<String> = counted
+            .flat_map(|one| facts::schedulers(&one.of))
+            .filter(|name| name != "none")
+            .collect();
         let names: Vec<String> = names.into_iter().collect();
         (!names.is_empty()).then(|| {
             tr!(

@@ -116,37 +116,28 @@ impl<'a> Observed<'a> {
         if summary.group == Group::Memory || !sides.iter().all(|side| is_sound(side)) {
             return None;
         }
-        let latency = pooled(sides.iter().map(|side| &side.latency));
-        let times = Distribution::of(&latency).ok()?;
-        let median_ns = times.percentile_ns(Percentile::P50)?;
-        let ios: u64 = sides.iter().map(|side| side.ios).sum();
-        let all: u64 = (measured.iter())
-            .map(|measured| measured.read.ios + measured.write.ios)
-            .sum();
-        let elapsed_ns = measured.iter().map(|m| as_f64(m.elapsed_ns)).sum::<f64>();
+        let (mean_us, median_us) = times(&sides)?;
+        let ios = sides.iter().map(|side| side.ios).sum();
+        let whole = Whole::of(&measured);
         let flush = match direction {
             Direction::Write => pooled(measured.iter().map(|measured| &measured.flush)),
             Direction::Read => LatencyRecord::default(),
         };
-        let cpu: CpuUse = measured.iter().map(|measured| measured.cpu).sum();
         let job = summary.job;
         Some(Self {
             job,
             condition,
             direction,
-            label: summary_label(&judged, direction),
+            label: label(&judged, direction),
             because: because(&judged, direction),
             trials: judged.len(),
             ios,
-            mean_us: times.mean_ns()? / 1e3,
-            median_us: as_f64(median_ns) / 1e3,
-            interval_us: per(elapsed_ns, all),
+            mean_us,
+            median_us,
+            interval_us: whole.interval_us,
             flush_us: per(as_f64(flush.sum_ns), ios),
             flush_calls: flush.count,
-            cpu_us: (
-                per(as_f64(cpu.user_ns), all),
-                per(as_f64(cpu.system_ns), all),
-            ),
+            cpu_us: whole.cpu_us,
             depth: u64::from(job.iodepth.max(1)) * u64::from(job.numjobs.max(1)),
             beside: judged.iter().any(ran_beside),
             damaged: damaged(&measured, &sides),
@@ -191,6 +182,39 @@ impl<'a> Observed<'a> {
     }
 }
 
+/// What is of both directions together.
+struct Whole {
+    interval_us: f64,
+    /// User, kernel.
+    cpu_us: (f64, f64),
+}
+
+impl Whole {
+    fn of(measured: &[&Measurement]) -> Self {
+        let ios = measured
+            .iter()
+            .map(|measured| measured.read.ios + measured.write.ios);
+        let ios: u64 = ios.sum();
+        let elapsed_ns: f64 = measured.iter().map(|m| as_f64(m.elapsed_ns)).sum();
+        let cpu: CpuUse = measured.iter().map(|measured| measured.cpu).sum();
+        Self {
+            interval_us: per(elapsed_ns, ios),
+            cpu_us: (
+                per(as_f64(cpu.user_ns), ios),
+                per(as_f64(cpu.system_ns), ios),
+            ),
+        }
+    }
+}
+
+/// Mean and median of the latencies of several trials.
+fn times(sides: &[&DirectionTotals]) -> Option<(f64, f64)> {
+    let latency = pooled(sides.iter().map(|side| &side.latency));
+    let times = Distribution::of(&latency).ok()?;
+    let median_ns = times.percentile_ns(Percentile::P50)?;
+    Some((times.mean_ns()? / 1e3, as_f64(median_ns) / 1e3))
+}
+
 /// Relative width of a bin of the histogram.
 const BIN: f64 = 1.0 / 64.0;
 
@@ -216,7 +240,7 @@ fn damaged(measured: &[&Measurement], sides: &[&DirectionTotals]) -> u64 {
     failed + sides.iter().map(|side| side.short_ios).sum::<u64>()
 }
 
-fn summary_label(judged: &[JudgedTrial<'_>], direction: Direction) -> Option<&'static str> {
+fn label(judged: &[JudgedTrial<'_>], direction: Direction) -> Option<&'static str> {
     let labels = judged
         .iter()
         .flat_map(|trial| trial.labels(Some(direction)));

@@ -1,7 +1,7 @@
 //! An explanation for people and for programs.
 
-use super::account::{Kind, Share};
 use super::costs::Costs;
+use super::kinds::{Kind, Share};
 use super::words::{known, nothing, percent, time, title, word};
 use super::{Explained, Explanation, Group};
 use crate::model::fit::parameters;
@@ -17,6 +17,32 @@ use std::io::{self, Write};
 
 impl Explained<'_> {
     pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.write_head(out)?;
+        for group in &self.groups {
+            group.write(self.no_flash.is_none(), out)?;
+        }
+        for one in &self.without {
+            writeln!(out)?;
+            paragraph(
+                &format!("{}: {}", clean(&one.job.name), nothing(one.why)),
+                0,
+                out,
+            )?;
+        }
+        if !self.warnings.is_empty() {
+            writeln!(out, "\n{}", tr!("What else held it up"))?;
+        }
+        for warning in &self.warnings {
+            paragraph(
+                &format!("{}: {}", warning.message(4), warning.remedy()),
+                2,
+                out,
+            )?;
+        }
+        Ok(())
+    }
+
+    fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
         let storage = &self.run.header.storage;
         writeln!(
             out,
@@ -44,27 +70,6 @@ impl Explained<'_> {
                 why
             );
             paragraph(&said, 2, out)?;
-        }
-        for group in &self.groups {
-            group.write(self.no_flash.is_none(), out)?;
-        }
-        for one in &self.without {
-            writeln!(out)?;
-            paragraph(
-                &format!("{}: {}", clean(&one.job.name), nothing(one.why)),
-                0,
-                out,
-            )?;
-        }
-        if !self.warnings.is_empty() {
-            writeln!(out, "\n{}", tr!("What else held it up"))?;
-        }
-        for warning in &self.warnings {
-            paragraph(
-                &format!("{}: {}", warning.message(4), warning.remedy()),
-                2,
-                out,
-            )?;
         }
         Ok(())
     }
@@ -130,7 +135,7 @@ impl Group<'_> {
                 let lines = fitted.measured.lines.len() as u64;
                 let said = counted!(lines, "Fit of {n} result:", "Fit of {n} results:");
                 writeln!(out, "{said}")?;
-                write_parameters(&fitted.estimated.parameters, out)?;
+                write_parameters(&fitted.parameters(), out)?;
             }
         }
         if let Some(said) = self.scheduler() {
@@ -161,7 +166,7 @@ impl Group<'_> {
             "condition": self.condition,
             "status": status,
             "why": why,
-            "parameters": fitted.map(|fitted| parameters(&fitted.estimated.parameters)),
+            "parameters": fitted.map(|fitted| parameters(&fitted.parameters())),
             "left_out": left_out,
         })
     }

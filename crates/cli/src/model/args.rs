@@ -117,6 +117,9 @@ pub struct FitArgs {
     /// with one of its conditions behind an @.
     #[arg(value_name = "FILE|RUN")]
     pub source: String,
+    /// Only these jobs of a run, separated by commas; a name may end in *.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// The part to begin with: one that assay knows, or a file. What is not fitted stays.
     #[arg(long, value_name = "NAME|FILE", default_value = assay_flash::experiment::PART)]
     pub part: String,

@@ -127,6 +127,11 @@ fn a_fit_gives_the_parameters_of_the_part_back() {
         );
     }
     assert!(named("read.break")["std_error"].is_null(), "{found}");
+    let words = ["model", "fit", "last", "--only", "randread-*", "--json"];
+    let reads = bed.run(&words).json();
+    assert_eq!(list(&reads["rates"]).len(), 6, "{reads}");
+    let unknown = bed.refused(&["model", "fit", "last", "--only", "nothing"]);
+    assert!(unknown.contains("no results of such a job"), "{unknown}");
     let left_out = list(&found["left_out"]);
     assert_eq!(left_out.len(), 1, "{found}");
     assert!(
@@ -182,6 +187,8 @@ fn the_time_of_a_simulated_io_went_where_the_model_spent_it() {
         text_of(&helps[0]["sentence"]).starts_with("Larger I/Os"),
         "{read}"
     );
+    let few = explained(&bed, &["last", "--only", "deep"]);
+    assert_eq!(list(&few["results"]).len(), 1, "{few}");
     // In order of what they can save.
     let shares: Vec<f64> = helps.iter().map(|help| number(&help["share"])).collect();
     assert!(shares.is_sorted_by(|a, b| a >= b), "{shares:?}");

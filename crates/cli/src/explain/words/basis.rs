@@ -1,6 +1,6 @@
 //! The numbers behind each part of the time.
 
-use super::super::account::Known;
+use super::super::kinds::Known;
 use super::super::observed::Observed;
 use super::time;
 use assay_flash::experiment::Parameter;

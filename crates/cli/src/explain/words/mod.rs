@@ -3,7 +3,7 @@
 pub mod basis;
 pub mod untold;
 
-use super::account::{Kind, Known};
+use super::kinds::{Kind, Known};
 use super::observed::Nothing;
 use assay_lang::tr;
 use assay_model::units::{Nanos, three_digits};

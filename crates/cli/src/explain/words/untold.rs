@@ -1,6 +1,6 @@
 //! What cannot be told, and why.
 
-use super::super::account::Known;
+use super::super::kinds::Known;
 use super::super::observed::Observed;
 use super::percent;
 use assay_lang::{counted, tr, translated};

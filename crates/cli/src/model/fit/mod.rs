@@ -94,7 +94,11 @@ fn of_store(args: &FitArgs, start: Part) -> Result<Source, Failure> {
         Stored::Run(run) => run,
         Stored::Import(_) => return Err(Failure::usage(stored::of_imports(name))),
     };
-    let fitted = stored::of_run(&run, condition, start, args.policy);
+    let chosen = stored::Chosen {
+        condition,
+        only: &args.only,
+    };
+    let fitted = stored::of_run(&run, chosen, start, args.policy);
     let stored::Measured {
         lines,
         left_out,

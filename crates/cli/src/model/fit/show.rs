@@ -72,6 +72,10 @@ impl Fit<'_> {
             }
             writeln!(out)?;
         }
+        if let Some(said) = self.misfit() {
+            paragraph(&said, 0, out)?;
+            writeln!(out)?;
+        }
         let device = match source.lines.iter().all(|line| line.job.is_some()) {
             true => "",
             false => {
@@ -80,6 +84,24 @@ impl Fit<'_> {
         };
         let rest = "What cannot be told keeps the value of the part that the fit began with.";
         paragraph(&format!("{device}{rest}"), 0, out)
+    }
+
+    /// Rates that these parameters do not have.
+    fn misfit(&self) -> Option<String> {
+        const MUCH: f64 = 10.0;
+        let lines = self.source.lines.iter().zip(&self.estimated.rates);
+        let off = lines.map(|(line, rate)| (line, off_percent(line, *rate)));
+        let (line, off) = off.max_by(|(_, a), (_, b)| a.abs().total_cmp(&b.abs()))?;
+        (off.abs() > MUCH).then(|| {
+            format!(
+                "The model is up to {:.0} % off ({} {}): the device does what these parameters do \
+                 not have, such as taking longer at random than in order. Standard errors grow \
+                 with that; a fit of fewer jobs (--only NAMES) may have smaller ones.",
+                off.abs(),
+                line.pattern,
+                line.size
+            )
+        })
     }
 
     fn write_rates(&self, out: &mut dyn Write) -> io::Result<()> {

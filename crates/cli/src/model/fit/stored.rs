@@ -2,6 +2,7 @@
 
 use super::Line;
 use crate::explain::observed::{Observed, all};
+use crate::qualify::suite::matches;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::Observation;
 use assay_flash::part::Part;
@@ -36,16 +37,39 @@ pub struct Measured {
     pub policy: Policy,
 }
 
+/// Which results of a run are meant.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Chosen<'c> {
+    /// Those under this condition.
+    pub condition: Option<&'c str>,
+    /// Those of these jobs; none: of all.
+    pub only: &'c [String],
+}
+
+impl Chosen<'_> {
+    /// Whether a job is one of them.
+    pub fn has(&self, job: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| matches(name, job))
+    }
+
+    /// The first name that means none of the jobs.
+    pub fn unknown(&self, observed: &[Observed<'_>]) -> Option<&str> {
+        let means = |name: &&String| !observed.iter().any(|one| matches(name, &one.job.name));
+        self.only.iter().find(means).map(String::as_str)
+    }
+}
+
 /// The rates of a run, or of one of its conditions.
 ///
 /// # Errors
 /// Why none of them can be fitted, and what to do.
 pub fn of_run(
     run: &Run,
-    condition: Option<&str>,
+    chosen: Chosen<'_>,
     start: Part,
     policy: Option<Policy>,
 ) -> Result<Measured, String> {
+    let Chosen { condition, .. } = chosen;
     let summary = Summary::of(run);
     let (mut observed, _) = all(&summary);
     let known: BTreeSet<&str> = observed.iter().filter_map(|one| one.condition).collect();
@@ -68,7 +92,13 @@ pub fn of_run(
         }
         _ => {}
     }
+    if let Some(name) = chosen.unknown(&observed) {
+        return Err(format!(
+            "--only {name}: run {id} has no results of such a job"
+        ));
+    }
     observed.retain(|one| condition.is_none() || one.condition == condition);
+    observed.retain(|one| chosen.has(&one.job.name));
     of_results(&observed, &run.header.storage, start, policy)
 }
 
