@@ -4,21 +4,26 @@
 use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
+#[cfg(feature = "works")]
 use crate::job::Job;
+#[cfg(feature = "works")]
 use crate::load::Load;
+#[cfg(feature = "works")]
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
 use crate::storage::Storage;
 use crate::system::System;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
+#[cfg(feature = "works")]
 use crate::work::powercut::Word;
+#[cfg(feature = "works")]
 use crate::work::{WorkOrder, WorkProgress, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 8;
+pub const WIRE_VERSION: u32 = 9;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -80,11 +85,13 @@ pub enum ToAgent {
         position: u32,
     },
     /// Asks to run a load.
+    #[cfg(feature = "works")]
     RunLoad {
         /// The load.
         load: Box<Load>,
     },
     /// Asks to carry out a work.
+    #[cfg(feature = "works")]
     RunWork {
         /// The work.
         order: Box<WorkOrder>,
@@ -93,6 +100,9 @@ pub enum ToAgent {
     ReportNow,
     /// Stop the trial, load or work under way, clean up, and end the run.
     Cancel,
+    /// What this agent has no part for.
+    #[serde(other)]
+    Unknown,
 }
 
 /// From agent to host.
@@ -158,26 +168,33 @@ pub enum FromAgent {
     /// A trial ended; the agent waits for [`ToAgent::Stored`].
     TrialDone(Box<TrialRecord>),
     /// A step of a work begins.
+    #[cfg(feature = "works")]
     StepStarted {
         /// The job that describes it.
         job: Box<Job>,
     },
     /// A step of a work ended. Steps can be very short, so the agent does not
     /// wait after each: see [`FromAgent::KeepSteps`].
+    #[cfg(feature = "works")]
     StepDone(Box<TrialRecord>),
     /// The steps that ended so far are to be stored together; the agent waits
     /// for [`ToAgent::Stored`] with the position of the last.
+    #[cfg(feature = "works")]
     KeepSteps {
         /// Of the last step.
         position: u32,
     },
     /// The work under way, a few times a second.
+    #[cfg(feature = "works")]
     WorkProgress(WorkProgress),
     /// How the work under way stands, because it was asked for.
+    #[cfg(feature = "works")]
     WorkStands(Box<WorkReport>),
     /// A work that writes until the power goes has something to tell at once.
+    #[cfg(feature = "works")]
     Powercut(Word),
     /// The work ended; what it made for itself is removed.
+    #[cfg(feature = "works")]
     WorkDone {
         /// How.
         end: RunEnd,
@@ -195,13 +212,16 @@ pub enum FromAgent {
     /// A plan, a load or a work has something to tell its user.
     LoadNote(LoadNote),
     /// The load under way, a few times a second.
+    #[cfg(feature = "works")]
     LoadProgress(LoadProgress),
     /// What became of the next stream of a load, in its order; a
     /// [`FromAgent::LoadReport`] follows. One message for each, because those
     /// of many long streams together would be too long for one.
+    #[cfg(feature = "works")]
     LoadStream(Box<StreamReport>),
     /// The rest of a report; its `streams` are empty, they came before. Unless
     /// it is an interim one, the load has ended.
+    #[cfg(feature = "works")]
     LoadReport(Box<LoadReport>),
     /// The request cannot be carried out.
     Refused(Refusal),

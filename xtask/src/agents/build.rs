@@ -47,7 +47,8 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
         .args(["-Zbuild-std=std,panic_abort"])
         .args(["-Zbuild-std-features=optimize_for_size"])
         .args(["--profile", "agent", "--package", "assay-agent"])
-        .args(["--features", features(agent), "--target", agent.target])
+        .args(features(agent))
+        .args(["--target", agent.target])
         .env("RUSTFLAGS", FLAGS.join(" "))
         .env(
             format!("CFLAGS_{}", agent.target.replace('-', "_")),
@@ -59,11 +60,10 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Features of the package that an agent is built with.
-pub(super) fn features(agent: Agent) -> &'static str {
-    if agent.sqlite {
-        "compact,sqlite"
-    } else {
-        "compact"
+/// What cargo is told of the features that an agent is built with.
+pub(super) fn features(agent: Agent) -> &'static [&'static str] {
+    match agent.sqlite {
+        true => &["--features", "compact,sqlite"],
+        false => &["--no-default-features", "--features", "compact"],
     }
 }

@@ -202,6 +202,7 @@ fn chart(what: Trait, said: &Said, answers: &Answers) -> Chart {
         title: title(what).to_owned(),
         description: sentence(said),
         body: Body::Plane(Plane {
+            limits: None,
             x: axis(what),
             panels: vec![Panel {
                 y: Axis {

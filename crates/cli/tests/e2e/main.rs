@@ -5,9 +5,11 @@
 mod androbench;
 mod assay;
 mod board;
+mod board_works;
 mod browser;
 mod capacity;
 mod compare;
+mod contradiction;
 mod dd;
 mod device;
 mod devices;

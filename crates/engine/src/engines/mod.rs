@@ -18,6 +18,7 @@ mod vsync;
 
 use crate::error::EngineError;
 use crate::io::IoEngine;
+use crate::load::extra::Loads;
 use assay_model::job::EngineKind;
 use assay_model::load::Engine;
 use boxed::Boxed;
@@ -119,23 +120,17 @@ pub(crate) fn with_engine<V: WithEngine>(
         EngineKind::Libaio => asynchronous(visitor, Libaio::new(engine)?),
         EngineKind::IoUring => asynchronous(visitor, Uring::new(engine)?),
         EngineKind::Null => synchronous(visitor, Null),
-        // Where there are simulated devices, a stream on one is not made here.
-        EngineKind::Sim => return Err(no_simulation()),
         EngineKind::Vsync => visitor.run(Boxed::asynchronous(Vsync::new(engine))),
         EngineKind::Posixaio => visitor.run(Boxed::asynchronous(Posixaio::new(engine))),
         EngineKind::Sync => visitor.run(Boxed::synchronous(Sync::default())),
         EngineKind::Pvsync => visitor.run(Boxed::synchronous(Pvsync::first())),
         EngineKind::Pvsync2 => visitor.run(Boxed::synchronous(Pvsync::second(engine))),
         EngineKind::Mmap => visitor.run(Boxed::synchronous(Mmap::new())),
-        EngineKind::FileCreate => visitor.run(Boxed::synchronous(FileCall::create())),
-        EngineKind::FileStat | EngineKind::DirStat => {
-            visitor.run(Boxed::synchronous(FileCall::stat()))
-        }
-        EngineKind::FileDelete => visitor.run(Boxed::synchronous(FileCall::delete())),
-        EngineKind::DirCreate => visitor.run(Boxed::synchronous(FileCall::make_directory())),
-        EngineKind::DirDelete => visitor.run(Boxed::synchronous(FileCall::remove_directory())),
-        EngineKind::Ftruncate => visitor.run(Boxed::synchronous(FileCall::ftruncate())),
-        EngineKind::Falloc => visitor.run(Boxed::synchronous(FileCall::falloc())),
+        kind => match (FileCall::of(kind), Loads::here()) {
+            (Some(call), Some(_)) => visitor.run(Boxed::synchronous(call)),
+            // Where there are simulated devices, a stream on one is not made here.
+            _ => return Err(no_simulation()),
+        },
     })
 }
 

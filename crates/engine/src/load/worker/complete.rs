@@ -71,7 +71,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
     /// Tells whoever wants to know.
     fn attend(&mut self, unit: IoUnit, mark: Mark, now_ns: u64, completion_ns: u64, total_ns: u64) {
-        if let Some(logs) = &mut self.logs
+        if let Some(logs) = self.logs.as_mut()
             && self.ramp_end_ns.is_none()
         {
             let slat_ns = E::ASYNCHRONOUS.then(|| total_ns - completion_ns);
@@ -87,7 +87,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 total_ns,
             );
         }
-        if let Some(priorities) = &self.priorities {
+        if let Some(priorities) = self.priorities.as_ref() {
             let latency_ns = match self.stream.stats.lat_percentiles {
                 true => total_ns,
                 false => completion_ns,
@@ -170,7 +170,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             let note = format!("{}: ignored: {text}", self.stream.name);
             self.notes.push(Note::Info(note));
         }
-        if let Some(checks) = &mut self.checks
+        if let Some(checks) = self.checks.as_mut()
             && unit.ddir == Ddir::Write
         {
             checks.lost(&unit, mark.number);
