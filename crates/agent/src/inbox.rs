@@ -1,6 +1,6 @@
 //! What reaches the agent: requests, and the end of the session.
 
-use crate::frame::{FrameError, receive};
+use crate::frame::{FrameError, receive_small};
 use crate::last_resort::LastResort;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
@@ -117,7 +117,7 @@ impl Ending {
 
 fn listen(reader: &mut impl Read, session: &Ending) -> End {
     let stops = &session.stops;
-    while let Some(request) = receive::<ToAgent>(reader)? {
+    while let Some(request) = receive_small::<ToAgent>(reader)? {
         let event = match request {
             ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
             #[cfg(feature = "works")]

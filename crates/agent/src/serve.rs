@@ -26,8 +26,9 @@ use std::io::{Read, Write};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
 
-/// What the agent has no part for: the host starts another one for that.
-const UNKNOWN: &str = "this agent measures the jobs of a plan and nothing else: \
+/// The host starts another agent for the rest.
+#[cfg(not(feature = "works"))]
+const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing else: \
                        the larger one does (assay-agent-MACHINE-sqlite)";
 
 /// Serves a host until it closes the stream. A broken or closed stream, or a
@@ -179,7 +180,10 @@ impl Session {
                 Ok(place) => FromAgent::Rehearsed { place },
                 Err(message) => FromAgent::Refused(refuse(message)),
             },
-            ToAgent::Unknown => FromAgent::Refused(refuse(UNKNOWN.to_owned())),
+            #[cfg(not(feature = "works"))]
+            ToAgent::RunLoad { .. } | ToAgent::RunWork { .. } => {
+                FromAgent::Refused(refuse(PLANS_ONLY.to_owned()))
+            }
             // A run is an event of its own; the others came too late for one.
             ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::ReportNow | ToAgent::Cancel => {
                 return Ok(());

@@ -6,7 +6,6 @@ use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
 #[cfg(feature = "works")]
 use crate::job::Job;
-#[cfg(feature = "works")]
 use crate::load::Load;
 #[cfg(feature = "works")]
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
@@ -15,19 +14,27 @@ use crate::storage::Storage;
 use crate::system::System;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
+use crate::work::WorkOrder;
 #[cfg(feature = "works")]
 use crate::work::powercut::Word;
 #[cfg(feature = "works")]
-use crate::work::{WorkOrder, WorkProgress, WorkReport};
+use crate::work::{WorkProgress, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
 pub const WIRE_VERSION: u32 = 9;
 
+/// What is said of loads and works; an agent that has neither does not look at it.
+#[cfg(feature = "works")]
+pub type Works<T> = T;
+/// What is said of loads and works; an agent that has neither does not look at it.
+#[cfg(not(feature = "works"))]
+pub type Works<T> = crate::unread::Unread<T>;
+
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ToAgent {
     /// Opens the session.
     Hello {
@@ -85,24 +92,19 @@ pub enum ToAgent {
         position: u32,
     },
     /// Asks to run a load.
-    #[cfg(feature = "works")]
     RunLoad {
         /// The load.
-        load: Box<Load>,
+        load: Works<Box<Load>>,
     },
     /// Asks to carry out a work.
-    #[cfg(feature = "works")]
     RunWork {
         /// The work.
-        order: Box<WorkOrder>,
+        order: Works<Box<WorkOrder>>,
     },
     /// Report how the load or work under way stands, once.
     ReportNow,
     /// Stop the trial, load or work under way, clean up, and end the run.
     Cancel,
-    /// What this agent has no part for.
-    #[serde(other)]
-    Unknown,
 }
 
 /// From agent to host.

@@ -50,14 +50,14 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.files.ended(unit.file);
         }
         let total_ns = now_ns.saturating_sub(unit.submitted_ns);
-        let completion_ns = if E::ASYNCHRONOUS && mark.issued_ns > 0 {
+        let completion_ns = if self.engine.is_asynchronous() && mark.issued_ns > 0 {
             let submission_ns = mark.issued_ns.saturating_sub(unit.submitted_ns);
             self.recorder.submitted(unit.ddir, submission_ns);
             now_ns.saturating_sub(mark.issued_ns)
         } else {
             total_ns
         };
-        if E::ASYNCHRONOUS {
+        if self.engine.is_asynchronous() {
             self.recorder.in_total(unit.ddir, total_ns);
         }
         self.recorder
@@ -74,7 +74,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(logs) = self.logs.as_mut()
             && self.ramp_end_ns.is_none()
         {
-            let slat_ns = E::ASYNCHRONOUS.then(|| total_ns - completion_ns);
+            let slat_ns = self
+                .engine
+                .is_asynchronous()
+                .then(|| total_ns - completion_ns);
             let at_ns = now_ns.saturating_sub(self.start_ns);
             logs.completed(
                 at_ns,

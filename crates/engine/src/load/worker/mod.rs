@@ -175,6 +175,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let start_ns = parts.clock.now();
         let interval_ns = stream.stats.bw_interval.min(stream.stats.iops_interval).0;
         let depth = stream.engine.iodepth;
+        let asynchronous = engine.is_asynchronous();
         let search = (stream.pace.latency_target.as_ref())
             .map(|target| DepthSearch::new(target, depth, start_ns));
         let mut worker = Self {
@@ -209,7 +210,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             changes_depth: false,
             logs: parts.logs,
             trace: parts.trace,
-            recorder: Recorder::new(start_ns, interval_ns, E::ASYNCHRONOUS, parts.gaps),
+            recorder: Recorder::new(start_ns, interval_ns, asynchronous, parts.gaps),
             depths: Depths::default(),
             times: RunTimes::new(start_ns),
             start_ns,

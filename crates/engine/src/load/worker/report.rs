@@ -144,7 +144,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     fn depths_used(&self) -> DepthUse {
-        if E::ASYNCHRONOUS {
+        if self.engine.is_asynchronous() {
             return self.depths.totals();
         }
         let ios = self.recorder.ios();

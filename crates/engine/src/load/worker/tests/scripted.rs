@@ -81,7 +81,9 @@ impl<const ASYNC: bool> Scripted<'_, ASYNC> {
 }
 
 impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
-    const ASYNCHRONOUS: bool = ASYNC;
+    fn is_asynchronous(&self) -> bool {
+        ASYNC
+    }
 
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if ASYNC && self.under_way.len() >= self.room {
