@@ -25,6 +25,7 @@ use assay_model::text::clean;
 use assay_model::units::Bytes;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
+use assay_model::work::scenario::Scenario;
 use assay_target::Target;
 use file::PlaceWanted;
 use library::{BUILT_IN, Found};
@@ -80,7 +81,7 @@ fn carry_out(
     target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = admit(args, &found, &inspection)?;
+    let place = admit(args.destroy_data, &found, &inspection)?;
     let resolved = resolve(args, &found, &place)?;
     let request = request(args, &resolved, place);
     tools::are_there(&mut host, &request.work)?;
@@ -133,9 +134,23 @@ pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
     })
 }
 
+/// A scenario that a sweep repeats, and its measured acts. Whether the place may be
+/// written is the sweep's to ask.
+///
+/// # Errors
+/// When it cannot be played there.
+pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Scenario, Vec<Job>), Failure> {
+    let name = args.scenario.as_deref().unwrap_or_default();
+    let found = library::find(name)?;
+    let place = admit(true, &found, bench)?;
+    let resolved = resolve(args, &found, &place)?;
+    let steps = measured(&resolved);
+    Ok((resolved.scenario, steps))
+}
+
 /// The place to work on, or why not.
-fn admit(args: &ScenarioArgs, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
-    let place = place::admit(inspection, args.destroy_data)?;
+fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
+    let place = place::admit(inspection, destroy_data)?;
     let shown = inspection.path.display();
     let name = &found.name;
     match (&place, found.file.place) {

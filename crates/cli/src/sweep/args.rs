@@ -44,7 +44,7 @@ pub struct SweepArgs {
     /// alone, in the test file.
     #[arg(value_name = "JOB-FILE", conflicts_with_all = ["quick", "thorough", "only"])]
     pub file: Option<PathBuf>,
-    /// A command of dd, iozone, androbench, disks or mark instead, as behind assay.
+    /// A command of dd, iozone, androbench, disks, mark or scenario instead, as behind assay.
     /// File names without a / in front are in PATH.
     #[arg(last = true, value_name = "COMMAND", conflicts_with_all = ["file", "quick", "thorough", "only", "size", "resume"])]
     pub command: Vec<OsString>,

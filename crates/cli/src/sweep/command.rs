@@ -5,6 +5,7 @@ use crate::androbench::args::AndroBenchArgs;
 use crate::args;
 use crate::disks::DisksArgs;
 use crate::exit::Failure;
+use crate::scenario::{self, ScenarioArgs};
 use crate::{androbench, dd, disks, iozone, usage};
 use assay_model::job::Job;
 use assay_model::wire::Inspection;
@@ -26,6 +27,7 @@ pub enum Tool {
     Iozone(Vec<OsString>),
     AndroBench(Box<AndroBenchArgs>),
     Disks(Box<DisksArgs>),
+    Scenario(Box<ScenarioArgs>),
 }
 
 /// Options that the sweep has itself.
@@ -48,7 +50,7 @@ pub fn parse(words: &[OsString], path: &Path) -> Result<Command, Failure> {
     Ok(match &*tool {
         "dd" => Command::Work(Tool::Dd(words.to_vec())),
         "iozone" => Command::Work(Tool::Iozone(words.to_vec())),
-        "androbench" | "disks" | "mark" => of_assay(&tool, words, path)?,
+        "androbench" | "disks" | "mark" | "scenario" => of_assay(&tool, words, path)?,
         _ => return Err(refusal(&tool)),
     })
 }
@@ -68,8 +70,14 @@ fn refuse_own(words: &[OsString]) -> Result<(), Failure> {
 
 /// A command of assay's own, whose place is that of the sweep.
 fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Command, Failure> {
-    let front = ["assay".into(), tool.into(), path.as_os_str().to_owned()];
-    let all = front.into_iter().chain(words.iter().cloned());
+    let front = ["assay".into(), tool.into()].into_iter();
+    let place = std::iter::once(path.as_os_str().to_owned());
+    let words = words.iter().cloned();
+    // The name of a scenario comes before its place.
+    let all: Vec<OsString> = match tool {
+        "scenario" => front.chain(words).chain(place).collect(),
+        _ => front.chain(place).chain(words).collect(),
+    };
     let parsed = usage::parse(all).map_err(|failure| {
         Failure::usage(format!(
             "{tool}, whose path is that of the sweep: {failure}"
@@ -78,6 +86,9 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Command, Fail
     match parsed.map(|cli| cli.command) {
         Some(args::Command::Androbench(args)) => Ok(Command::Work(Tool::AndroBench(args))),
         Some(args::Command::Disks(args)) => Ok(Command::Work(Tool::Disks(Box::new(args)))),
+        Some(args::Command::Scenario(args)) if args.scenario.is_some() => {
+            Ok(Command::Work(Tool::Scenario(args)))
+        }
         Some(args::Command::Mark(args)) => Ok(Command::Jobs(Source::Marks(Box::new(args)))),
         _ => Err(Failure::usage(format!("{tool}: there is nothing to sweep"))),
     }
@@ -90,7 +101,7 @@ fn refusal(tool: &str) -> Failure {
         "qualify" => "its jobs are swept without a command; --only names them",
         "watch" => "it looks on while another command runs, and has no figures to compare",
         "capacity" => "whether storage holds what it says depends on no setting",
-        _ => "only dd, iozone, androbench, disks and mark can",
+        _ => "only dd, iozone, androbench, disks, mark and scenario can",
     };
     Failure::usage(format!("'{tool}' cannot be swept: {why}"))
 }
@@ -103,6 +114,7 @@ impl Tool {
             Self::Iozone(_) => "iozone",
             Self::AndroBench(_) => "androbench",
             Self::Disks(_) => "disks",
+            Self::Scenario(_) => "scenario",
         }
     }
 
@@ -125,6 +137,10 @@ impl Tool {
             Self::Disks(args) => {
                 let (work, steps) = disks::work(args, bench)?;
                 Ok((Work::Extent(Box::new(work)), steps))
+            }
+            Self::Scenario(args) => {
+                let (work, steps) = scenario::swept(args, bench)?;
+                Ok((Work::Scenario(Box::new(work)), steps))
             }
         }
     }

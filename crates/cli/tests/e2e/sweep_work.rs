@@ -145,11 +145,16 @@ fn other_commands_of_assay_are_swept_in_the_place_of_the_sweep() {
     ];
     let access = ["--access-samples", "0"];
     let samples = [&samples[..], &access].concat();
-    for (command, step) in [(&sqlite[..], "sqlite-insert"), (&samples, "read")] {
+    let log = ["scenario", "log-writer", "--scale", "0.001"];
+    for (command, steps) in [
+        (&sqlite[..], &["sqlite-insert"][..]),
+        (&samples, &["read"]),
+        (&log, &["lines", "paced-lines"]),
+    ] {
         let words = [&["--rounds", "1", "--json", "--"][..], command].concat();
         let ended = start(&bed, &folder, &knob, &words).end();
         ended.assert_code(0);
-        assert_rounds(&ended.json(), 1, &[step]);
+        assert_rounds(&ended.json(), 1, steps);
         assert!(test_folders(&folder).is_empty());
     }
     let marks = [
@@ -270,6 +275,9 @@ fn what_cannot_be_swept_is_refused() {
         ),
         (&["mark", "--steady-state"], "questions of their own"),
         (&["mark", "/tmp"], "unknown argument '/tmp'"),
+        (&["scenario", "ota-ab", "/tmp"], "unknown argument"),
+        (&["scenario", "--list"], "cannot be used with"),
+        (&["scenario", "none"], "none"),
         (&["androbench", "--json"], "in front of the --"),
         (&["dd", "--trials=3"], "put it in front of the --"),
     ] {
