@@ -32,8 +32,12 @@ cargo xtask COMMAND
   bench report         the page of a run of a million intervals: time, size, browser
   bench memory         assay mem against a loop in C (gcc) and mbw, as ratios
   bench model          simulated I/Os of cards per second
+  bench traits         rates of the emulated board's card against those that the costs
+                       of assay traits predict; minutes
   calibrate            simulated comparisons against the limits of verdicts
-  calibrate --traits   the detectors of assay traits on cards whose traits are known
+  calibrate --traits [--seed N] [--cards N] [--misses]
+                       the detectors of assay traits on cards whose traits are known: 100,
+                       or N, from seed 0 or N on; with what was not seen
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
   fio-tests SOURCE     fio's own test programs against assay; see its --help
@@ -66,10 +70,11 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["bench", "report"] => bench::report(),
         ["bench", "memory"] => bench::memory(),
         ["bench", "model"] => bench::model(),
+        ["bench", "traits"] => bench::traits(),
         ["bench", "measure", what, path] => bench::measure_child(what, Path::new(path)),
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
-        ["calibrate", "--traits"] => calibrate::traits::run(),
+        ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),

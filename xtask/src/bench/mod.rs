@@ -7,11 +7,14 @@ mod huge;
 mod memory;
 mod model;
 mod overhead;
+mod preferred;
 mod report;
 mod scratch;
+mod traits;
 
 pub use dialects::dialects;
 pub use memory::memory;
 pub use model::model;
 pub use overhead::{measure_child, overhead};
 pub use report::report;
+pub use traits::traits;

@@ -3,23 +3,35 @@
 
 mod cards;
 mod truth;
+mod twin;
 
 use crate::limits::{Limits, in_release};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use assay_engine::{Observer, Progress, Start, measure};
 use assay_flash::policy::Policy;
-use assay_flash::traits::ask::{Asked, Figure, Scope};
+use assay_flash::traits::ask::{Figure, Scope};
 use assay_flash::traits::series::Answers;
-use assay_flash::traits::{Finding, Trait, find};
-use assay_model::job::{EngineKind, Job, Pattern, Rw};
+use assay_flash::traits::{Trait, find};
+use assay_model::job::{EngineKind, Job};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::thread;
 use truth::{Card, Mark};
+use twin::Twin;
 
-/// Cards that are drawn.
-const CARDS: u64 = 100;
+/// Which cards are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    /// The seed of the first one; each other has the next.
+    seed: u64,
+    /// How many.
+    cards: u64,
+    /// Whether what was not seen is printed, too.
+    misses: bool,
+}
+
 /// Trials of each job, as in `assay traits`.
 const TRIALS: u64 = 3;
 /// Statements and silences that must be right.
@@ -27,23 +39,17 @@ const RIGHT: f64 = 0.95;
 /// Wrong statements that may be made.
 const FALSE: f64 = 0.01;
 
+/// Marks of each trait: right, not seen, wrong.
+type Counts = [[u32; 3]; Trait::ALL.len()];
+
 /// Draws cards, asks them, and fails when the promises are not kept.
-pub fn run() -> Result<()> {
+pub fn run(words: &[&str]) -> Result<()> {
+    let request = request(words)?;
     if cfg!(debug_assertions) {
-        return in_release(&["calibrate", "--traits"]);
-    }
-    let folder = tempfile::tempdir()?;
-    let mut counts = Trait::ALL.map(|what| (what, [0_u32; 3]));
-    for seed in 0..CARDS {
-        for (what, mark) in judge(folder.path(), seed)? {
-            let place = counts.iter_mut().find(|(other, _)| *other == what);
-            if let Some((_, count)) = place {
-                count[mark as usize] += 1;
-            }
-        }
+        return in_release(&[&["calibrate", "--traits"], words].concat());
     }
     let mut limits = Limits::default();
-    for (what, [right, missed, wrong]) in counts {
+    for (what, [right, missed, wrong]) in Trait::ALL.into_iter().zip(counted(request)?) {
         let all = f64::from(right + missed + wrong);
         limits.check(
             what.name(),
@@ -54,8 +60,62 @@ pub fn run() -> Result<()> {
     limits.end()
 }
 
-/// All marks of one card.
-fn judge(folder: &Path, seed: u64) -> Result<Vec<(Trait, Mark)>> {
+fn request(words: &[&str]) -> Result<Request> {
+    let mut request = Request {
+        seed: 0,
+        cards: 100,
+        misses: false,
+    };
+    let mut words = words.iter();
+    while let Some(&word) = words.next() {
+        let mut number = || -> Result<u64> {
+            let number = words
+                .next()
+                .with_context(|| format!("{word} needs a number"))?;
+            number.parse().with_context(|| format!("{word} {number}"))
+        };
+        match word {
+            "--seed" => request.seed = number()?,
+            "--cards" => request.cards = number()?,
+            "--misses" => request.misses = true,
+            _ => bail!("calibrate --traits [--seed N] [--cards N] [--misses]; not {word}"),
+        }
+    }
+    if request.cards == 0 {
+        bail!("--cards 0: there is nothing to judge");
+    }
+    Ok(request)
+}
+
+/// Every second card on each of two threads.
+fn counted(request: Request) -> Result<Counts> {
+    let folder = tempfile::tempdir()?;
+    let half = |first: u64| -> Result<Counts> {
+        let mut counts = Counts::default();
+        for number in (first..request.cards).step_by(2) {
+            let marks = judge(folder.path(), request.seed + number, request.misses)?;
+            for (count, mark) in counts.iter_mut().zip(marks) {
+                count[mark as usize] += 1;
+            }
+        }
+        Ok(counts)
+    };
+    let (own, other) = thread::scope(|scope| {
+        let other = scope.spawn(|| half(1));
+        (half(0), other.join())
+    });
+    let Ok(other) = other else {
+        bail!("a simulation panicked");
+    };
+    let mut counts = own?;
+    for (count, more) in counts.iter_mut().flatten().zip(other?.iter().flatten()) {
+        *count += more;
+    }
+    Ok(counts)
+}
+
+/// The mark of each trait of one card.
+fn judge(folder: &Path, seed: u64, misses: bool) -> Result<Vec<Mark>> {
     let (part, policy) = cards::draw(seed);
     let file = folder.join(format!("{seed}.toml"));
     std::fs::write(&file, part.to_toml())?;
@@ -86,56 +146,25 @@ fn judge(folder: &Path, seed: u64) -> Result<Vec<(Trait, Mark)>> {
     let card = Card {
         part: &part,
         policy,
+        twin: Twin {
+            part: &part,
+            policy,
+            asked: &asked,
+            folder,
+        },
     };
-    let mark = |what: Trait| {
+    let mark = |what: Trait| -> Result<Mark> {
         let found = find(what, &answers);
-        let mark = card.mark(what, &found, |what| off(&found, what, &path, &asked));
-        if mark == Mark::False || (mark == Mark::Missed && std::env::var_os("SHOW").is_some()) {
+        let mark = card.mark(what, &found)?;
+        if mark == Mark::False || (mark == Mark::Missed && misses) {
             println!(
                 "card {seed} ({policy}), {}: {mark:?}: {found:?}",
                 what.name()
             );
         }
-        (what, mark)
+        Ok(mark)
     };
-    Ok(Trait::ALL.map(mark).into())
-}
-
-/// How far a prediction is off at sizes that were not used.
-fn off(found: &Finding, what: Trait, path: &Path, asked: &[Asked]) -> Option<f64> {
-    let Finding::Costs {
-        command_us,
-        block_us,
-        ramp,
-        ..
-    } = found
-    else {
-        return None;
-    };
-    let model = asked.iter().find(|one| one.what == what)?;
-    let mut worst = 0.0_f64;
-    for kib in [24_u64, 96, 192] {
-        let blocks = (kib * 2) as f64;
-        let ramped = ramp.map_or(0.0, |(us, most)| us * blocks.min(most as f64));
-        let told = command_us.0 + block_us.0 * blocks + ramped;
-        // From its begin on it lies in as few pages as it can.
-        let job = Job {
-            bs: Bytes::kib(kib),
-            offset: Bytes::kib(kib / 2),
-            pattern: Some(Pattern::Across {
-                unit: Bytes::kib(256),
-            }),
-            ..model.job.clone()
-        };
-        let measured = trial(&job, path, 99).ok()?.measured?;
-        let latency = match job.rw {
-            Rw::Write => measured.write.latency,
-            _ => measured.read.latency,
-        };
-        let seen = latency.sum_ns as f64 / latency.count as f64 / 1e3;
-        worst = worst.max((told / seen - 1.0).abs());
-    }
-    Some(worst)
+    Trait::ALL.into_iter().map(mark).collect()
 }
 
 struct Nobody;

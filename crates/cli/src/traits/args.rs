@@ -2,6 +2,7 @@
 
 use crate::args::{EXIT_CODES, StoreArgs, parse_size};
 use crate::on::OnArgs;
+use assay_flash::traits::Trait;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
@@ -23,6 +24,10 @@ pub struct TraitsArgs {
     /// Size of the test file or region, for example 4G: the larger, the more shows.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
+    /// Ask only about these traits, separated by commas (read-costs, boundaries, map-unit,
+    /// open-units, map-span, flush, slc, break, deferred, recovery, queue).
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', value_parser = by_name)]
+    pub only: Vec<Trait>,
     /// How often each point is measured.
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(2..=100))]
     pub trials: u32,
@@ -30,7 +35,7 @@ pub struct TraitsArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// What a stored run of assay traits shows: `last`, or the first letters of its id.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "seed"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "seed"])]
     pub of: Option<String>,
     /// Draw each series into this folder, as SVG.
     #[arg(long, value_name = "DIR")]
@@ -42,4 +47,12 @@ pub struct TraitsArgs {
     pub store: StoreArgs,
     #[command(flatten)]
     pub on: OnArgs,
+}
+
+fn by_name(word: &str) -> Result<Trait, String> {
+    let all = Trait::ALL.into_iter();
+    all.clone().find(|what| what.name() == word).ok_or_else(|| {
+        let known: Vec<&str> = all.map(Trait::name).collect();
+        format!("no such trait; there are {}", known.join(", "))
+    })
 }

@@ -1,6 +1,7 @@
 //! `assay traits`: what flash shows of itself to patterns of I/O.
 
 pub mod args;
+mod draw;
 pub mod found;
 mod show;
 mod words;
@@ -54,6 +55,9 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
     let plan = plan(args, &inspection, place)?;
+    if plan.jobs.is_empty() {
+        return Err(nothing_to_ask(args, &inspection));
+    }
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.target());
@@ -80,7 +84,7 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
     }
     let found = Found::of(run);
     if let Some(folder) = &args.plots {
-        show::draw(&found, folder)?;
+        draw::all(&found, folder)?;
     }
     match args.json {
         true => print(|out| writeln!(out, "{:#}", show::value(&run.header.id, &found))),
@@ -88,11 +92,27 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
     }
 }
 
+/// Why nothing is left of what was to be asked.
+fn nothing_to_ask(args: &TraitsArgs, inspection: &Inspection) -> Failure {
+    let mut whys = args.only.iter().map(|what| {
+        found::no_flash(*what, &inspection.storage)
+            .unwrap_or_else(|| "it takes writes, or a larger region (--size)".to_owned())
+    });
+    let why = whys.next().unwrap_or_default();
+    Failure::usage(format!(
+        "--only leaves nothing to ask on {}: {why}",
+        inspection.path.display()
+    ))
+}
+
 /// Each point as a job, in rounds.
 fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan, Failure> {
     let seed = args.seed.unwrap_or_else(random);
     let scope = scope(args, inspection, &place)?;
-    let wanted = |asked: &Asked| found::no_flash(asked.what, &inspection.storage).is_none();
+    let wanted = |asked: &Asked| {
+        is_asked(asked.what, &args.only)
+            && found::no_flash(asked.what, &inspection.storage).is_none()
+    };
     let jobs: Vec<PlannedJob> = scope
         .jobs()
         .into_iter()
@@ -118,6 +138,12 @@ fn plan(args: &TraitsArgs, inspection: &Inspection, place: Place) -> Result<Plan
         order: interleave(&trials, seed),
         jobs,
     })
+}
+
+/// Whether it is among these, or one of them is compared with it; none means all.
+fn is_asked(what: Trait, only: &[Trait]) -> bool {
+    let compared = what == Trait::Break && only.contains(&Trait::Deferred);
+    only.is_empty() || only.contains(&what) || compared
 }
 
 fn scope(args: &TraitsArgs, inspection: &Inspection, place: &Place) -> Result<Scope, Failure> {

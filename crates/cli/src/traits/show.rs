@@ -2,20 +2,13 @@
 
 use super::found::{Found, Said};
 use super::words::{sentence, title};
-use crate::exit::Failure;
 use crate::model::table::paragraph;
-use crate::stored::write_file;
-use assay_flash::traits::series::{Answers, Series as Measured};
+use assay_flash::traits::series::Series as Measured;
 use assay_flash::traits::{Finding, Trait};
 use assay_lang::in_english;
-use assay_model::metric::Unit;
 use assay_model::units::three_digits;
-use assay_report::chart::{
-    Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, svg,
-};
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::Path;
 
 /// Each trait with its series and its sentence.
 pub fn write(found: &Found, out: &mut dyn Write) -> io::Result<()> {
@@ -103,6 +96,7 @@ const fn status(said: &Said) -> &'static str {
         Said::Found(_) => "seen",
         Said::Refused(_) => "refused",
         Said::NoFlash(_) => "not-claimed",
+        Said::NotAsked => "not-asked",
     }
 }
 
@@ -160,78 +154,5 @@ fn values(said: &Said) -> Value {
         } => json!({"busy_us": busy_us, "rested_us": rested_us, "pause_ns": pause.0}),
         Finding::Queue { gain, depth } => json!({"gain": gain, "depth": depth}),
         Finding::NotVisible(_) => Value::Null,
-    }
-}
-
-/// An SVG for each trait that has series.
-pub fn draw(found: &Found, folder: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|error| Failure::failed(format!("{}: {error}", folder.display())))?;
-    for (what, said) in &found.traits {
-        if found.answers.all_of(*what).next().is_none() {
-            continue;
-        }
-        let chart = chart(*what, said, &found.answers);
-        let path = folder.join(format!("{}.svg", what.name()));
-        write_file(&path, |out| out.write_all(svg::file(&chart).as_bytes()))?;
-    }
-    Ok(())
-}
-
-fn chart(what: Trait, said: &Said, answers: &Answers) -> Chart {
-    let series = answers
-        .all_of(what)
-        .enumerate()
-        .map(|(number, (part, series))| Series {
-            name: if part.is_empty() {
-                what.name().to_owned()
-            } else {
-                part.to_owned()
-            },
-            tint: Tint::Nth(number),
-            mark: Mark::Line,
-            points: series
-                .0
-                .iter()
-                .map(|point| Point::at(point.x, point.mean() * 1e3))
-                .collect(),
-        });
-    let series: Vec<Series> = series.collect();
-    Chart {
-        name: what.name().to_owned(),
-        title: title(what).to_owned(),
-        description: sentence(said),
-        body: Body::Plane(Plane {
-            x: axis(what),
-            panels: vec![Panel {
-                y: Axis {
-                    label: "latency".to_owned(),
-                    measure: Measure::Of(Unit::Nanos),
-                    scale: Scale::Log,
-                },
-                series,
-            }],
-        }),
-    }
-}
-
-/// What the points of a trait are apart by.
-fn axis(what: Trait) -> Axis {
-    let (label, measure, scale) = match what {
-        Trait::OpenUnits => ("units", Measure::Of(Unit::Count), Scale::Span),
-        Trait::Queue => ("depth", Measure::Of(Unit::Count), Scale::Log),
-        Trait::Deferred | Trait::Recovery => ("pause, ms", Measure::Of(Unit::Count), Scale::Span),
-        Trait::Break => (
-            "0 in order, 1 random",
-            Measure::Of(Unit::Count),
-            Scale::Span,
-        ),
-        Trait::MapUnit => ("shift", Measure::Size, Scale::Span),
-        _ => ("bytes", Measure::Size, Scale::Log),
-    };
-    Axis {
-        label: label.to_owned(),
-        measure,
-        scale,
     }
 }

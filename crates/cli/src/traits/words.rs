@@ -27,6 +27,7 @@ pub fn sentence(said: &Said) -> String {
     match said {
         Said::Refused(why) => tr!("refused: its figures are not the device's ({why})", why),
         Said::NoFlash(why) => tr!("not claimed: {why}", why),
+        Said::NotAsked => tr!("not asked").to_owned(),
         Said::Found(finding) => of(finding),
     }
 }

@@ -340,7 +340,9 @@ fn an_agent_stays_on_a_board_until_it_is_removed() {
     agent("remove");
     assert!(agent("push").out.contains("put there, stays"));
     assert!(agent("push").out.contains("is that of this program"));
-    assert!(agent("list").out.contains("/.assay-agent/agent: stays"));
+    let list = agent("list").out;
+    assert!(list.contains("/.assay-agent/agent: stays"), "{list}");
+    assert!(list.contains("/.assay-agent/larger: stays"), "{list}");
     let listed = run_without_store(&board, &bed, &["devices"]);
     listed.assert_code(0);
     let checked = run_without_store(&board, &bed, &["targets", "--check"]);

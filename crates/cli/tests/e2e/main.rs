@@ -16,6 +16,7 @@ mod devices;
 mod disks;
 mod evidence;
 mod examples;
+mod explain;
 mod failures;
 mod file_systems;
 mod fio;

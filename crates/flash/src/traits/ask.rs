@@ -5,6 +5,8 @@ use assay_model::job::{EngineKind, Flush, FlushCall, Job, Pattern, Pause, Purpos
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::Measurement;
 use assay_model::units::{Bytes, Nanos};
+use assay_stats::latency::Distribution;
+use assay_stats::percentile::Percentile;
 
 /// A job, and which point of which series it is.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,6 +56,8 @@ impl Asked {
 pub enum Figure {
     /// The mean latency of reads.
     Read,
+    /// Their median: what stalls now and then takes no part in the cost of a command.
+    TypicalRead,
     /// That of writes.
     Write,
     /// That of flushes.
@@ -68,6 +72,7 @@ impl Figure {
     /// What counts of the points of a series.
     fn about(what: Trait, part: &str) -> Self {
         match (what, part) {
+            (Trait::ReadCosts, _) => Self::TypicalRead,
             (Trait::OpenUnits, "write") => Self::Write,
             (Trait::MapUnit | Trait::Recovery, _) => Self::Write,
             (Trait::Flush, _) => Self::Flush,
@@ -82,12 +87,17 @@ impl Figure {
         clippy::cast_precision_loss,
         reason = "times of a trial are far below 2^53 ns"
     )]
-    pub(super) fn of(self, measured: &Measurement) -> Option<f64> {
+    #[must_use]
+    pub fn of(self, measured: &Measurement) -> Option<f64> {
         let mean = |record: &LatencyRecord| {
             (record.count > 0).then(|| record.sum_ns as f64 / record.count as f64 / 1e3)
         };
         match self {
             Self::Read => mean(&measured.read.latency),
+            Self::TypicalRead => {
+                let latency = Distribution::of(&measured.read.latency).ok()?;
+                Some(latency.percentile_ns(Percentile::P50)? as f64 / 1e3)
+            }
             Self::Write => mean(&measured.write.latency),
             Self::Flush => mean(&measured.flush),
             Self::PerRead => {
@@ -124,6 +134,10 @@ const M: u64 = 1024 * K;
 const NEAR: u64 = 64 * M;
 /// The same, for what comes back to the same places.
 const VERY_NEAR: u64 = 2 * M;
+/// Random writes between two pauses.
+pub const BURST: u32 = 64;
+/// Random writes go on for so long before they are measured without pauses.
+const TIRING: Nanos = Nanos::secs(2);
 /// What ends after so many bytes ends before this.
 const LONG: Nanos = Nanos::secs(60);
 
@@ -206,7 +220,8 @@ impl Scope {
             .collect()
     }
 
-    /// Writes of 16 KiB that are shifted.
+    /// Writes of 16 KiB that are shifted. Pauses let what goes on in the background end: a
+    /// write that waits for that hides what its own shift costs.
     fn map_unit(&self) -> Vec<Asked> {
         let shifts = [0, 512, K, 2 * K, 4 * K, 8 * K];
         let shifts = shifts
@@ -216,6 +231,11 @@ impl Scope {
             let mut job = self.job("", Rw::RandWrite, 16 * K, NEAR);
             job.offset = Bytes(shift);
             job.size = Bytes(job.size.0.saturating_sub(16 * K));
+            job.pause = Some(Pause {
+                after: 4,
+                time: Nanos::millis(25),
+            });
+            job.runtime = Some(Nanos(self.trial.0 * 4));
             Self::asked(Trait::MapUnit, "", shift, job)
         };
         shifts.map(ask).collect()
@@ -256,9 +276,11 @@ impl Scope {
 
     /// Bursts of writes, each with a flush behind it.
     fn flush(&self) -> Vec<Asked> {
-        let bursts = (0..=8).map(|power| 1_u32 << power);
+        let bursts = (0..=10).map(|power| 1_u32 << power);
         let ask = |writes: u32| {
             let mut job = self.job("", Rw::Write, 16 * K, NEAR);
+            // A few of the large ones fit in.
+            job.runtime = Some(Nanos(self.trial.0 * 4));
             job.flush = Flush {
                 every: Some((writes, FlushCall::Fdatasync)),
                 at_end: None,
@@ -313,17 +335,18 @@ impl Scope {
             .map_or(100, |pairs| pairs.clamp(8, 50))
     }
 
-    /// Bursts of random writes, with pauses between them.
+    /// Random writes without a pause, and bursts of them with pauses between; what was rested
+    /// before is used up by then.
     fn recovery(&self) -> Vec<Asked> {
-        const BURST: u32 = 64;
+        const PAUSES: u64 = 6;
         let ask = |ms: u64| {
             let mut job = self.job("", Rw::RandWrite, 4 * K, VERY_NEAR);
             job.pause = (ms > 0).then_some(Pause {
                 after: BURST,
                 time: Nanos::millis(ms),
             });
-            job.io_size = Some(Bytes(u64::from(BURST) * 4 * K * 5));
-            job.runtime = Some(LONG);
+            job.ramp_time = TIRING;
+            job.runtime = Some(Nanos(self.trial.0 + Nanos::millis(ms * PAUSES).0));
             Self::asked(Trait::Recovery, "", ms, job)
         };
         [0, 50, 200, 1000].map(ask).into()

@@ -7,8 +7,10 @@ use crate::fit::fit;
 
 /// A prediction of a size that was left out may be off by so much.
 const MOST_OFF: f64 = 0.10;
-/// The fit may be off by so much at any size.
+/// The fit may be off by so much at any size,
 const MOST_LEFT: f64 = 0.05;
+/// or by so many standard errors of a size, where those are more.
+const SIGMAS: f64 = 2.0;
 /// The largest standard error of a statement, as a share of the value.
 const MOST_ERROR: f64 = 0.25;
 
@@ -33,8 +35,8 @@ impl Line {
 
 pub(super) fn find(series: &Series) -> Result<Finding, Why> {
     #[expect(clippy::cast_precision_loss, reason = "512")]
-    let points: Vec<(f64, f64)> = (series.means().iter())
-        .map(|(bytes, us, _)| (bytes / BLOCK_BYTES as f64, *us))
+    let points: Vec<(f64, f64)> = (series.0.iter())
+        .map(|point| (point.x / BLOCK_BYTES as f64, point.undisturbed()))
         .collect();
     if points.len() < 6 {
         return Err(Why::TooFew);
@@ -45,13 +47,14 @@ pub(super) fn find(series: &Series) -> Result<Finding, Why> {
         .collect();
     let line = best(&points, &ramps);
     let off = left_out(&points, &ramps);
+    let most_left = MOST_LEFT.max(SIGMAS * series.share_of_error());
     let known = |(value, error): (f64, Option<f64>)| {
         let error = error.filter(|error| *error <= MOST_ERROR * value)?;
         Some((value, error))
     };
     let (command_us, block_us) = (known(line.command), known(line.block));
     match (command_us, block_us) {
-        (Some(command_us), Some(block_us)) if line.worst <= MOST_LEFT && off <= MOST_OFF => {
+        (Some(command_us), Some(block_us)) if line.worst <= most_left && off <= MOST_OFF => {
             let ramp = (line.ramp > 0.02 * block_us.0).then_some(line.ramp);
             #[expect(
                 clippy::cast_possible_truncation,

@@ -160,16 +160,16 @@ fn cliff(course: &Course) -> Result<(f64, f64, f64), Why> {
     }
 }
 
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or_default()
+}
+
 fn is_tight(part: &[f64], level: f64) -> bool {
     let near = part
         .iter()
         .filter(|one| (*one / level - 1.0).abs() <= TIGHT);
     near.count() * 10 >= part.len() * 9
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 #[expect(

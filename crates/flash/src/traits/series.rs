@@ -24,6 +24,24 @@ impl Point {
     pub fn mean(&self) -> f64 {
         self.us.iter().sum::<f64>() / self.us.len().max(1) as f64
     }
+
+    /// The lower quartile of the trials: what else goes on only adds to a time, and adds to
+    /// some trials more than to others.
+    #[must_use]
+    #[expect(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a few trials"
+    )]
+    pub fn undisturbed(&self) -> f64 {
+        let mut us = self.us.clone();
+        us.sort_by(f64::total_cmp);
+        let place = us.len().saturating_sub(1) as f64 / 4.0;
+        let at = |place: usize| us.get(place).or(us.last()).copied().unwrap_or_default();
+        let (low, high) = (at(place as usize), at(place as usize + 1));
+        low + (high - low) * place.fract()
+    }
 }
 
 /// Points of one question, by `x`.
@@ -54,6 +72,15 @@ impl Series {
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     pub fn error(&self, point: &Point) -> f64 {
         point.mean() * self.noise() / (point.us.len().max(1) as f64).sqrt()
+    }
+
+    /// The standard error of the mean of as many trials as the points have on average, as a
+    /// share of it.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
+    pub fn share_of_error(&self) -> f64 {
+        let trials: usize = self.0.iter().map(|point| point.us.len()).sum();
+        self.noise() / (trials.max(1) as f64 / self.0.len().max(1) as f64).sqrt()
     }
 
     /// The point at `x`.

@@ -41,6 +41,31 @@ fn costs_of_a_line_with_a_ramp_are_found() {
 }
 
 #[test]
+fn trials_that_were_disturbed_do_not_change_the_costs() {
+    let mut all = powers(9, 19, |bytes| 400.0 + 90.0 * bytes / 512.0);
+    for (number, point) in all.0.iter_mut().enumerate() {
+        let us = point.mean();
+        // Each fourth trial took up to six times as long, elsewhere at each size.
+        let factor = |trial: usize| match (trial + number).is_multiple_of(4) {
+            true => 2.0 + number as f64 / 3.0,
+            false => 1.0 + trial as f64 * 0.002,
+        };
+        point.us = (0..12).map(|trial| us * factor(trial)).collect();
+    }
+    let found = costs::find(&all);
+    let Ok(Finding::Costs {
+        command_us,
+        block_us,
+        ..
+    }) = found
+    else {
+        panic!("{found:?}");
+    };
+    assert!((command_us.0 - 400.0).abs() < 8.0, "{command_us:?}");
+    assert!((block_us.0 - 90.0).abs() < 2.0, "{block_us:?}");
+}
+
+#[test]
 fn costs_that_are_no_line_are_not_stated() {
     let found = costs::find(&powers(9, 19, |bytes| 100.0 + (bytes / 512.0).powf(1.7)));
     assert_eq!(found, Err(Why::Unclear));

@@ -1,16 +1,37 @@
 //! Whether a finding is what the card has.
+//!
+//! Two questions that are apart. Must it be seen? Only where the effect is large against the
+//! noise of the drawn cards, at least a tenth of an I/O, and within what is asked. Is it right?
+//! That is asked of every statement, seen or not to be seen: it has to tell the card's parameters,
+//! or what its noiseless twin does in a case that was not asked.
 
+use super::twin::{Reads, Twin};
+use anyhow::Result;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 use assay_flash::traits::{Finding, Trait};
 use assay_model::units::Bytes;
 
+/// Effects of this share of an I/O have to be seen.
+const LARGE: f64 = 0.1;
+/// Costs and levels may be told so far from the truth.
+const NEAR: f64 = 0.1;
+/// The same of what is the difference of two levels or the length of one.
+const ROUGHLY: f64 = 0.15;
+/// What a difference may be off in any case, as a share of an I/O: half of the least that is
+/// stated.
+const SLIGHT: f64 = 0.015;
+/// Seconds of a long write until the fast area is full, that leave a level on both sides.
+const CLIFF_SECONDS: std::ops::Range<f64> = 2.0..45.0;
+/// How much slower it has to become then.
+const CLIFF: f64 = 1.25;
+
 /// How a finding relates to the truth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
-    /// A statement that is right, or nothing where nothing is.
+    /// A statement that is right, or nothing where nothing has to be seen.
     Right,
-    /// Nothing was seen, or not all, of what is there.
+    /// Nothing was seen, or not all, of what has to be.
     Missed,
     /// A statement that is wrong.
     False,
@@ -20,171 +41,78 @@ pub enum Mark {
 pub struct Card<'a> {
     pub part: &'a Part,
     pub policy: Policy,
+    pub twin: Twin<'a>,
 }
 
 impl Card<'_> {
-    /// The mark of a finding. `predicts`: the relative error of the costs at a size that was not
-    /// used, as it was simulated beside.
-    pub fn mark(
-        &self,
-        what: Trait,
-        found: &Finding,
-        predicts: impl Fn(Trait) -> Option<f64>,
-    ) -> Mark {
-        let there = self.has(what);
-        match found {
-            Finding::NotVisible(_) if there => Mark::Missed,
+    /// The mark of a finding.
+    pub fn mark(&self, what: Trait, found: &Finding) -> Result<Mark> {
+        Ok(match found {
+            Finding::NotVisible(_) if self.is_visible(what)? => Mark::Missed,
             Finding::NotVisible(_) => Mark::Right,
-            _ if !there && self.may_show(what) => Mark::Right,
-            Finding::Costs { .. } => {
-                if predicts(what).is_some_and(|error| error <= 0.1) {
-                    Mark::Right
-                } else {
-                    Mark::False
-                }
-            }
             Finding::Boundaries(found) => self.boundaries(found),
-            _ if !there => Mark::False,
-            _ if self.agrees(found) => Mark::Right,
+            _ if self.agrees(found)? => Mark::Right,
             _ => Mark::False,
-        }
+        })
     }
 
     fn is_open(&self) -> bool {
         matches!(self.policy, Policy::Open { .. })
     }
 
-    /// Whether the card has that trait, where it can be seen.
-    fn has(&self, what: Trait) -> bool {
+    /// Whether the card has that trait, where it has to be seen.
+    fn is_visible(&self, what: Trait) -> Result<bool> {
         let part = self.part;
         let flash = part.flash.as_ref();
-        match what {
+        Ok(match what {
             Trait::ReadCosts => true,
-            Trait::Boundaries => {
-                part.map.is_some() || flash.is_some_and(|f| f.page_us > 0.0 || f.unit_us > 0.0)
-            }
+            Trait::Boundaries => !self.true_boundaries().is_empty(),
             Trait::MapUnit => flash.is_some_and(|f| f.rmw_us > 0.0),
             Trait::OpenUnits => flash.is_some_and(|f| f.close_us > 0.0),
-            Trait::MapSpan => part.map.as_ref().is_some_and(|map| {
-                u64::from(map.regions) * map.region_kib * 4 <= part.size_gib << 20
-            }),
+            // Both ends have to lie within what is asked.
+            Trait::MapSpan => self
+                .span()
+                .is_some_and(|span| span.0 * 4 <= part.size_gib << 30),
             Trait::Flush => {
                 part.cache.is_some() || matches!(self.policy, Policy::Open { waits: true, .. })
             }
-            Trait::Slc => self
-                .cliff_seconds()
-                .is_some_and(|at| (2.0..45.0).contains(&at)),
+            Trait::Slc => self.cliff()?.is_some_and(|cliff| {
+                CLIFF_SECONDS.contains(&cliff.seconds()) && cliff.slow_us > CLIFF * cliff.fast_us
+            }),
             Trait::Break => self.is_open(),
-            Trait::Deferred => self.deferred_us() > 0.1 * self.read_us(),
-            Trait::Recovery => self.has_reclaim() && !self.has_backlog(8.0),
-            Trait::Queue => self.policy == Policy::Queued && part.units > 1,
-        }
-    }
-
-    /// When a long write of 128 KiB has filled the fast area, if it does.
-    fn cliff_seconds(&self) -> Option<f64> {
-        let (part, slc) = (self.part, self.part.slc.as_ref()?);
-        let drain = part.cache.as_ref().map_or(0.0, |cache| cache.drain_us);
-        let block_us = (self.write_us(256.0) / 256.0).max(drain);
-        let left = slc.fold_us - block_us;
-        let blocks = slc.size_kib as f64 * 2.0 * slc.fold_us / left;
-        (left > 0.25 * block_us).then(|| blocks * block_us / 1e6)
-    }
-
-    /// Microseconds of a write of so many blocks, apart from caches and areas.
-    fn write_us(&self, blocks: f64) -> f64 {
-        let (read, write) = (&self.part.read, &self.part.write);
-        let ramp = write.ramp_us * blocks.min(write.ramp_blocks as f64);
-        let program = match self.part.cache {
-            Some(_) => 0.0,
-            None => write.program_us + ramp,
-        };
-        match self.is_open() {
-            true => write.block_us * blocks,
-            false => read.command_us + write.block_us * blocks + program,
-        }
-    }
-
-    /// Whether something like it may be seen, though it need not be: it is at the edge.
-    fn may_show(&self, what: Trait) -> bool {
-        match what {
-            Trait::Recovery => {
-                self.part.gc.is_some() || self.part.cache.is_some() || self.is_open()
+            Trait::Deferred => {
+                self.is_open() && {
+                    let reads = self.twin.reads_of_16_kib_us()?;
+                    reads.behind_writes > (1.0 + LARGE) * reads.random
+                }
             }
-            Trait::Slc => self.cliff_seconds().is_some(),
-            Trait::Deferred => self.is_open(),
-            _ => false,
+            Trait::Recovery => {
+                let (busy, rested) = self.twin.random_writes_us()?;
+                busy > (1.0 + LARGE) * rested
+            }
+            Trait::Queue => self.policy == Policy::Queued && part.units > 1,
+        })
+    }
+
+    /// Boundaries that reads notice.
+    fn true_boundaries(&self) -> Vec<Bytes> {
+        let mut all = Vec::new();
+        if let Some(flash) = &self.part.flash {
+            if flash.page_us > 0.0 {
+                all.push(Bytes::kib(flash.page_kib));
+            }
+            if flash.unit_us > 0.0 {
+                all.push(Bytes::kib(flash.unit_kib));
+            }
         }
-    }
-
-    /// A random read of 16 KiB.
-    fn read_us(&self) -> f64 {
-        let read = &self.part.read;
-        let ramp = read.ramp_us * read.ramp_blocks.min(32) as f64;
-        read.command_us + ramp + read.block_us.unwrap_or(0.0) * 32.0
-    }
-
-    /// What a read behind a write of 16 KiB waits longer than one behind a read.
-    fn deferred_us(&self) -> f64 {
-        let (part, write) = (self.part, &self.part.write);
-        let owed = match part.cache {
-            Some(_) => 0.0,
-            None => write.program_us + write.ramp_us * write.ramp_blocks.min(32) as f64,
-        };
-        match self.is_open() {
-            true => write.break_us + owed - part.read.break_us,
-            false => 0.0,
-        }
-    }
-
-    /// Whether random writes of 4 KiB leave more work than there is time for.
-    fn has_reclaim(&self) -> bool {
-        let opened = self.part.read.command_us + self.part.write.break_us;
-        let (write, ramp) = (&self.part.write, self.part.write.ramp_blocks.min(8) as f64);
-        let programmed = match self.part.cache {
-            Some(_) => 0.0,
-            None => write.program_us + write.ramp_us * ramp,
-        };
-        let more = if self.is_open() {
-            opened + programmed
-        } else {
-            0.0
-        };
-        // A larger unit of the map is covered in part.
-        let flash = self.part.flash.as_ref().filter(|flash| flash.map_kib > 4);
-        let merged = flash.map_or(0.0, |flash| flash.rmw_us);
-        let write_us = self.write_us(8.0) + more + merged;
-        self.part
-            .gc
-            .as_ref()
-            .is_some_and(|gc| gc.block_us * 8.0 > 1.2 * write_us)
-    }
-
-    /// Whether writes of so many blocks fill a cache faster than it empties.
-    fn has_backlog(&self, blocks: f64) -> bool {
-        let part = self.part;
-        let write_us = part.read.command_us + part.write.block_us * blocks;
-        part.cache
-            .as_ref()
-            .is_some_and(|cache| cache.drain_us * blocks > 1.05 * write_us)
+        all.extend(self.part.map.iter().map(|map| Bytes::kib(map.region_kib)));
+        all.sort();
+        all.dedup();
+        all
     }
 
     fn boundaries(&self, found: &[(Bytes, f64)]) -> Mark {
-        let Some(flash) = &self.part.flash else {
-            return Mark::False;
-        };
-        let mut truth = Vec::new();
-        if flash.page_us > 0.0 {
-            truth.push(Bytes::kib(flash.page_kib));
-        }
-        if flash.unit_us > 0.0 {
-            truth.push(Bytes::kib(flash.unit_kib));
-        }
-        if let Some(map) = &self.part.map {
-            truth.push(Bytes::kib(map.region_kib));
-        }
-        truth.sort();
-        truth.dedup();
+        let truth = self.true_boundaries();
         let known = found.iter().all(|(unit, _)| truth.contains(unit));
         match (known, found.len() == truth.len()) {
             (true, true) => Mark::Right,
@@ -193,48 +121,158 @@ impl Card<'_> {
         }
     }
 
-    fn agrees(&self, found: &Finding) -> bool {
-        let part = self.part;
-        let near = |found: f64, truth: f64, share: f64| (found / truth - 1.0).abs() <= share;
-        let flash = part.flash.as_ref();
-        match found {
-            Finding::MapUnit { unit, .. } => flash.is_some_and(|f| *unit == Bytes::kib(f.map_kib)),
+    /// What the addresses in memory cover.
+    fn span(&self) -> Option<Bytes> {
+        let map = self.part.map.as_ref()?;
+        Some(Bytes::kib(u64::from(map.regions) * map.region_kib))
+    }
+
+    /// Where a write that goes on becomes slow, if it does: the area fills as fast as data come
+    /// and empties as fast as they are folded.
+    fn cliff(&self) -> Result<Option<Cliff>> {
+        let Some(slc) = &self.part.slc else {
+            return Ok(None);
+        };
+        let (fast_us, slow_us) = (self.twin.plain_block_us()?, slc.fold_us);
+        let blocks = slc.size_kib as f64 * 2.0 * slow_us / (slow_us - fast_us);
+        Ok((slow_us > fast_us).then_some(Cliff {
+            blocks,
+            fast_us,
+            slow_us,
+        }))
+    }
+
+    fn agrees(&self, found: &Finding) -> Result<bool> {
+        let flash = self.part.flash.as_ref();
+        Ok(match found {
+            Finding::MapUnit { unit, .. } => {
+                flash.is_some_and(|f| f.rmw_us > 0.0 && *unit == Bytes::kib(f.map_kib))
+            }
             Finding::OpenUnits { least, most, .. } => {
-                flash.is_some_and(|f| (*least..=*most).contains(&f.open_units))
+                flash.is_some_and(|f| f.close_us > 0.0 && (*least..=*most).contains(&f.open_units))
             }
-            Finding::MapSpan { least, most, .. } => part.map.as_ref().is_some_and(|map| {
-                let span = Bytes::kib(u64::from(map.regions) * map.region_kib);
-                (*least..=*most).contains(&span)
+            Finding::MapSpan { least, most, .. } => self
+                .span()
+                .is_some_and(|span| (*least..=*most).contains(&span)),
+            Finding::Costs { .. } => self.predicts_reads(found)?,
+            Finding::Flush { flush_us, buffer } => self.predicts_flushes(*flush_us, *buffer)?,
+            Finding::Slc { bytes, fast, slow } => self.cliff()?.is_some_and(|cliff| {
+                near(bytes.0 as f64, cliff.blocks * 512.0, ROUGHLY)
+                    && near(512e6 / fast, cliff.fast_us, NEAR)
+                    && near(512e6 / slow, cliff.slow_us, NEAR)
             }),
-            Finding::Flush { flush_us, .. } => match &part.cache {
-                Some(cache) => {
-                    let most = cache.flush_us + 40.0 * cache.drain_us;
-                    (cache.flush_us * 0.95..=most * 1.05).contains(flush_us)
-                }
-                None => true,
-            },
-            Finding::Slc { bytes, fast, .. } => part.slc.as_ref().is_some_and(|slc| {
-                let block_us = 512e6 / fast;
-                let blocks = slc.size_kib as f64 * 2.0 * slc.fold_us / (slc.fold_us - block_us);
-                near(bytes.0 as f64, blocks * 512.0, 0.15)
-            }),
-            Finding::Break { extra_us } => {
-                let read = &part.read;
-                let ramp = read.ramp_us * read.ramp_blocks.min(32) as f64;
-                near(
-                    *extra_us,
-                    read.command_us + read.break_us + ramp - read.resume_us,
-                    0.15,
-                )
-            }
-            Finding::Deferred { gone_after, .. } => {
-                gone_after.is_some_and(|pause| pause.0 == 160_000_000)
+            Finding::Break { .. } | Finding::Deferred { .. } => {
+                self.is_open() && self.agrees_on_reads(found)?
             }
             Finding::Recovery {
                 busy_us, rested_us, ..
-            } => busy_us > rested_us,
-            Finding::Queue { gain, .. } => *gain <= f64::from(part.units) * 1.1,
-            Finding::Costs { .. } | Finding::Boundaries(_) | Finding::NotVisible(_) => false,
+            } => {
+                let (busy, rested) = self.twin.random_writes_us()?;
+                near(*busy_us, busy, NEAR) && near(*rested_us, rested, NEAR) && busy > rested
+            }
+            Finding::Queue { gain, depth } => {
+                let (alone, deep) = (self.twin.deep_read_us(1)?, self.twin.deep_read_us(*depth)?);
+                near(*gain, alone / deep, NEAR)
+            }
+            Finding::Boundaries(_) | Finding::NotVisible(_) => false,
+        })
+    }
+
+    fn agrees_on_reads(&self, found: &Finding) -> Result<bool> {
+        let Reads {
+            random,
+            behind_writes,
+            in_order,
+        } = self.twin.reads_of_16_kib_us()?;
+        Ok(match found {
+            Finding::Break { extra_us } => differs(*extra_us, random - in_order, in_order),
+            // The host ends the transfer by then, in a pause of 160 ms for the first time.
+            Finding::Deferred {
+                extra_us,
+                gone_after,
+            } => {
+                differs(*extra_us, behind_writes - random, random)
+                    && gone_after.is_some_and(|pause| pause.0 == 160_000_000)
+            }
+            _ => false,
+        })
+    }
+
+    /// Sizes that were not asked are predicted.
+    fn predicts_reads(&self, found: &Finding) -> Result<bool> {
+        let Finding::Costs {
+            command_us,
+            block_us,
+            ramp,
+            ..
+        } = found
+        else {
+            return Ok(false);
+        };
+        for kib in [24_u64, 96, 192] {
+            let blocks = (kib * 2) as f64;
+            let ramped = ramp.map_or(0.0, |(us, most)| us * blocks.min(most as f64));
+            let told = command_us.0 + block_us.0 * blocks + ramped;
+            if !near(told, self.twin.read_us(kib)?, NEAR) {
+                return Ok(false);
+            }
         }
+        Ok(true)
+    }
+
+    /// Bursts that were not asked are predicted: below the size of the buffer, and above.
+    fn predicts_flushes(
+        &self,
+        flush_us: f64,
+        buffer: Option<(f64, Bytes, Option<Bytes>)>,
+    ) -> Result<bool> {
+        for writes in [3_u32, 6, 12, 24, 48, 96, 192] {
+            let kib = f64::from(writes) * 16.0;
+            let told = match buffer {
+                None => flush_us,
+                Some((each, least, _)) if kib <= kib_of(least) => flush_us + each * kib,
+                // Between the two nothing is told, and no number behind them, but that it ends.
+                Some(_) => continue,
+            };
+            if !near(told, self.twin.flush_us(writes)?, NEAR) {
+                return Ok(false);
+            }
+        }
+        let Some((_, _, Some(most))) = buffer else {
+            return Ok(true);
+        };
+        let writes = (most.0 / Bytes::kib(16).0) as u32;
+        let (full, more) = (
+            self.twin.flush_us(writes)?,
+            self.twin.flush_us(writes + writes / 2)?,
+        );
+        Ok(near(more, full, NEAR))
+    }
+}
+
+fn kib_of(bytes: Bytes) -> f64 {
+    bytes.0 as f64 / 1024.0
+}
+
+/// The difference of two levels, each of which is known to a few thousandths of `base`.
+fn differs(found: f64, truth: f64, base: f64) -> bool {
+    near(found, truth, ROUGHLY) || (found - truth).abs() <= SLIGHT * base
+}
+
+fn near(found: f64, truth: f64, share: f64) -> bool {
+    (found / truth - 1.0).abs() <= share
+}
+
+/// The end of a fast area.
+struct Cliff {
+    blocks: f64,
+    fast_us: f64,
+    slow_us: f64,
+}
+
+impl Cliff {
+    /// When it comes.
+    fn seconds(&self) -> f64 {
+        self.blocks * self.fast_us / 1e6
     }
 }
