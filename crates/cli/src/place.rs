@@ -2,6 +2,7 @@
 
 use crate::exit::Failure;
 use assay_model::plan::Place;
+use assay_model::run::Run;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
 use std::path::Path;
@@ -50,6 +51,22 @@ pub fn admit(inspection: &Inspection, destroy_data: bool) -> Result<Place, Failu
         ))),
         PathKind::Device { .. } => Ok(Place::Device { path }),
     }
+}
+
+/// Refuses to go on with a run on other storage than it was made on.
+///
+/// # Errors
+/// When the storage of that inspection is not the run's.
+pub fn is_that_of(run: &Run, inspection: &Inspection) -> Result<(), Failure> {
+    let (then, now) = (run.header.storage.words(), inspection.storage.words());
+    if then != now {
+        return Err(Failure::usage(format!(
+            "run {} was made on {then}, and {} is on {now} now",
+            run.header.id,
+            inspection.path.display()
+        )));
+    }
+    Ok(())
 }
 
 /// Refuses a simulated device, on which only jobs of block I/O can be run.

@@ -14,6 +14,8 @@ use std::collections::BTreeMap;
 
 /// So many examples are shown.
 const EXAMPLES: usize = 8;
+/// So many lines of a check are examples.
+const DAMAGE_LINES: usize = 3;
 
 /// What all cycles of a run found together.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,6 +26,10 @@ pub struct Total {
     pub bad: u32,
     /// Cycles after which the file system was not mounted.
     pub not_mounted: u32,
+    /// Cycles after which the file system was checked.
+    pub file_system_checks: u32,
+    /// Cycles after which that found it damaged.
+    pub damaged: u32,
     /// Each way to write, in the order in which they came.
     pub streams: Vec<StreamFound>,
     /// What the kernel said, and how often.
@@ -56,12 +62,19 @@ impl Total {
         self.cycles += 1;
         self.bad += u32::from(step.is_bad());
         self.not_mounted += u32::from(step.found.not_mounted.is_some());
+        self.file_system_checks += u32::from(step.found.check.is_some());
+        self.damaged += u32::from(step.damage().is_some());
         for line in &step.found.said {
             *self.said.entry(line.clone()).or_default() += 1;
         }
         let not_mounted = step.found.not_mounted.iter();
         self.examples
             .extend(not_mounted.map(|why| format!("cycle {cycle}: {why}")));
+        if let Some(check) = step.damage() {
+            let said = check.said.iter().take(DAMAGE_LINES);
+            self.examples
+                .extend(said.map(|line| format!("cycle {cycle}, {}: {line}", check.command)));
+        }
         for found in &step.found.streams {
             let examples = found.examples.iter();
             self.examples
@@ -107,7 +120,7 @@ impl Total {
             );
         }
         tr!(
-            "NOT SAFE: in {bad} of {cuts} something that was acknowledged is not there: of {checked} checked writes {lost} lost, {torn} torn, {misordered} out of order, {garbage} places with garbage, {unmounted} times no file system; up to {bound} of cuts (95 % confidence)",
+            "NOT SAFE: in {bad} of {cuts} something that was acknowledged is not there: of {checked} checked writes {lost} lost, {torn} torn, {misordered} out of order, {garbage} places with garbage, {unmounted} times no file system, {damaged} times a damaged one; up to {bound} of cuts (95 % confidence)",
             bad = self.bad,
             cuts,
             checked,
@@ -116,6 +129,7 @@ impl Total {
             misordered = self.sum(|stream| stream.misordered),
             garbage = self.sum(|stream| stream.garbage),
             unmounted = self.not_mounted,
+            damaged = self.damaged,
             bound
         )
     }
@@ -138,6 +152,12 @@ pub fn finding(run: &Run) -> Option<Finding> {
     let mut lines = vec![total.conclusion()];
     lines.extend(total.streams.iter().map(of_stream));
     lines.extend(total.examples.iter().take(EXAMPLES).map(|line| clean(line)));
+    if total.file_system_checks > 0 && total.damaged == 0 {
+        lines.push(tr!(
+            "the file system was checked {times} times after its journal was replayed: no damage",
+            times = total.file_system_checks
+        ));
+    }
     let more = total.examples.len().saturating_sub(EXAMPLES);
     if more > 0 {
         lines.push(tr!("and {more} more", more));
@@ -189,6 +209,14 @@ pub fn in_brief(step: &CutStep) -> String {
             "cut after {after}: NO FILE SYSTEM: {why}",
             after,
             why = clean(why)
+        );
+    }
+    if let Some(check) = step.damage() {
+        return tr!(
+            "cut after {after}: THE FILE SYSTEM IS DAMAGED: {command}: {said}",
+            after,
+            command = clean(&check.command),
+            said = clean(&check.said.join("; "))
         );
     }
     let sum = |of: fn(&StreamFound) -> u64| step.found.streams.iter().map(of).sum::<u64>();

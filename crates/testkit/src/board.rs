@@ -261,7 +261,7 @@ fn prepared() -> Result<PathBuf, Unavailable> {
 }
 
 /// One that nobody listened on a moment ago.
-fn free_port() -> Result<u16, Unavailable> {
+pub(crate) fn free_port() -> Result<u16, Unavailable> {
     TcpListener::bind(("127.0.0.1", 0))
         .and_then(|listener| listener.local_addr())
         .map(|address| address.port())

@@ -1,5 +1,6 @@
 //! A lab of boards: labgrid's coordinator and exporter, and places that all lead to one
-//! [`Neighbour`], at the near end of its cable.
+//! [`Neighbour`], at the near end of its cable; or, on this machine's own network, to where
+//! each says.
 //!
 //! `cargo xtask labgrid` and `cargo xtask servers` prepare what it is made of.
 
@@ -18,7 +19,8 @@ use std::time::{Duration, Instant};
 /// Within the build folder.
 pub const LABGRID: &str = "labgrid";
 
-const COORDINATOR: &str = "127.0.0.1:20408";
+/// Where nothing else can be on the neighbour's network.
+const COORDINATOR_PORT: u16 = 20408;
 /// Nobody listens there.
 const DEAD: u16 = 9;
 /// Python takes a while to start.
@@ -29,7 +31,11 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Place {
     name: String,
     tags: Vec<(String, String)>,
+    /// Where its board is, if not at the neighbour's.
+    address: Option<String>,
     port: u16,
+    /// An address that ends with what is wanted: 0 is off, 1 on.
+    power: Option<String>,
 }
 
 impl Place {
@@ -39,8 +45,25 @@ impl Place {
         Self {
             name: name.to_owned(),
             tags: vec![(tag.to_owned(), value.to_owned())],
+            address: None,
             port: 22,
+            power: None,
         }
+    }
+
+    /// The same, whose board is at another address.
+    #[must_use]
+    pub fn at(mut self, address: &str, port: u16) -> Self {
+        (self.address, self.port) = (Some(address.to_owned()), port);
+        self
+    }
+
+    /// The same with a power port, which a server of HTTP switches: `URL/0` cuts the power,
+    /// `URL/1` gives it back.
+    #[must_use]
+    pub fn powered_by(mut self, url: &str) -> Self {
+        self.power = Some(url.to_owned());
+        self
     }
 
     /// The same with a board that cannot be reached.
@@ -56,7 +79,9 @@ impl Place {
 pub struct Lab {
     daemons: Vec<Process>,
     python: PathBuf,
-    neighbour: Neighbour,
+    /// On whose network it is; `None`: on this machine's own.
+    neighbour: Option<Neighbour>,
+    coordinator: String,
     scratch: Scratch,
 }
 
@@ -66,23 +91,37 @@ impl Lab {
     /// # Errors
     /// Without root or what is prepared, or when it does not come up.
     pub fn new(places: &[Place]) -> Result<Self, Unavailable> {
+        Self::on(Some(Neighbour::new()?), COORDINATOR_PORT, places)
+    }
+
+    /// Makes one on this machine's own network, whose places say where they are.
+    ///
+    /// # Errors
+    /// Without what is prepared, or when it does not come up.
+    pub fn here(places: &[Place]) -> Result<Self, Unavailable> {
+        Self::on(None, crate::board::free_port()?, places)
+    }
+
+    fn on(neighbour: Option<Neighbour>, port: u16, places: &[Place]) -> Result<Self, Unavailable> {
         let python = crate::prepared::folder(LABGRID, "cargo xtask labgrid")?.join("bin");
-        let neighbour = Neighbour::new()?;
         let scratch = Scratch::new()?;
         let failed = |error: io::Error| Unavailable(format!("cannot set up a lab: {error}"));
-        write_lab(&scratch, &neighbour, places).map_err(failed)?;
+        write_lab(&scratch, neighbour.as_ref(), places).map_err(failed)?;
         let mut lab = Self {
             daemons: Vec::new(),
             python,
             neighbour,
+            coordinator: format!("127.0.0.1:{port}"),
             scratch,
         };
-        lab.start("labgrid-coordinator", &["-l", COORDINATOR])?;
+        let coordinator = lab.coordinator.clone();
+        lab.start("labgrid-coordinator", &["-l", &coordinator])?;
         // An exporter that finds none ends.
         lab.await_lines("places", places.len())?;
         let words = ["-n", "lab", "--hostname", "127.0.0.1", "exporter.yaml"];
         lab.start("labgrid-exporter", &words)?;
-        lab.await_lines("resources", places.len())?;
+        let powered = places.iter().filter(|place| place.power.is_some()).count();
+        lab.await_lines("resources", places.len() + powered)?;
         Ok(lab)
     }
 
@@ -104,11 +143,18 @@ impl Lab {
     /// A command that knows the lab, and its boards.
     #[must_use]
     pub fn near(&self, command: &Command) -> Command {
-        let mut near = self.neighbour.near(command);
-        let path = std::env::var("PATH").unwrap_or_default();
-        let (bin, python) = (self.neighbour.bin(), self.python.display());
-        near.env("PATH", format!("{}:{python}:{path}", bin.display()))
-            .env("LG_COORDINATOR", COORDINATOR);
+        let python = self.python.display();
+        let path = search_path(command);
+        let (mut near, path) = match &self.neighbour {
+            Some(neighbour) => {
+                let bin = neighbour.bin();
+                let path = format!("{}:{python}:{path}", bin.display());
+                (neighbour.near(command), path)
+            }
+            None => (again(command), format!("{python}:{path}")),
+        };
+        near.env("PATH", path)
+            .env("LG_COORDINATOR", &self.coordinator);
         near
     }
 
@@ -148,10 +194,10 @@ impl Lab {
         places.map(str::to_owned).collect()
     }
 
-    /// Where agents are put.
+    /// Where the neighbour has agents put; `None` without one.
     #[must_use]
-    pub fn memory(&self) -> PathBuf {
-        self.neighbour.memory()
+    pub fn memory(&self) -> Option<PathBuf> {
+        self.neighbour.as_ref().map(Neighbour::memory)
     }
 
     /// Waits until the client has so much to list.
@@ -169,12 +215,36 @@ impl Lab {
     }
 }
 
+/// That of a command, or of this process.
+fn search_path(command: &Command) -> String {
+    let mut own = command.get_envs().filter(|(name, _)| *name == "PATH");
+    let own = own.next().and_then(|(_, value)| value?.to_str());
+    own.map_or_else(|| std::env::var("PATH").unwrap_or_default(), str::to_owned)
+}
+
+/// The same command, to be started otherwise.
+fn again(command: &Command) -> Command {
+    let mut again = Command::new(command.get_program());
+    again.args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => again.env(name, value),
+            None => again.env_remove(name),
+        };
+    }
+    again
+}
+
 /// What exporter and coordinator read when they start.
-fn write_lab(scratch: &Scratch, neighbour: &Neighbour, places: &[Place]) -> io::Result<()> {
-    let address = neighbour.ssh();
-    let address = address.rsplit('@').next().unwrap_or_default();
+fn write_lab(scratch: &Scratch, neighbour: Option<&Neighbour>, places: &[Place]) -> io::Result<()> {
+    let usual = neighbour.map(Neighbour::ssh).unwrap_or_default();
+    let usual = usual.rsplit('@').next().unwrap_or_default();
     let (mut boards, mut known) = (String::new(), String::new());
-    for Place { name, tags, port } in places {
+    for place in places {
+        let Place {
+            name, tags, port, ..
+        } = place;
+        let address = place.address.as_deref().unwrap_or(usual);
         let tags: Vec<String> = tags
             .iter()
             .map(|(tag, value)| format!("{tag}: {value}"))
@@ -185,6 +255,12 @@ fn write_lab(scratch: &Scratch, neighbour: &Neighbour, places: &[Place]) -> io::
             boards,
             "{name}:\n  NetworkService: {{address: {address}, username: root, port: {port}}}"
         );
+        if let Some(url) = &place.power {
+            let _ = writeln!(
+                boards,
+                "  NetworkPowerPort: {{model: simplerest, host: '{url}/{{value}}', index: 0}}"
+            );
+        }
         let _ = writeln!(
             known,
             "{name}:\n  matches: [{{exporter: lab, group: {name}, cls: '*', name: null, rename: null}}]\n  \

@@ -28,6 +28,7 @@ mod mount;
 mod nbd;
 mod needs;
 pub mod neighbour;
+pub mod power_port;
 mod prepared;
 mod process;
 mod scratch;

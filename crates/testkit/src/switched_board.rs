@@ -100,6 +100,12 @@ impl SwitchedBoard {
         format!("ssh://root@127.0.0.1:{}", self.port)
     }
 
+    /// Where its server of ssh is on loopback.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
     /// A search path on which `ssh` knows the board's key.
     #[must_use]
     pub fn search_path(&self) -> String {

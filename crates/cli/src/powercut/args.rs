@@ -2,12 +2,13 @@
 
 use super::cut::Method;
 use crate::args::StoreArgs;
+use crate::exit::Failure;
 use crate::on::OnArgs;
 use crate::watch::args::parse_time;
 use assay_model::units::Nanos;
 use assay_model::work::powercut::{Kind, Mounting};
 use clap::Args;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -16,6 +17,7 @@ Examples:
   assay powercut --on ssh://root@board /mnt/sd --mount /dev/mmcblk1p1:ext4:noatime \\
       --cut command:'relay off 3' --restore 'relay on 3' --cycles 200
   assay powercut --on ssh://root@board /dev/sda --destroy-data --cut command:'relay cycle 3'
+  assay powercut --on ssh://root@board --resume      after a kill, a lost board or Ctrl-C
 
 Exit codes: 0 every acknowledged write was there, 1 failed, 2 the command cannot be carried
 out as given, 4 something acknowledged was lost or torn, 5 the board did not come back,
@@ -27,11 +29,12 @@ out as given, 4 something acknowledged was lost or torn, 5 the board did not com
 pub struct PowercutArgs {
     /// A folder of the board's (one is made in it and removed), or a block device that is
     /// overwritten (needs --destroy-data).
-    pub path: PathBuf,
+    #[arg(required_unless_present = "resume")]
+    pub path: Option<PathBuf>,
     /// How the power is cut: ask (by hand), labgrid (the power driver of the place that is
     /// measured), or command:'WORDS', which no shell reads.
-    #[arg(long, value_name = "METHOD")]
-    pub cut: Method,
+    #[arg(long, value_name = "METHOD", required_unless_present = "resume")]
+    pub cut: Option<Method>,
     /// The command that gives the power back [default: that of --cut does].
     #[arg(long, value_name = "WORDS", value_parser = words)]
     pub restore: Option<Words>,
@@ -57,6 +60,18 @@ pub struct PowercutArgs {
     /// What the device promises to write whole or not at all.
     #[arg(long, value_name = "BYTES", default_value = "512", value_parser = ["512", "4096"])]
     pub atomic: String,
+    /// Go on with a run that was stopped or killed: last, or the first letters of its id.
+    #[arg(
+        long,
+        value_name = "RUN",
+        num_args = 0..=1,
+        default_missing_value = "last",
+        conflicts_with_all = [
+            "path", "cut", "restore", "cycles", "after", "off_time", "boot_timeout", "mount",
+            "ways", "atomic", "seed",
+        ]
+    )]
+    pub resume: Option<String>,
     /// Repeat the times, places and contents of an earlier run.
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -70,6 +85,20 @@ pub struct PowercutArgs {
     pub store: StoreArgs,
     #[command(flatten)]
     pub on: OnArgs,
+}
+
+impl PowercutArgs {
+    /// Where it writes.
+    pub fn path(&self) -> Result<&Path, Failure> {
+        let path = self.path.as_deref();
+        path.ok_or_else(|| Failure::usage("give a folder or a block device of the board"))
+    }
+
+    /// How the power is cut.
+    pub fn cut(&self) -> Result<&Method, Failure> {
+        let cut = self.cut.as_ref();
+        cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))
+    }
 }
 
 /// A command and its arguments.

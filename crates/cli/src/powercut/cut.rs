@@ -4,14 +4,13 @@ use super::args::{Words, words};
 use crate::exit::Failure;
 use crate::output::say;
 use assay_lang::tr;
+use assay_target::labgrid::client;
 use std::io::BufRead;
 use std::process::{Command, Stdio};
 use std::str::FromStr;
 
 /// Begins a command.
 const COMMAND: &str = "command:";
-/// labgrid's program.
-const LABGRID: &str = "labgrid-client";
 
 /// How the power is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,11 +67,9 @@ impl Switch {
             }),
             (Method::Labgrid, Some(place)) => {
                 let power = |what: &str| {
-                    Words(
-                        [LABGRID, "-p", place, "power", what]
-                            .map(str::to_owned)
-                            .to_vec(),
-                    )
+                    let mut words = client();
+                    words.extend(["-p", place, "power", what].map(str::to_owned));
+                    Words(words)
                 };
                 Ok(Self::Commands {
                     off: power("off"),
@@ -154,8 +151,12 @@ mod tests {
         let Switch::Commands { off, on } = switch else {
             panic!("{switch:?}");
         };
-        assert_eq!(off.0, ["labgrid-client", "-p", "b3", "power", "off"]);
-        assert_eq!(on.unwrap().0[4], "on");
+        let words = off.0.join(" ");
+        assert!(
+            words.ends_with("-m labgrid.remote.client -p b3 power off"),
+            "{words}"
+        );
+        assert_eq!(on.unwrap().0.last().unwrap(), "on");
         assert!(Switch::new(&Method::Labgrid, None, "ssh://b").is_err());
         assert!(Switch::new(&Method::Ask, Some(&Words(Vec::new())), "ssh://b").is_err());
     }

@@ -1,11 +1,12 @@
 //! One cycle: writes, a cut, the power back, a look.
 
 use super::cut::Switch;
-use super::journal::Journal;
+use super::journal::{Journal, Marker, Moment};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::loads::in_words;
 use crate::output::say;
+use crate::runs::unix_ms;
 use assay_model::wire::{FromAgent, RunEnd};
 use assay_model::work::powercut::{CutStep, Powercut, PowercutReport, Task, Word};
 use assay_model::work::{Work, WorkOrder, WorkReport};
@@ -51,14 +52,6 @@ pub struct Planned {
     pub delay: Duration,
 }
 
-/// What the thread that cuts the power did.
-struct Cut {
-    /// When it began to.
-    at: Instant,
-    /// Whether it could.
-    done: Result<(), Failure>,
-}
-
 impl Cycles<'_> {
     /// Writes on the board until the power is cut, and looks at what is there then. The
     /// agent to write with is given, if there is one; the one that looked is returned.
@@ -68,31 +61,44 @@ impl Cycles<'_> {
         planned: &Planned,
         journal: &mut Journal,
     ) -> Result<(Host, CutStep), Failure> {
-        journal.cycle(planned.number, planned.seed)?;
+        journal.cycle(planned)?;
         let mut host = host;
         let boot_id = self.begin(&mut host, planned)?;
-        let began = Instant::now();
-        let cut = self.hear_until_cut(&mut host, planned, journal)?;
+        journal.ready(boot_id.as_deref())?;
+        let moment = self.hear_until_cut(&mut host, planned, journal)?;
         drop(host);
-        cut.done?;
         sleep(self.off_time);
         self.switch.on()?;
         let mut host = self.reach()?;
-        let away_ns = nanos(cut.at.elapsed());
-        let found = self.look(&mut host, planned, journal)?;
-        if boot_id.is_some() && found.boot_id == boot_id {
-            return Err(Failure::failed(
+        match self.judge(&mut host, planned, journal, (boot_id.as_deref(), moment))? {
+            Some(step) => Ok((host, step)),
+            None => Err(Failure::failed(
                 "the power was not cut: the board runs since before (same boot id); try the \
                  command of --cut by hand",
-            ));
+            )),
         }
-        let step = CutStep {
-            after_ns: nanos(cut.at.saturating_duration_since(began)),
-            away_ns,
+    }
+
+    /// What is there, after a cut at that moment of the start of the board that wrote;
+    /// `None`: it runs since then, so there was no cut.
+    pub fn judge(
+        &self,
+        host: &mut Host,
+        planned: &Planned,
+        journal: &Journal,
+        (boot_id, moment): (Option<&str>, Moment),
+    ) -> Result<Option<CutStep>, Failure> {
+        let away_ms = unix_ms().saturating_sub(moment.unix_ms);
+        let found = self.look(host, planned, journal)?;
+        if boot_id.is_some() && found.boot_id.as_deref() == boot_id {
+            return Ok(None);
+        }
+        Ok(Some(CutStep {
+            after_ns: moment.after_ns,
+            away_ns: away_ms.saturating_mul(1_000_000),
             atomic: self.atomic,
             found,
-        };
-        Ok((host, step))
+        }))
     }
 
     fn order(&self, planned: &Planned, task: Task) -> WorkOrder {
@@ -129,8 +135,8 @@ impl Cycles<'_> {
         host: &mut Host,
         planned: &Planned,
         journal: &mut Journal,
-    ) -> Result<Cut, Failure> {
-        let cutting = self.cut_after(planned.delay, host.cutter());
+    ) -> Result<Moment, Failure> {
+        let cutting = self.cut_after(planned.delay, journal.marker()?, host.cutter());
         let mut noted = Ok(());
         // However the link ends: what was heard counts.
         while let Ok(message) = host.hear() {
@@ -143,19 +149,31 @@ impl Cycles<'_> {
         }
         let cut = cutting.join();
         noted?;
-        cut.map_err(|_| Failure::failed("cutting the power panicked"))
+        cut.unwrap_or_else(|_| Err(Failure::failed("cutting the power panicked")))
     }
 
     /// Cuts the power after a while, and then the link: nobody is there to end it.
-    fn cut_after(&self, delay: Duration, end_link: Box<dyn FnOnce() + Send>) -> JoinHandle<Cut> {
+    fn cut_after(
+        &self,
+        delay: Duration,
+        mut marker: Marker,
+        end_link: Box<dyn FnOnce() + Send>,
+    ) -> JoinHandle<Result<Moment, Failure>> {
         let switch = self.switch.clone();
+        let began = Instant::now();
         spawn(move || {
             sleep(delay);
-            let at = Instant::now();
-            let done = switch.off();
+            let moment = Moment {
+                after_ns: nanos(began.elapsed()),
+                unix_ms: unix_ms(),
+            };
+            let noted = marker.cut(moment).map_err(|error| {
+                Failure::failed(format!("cannot note the cut of the power: {error}"))
+            });
+            let done = noted.and_then(|()| switch.off());
             sleep(LAST_WORDS);
             end_link();
-            Cut { at, done }
+            done.map(|()| moment)
         })
     }
 

@@ -72,15 +72,7 @@ fn look_again(run: &Run, destroy_data: bool, host: &mut Host) -> Result<(), Fail
     let path = run.header.plan.place.path();
     let inspection = host.inspect(path)?;
     place::admit(&inspection, destroy_data)?;
-    let (then, now) = (run.header.storage.words(), inspection.storage.words());
-    if then != now {
-        return Err(Failure::usage(format!(
-            "run {} was made on {then}, and {} is on {now} now",
-            run.header.id,
-            path.display()
-        )));
-    }
-    Ok(())
+    place::is_that_of(run, &inspection)
 }
 
 /// What is left to do, from the last checkpoint that is stored.

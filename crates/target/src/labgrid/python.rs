@@ -7,11 +7,23 @@ use std::path::{Path, PathBuf};
 const SCRIPT: &str = include_str!("session.py");
 const CLIENT: &str = "labgrid-client";
 const PYTHON: &str = "python3";
+/// The module of Python that [`CLIENT`] starts.
+const CLIENT_MODULE: &str = "labgrid.remote.client";
 
 /// The session's process, to be started.
 pub(super) fn session(coordinator: &str) -> Local {
-    let python = beside_client().unwrap_or_else(|| PYTHON.into());
-    Local::new(python, &["-c", SCRIPT, coordinator])
+    Local::new(python(), &["-c", SCRIPT, coordinator])
+}
+
+/// The words that start labgrid's own client.
+#[must_use]
+pub fn client() -> Vec<String> {
+    let python = python().to_string_lossy().into_owned();
+    vec![python, "-m".to_owned(), CLIENT_MODULE.to_owned()]
+}
+
+fn python() -> PathBuf {
+    beside_client().unwrap_or_else(|| PYTHON.into())
 }
 
 /// labgrid's client is in the folder of the Python that it is installed for, or is a link

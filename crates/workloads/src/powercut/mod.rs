@@ -3,11 +3,12 @@
 //! - [`content`]: what each sector of each write holds.
 //! - [`mod@write`]: the streams, each on a thread of its own.
 //! - [`slots`], [`files`], [`rows`]: how a stream writes, and what has to be there.
-//! - [`mount`]: the file system that is tested.
+//! - [`mount`], [`check`]: the file system that is tested.
 //!
 //! Nothing here is undone at the end: what was written has to be there when the power is
 //! back, and is removed by the look at it.
 
+mod check;
 mod content;
 mod files;
 mod mount;
@@ -72,6 +73,7 @@ fn verify(
         report.not_mounted = Some(error.to_string());
         return Ok(report);
     }
+    report.check = check::check(work);
     if !work.device && !folder(work).is_dir() {
         report.not_mounted = Some(format!(
             "{} is not there: another file system than before is mounted, or none",

@@ -47,6 +47,15 @@ pub(super) fn mount(work: &Powercut) -> Result<(), WorkError> {
     }
 }
 
+/// Unmounts it; whether that could be done.
+pub(super) fn unmount(work: &Powercut) -> bool {
+    let mut command = Command::new("umount");
+    command.arg(&work.path);
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null());
+    let status = quiet.stderr(Stdio::null()).status();
+    status.is_ok_and(|status| status.success())
+}
+
 fn is_mounted(point: &Path) -> bool {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
     let mut points = mounts.lines().filter_map(|line| line.split(' ').nth(1));
