@@ -7,6 +7,7 @@ mod assay;
 mod board;
 mod browser;
 mod capacity;
+mod claims;
 mod compare;
 mod dd;
 mod device;
