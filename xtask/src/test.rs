@@ -28,7 +28,16 @@ pub fn run(rest: &[&str]) -> Result<()> {
 }
 
 /// Agents that tests run on this machine, beside the board's.
-const AGENTS: [&str; 5] = ["x86_64", "x86_64-sqlite", "armv7l", "riscv64", "i686"];
+const AGENTS: [&str; 8] = [
+    "x86_64",
+    "x86_64-sqlite",
+    "armv7l",
+    "armv7l-sqlite",
+    "riscv64",
+    "riscv64-sqlite",
+    "i686",
+    "i686-sqlite",
+];
 
 /// Builds them. Without one, the tests that need it are skipped.
 fn provide_agents() {

@@ -1,6 +1,8 @@
 //! Messages on a byte stream: a length of four bytes (little endian), then so
 //! many bytes of JSON.
 
+mod tree;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
@@ -61,6 +63,26 @@ pub(crate) fn encode(message: &impl Serialize) -> Result<Vec<u8>, FrameError> {
 /// # Errors
 /// When the stream breaks or ends within a message, or holds something else.
 pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>, FrameError> {
+    let Some(body) = body(reader)? else {
+        return Ok(None);
+    };
+    let message = serde_json::from_slice(&body).map_err(FrameError::NotAMessage)?;
+    Ok(Some(message))
+}
+
+/// As [`receive`], with less code for each type, and more memory for a long message.
+pub(crate) fn receive_small<M: DeserializeOwned>(
+    reader: &mut impl Read,
+) -> Result<Option<M>, FrameError> {
+    let Some(body) = body(reader)? else {
+        return Ok(None);
+    };
+    let message = tree::from_slice(&body).map_err(FrameError::NotAMessage)?;
+    Ok(Some(message))
+}
+
+/// What one message is made of.
+fn body(reader: &mut impl Read) -> Result<Option<Vec<u8>>, FrameError> {
     let mut length = [0; 4];
     match first_bytes(reader, &mut length)? {
         0 => return Ok(None),
@@ -77,8 +99,7 @@ pub fn receive<M: DeserializeOwned>(reader: &mut impl Read) -> Result<Option<M>,
     if got < length as usize {
         return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into());
     }
-    let message = serde_json::from_slice(&body).map_err(FrameError::NotAMessage)?;
-    Ok(Some(message))
+    Ok(Some(body))
 }
 
 /// As `read`, but a signal is no end.

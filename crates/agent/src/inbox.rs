@@ -1,12 +1,14 @@
 //! What reaches the agent: requests, and the end of the session.
 
-use crate::frame::{FrameError, receive};
+use crate::frame::{FrameError, receive_small};
 use crate::last_resort::LastResort;
 use crate::stops::Stops;
 use assay_engine::load::Controls;
+#[cfg(feature = "works")]
 use assay_model::load::Load;
 use assay_model::plan::Plan;
 use assay_model::wire::ToAgent;
+#[cfg(feature = "works")]
 use assay_model::work::WorkOrder;
 use std::io::Read;
 use std::sync::Arc;
@@ -18,8 +20,10 @@ pub(crate) enum Event {
     /// A plan, and what stops it.
     Run(Box<Plan>, Arc<Controls>),
     /// A load, and what can be asked of it meanwhile.
+    #[cfg(feature = "works")]
     RunLoad(Box<Load>, Arc<Controls>),
     /// A work, and what can be asked of it meanwhile.
+    #[cfg(feature = "works")]
     RunWork(Box<WorkOrder>, Arc<Controls>),
 }
 
@@ -85,7 +89,7 @@ impl Inbox {
                     return;
                 }
                 Event::Request(ToAgent::Cancel) => return,
-                Event::Request(_) | Event::Run(..) | Event::RunLoad(..) | Event::RunWork(..) => {}
+                _ => {}
             }
         }
     }
@@ -113,10 +117,12 @@ impl Ending {
 
 fn listen(reader: &mut impl Read, session: &Ending) -> End {
     let stops = &session.stops;
-    while let Some(request) = receive::<ToAgent>(reader)? {
+    while let Some(request) = receive_small::<ToAgent>(reader)? {
         let event = match request {
             ToAgent::Run { plan } => Event::Run(plan, stops.of_new_run()),
+            #[cfg(feature = "works")]
             ToAgent::RunLoad { load } => Event::RunLoad(load, stops.of_new_run()),
+            #[cfg(feature = "works")]
             ToAgent::RunWork { order } => Event::RunWork(order, stops.of_new_run()),
             request => {
                 match request {

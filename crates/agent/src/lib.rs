@@ -5,6 +5,12 @@
 //! [`serve()`] speaks the messages of `assay_model::wire` on any pair of byte
 //! streams; the same code serves this machine, and boards through a link.
 
+#![cfg_attr(
+    not(feature = "works"),
+    expect(dead_code, reason = "what only loads and works use is not linked")
+)]
+
+#[cfg(feature = "works")]
 mod cached;
 mod checkup;
 mod commands;
@@ -16,6 +22,7 @@ mod glances;
 mod inbox;
 mod inspect;
 mod last_resort;
+#[cfg(feature = "works")]
 mod load;
 mod outbox;
 mod permission;
@@ -27,7 +34,9 @@ mod simulated;
 mod stops;
 mod trial;
 mod watch;
+#[cfg(feature = "works")]
 mod watching;
+#[cfg(feature = "works")]
 mod work;
 mod workspace;
 

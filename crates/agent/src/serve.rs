@@ -7,6 +7,7 @@ use crate::frame::FrameError;
 use crate::inbox::{Ending, Event, Inbox};
 use crate::inspect::inspect;
 use crate::last_resort::LastResort;
+#[cfg(feature = "works")]
 use crate::load;
 use crate::outbox::Outbox;
 use crate::permission::refuse;
@@ -14,6 +15,7 @@ use crate::plan;
 use crate::pushed::end_abandoned;
 use crate::signals::EndingSignals;
 use crate::simulated;
+#[cfg(feature = "works")]
 use crate::work;
 use crate::workspace::sweep;
 use assay_model::condition::Subject;
@@ -23,6 +25,11 @@ use assay_probe::stack;
 use std::io::{Read, Write};
 use std::os::fd::RawFd;
 use std::path::{Path, PathBuf};
+
+/// The host starts another agent for the rest.
+#[cfg(not(feature = "works"))]
+const PLANS_ONLY: &str = "this agent measures the jobs of a plan and nothing else: \
+                       the larger one does (assay-agent-MACHINE-sqlite)";
 
 /// Serves a host until it closes the stream. A broken or closed stream, or a
 /// signal that asks to end, stops the trial under way and removes the test
@@ -118,10 +125,12 @@ impl Session {
                     } = self;
                     plan::run(roots, outbox, inbox, &plan, &controls.stop)?;
                 }
+                #[cfg(feature = "works")]
                 Event::RunLoad(load, controls) => {
                     let _under_way = self.last_resort.load_begins(&load);
                     load::run(&self.roots, &self.outbox, &load, &controls)?;
                 }
+                #[cfg(feature = "works")]
                 Event::RunWork(order, controls) => {
                     let last_resort = self.last_resort.clone();
                     let _under_way = last_resort.work_begins(&order);
@@ -171,13 +180,16 @@ impl Session {
                 Ok(place) => FromAgent::Rehearsed { place },
                 Err(message) => FromAgent::Refused(refuse(message)),
             },
+            #[cfg(not(feature = "works"))]
+            ToAgent::RunLoad { .. } | ToAgent::RunWork { .. } => {
+                FromAgent::Refused(refuse(PLANS_ONLY.to_owned()))
+            }
             // A run is an event of its own; the others came too late for one.
-            ToAgent::Run { .. }
-            | ToAgent::RunLoad { .. }
-            | ToAgent::RunWork { .. }
-            | ToAgent::Stored { .. }
-            | ToAgent::ReportNow
-            | ToAgent::Cancel => return Ok(()),
+            ToAgent::Run { .. } | ToAgent::Stored { .. } | ToAgent::ReportNow | ToAgent::Cancel => {
+                return Ok(());
+            }
+            #[cfg(feature = "works")]
+            ToAgent::RunLoad { .. } | ToAgent::RunWork { .. } => return Ok(()),
         };
         self.outbox.send(&answer)
     }

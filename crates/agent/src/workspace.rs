@@ -17,7 +17,7 @@ use removal::{remove, take_away};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -160,7 +160,7 @@ impl Folder {
         };
         let file = create_new(&self.path.join(OWNER))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
-        serde_json::to_writer(&file, &owner)?;
+        (&file).write_all(&serde_json::to_vec(&owner)?)?;
         Ok(file)
     }
 }

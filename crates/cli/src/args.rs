@@ -8,6 +8,7 @@ use crate::compare::args::{CompareArgs, Terms};
 use crate::devices::DevicesArgs;
 use crate::disks::DisksArgs;
 use crate::doctor::DoctorArgs;
+use crate::explain::args::ExplainArgs;
 use crate::formats::OutputArgs;
 use crate::import::args::ImportArgs;
 use crate::language::Tag;
@@ -147,6 +148,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
     Plot(PlotArgs),
+    /// Where the time of each I/O of a stored run went, and what would help most.
+    Explain(ExplainArgs),
     /// What a bus can carry, and why storage is as fast as it is: limits, a simulated card,
     /// the multi-block experiment.
     Model(ModelArgs),

@@ -63,15 +63,19 @@ pub struct Source {
     pub condition: Option<String>,
 }
 
+/// `SOURCE@CONDITION` in two; the name of a file may have an @ in it.
+pub fn split_condition(word: &str) -> (&str, Option<&str>) {
+    let split = word.rsplit_once('@').filter(|_| !Path::new(word).exists());
+    match split {
+        Some((name, condition)) => (name, Some(condition)),
+        None => (word, None),
+    }
+}
+
 impl Source {
     /// Finds what `word` names: `SOURCE` or `SOURCE@CONDITION`.
     pub fn find(word: &str, store: &StoreArgs) -> Result<Self, Failure> {
-        // A file's name may have an @ in it.
-        let split = word.rsplit_once('@').filter(|_| !Path::new(word).exists());
-        let (name, condition) = match split {
-            Some((name, condition)) => (name, Some(condition)),
-            None => (word, None),
-        };
+        let (name, condition) = split_condition(word);
         let mut source = if Path::new(name).is_file() {
             Self::of_file(name)?
         } else {

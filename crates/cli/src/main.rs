@@ -14,6 +14,7 @@ mod disks;
 mod doctor;
 mod estimate;
 mod exit;
+mod explain;
 mod figures;
 mod fio;
 mod formats;
@@ -28,6 +29,7 @@ mod loads;
 mod mark;
 mod mem;
 mod model;
+mod nature;
 mod on;
 mod output;
 mod owner;
@@ -141,6 +143,7 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Show(args) => stored::show(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
+        Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
         Command::Targets(args) => targets::run(&args),
         Command::Agent(args) => agent::run(&args),

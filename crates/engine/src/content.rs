@@ -12,6 +12,7 @@ mod repeats;
 mod tests;
 
 use crate::buffer::{CHANGED_WHOLE, fill_random};
+use crate::load::extra::Loads;
 use assay_model::load::content::{Pattern, WriteContent};
 use assay_model::rng::SplitMix64;
 use repeats::Repeats;
@@ -33,27 +34,20 @@ pub(crate) struct Filler {
 #[derive(Debug)]
 enum Content {
     Zero,
-    Pattern(Pattern),
+    Pattern(Pattern, Loads),
     Kept(Kept),
-    Fresh(Fresh),
+    Fresh(Fresh, Loads),
 }
 
 impl Filler {
     /// For blocks of up to `largest_block` bytes. The same seed gives the same
     /// content.
     pub(crate) fn new(content: &WriteContent, largest_block: u32, seed: u64) -> Self {
-        let made_to_measure = content.compress_percent.is_some() || content.dedupe_percent > 0;
-        let content = if made_to_measure {
-            Content::Fresh(Fresh::new(content, seed))
-        } else if !content.pattern.bytes.is_empty() {
-            Content::Pattern(content.pattern.clone())
-        } else if content.zero {
-            Content::Zero
-        } else if content.refill {
-            Content::Fresh(Fresh::new(content, seed))
-        } else {
-            Content::Kept(Kept::new(largest_block, content.scramble, seed))
-        };
+        let of_loads = Loads::here().and_then(|loads| Content::of_load(content, seed, loads));
+        let content = of_loads.unwrap_or_else(|| match content.zero {
+            true => Content::Zero,
+            false => Content::Kept(Kept::new(largest_block, content.scramble, seed)),
+        });
         Self { content }
     }
 
@@ -63,7 +57,7 @@ impl Filler {
     ///
     /// [`DedupeMode::WorkingSet`]: assay_model::load::content::DedupeMode::WorkingSet
     pub(crate) fn with_working_set(mut self, blocks: u64, streams: &[u64]) -> Self {
-        if let Content::Fresh(fresh) = &mut self.content {
+        if let Content::Fresh(fresh, _) = &mut self.content {
             fresh.repeats.set_working_set(blocks, streams);
         }
         self
@@ -75,8 +69,24 @@ impl Filler {
         match &mut self.content {
             Content::Kept(kept) => kept.fill(block),
             Content::Zero => block.fill(0),
-            Content::Pattern(pattern) => pattern::fill(block, pattern, offset),
-            Content::Fresh(fresh) => fresh.fill(block, offset),
+            Content::Pattern(pattern, _) => pattern::fill(block, pattern, offset),
+            Content::Fresh(fresh, _) => fresh.fill(block, offset),
+        }
+    }
+}
+
+impl Content {
+    /// What the jobs of a plan do not ask for.
+    fn of_load(content: &WriteContent, seed: u64, loads: Loads) -> Option<Self> {
+        let made_to_measure = content.compress_percent.is_some() || content.dedupe_percent > 0;
+        if made_to_measure {
+            Some(Self::Fresh(Fresh::new(content, seed), loads))
+        } else if !content.pattern.bytes.is_empty() {
+            Some(Self::Pattern(content.pattern.clone(), loads))
+        } else if content.refill && !content.zero {
+            Some(Self::Fresh(Fresh::new(content, seed), loads))
+        } else {
+            None
         }
     }
 }

@@ -128,7 +128,7 @@ pub(crate) enum QueueStatus {
 /// A way to hand I/O to the kernel.
 pub(crate) trait IoEngine {
     /// Whether `queue` returns before the I/O is done.
-    const ASYNCHRONOUS: bool;
+    fn is_asynchronous(&self) -> bool;
 
     /// A file was opened: I/O to it follows.
     fn opened(&mut self, _file: &OpenFile) -> Result<(), EngineError> {

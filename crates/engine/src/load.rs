@@ -1,6 +1,7 @@
 //! Running a load: the streams of a job file, their files, their schedule.
 
 mod crew;
+pub(crate) mod extra;
 mod files;
 mod logs;
 mod pace;
@@ -16,6 +17,7 @@ mod worker;
 
 pub use files::sync_flags;
 pub(crate) use run::{Outcome, Signals, conduct};
+#[cfg(feature = "loads")]
 pub use run::{run, run_until};
 pub use trace::traced_files;
 

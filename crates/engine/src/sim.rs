@@ -252,7 +252,10 @@ fn admit(load: &Load, stream: &Stream) -> Result<(), &'static str> {
 }
 
 impl IoEngine for Sim<'_> {
-    const ASYNCHRONOUS: bool = true;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
 
     fn queue(&mut self, _file: &OpenFile, unit: IoUnit) -> QueueStatus {
         let direction = match unit.ddir {

@@ -9,7 +9,7 @@ use crate::experiment::{FREE, Model, Parameter};
 use crate::fit::fit;
 use crate::part::Part;
 use crate::policy::Policy;
-use crate::workload::{Job, run};
+use crate::workload::{Issue, Job, run_issued};
 use assay_model::job::Direction;
 
 /// A rate that was measured, with one I/O after the other.
@@ -182,7 +182,11 @@ fn rate(part: &Part, policy: Policy, seen: &Observation) -> f64 {
     };
     #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
     let bytes = (seen.blocks * BLOCK_BYTES) as f64;
-    bytes / run(&mut device, &job).mean_us() * 1e6
+    let one_by_one = Issue {
+        depth: 1,
+        flush_every: 0,
+    };
+    bytes / run_issued(&mut device, &job, one_by_one).mean_us() * 1e6
 }
 
 #[cfg(test)]

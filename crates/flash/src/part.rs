@@ -28,7 +28,8 @@ pub struct Part {
     /// What it holds; 8 GiB where it does not say.
     #[serde(default = "usual_gib")]
     pub size_gib: u64,
-    /// How much the time of a command varies, evenly to both sides, in percent of it.
+    /// How much the times of commands, flushes and of work in the background vary, evenly to
+    /// both sides, in percent of them; those of a trial together by a fifth of that.
     #[serde(default)]
     pub noise_percent: f64,
     /// Mode of the bus, as in [`limits`].

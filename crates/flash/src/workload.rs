@@ -1,6 +1,6 @@
 //! What benchmarks ask of a device, and what falls into the windows that they time.
 
-use crate::device::{Device, Spent};
+use crate::device::{Device, Phase, Spent};
 use crate::policy::Request;
 use crate::time::Picos;
 use assay_model::job::Direction;
@@ -34,6 +34,8 @@ pub struct Timed {
     pub time: Picos,
     /// Where the requests spent it.
     pub spent: Spent,
+    /// Where flushes behind writes spent theirs.
+    pub flushed: Spent,
     /// Programming that the card had still to do when the clock stopped.
     pub left: Picos,
     /// A number that follows from the end of every request: two runs with the same one were
@@ -57,11 +59,37 @@ impl Timed {
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0000_0100_0000_01b3;
 
-/// Runs a job from the begin of virtual time on.
+/// How a host issues the I/Os of a job.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Issue {
+    /// So many are in flight, 1 at least; those that the device does not take wait for it.
+    pub depth: u32,
+    /// A flush behind each that many writes; 0: none.
+    pub flush_every: u64,
+}
+
+/// Runs a job from the begin of virtual time on, with as many I/Os in flight as the device
+/// takes.
 pub fn run(device: &mut Device, job: &Job) -> Timed {
+    let depth = device.depth();
+    run_issued(
+        device,
+        job,
+        Issue {
+            depth,
+            flush_every: 0,
+        },
+    )
+}
+
+/// The same with I/Os that are issued in another way. What they spent sums up to their
+/// latencies; a wait for a place in the device is [`Phase::Queue`].
+pub fn run_issued(device: &mut Device, job: &Job, issue: Issue) -> Timed {
     let mut places = Places::new(job);
-    let depth = device.depth() as usize;
-    let mut flights = vec![Picos::ZERO; depth.max(1)];
+    let mut flights = vec![Picos::ZERO; issue.depth.max(1) as usize];
+    let mut slots = vec![Picos::ZERO; device.depth().max(1) as usize];
+    let crowded = flights.len() > slots.len();
+    let mut written = 0;
     let mut timed = Timed {
         ios: job.ios,
         digest: FNV_START,
@@ -70,17 +98,31 @@ pub fn run(device: &mut Device, job: &Job) -> Timed {
     let mut started = Picos::ZERO;
     for number in 0..job.warm.saturating_add(job.ios) {
         if number == job.warm {
-            timed.spent = Spent::default();
+            (timed.spent, timed.flushed) = (Spent::default(), Spent::default());
             started = flights.iter().max().copied().unwrap_or_default();
         }
         let (direction, block) = places.next(job);
-        let slot = first_free(&flights);
-        flights[slot] = io(
-            device,
-            flights[slot],
-            (direction, block, job.blocks),
-            &mut timed,
-        );
+        let flight = first_free(&flights);
+        let mut at = flights[flight];
+        let slot = crowded.then(|| first_free(&slots));
+        if let Some(slot) = slot {
+            timed.spent.add(Phase::Queue, slots[slot] - at);
+            at = at.max(slots[slot]);
+        }
+        let mut end = io(device, at, (direction, block, job.blocks), &mut timed);
+        if let Some(slot) = slot {
+            slots[slot] = end;
+        }
+        written += u64::from(direction == Direction::Write);
+        if issue.flush_every > 0
+            && direction == Direction::Write
+            && written % issue.flush_every == 0
+        {
+            let flushed = device.flush(end);
+            timed.flushed.add_all(&flushed.spent);
+            end = flushed.end;
+        }
+        flights[flight] = end;
     }
     let ended = flights.iter().max().copied().unwrap_or_default();
     timed.time = ended - started;

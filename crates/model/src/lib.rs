@@ -25,6 +25,8 @@ pub mod system;
 pub mod text;
 pub mod trial;
 pub mod units;
+#[cfg(not(feature = "works"))]
+pub mod unread;
 pub mod verdict;
 pub mod wire;
 pub mod work;

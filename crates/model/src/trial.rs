@@ -65,9 +65,11 @@ pub struct TrialRecord {
     /// What the kernel said; `None` when it did not start.
     pub evidence: Option<Evidence>,
     /// For a job of a load: all that ran beside it, by which it is then judged.
+    #[cfg_attr(not(feature = "works"), serde(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wave: Option<Box<WaveRecord>>,
     /// For a step of a work: what it tells beyond `measured`.
+    #[cfg_attr(not(feature = "works"), serde(skip))]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<Box<StepDetail>>,
     /// Name of the condition that it ran under; `None`: as the machine was.

@@ -4,25 +4,37 @@
 use crate::checkup::Checkup;
 use crate::condition::{Condition, Offered, Restore, Subject, Undone};
 use crate::device::DeviceList;
+#[cfg(feature = "works")]
 use crate::job::Job;
 use crate::load::Load;
+#[cfg(feature = "works")]
 use crate::load::report::{LoadProgress, LoadReport, StreamReport};
 use crate::plan::Plan;
 use crate::storage::Storage;
 use crate::system::System;
 use crate::trial::TrialRecord;
 use crate::units::Bytes;
+use crate::work::WorkOrder;
+#[cfg(feature = "works")]
 use crate::work::powercut::Word;
-use crate::work::{WorkOrder, WorkProgress, WorkReport};
+#[cfg(feature = "works")]
+use crate::work::{WorkProgress, WorkReport};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 8;
+pub const WIRE_VERSION: u32 = 9;
+
+/// What is said of loads and works; an agent that has neither does not look at it.
+#[cfg(feature = "works")]
+pub type Works<T> = T;
+/// What is said of loads and works; an agent that has neither does not look at it.
+#[cfg(not(feature = "works"))]
+pub type Works<T> = crate::unread::Unread<T>;
 
 /// From host to agent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum ToAgent {
     /// Opens the session.
     Hello {
@@ -82,12 +94,12 @@ pub enum ToAgent {
     /// Asks to run a load.
     RunLoad {
         /// The load.
-        load: Box<Load>,
+        load: Works<Box<Load>>,
     },
     /// Asks to carry out a work.
     RunWork {
         /// The work.
-        order: Box<WorkOrder>,
+        order: Works<Box<WorkOrder>>,
     },
     /// Report how the load or work under way stands, once.
     ReportNow,
@@ -158,26 +170,33 @@ pub enum FromAgent {
     /// A trial ended; the agent waits for [`ToAgent::Stored`].
     TrialDone(Box<TrialRecord>),
     /// A step of a work begins.
+    #[cfg(feature = "works")]
     StepStarted {
         /// The job that describes it.
         job: Box<Job>,
     },
     /// A step of a work ended. Steps can be very short, so the agent does not
     /// wait after each: see [`FromAgent::KeepSteps`].
+    #[cfg(feature = "works")]
     StepDone(Box<TrialRecord>),
     /// The steps that ended so far are to be stored together; the agent waits
     /// for [`ToAgent::Stored`] with the position of the last.
+    #[cfg(feature = "works")]
     KeepSteps {
         /// Of the last step.
         position: u32,
     },
     /// The work under way, a few times a second.
+    #[cfg(feature = "works")]
     WorkProgress(WorkProgress),
     /// How the work under way stands, because it was asked for.
+    #[cfg(feature = "works")]
     WorkStands(Box<WorkReport>),
     /// A work that writes until the power goes has something to tell at once.
+    #[cfg(feature = "works")]
     Powercut(Word),
     /// The work ended; what it made for itself is removed.
+    #[cfg(feature = "works")]
     WorkDone {
         /// How.
         end: RunEnd,
@@ -195,13 +214,16 @@ pub enum FromAgent {
     /// A plan, a load or a work has something to tell its user.
     LoadNote(LoadNote),
     /// The load under way, a few times a second.
+    #[cfg(feature = "works")]
     LoadProgress(LoadProgress),
     /// What became of the next stream of a load, in its order; a
     /// [`FromAgent::LoadReport`] follows. One message for each, because those
     /// of many long streams together would be too long for one.
+    #[cfg(feature = "works")]
     LoadStream(Box<StreamReport>),
     /// The rest of a report; its `streams` are empty, they came before. Unless
     /// it is an interim one, the load has ended.
+    #[cfg(feature = "works")]
     LoadReport(Box<LoadReport>),
     /// The request cannot be carried out.
     Refused(Refusal),

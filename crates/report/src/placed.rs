@@ -144,7 +144,9 @@ pub fn sentences(summary: &Summary<'_>) -> Vec<String> {
     lines
 }
 
-fn of_bus(bus: &Bus) -> String {
+/// The ceiling in a sentence.
+#[must_use]
+pub fn of_bus(bus: &Bus) -> String {
     let ceiling = &bus.ceiling;
     let (read, write) = (BytesPerSec(ceiling.read), BytesPerSec(ceiling.write));
     let name = format!("{} {}", ceiling.bus, clean(&ceiling.mode));

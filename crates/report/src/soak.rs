@@ -52,9 +52,10 @@ fn plain(text: String) -> Line {
 }
 
 /// A step with its trial.
-type Taken<'a> = (&'a TrialRecord, &'a SoakStep);
+pub(crate) type Taken<'a> = (&'a TrialRecord, &'a SoakStep);
 
-fn steps<'a>(summary: &Summary<'a>) -> Vec<Taken<'a>> {
+/// The steps of a soak, in their order; none for other runs.
+pub(crate) fn steps<'a>(summary: &Summary<'a>) -> Vec<Taken<'a>> {
     let trials = summary.run.trials.iter();
     let soak = |trial: &'a TrialRecord| Some((trial, trial.detail.as_deref()?.soak()?));
     trials.filter_map(soak).collect()
@@ -126,7 +127,7 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
 }
 
 /// The stretches that wrote, as one measurement.
-fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
+pub(crate) fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
     let writing = steps.iter().filter(|(_, step)| step.of == Stretch::Writing);
     let all = writing.filter_map(|(trial, _)| trial.measured.as_ref());
     let mut whole: Option<Measurement> = None;
@@ -149,6 +150,19 @@ fn append(series: &mut Series, other: &Series) {
         series.points.pop();
         series.points.extend(&other.points);
     }
+}
+
+/// Where each stretch that wrote ends in [`together`], in seconds.
+pub(crate) fn ends<'a>(steps: &[Taken<'a>]) -> Vec<(f64, Taken<'a>)> {
+    let writing = steps.iter().filter(|(_, step)| step.of == Stretch::Writing);
+    let mut end_s = 0.0;
+    let all = writing.filter_map(|taken| {
+        let series = &taken.0.measured.as_ref()?.series;
+        let whole = series.points.len().saturating_sub(1);
+        end_s += Nanos(series.interval_ns).as_secs_f64() * whole as f64;
+        Some((end_s, *taken))
+    });
+    all.collect()
 }
 
 fn rates(steps: &[Taken<'_>]) -> Vec<String> {

@@ -24,8 +24,8 @@
 //! ```
 //!
 //! Where an agent of that sum stays, the shell copies that into the folder, and answers
-//! `assay-boot kept SHA256 PATH` instead of asking for it. After `stay` in the place of
-//! `run` the agent stays: `assay-boot at PATH`.
+//! `assay-boot kept SHA256 PATH` instead of asking for it. After `stay NAME` in the place of
+//! `run` the agent stays under that name: `assay-boot at PATH`.
 //!
 //! Nobody sends before it is asked: tools over there may read more than they are
 //! told to.
@@ -75,11 +75,13 @@ const SCRIPT: &str = "\
     here() { [ -O \"$1\" ] && [ -x \"$1/agent\" ]; }; \
     take() { \
     for base in \"${HOME:-/root}\" /data/local/tmp; do \
-    cp \"$base/.assay-agent/agent\" \"$dir/agent\" 2>/dev/null || continue; \
+    for kept in \"$base/.assay-agent/agent\" \"$base/.assay-agent/larger\"; do \
+    cp \"$kept\" \"$dir/agent\" 2>/dev/null || continue; \
     set -- $(sha256sum <\"$dir/agent\" 2>/dev/null); \
     [ \"$1\" = \"$sum\" ] || continue; \
-    echo assay-boot kept $1 \"$base/.assay-agent/agent\"; \
+    echo assay-boot kept $1 \"$kept\"; \
     return 0; \
+    done; \
     done; \
     return 1; \
     }; \
@@ -89,8 +91,8 @@ const SCRIPT: &str = "\
     mkdir \"$at\" 2>/dev/null; \
     chmod 700 \"$at\" 2>/dev/null || continue; \
     true >\"$at/try\" && chmod 700 \"$at/try\" && \"$at/try\" 2>/dev/null && \
-    cp \"$dir/agent\" \"$at/new\" && chmod 700 \"$at/new\" && mv -f \"$at/new\" \"$at/agent\" && \
-    rm -f \"$at/try\" && echo assay-boot at \"$at/agent\" && return 0; \
+    cp \"$dir/agent\" \"$at/new\" && chmod 700 \"$at/new\" && mv -f \"$at/new\" \"$at/$role\" && \
+    rm -f \"$at/try\" && echo assay-boot at \"$at/$role\" && return 0; \
     rm -rf \"$at\"; \
     done; \
     return 1; \
@@ -190,7 +192,11 @@ impl<'a> Boot<'a> {
             let state = AgentState::Kept;
             return Ok(AgentThere { path, state });
         }
-        self.say("stay\n")?;
+        let name = match self.agents.larger {
+            true => "larger",
+            false => "agent",
+        };
+        self.say(&format!("stay {name}\n"))?;
         match self.answer()?.split_once(' ') {
             Some(("at", path)) => Ok(AgentThere {
                 path: path.to_owned(),

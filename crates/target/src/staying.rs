@@ -52,9 +52,12 @@ const LISTING: &str = "\
     one() { set -- \"$1\" $(sha256sum <\"$1\" 2>/dev/null); echo assay-boot kept ${2:--} \"$1\"; }; \
     for base in \"${HOME:-/root}\" /data/local/tmp; do \
     kept=$base/.assay-agent; \
-    [ -f \"$kept/agent\" ] || continue; \
-    if [ \"$1\" = remove ] && rm -rf \"$kept\"; then echo assay-boot removed \"$kept/agent\"; continue; fi; \
-    one \"$kept/agent\"; \
+    for name in agent larger; do \
+    [ -f \"$kept/$name\" ] || continue; \
+    if [ \"$1\" = remove ] && rm -f \"$kept/$name\"; then echo assay-boot removed \"$kept/$name\"; continue; fi; \
+    one \"$kept/$name\"; \
+    done; \
+    [ \"$1\" = remove ] && rm -rf \"$kept\"; \
     done; \
     h=[0-9a-f]; h=$h$h$h$h; \
     for base in \"${TMPDIR:-/dev/shm}\" /dev/shm /tmp /var/tmp \"${HOME:-/root}\" /data/local/tmp; do \
@@ -77,9 +80,7 @@ pub(crate) fn carry_out<P: Program>(
     order: AgentOrder,
 ) -> Result<Vec<AgentThere>, TargetError> {
     let word = match order {
-        AgentOrder::Push => {
-            return Ok(vec![remote.talk(&boot::command(), |boot| boot.stay())?]);
-        }
+        AgentOrder::Push => return push(remote),
         AgentOrder::List => "list",
         AgentOrder::Remove => "remove",
     };
@@ -94,6 +95,23 @@ pub(crate) fn carry_out<P: Program>(
         }
     }
     Ok(all)
+}
+
+/// Puts both flavours there to stay; the small one alone where there is no larger one.
+fn push<P: Program>(remote: &Remote<P>) -> Result<Vec<AgentThere>, TargetError> {
+    let mut pushed: Vec<AgentThere> = Vec::new();
+    for larger in [false, true] {
+        let mut remote = remote.clone();
+        remote.agents.larger = larger;
+        match remote.talk(&boot::command(), |boot| boot.stay()) {
+            // Where the small one is missing, the larger one stays in its place.
+            Ok(agent) if pushed.iter().any(|known| known.path == agent.path) => {}
+            Ok(agent) => pushed.push(agent),
+            Err(TargetError::NoAgent { .. }) if larger => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(pushed)
 }
 
 /// Of the agents that this program has.

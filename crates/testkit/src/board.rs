@@ -251,7 +251,7 @@ impl Cards {
         Ok(Self {
             sd,
             usb,
-            nvme: scratch.image("nvme.img", 64)?,
+            nvme: scratch.image("nvme.img", 256)?,
         })
     }
 }

@@ -21,7 +21,7 @@ const C_FLAGS: &str = "-fno-unwind-tables -fno-asynchronous-unwind-tables";
 
 /// Parts of `SQLite` that no statement of assay's asks for, out of those that its crate
 /// turns on. None of them changes what is written, or when.
-const SQLITE_FLAGS: [&str; 12] = [
+const SQLITE_FLAGS: [&str; 32] = [
     "-USQLITE_ENABLE_API_ARMOR",
     "-USQLITE_ENABLE_COLUMN_METADATA",
     "-USQLITE_ENABLE_DBSTAT_VTAB",
@@ -30,10 +30,30 @@ const SQLITE_FLAGS: [&str; 12] = [
     "-USQLITE_ENABLE_FTS5",
     "-USQLITE_ENABLE_RTREE",
     "-USQLITE_ENABLE_STAT4",
-    "-DSQLITE_OMIT_DEPRECATED",
-    "-DSQLITE_OMIT_JSON",
-    "-DSQLITE_OMIT_LOAD_EXTENSION",
     "-USQLITE_SOUNDEX",
+    "-DSQLITE_UNTESTABLE",
+    "-DSQLITE_OMIT_AUTHORIZATION",
+    "-DSQLITE_OMIT_AUTOVACUUM",
+    "-DSQLITE_OMIT_COMPILEOPTION_DIAGS",
+    "-DSQLITE_OMIT_COMPLETE",
+    "-DSQLITE_OMIT_DATETIME_FUNCS",
+    "-DSQLITE_OMIT_DECLTYPE",
+    "-DSQLITE_OMIT_DEPRECATED",
+    "-DSQLITE_OMIT_DESERIALIZE",
+    "-DSQLITE_OMIT_FOREIGN_KEY",
+    "-DSQLITE_OMIT_GET_TABLE",
+    "-DSQLITE_OMIT_INCRBLOB",
+    "-DSQLITE_OMIT_INTROSPECTION_PRAGMAS",
+    "-DSQLITE_OMIT_JSON",
+    "-DSQLITE_OMIT_LIKE_OPTIMIZATION",
+    "-DSQLITE_OMIT_LOAD_EXTENSION",
+    "-DSQLITE_OMIT_LOCALTIME",
+    "-DSQLITE_OMIT_PROGRESS_CALLBACK",
+    "-DSQLITE_OMIT_SHARED_CACHE",
+    "-DSQLITE_OMIT_TCL_VARIABLE",
+    "-DSQLITE_OMIT_TRACE",
+    "-DSQLITE_OMIT_UTF16",
+    "-DSQLITE_OMIT_XFER_OPT",
 ];
 
 /// Builds an agent; where it is then.
@@ -47,7 +67,8 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
         .args(["-Zbuild-std=std,panic_abort"])
         .args(["-Zbuild-std-features=optimize_for_size"])
         .args(["--profile", "agent", "--package", "assay-agent"])
-        .args(["--features", features(agent), "--target", agent.target])
+        .args(features(agent))
+        .args(["--target", agent.target])
         .env("RUSTFLAGS", FLAGS.join(" "))
         .env(
             format!("CFLAGS_{}", agent.target.replace('-', "_")),
@@ -59,11 +80,10 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Features of the package that an agent is built with.
-pub(super) fn features(agent: Agent) -> &'static str {
-    if agent.sqlite {
-        "compact,sqlite"
-    } else {
-        "compact"
+/// What cargo is told of the features that an agent is built with.
+pub(super) fn features(agent: Agent) -> &'static [&'static str] {
+    match agent.sqlite {
+        true => &["--features", "compact,sqlite"],
+        false => &["--no-default-features", "--features", "compact"],
     }
 }

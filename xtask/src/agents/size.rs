@@ -22,7 +22,7 @@ const LIMITS: [(&str, u64); 3] = [
 /// Crates that may be in the agent, besides derive macros, which leave nothing
 /// there. Another one is a decision: what does it cost, what does it do that a
 /// board needs? regex, clap and async runtimes stay out.
-const CRATES: [&str; 47] = [
+const CRATES: [&str; 46] = [
     "adler2",
     "approx",
     "assay-agent",
@@ -33,7 +33,6 @@ const CRATES: [&str; 47] = [
     "assay-probe",
     "assay-stats",
     "assay-trace",
-    "assay-workloads",
     "bitflags",
     "block-buffer",
     "cfg-if",
@@ -72,8 +71,9 @@ const CRATES: [&str; 47] = [
     "zmij",
 ];
 
-/// What databases add.
-const OF_SQLITE: [&str; 8] = [
+/// What the larger one adds.
+const OF_SQLITE: [&str; 9] = [
+    "assay-workloads",
     "fallible-iterator",
     "fallible-streaming-iterator",
     "foldhash",
@@ -109,7 +109,7 @@ pub fn run_checks() -> Result<()> {
 fn strangers(agent: Agent) -> Result<Vec<String>> {
     let mut tree = cargo();
     tree.args(["tree", "--package", "assay-agent", "--target", agent.target])
-        .args(["--features", features(agent)])
+        .args(features(agent))
         .args(["--edges", "normal,no-proc-macro"])
         .args(["--prefix", "none", "--no-dedupe", "--format", "{p}"]);
     let known = |name: &str| CRATES.contains(&name) || agent.sqlite && OF_SQLITE.contains(&name);

@@ -1,5 +1,5 @@
-//! What the board runs: busybox, a server of ssh, and the drivers of its
-//! storage.
+//! What the board runs: busybox, a server of ssh, programs that make and check ext4, and
+//! the drivers of its storage.
 
 use super::{link, program};
 use crate::run::run;
@@ -12,14 +12,20 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Debian's packages that are in it.
-pub const PACKAGES: [&str; 8] = [
+pub const PACKAGES: [&str; 14] = [
     "busybox-static",
     "dropbear-bin",
+    "e2fsprogs",
+    "libblkid1",
     "libc6",
+    "libcom-err2",
     "libcrypt1",
+    "libext2fs2",
     "libgmp10",
+    "libss2",
     "libtomcrypt1",
     "libtommath1",
+    "libuuid1",
     "zlib1g",
 ];
 

@@ -259,7 +259,7 @@ fn live(path: &Path) -> Option<Vec<Line>> {
 pub(super) fn lines(file: &File) -> Vec<Line> {
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     lines
-        .map_while(|line| serde_json::from_str(&line).ok())
+        .map_while(|line| serde_json::from_slice(line.as_bytes()).ok())
         .collect()
 }
 

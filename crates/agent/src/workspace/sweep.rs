@@ -43,8 +43,10 @@ fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let file = File::from(openat(&folder, OWNER, flags, Mode::empty()).ok()?);
-    let text = (&file).take(MAX_OWNER_BYTES);
-    let ours = serde_json::from_reader::<_, Owner>(text).is_ok_and(|o| o.run_id == run_id);
+    let mut text = Vec::new();
+    let read = (&file).take(MAX_OWNER_BYTES).read_to_end(&mut text);
+    let owner = read.map(|_| serde_json::from_slice::<Owner>(&text));
+    let ours = owner.is_ok_and(|owner| owner.is_ok_and(|owner| owner.run_id == run_id));
     let unfinished = file.metadata().is_ok_and(|meta| was_never_written(&meta));
     let abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
     if !(ours || unfinished) || !abandoned {

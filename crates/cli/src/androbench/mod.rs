@@ -30,10 +30,8 @@ use std::process::ExitCode;
 pub fn run(args: &AndroBenchArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.folder)?;
     // A mistake is told before anything is started.
-    let (work, _) = work(args, &args.folder)?;
-    if work.needs_databases() {
-        target.needs_larger_agent();
-    }
+    work(args, &args.folder)?;
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.folder)?;
     let place = folder(&inspection)?;

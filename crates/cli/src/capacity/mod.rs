@@ -27,6 +27,7 @@ const STOPPING: &str = "stopping: what was written is kept, or put back after a 
 /// When it cannot be carried out.
 pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.path)?;
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let place = admit(args, &inspection)?;

@@ -148,6 +148,7 @@ fn ends_there(
     if !own.ladder {
         there::check(&copy, name)?;
     }
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let copy = match own.ladder {
         true => {

@@ -31,6 +31,7 @@ const LARGEST_PAGE: u64 = 64 << 10;
 /// When they cannot be taken.
 pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.path)?;
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let place = admit(args, &inspection)?;

@@ -39,6 +39,7 @@ pub fn run(words: &[OsString], target: &mut dyn Target) -> Result<ExitCode, Fail
             shorten(&clean(&word.to_string_lossy()), 100)
         )));
     }
+    target.needs_larger_agent();
     // Of another machine only its agent knows what job files may ask.
     let mut there = match target.name() {
         Some(_) => Some(Host::start(target)?),

@@ -126,6 +126,7 @@ fn measure(
              for each run after it",
         ));
     }
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let file = command.work.files.first().cloned().unwrap_or_default();
     let (inspection, place) = place(&mut host, &file)?;

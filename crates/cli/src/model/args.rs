@@ -1,6 +1,6 @@
 //! The command line of `assay model`.
 
-use crate::args::parse_size;
+use crate::args::{StoreArgs, parse_size};
 use assay_flash::policy::Policy;
 use assay_model::units::{Bytes, BytesPerSec};
 use clap::{Args, Subcommand, ValueEnum, value_parser};
@@ -26,7 +26,8 @@ pub enum ModelCommand {
     /// Searches all that can happen under a policy for lost data, stale reads and open
     /// transfers.
     Check(CheckArgs),
-    /// Estimates the parameters of a part from measured rates, and says which cannot be told.
+    /// Estimates the parameters of a part from measured rates or a stored run, and says which
+    /// cannot be told.
     Fit(FitArgs),
     /// Runs a job on a simulated part, in virtual time.
     Simulate(SimulateArgs),
@@ -96,27 +97,43 @@ pub struct CheckArgs {
 }
 
 const FIT_HELP: &str = "\
-A line of the file is a pattern, a size and a rate, such as
+Examples:
+  assay model fit rates.csv
+  assay model fit last
+  assay model fit 3f2a@none --write-part mine.toml    then: assay qualify sim:mine.toml
+
+A line of a file is a pattern, a size and a rate, such as
   randread,8k,16.5MiB/s
 with read, write, randread or randwrite, one I/O after the other. Empty lines and those that
-begin with # are skipped.
+begin with # are skipped. Of a run, the results with the label device or simulated are fitted:
+direct reads and writes of one at a time.
 Exit codes: 0 done, 2 the command cannot be carried out as given.";
 
 /// `assay model fit`.
 #[derive(Args, Debug)]
 #[command(after_help = FIT_HELP)]
 pub struct FitArgs {
-    /// File of rates.
-    pub file: PathBuf,
+    /// A file of rates, or a stored run: `last`, or the first letters of its id; of a sweep
+    /// with one of its conditions behind an @.
+    #[arg(value_name = "FILE|RUN")]
+    pub source: String,
+    /// Only these jobs of a run, separated by commas; a name may end in *.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
     /// The part to begin with: one that assay knows, or a file. What is not fitted stays.
     #[arg(long, value_name = "NAME|FILE", default_value = assay_flash::experiment::PART)]
     pub part: String,
-    /// How the host carried out the transfers.
-    #[arg(long, value_name = "POLICY", default_value = "closed")]
-    pub policy: Policy,
+    /// How the host carried out the transfers [default: closed, or as the run was simulated].
+    #[arg(long, value_name = "POLICY")]
+    pub policy: Option<Policy>,
+    /// Write the part that was fitted into this file, to be simulated as sim:FILE.toml.
+    #[arg(long, value_name = "FILE.toml")]
+    pub write_part: Option<PathBuf>,
     /// Print it as JSON on standard output.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
 }
 
 const SIMULATE_HELP: &str = "\

@@ -1,11 +1,12 @@
 //! `assay model`: what a bus can carry, and why storage is as fast as it is.
 
-mod args;
+pub mod args;
 mod check;
 mod compare;
-mod fit;
-mod limits;
-mod simulate;
+pub mod fit;
+pub mod limits;
+pub mod on_bus;
+pub mod simulate;
 pub mod table;
 
 pub use args::ModelArgs;

@@ -1,7 +1,9 @@
 //! Plain columns, as wide as their widest cell.
 
 use assay_flash::experiment::Parameter;
+use assay_lang::tr;
 use assay_model::units::three_digits;
+use assay_report::text::{pad, pad_left, width as columns};
 use std::io::{self, Write};
 
 /// Writes rows below a head, two blanks before each; cells of the first `left` columns
@@ -25,8 +27,8 @@ pub fn write_noted(
 ) -> io::Result<()> {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        let widest = cells.map(|cell| cell.chars().count()).max();
-        let head = head[column].chars().count();
+        let widest = cells.map(|cell| columns(cell)).max();
+        let head = columns(head[column]);
         head.max(widest.unwrap_or_default())
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
@@ -36,9 +38,9 @@ pub fn write_noted(
             .enumerate()
             .map(|(column, (cell, width))| {
                 if column < left {
-                    format!("  {cell:<width$}")
+                    format!("  {}", pad(cell, *width))
                 } else {
-                    format!("  {cell:>width$}")
+                    format!("  {}", pad_left(cell, *width))
                 }
             });
         cells.collect::<String>().trim_end().to_owned()
@@ -58,13 +60,19 @@ pub fn write_parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Re
     let rows = parameters.iter().map(|parameter| {
         let (value, error) = match parameter.error {
             Some(error) => (three_digits(parameter.value), three_digits(error)),
-            None => ("-".to_owned(), "cannot be told".to_owned()),
+            None => ("-".to_owned(), tr!("cannot be told").to_owned()),
         };
         let (name, unit) = (parameter.name.to_owned(), parameter.unit.to_owned());
         vec![name, unit, value, error]
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    write(&["parameter", "unit", "value", "std. error"], &rows, 2, out)
+    let head = [
+        tr!("parameter"),
+        tr!("unit"),
+        tr!("value"),
+        tr!("std. error"),
+    ];
+    write(&head, &rows, 2, out)
 }
 
 /// A paragraph, wrapped, behind so many blanks.

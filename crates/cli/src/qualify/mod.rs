@@ -40,7 +40,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let inspection = host.inspect(&args.path)?;
 
     let scale = Scale::new(args, &inspection)?;
-    let more = profile::more(args, &place)?;
+    let more = profile::more(args, &place, &mut host)?;
     let plan = plan(args, &inspection, place, &scale)?;
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());

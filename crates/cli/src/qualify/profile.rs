@@ -62,15 +62,22 @@ pub struct More {
 /// What a profile adds to the suite in this place.
 ///
 /// # Errors
-/// When nothing may be written there.
-pub fn more(args: &QualifyArgs, place: &Place) -> Result<More, Failure> {
+/// When nothing may be written there, or programs are missing.
+pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, Failure> {
     let Some(profile) = args.profile else {
         return Ok(More { works: Vec::new() });
     };
     let names = match place {
         Place::Directory { .. } => profile.in_folder(),
         Place::Device { .. } => &Profile::ON_DEVICE,
-        _ => {
+        Place::Simulated { path } => {
+            return Err(Failure::usage(format!(
+                "--profile plays scenarios, and {} is a simulated device, which keeps no data: \
+                 leave --profile out, or give a folder or a block device",
+                path.display()
+            )));
+        }
+        Place::File { .. } | Place::Memory => {
             return Err(Failure::usage(
                 "--profile plays scenarios: give a folder, or a block device",
             ));
@@ -92,6 +99,7 @@ pub fn more(args: &QualifyArgs, place: &Place) -> Result<More, Failure> {
             steps,
             written,
         } = scenario::built(name, scale, place)?;
+        scenario::tools::are_there(host, &work)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,

@@ -131,7 +131,7 @@ fn simulated(planned: &PlannedJob) -> Option<PlannedJob> {
 }
 
 /// Whether a name, or a beginning with `*`, means a job.
-fn matches(name: &str, job: &str) -> bool {
+pub fn matches(name: &str, job: &str) -> bool {
     name.strip_suffix('*')
         .map_or(name == job, |beginning| job.starts_with(beginning))
 }

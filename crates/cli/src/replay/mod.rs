@@ -44,6 +44,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     can_be_stored(path)?;
     can_be_stored(&args.trace)?;
     let store_path = store_path(&args.store)?;
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let found = place::find(&mut host, path)?;
     let trims = found.leave_out_trims(&mut recording);

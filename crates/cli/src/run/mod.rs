@@ -37,6 +37,7 @@ use std::process::ExitCode;
 /// Runs a job file on a target.
 pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     can_be_stored(&args.file)?;
+    target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let invocation = parse(&args.file, &mut host)?;
     warn(&invocation.warnings, say);

@@ -8,6 +8,7 @@ mod keys;
 mod library;
 mod resolve;
 mod step;
+pub mod tools;
 
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
@@ -82,6 +83,7 @@ fn carry_out(
     let place = admit(args, &found, &inspection)?;
     let resolved = resolve(args, &found, &place)?;
     let request = request(args, &resolved, place);
+    tools::are_there(&mut host, &request.work)?;
     announce(args, &found, &resolved, &request, &inspection);
     let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
     let done = works::execute(

@@ -1,11 +1,12 @@
 //! What a stored run says about each trait.
 
+use crate::nature;
 use assay_flash::traits::ask::Asked;
 use assay_flash::traits::series::Answers;
 use assay_flash::traits::{Finding, Trait, find};
 use assay_model::label::{Measured, judge};
 use assay_model::run::Run;
-use assay_model::storage::{DeviceIdentity, DeviceKind, Storage};
+use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
 
 /// All that was found.
@@ -98,25 +99,5 @@ pub fn no_flash(what: Trait, storage: &Storage) -> Option<String> {
     if !is_of_flash(what) {
         return None;
     }
-    let Some(layer) = storage.device() else {
-        return Some("the device is not known".to_owned());
-    };
-    emulated(&layer.identity)
-}
-
-/// Why a device has no flash of its own.
-pub fn emulated(identity: &DeviceIdentity) -> Option<String> {
-    let model = identity.model.as_deref().unwrap_or_default();
-    let is_qemu = model.starts_with("QEMU");
-    match identity.kind {
-        _ if is_qemu => Some(format!("{model} is emulated: it has no flash of its own")),
-        DeviceKind::Emmc
-        | DeviceKind::Sd
-        | DeviceKind::Ufs
-        | DeviceKind::Usb
-        | DeviceKind::Nvme
-        | DeviceKind::Simulated => None,
-        DeviceKind::Sata | DeviceKind::Scsi if identity.rotational == Some(false) => None,
-        _ => Some(format!("{} is not known to be flash", identity.kind)),
-    }
+    nature::no_flash(storage)
 }

@@ -51,7 +51,10 @@ pub fn run(args: &WatchArgs, target: &mut dyn Target) -> Result<ExitCode, Failur
 fn start(watch: &Watch, target: &mut dyn Target) -> Result<Host, Failure> {
     match target.name() {
         None => Host::start_in_front(target),
-        Some(_) if watch.command.is_empty() => Host::start(target),
+        Some(_) if watch.command.is_empty() => {
+            target.needs_larger_agent();
+            Host::start(target)
+        }
         Some(target) => Err(Failure::usage(format!(
             "assay watch starts commands on this machine only: start it on {target} by hand, and \
              watch without a command"

@@ -8,10 +8,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// The card of the board.
-const CARD: &str = "/mnt/sd";
+pub const CARD: &str = "/mnt/sd";
 
 /// `assay WORDS --on` the board.
-fn on(board: &Board, bed: &Bed, words: &[&str]) -> Command {
+pub fn on(board: &Board, bed: &Bed, words: &[&str]) -> Command {
     reaching(
         board,
         bed.command(&[words, &["--on", &board.url()]].concat()),
@@ -25,7 +25,7 @@ fn reaching(board: &Board, mut command: Command) -> Command {
     command
 }
 
-fn run(board: &Board, bed: &Bed, words: &[&str]) -> Ended {
+pub fn run(board: &Board, bed: &Bed, words: &[&str]) -> Ended {
     Running::start(&mut on(board, bed, words)).end()
 }
 
@@ -37,7 +37,7 @@ fn run_without_store(board: &Board, bed: &Bed, words: &[&str]) -> Ended {
 }
 
 /// Nothing of assay's is on the board any more.
-fn assert_clean(board: &Board) {
+pub fn assert_clean(board: &Board) {
     let look = format!("ls -d {CARD}/.assay-* /dev/shm/assay-* /tmp/assay-* 2>/dev/null; true");
     until("the board is clean", || {
         board.run(&look).is_ok_and(|found| found.is_empty())
@@ -389,7 +389,9 @@ fn an_agent_stays_on_a_board_until_it_is_removed() {
     agent("remove");
     assert!(agent("push").out.contains("put there, stays"));
     assert!(agent("push").out.contains("is that of this program"));
-    assert!(agent("list").out.contains("/.assay-agent/agent: stays"));
+    let list = agent("list").out;
+    assert!(list.contains("/.assay-agent/agent: stays"), "{list}");
+    assert!(list.contains("/.assay-agent/larger: stays"), "{list}");
     let listed = run_without_store(&board, &bed, &["devices"]);
     listed.assert_code(0);
     let checked = run_without_store(&board, &bed, &["targets", "--check"]);

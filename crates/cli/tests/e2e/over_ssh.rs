@@ -31,7 +31,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// One whose small agent is that script.
+    /// One whose agents both are that script.
     pub fn new(agent: &str) -> Self {
         let folder = Scratch::new().expect("a folder");
         fs::create_dir(folder.join("there")).expect("a folder");
@@ -39,6 +39,7 @@ impl Machine {
         let bed = Bed::new();
         let machine = Self { bed, folder };
         machine.put_agent("", agent);
+        machine.put_agent("-sqlite", agent);
         machine
     }
 

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 /// All of them, with the steps that they measure in a folder.
-const BUILT_IN: [(&str, usize); 12] = [
+pub const BUILT_IN: [(&str, usize); 12] = [
     ("ota-ab", 2),
     ("ota-files", 5),
     ("flashing", 2),
@@ -36,7 +36,7 @@ fn written(bed: &Bed, text: &str) -> String {
     path.to_str().expect("it is text").to_owned()
 }
 
-fn names(run: &Value) -> Vec<&str> {
+pub fn names(run: &Value) -> Vec<&str> {
     let trials = run["trials"].as_array().expect("a list");
     trials
         .iter()

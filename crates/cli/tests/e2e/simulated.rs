@@ -129,6 +129,7 @@ fn what_a_simulated_device_cannot_do_is_refused_with_the_reason() {
             &["qualify", "sim:emmc-8gb-hs400,speed=3"],
             "'speed=3' is not known",
         ),
+        (&["qualify", EMMC, "--profile", "emmc"], "keeps no data"),
         (&["capacity", EMMC], "keeps no data"),
         (&["disks", EMMC], "keeps no data"),
         (

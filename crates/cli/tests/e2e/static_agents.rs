@@ -5,7 +5,12 @@
 use crate::assay::{Ended, text};
 use crate::over_ssh::Machine;
 use assay_agent::frame::{receive, send};
+use assay_model::condition::Restore;
+use assay_model::job::{FileState, Job, Rw};
 use assay_model::load::{Extent, Load, Stream};
+use assay_model::plan::{Place, Plan, PlannedJob, Slot};
+use assay_model::trial::Outcome;
+use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, ToAgent, WIRE_VERSION};
 use assay_testkit::{Scratch, needs, or_skip, skip, static_agent};
 use std::fs::{self, File};
@@ -58,9 +63,24 @@ fn assert_written_far(ended: &Ended, data: &Path, engine: &str) {
     assert!(block.iter().all(|&byte| byte == 0), "{engine}: elsewhere");
 }
 
+/// `assay qualify` of one job there.
+fn qualify(machine: &Machine) -> Ended {
+    let folder = machine.bed.join("qualified");
+    fs::create_dir_all(&folder).expect("a folder");
+    let few = ["--quick", "--size", "1M", "--trials", "1", "--json"];
+    let only = ["--only", "read-cached"];
+    machine.run(&[&["qualify", text(&folder)], &ON[..], &few[..], &only[..]].concat())
+}
+
+/// Jobs of a plan with the small agent, loads with the larger one.
 fn assert_works(name: &str, emulator: &str, engines: &[&str]) {
-    let agent = or_skip!(static_agent(name));
-    let machine = Machine::new(&script(emulator, &agent));
+    let small = or_skip!(static_agent(name));
+    let larger = or_skip!(static_agent(&format!("{name}-sqlite")));
+    let machine = Machine::new(&script(emulator, &small));
+    machine.put_agent("-sqlite", &script(emulator, &larger));
+    let ended = qualify(&machine);
+    ended.assert_code(0);
+    assert_eq!(ended.json()["system"]["machine"], name);
     for engine in engines {
         let (ended, data) = write_far(&machine, engine);
         assert_written_far(&ended, &data, engine);
@@ -105,10 +125,8 @@ fn peak_kib(process: u32) -> u64 {
     number.expect("a peak").parse().expect("a number")
 }
 
-#[test]
-fn an_agent_takes_little_memory() {
-    let agent = or_skip!(static_agent(std::env::consts::ARCH));
-    let folder = Scratch::new().expect("a folder");
+/// Has an agent of this machine do something and end; the most memory that it had.
+fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
     let mut process = Command::new(agent)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -116,21 +134,9 @@ fn an_agent_takes_little_memory() {
         .expect("a program of this machine");
     let mut requests = process.stdin.take().expect("piped");
     let mut answers = process.stdout.take().expect("piped");
-    let mut stream = Stream::new("reader");
-    stream.files.paths = vec![folder.join("file")];
-    stream.region.size = Some(Extent::Bytes(1 << 20));
-    let load = Box::new(Load {
-        streams: vec![stream],
-        ..Load::default()
-    });
-    let path = folder.path().to_owned();
-    for request in [
-        ToAgent::Hello {
-            version: WIRE_VERSION,
-        },
-        ToAgent::Inspect { path },
-        ToAgent::RunLoad { load },
-    ] {
+    let version = WIRE_VERSION;
+    let path = std::env::temp_dir();
+    for request in [ToAgent::Hello { version }, ToAgent::Inspect { path }, work] {
         send(&mut requests, &request).expect("it listens");
     }
     loop {
@@ -138,7 +144,12 @@ fn an_agent_takes_little_memory() {
             .expect("a message")
             .expect("it goes on")
         {
-            FromAgent::LoadReport(_) => break,
+            FromAgent::LoadReport(_) | FromAgent::RunDone { .. } => break,
+            FromAgent::TrialDone(record) => {
+                assert_eq!(record.outcome, Outcome::Completed);
+                let position = record.position;
+                send(&mut requests, &ToAgent::Stored { position }).expect("it listens");
+            }
             FromAgent::Refused(refusal) => panic!("refused: {}", refusal.message),
             _ => {}
         }
@@ -146,7 +157,65 @@ fn an_agent_takes_little_memory() {
     let peak_kib = peak_kib(process.id());
     drop(requests);
     assert!(process.wait().expect("it ends").success());
+    peak_kib
+}
+
+#[test]
+fn an_agent_takes_little_memory() {
+    let small = or_skip!(static_agent(std::env::consts::ARCH));
+    let folder = Scratch::new().expect("a folder");
+    let mut job = Job::new("reader", Rw::Read, Bytes(4096), Bytes(1 << 20));
+    job.file_state = FileState::Written;
+    let plan = Box::new(Plan {
+        run_id: "memory".to_owned(),
+        seed: 1,
+        place: Place::Directory {
+            path: folder.path().to_owned(),
+        },
+        file_size: Bytes(1 << 20),
+        jobs: vec![PlannedJob { job, trials: 1 }],
+        conditions: Vec::new(),
+        restore: Restore::default(),
+        order: vec![Slot::plain(0, 1)],
+    });
+    let peak_kib = peak_kib_at(&small, ToAgent::Run { plan });
     assert!(peak_kib <= MOST_KIB, "{peak_kib} KiB");
+}
+
+#[test]
+fn the_larger_agent_takes_little_memory_too() {
+    let larger = or_skip!(static_agent(&format!("{}-sqlite", std::env::consts::ARCH)));
+    let folder = Scratch::new().expect("a folder");
+    let mut stream = Stream::new("reader");
+    stream.files.paths = vec![folder.join("file")];
+    stream.region.size = Some(Extent::Bytes(1 << 20));
+    let load = Box::new(Load {
+        streams: vec![stream],
+        ..Load::default()
+    });
+    let peak_kib = peak_kib_at(&larger, ToAgent::RunLoad { load });
+    assert!(peak_kib <= MOST_KIB, "{peak_kib} KiB");
+}
+
+#[test]
+fn the_small_agent_says_what_it_has_no_part_for() {
+    let small = or_skip!(static_agent(std::env::consts::ARCH));
+    let mut process = Command::new(small)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a program of this machine");
+    let mut requests = process.stdin.take().expect("piped");
+    let mut answers = process.stdout.take().expect("piped");
+    let load = Box::new(Load::default());
+    send(&mut requests, &ToAgent::RunLoad { load }).expect("it listens");
+    let answer = receive(&mut answers).expect("a message");
+    let Some(FromAgent::Refused(refusal)) = answer else {
+        panic!("it does as if it could: {answer:?}");
+    };
+    assert!(refusal.message.contains("larger"), "{}", refusal.message);
+    drop(requests);
+    assert!(process.wait().expect("it ends").success());
 }
 
 /// `assay androbench` there, of one step.
@@ -160,17 +229,17 @@ fn androbench(machine: &Machine, step: &str) -> Ended {
 }
 
 #[test]
-fn databases_are_measured_by_the_larger_agent_all_else_by_the_small_one() {
+fn jobs_of_a_plan_are_measured_by_the_small_agent_all_else_by_the_larger_one() {
     let program = env!("CARGO_BIN_EXE_assay");
     let honest = format!("exec '{program}' --serve-as-assay-agent \"$@\"");
     let machine = Machine::new("exit 1");
     machine.put_agent("-sqlite", &honest);
-    androbench(&machine, "sqlite-insert").assert_code(0);
-    androbench(&machine, "seq-read").assert_code(5);
+    androbench(&machine, "seq-read").assert_code(0);
+    qualify(&machine).assert_code(5);
     let machine = Machine::new(&honest);
     machine.put_agent("-sqlite", "exit 1");
-    androbench(&machine, "seq-read").assert_code(0);
-    androbench(&machine, "sqlite-insert").assert_code(5);
+    androbench(&machine, "seq-read").assert_code(5);
+    qualify(&machine).assert_code(0);
 }
 
 #[test]

@@ -7,21 +7,18 @@ use crate::io::{Completion, IoEngine, IoUnit, OpenFile, QueueStatus};
 use assay_model::job::FlushCall;
 use rustix::io::Errno;
 
-/// An engine whose kind is known when the program runs; `ASYNCHRONOUS` is
-/// [`IoEngine::ASYNCHRONOUS`] of it.
-pub(super) struct Boxed<const ASYNCHRONOUS: bool>(Box<dyn AnyEngine>);
-
-impl Boxed<false> {
-    pub(super) fn synchronous<E: IoEngine + 'static>(engine: E) -> Self {
-        debug_assert!(!E::ASYNCHRONOUS);
-        Self(Box::new(engine))
-    }
+/// An engine whose kind is known when the program runs.
+pub(super) struct Boxed {
+    engine: Box<dyn AnyEngine>,
+    asynchronous: bool,
 }
 
-impl Boxed<true> {
-    pub(super) fn asynchronous<E: IoEngine + 'static>(engine: E) -> Self {
-        debug_assert!(E::ASYNCHRONOUS);
-        Self(Box::new(engine))
+impl Boxed {
+    pub(super) fn new<E: IoEngine + 'static>(engine: E) -> Self {
+        Self {
+            asynchronous: engine.is_asynchronous(),
+            engine: Box::new(engine),
+        }
     }
 }
 
@@ -76,31 +73,34 @@ impl<E: IoEngine> AnyEngine for E {
     }
 }
 
-impl<const A: bool> IoEngine for Boxed<A> {
-    const ASYNCHRONOUS: bool = A;
+impl IoEngine for Boxed {
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        self.asynchronous
+    }
 
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
-        self.0.opened(file)
+        self.engine.opened(file)
     }
 
     fn closes(&mut self, file: &OpenFile) {
-        self.0.closes(file);
+        self.engine.closes(file);
     }
 
     fn queue(&mut self, file: &OpenFile, unit: IoUnit) -> QueueStatus {
-        self.0.queue(file, unit)
+        self.engine.queue(file, unit)
     }
 
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
-        self.0.transfer(file, unit)
+        self.engine.transfer(file, unit)
     }
 
     fn flush(&mut self, file: &OpenFile, call: FlushCall) -> Result<(), Errno> {
-        self.0.flush(file, call)
+        self.engine.flush(file, call)
     }
 
     fn commit(&mut self) -> Result<usize, EngineError> {
-        self.0.commit()
+        self.engine.commit()
     }
 
     fn reap(
@@ -109,6 +109,6 @@ impl<const A: bool> IoEngine for Boxed<A> {
         timeout_ns: Option<u64>,
         done: &mut Vec<Completion>,
     ) -> Result<(), EngineError> {
-        self.0.reap(min, timeout_ns, done)
+        self.engine.reap(min, timeout_ns, done)
     }
 }

@@ -5,7 +5,7 @@
 //! and a worker's loop need not be compiled for each of them.
 
 use crate::io::{IoEngine, IoUnit, OpenFile, flush_open};
-use assay_model::job::FlushCall;
+use assay_model::job::{EngineKind, FlushCall};
 use assay_model::load::Ddir;
 use rustix::fs::{
     FallocateFlags, Mode, OFlags, fallocate, ftruncate, mkdir, open, rmdir, stat, unlink,
@@ -28,6 +28,20 @@ pub(crate) struct FileCall {
 }
 
 impl FileCall {
+    /// `None`: an engine of that kind moves data, or simulates.
+    pub(crate) fn of(kind: EngineKind) -> Option<Self> {
+        Some(match kind {
+            EngineKind::FileCreate => Self::create(),
+            EngineKind::FileStat | EngineKind::DirStat => Self::stat(),
+            EngineKind::FileDelete => Self::delete(),
+            EngineKind::DirCreate => Self::make_directory(),
+            EngineKind::DirDelete => Self::remove_directory(),
+            EngineKind::Ftruncate => Self::ftruncate(),
+            EngineKind::Falloc => Self::falloc(),
+            _ => return None,
+        })
+    }
+
     /// `open(2)` with `O_CREAT`, and `close(2)`, whatever the direction.
     pub(crate) fn create() -> Self {
         Self::on_path(|file, _| {
@@ -95,7 +109,10 @@ impl FileCall {
 }
 
 impl IoEngine for FileCall {
-    const ASYNCHRONOUS: bool = false;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     fn transfer(&mut self, file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {
         retry_on_intr(|| (self.call)(file, unit))

@@ -230,7 +230,10 @@ impl Drop for Libaio {
 }
 
 impl IoEngine for Libaio {
-    const ASYNCHRONOUS: bool = true;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
 
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if unit.ddir == Ddir::Trim {

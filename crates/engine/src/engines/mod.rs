@@ -18,6 +18,7 @@ mod vsync;
 
 use crate::error::EngineError;
 use crate::io::IoEngine;
+use crate::load::extra::Loads;
 use assay_model::job::EngineKind;
 use assay_model::load::Engine;
 use boxed::Boxed;
@@ -116,47 +117,31 @@ pub(crate) fn with_engine<V: WithEngine>(
     Ok(match engine.kind {
         // Always: a call across its system call would cost what its return does.
         EngineKind::Psync => visitor.run(Psync),
-        EngineKind::Libaio => asynchronous(visitor, Libaio::new(engine)?),
-        EngineKind::IoUring => asynchronous(visitor, Uring::new(engine)?),
-        EngineKind::Null => synchronous(visitor, Null),
-        // Where there are simulated devices, a stream on one is not made here.
-        EngineKind::Sim => return Err(no_simulation()),
-        EngineKind::Vsync => visitor.run(Boxed::asynchronous(Vsync::new(engine))),
-        EngineKind::Posixaio => visitor.run(Boxed::asynchronous(Posixaio::new(engine))),
-        EngineKind::Sync => visitor.run(Boxed::synchronous(Sync::default())),
-        EngineKind::Pvsync => visitor.run(Boxed::synchronous(Pvsync::first())),
-        EngineKind::Pvsync2 => visitor.run(Boxed::synchronous(Pvsync::second(engine))),
-        EngineKind::Mmap => visitor.run(Boxed::synchronous(Mmap::new())),
-        EngineKind::FileCreate => visitor.run(Boxed::synchronous(FileCall::create())),
-        EngineKind::FileStat | EngineKind::DirStat => {
-            visitor.run(Boxed::synchronous(FileCall::stat()))
-        }
-        EngineKind::FileDelete => visitor.run(Boxed::synchronous(FileCall::delete())),
-        EngineKind::DirCreate => visitor.run(Boxed::synchronous(FileCall::make_directory())),
-        EngineKind::DirDelete => visitor.run(Boxed::synchronous(FileCall::remove_directory())),
-        EngineKind::Ftruncate => visitor.run(Boxed::synchronous(FileCall::ftruncate())),
-        EngineKind::Falloc => visitor.run(Boxed::synchronous(FileCall::falloc())),
+        EngineKind::Libaio => with_own_loop(visitor, Libaio::new(engine)?),
+        EngineKind::IoUring => with_own_loop(visitor, Uring::new(engine)?),
+        EngineKind::Null => with_own_loop(visitor, Null),
+        EngineKind::Vsync => visitor.run(Boxed::new(Vsync::new(engine))),
+        EngineKind::Posixaio => visitor.run(Boxed::new(Posixaio::new(engine))),
+        EngineKind::Sync => visitor.run(Boxed::new(Sync::default())),
+        EngineKind::Pvsync => visitor.run(Boxed::new(Pvsync::first())),
+        EngineKind::Pvsync2 => visitor.run(Boxed::new(Pvsync::second(engine))),
+        EngineKind::Mmap => visitor.run(Boxed::new(Mmap::new())),
+        kind => match (FileCall::of(kind), Loads::here()) {
+            (Some(call), Some(_)) => visitor.run(Boxed::new(call)),
+            // Where there are simulated devices, a stream on one is not made here.
+            _ => return Err(no_simulation()),
+        },
     })
 }
 
 /// With a loop of its own.
 #[cfg(not(feature = "compact"))]
-fn synchronous<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output {
+fn with_own_loop<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output {
     visitor.run(engine)
 }
 
-#[cfg(not(feature = "compact"))]
-fn asynchronous<V: WithEngine>(visitor: V, engine: impl IoEngine) -> V::Output {
-    visitor.run(engine)
-}
-
-/// With the loop that all engines of its manner share.
+/// With the loop that all engines but psync share.
 #[cfg(feature = "compact")]
-fn synchronous<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
-    visitor.run(Boxed::synchronous(engine))
-}
-
-#[cfg(feature = "compact")]
-fn asynchronous<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
-    visitor.run(Boxed::asynchronous(engine))
+fn with_own_loop<V: WithEngine>(visitor: V, engine: impl IoEngine + 'static) -> V::Output {
+    visitor.run(Boxed::new(engine))
 }

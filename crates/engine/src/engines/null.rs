@@ -9,7 +9,10 @@ use rustix::io::Errno;
 pub(crate) struct Null;
 
 impl IoEngine for Null {
-    const ASYNCHRONOUS: bool = false;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     #[inline]
     fn transfer(&mut self, _file: &OpenFile, unit: &mut IoUnit) -> Result<u32, i32> {

@@ -172,7 +172,10 @@ impl Drop for Posixaio {
 }
 
 impl IoEngine for Posixaio {
-    const ASYNCHRONOUS: bool = true;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
 
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if unit.ddir == Ddir::Trim {

@@ -9,7 +9,10 @@ use rustix::io::{pread, pwrite, retry_on_intr};
 pub(crate) struct Psync;
 
 impl IoEngine for Psync {
-    const ASYNCHRONOUS: bool = false;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     #[expect(
         clippy::inline_always,

@@ -51,7 +51,10 @@ impl Pvsync {
 }
 
 impl IoEngine for Pvsync {
-    const ASYNCHRONOUS: bool = false;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     #[expect(
         clippy::inline_always,

@@ -33,7 +33,10 @@ impl Sync {
 }
 
 impl IoEngine for Sync {
-    const ASYNCHRONOUS: bool = false;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
         let number = file.number as usize;

@@ -284,7 +284,10 @@ impl Drop for Uring {
 }
 
 impl IoEngine for Uring {
-    const ASYNCHRONOUS: bool = true;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
 
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
         if self.set_registered(file, file.file.as_raw_fd()) {

@@ -124,7 +124,10 @@ impl Vsync {
 }
 
 impl IoEngine for Vsync {
-    const ASYNCHRONOUS: bool = true;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        true
+    }
 
     fn closes(&mut self, _file: &OpenFile) {
         self.next = None;

@@ -1,6 +1,7 @@
 //! The threads of the streams, from their preparation to their last word.
 
 use super::Note;
+use super::extra::{Extra, Loads};
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{FlowShare, FlowTable, Pacing};
@@ -168,7 +169,7 @@ impl Post<'_> {
 
     /// Runs a command of the user, its output in a file beside the logs.
     fn run_command(&self, command: Option<&str>, when: &str) -> Result<(), EngineError> {
-        let Some(command) = command else {
+        let (Some(command), Some(_)) = (command, Loads::here()) else {
             return Ok(());
         };
         let path = self.beside(&format!("{}.{when}.txt", self.stream.name));
@@ -285,17 +286,14 @@ impl Post<'_> {
             .as_ref()
             .filter(|_| stream.engine.kind.moves_data());
         let folder = self.beside("");
-        let checks = match checked {
-            Some(spec) => Some(Checks::new(spec, stream, &folder, seeds.next_u64())?),
-            None => None,
-        };
-        let trace = match &stream.trace.write {
-            Some(path) => {
-                let paths: Vec<PathBuf> = self.plan.paths();
-                Some(TraceWriter::create(&folder.join(path), &paths)?)
-            }
-            None => None,
-        };
+        let checks = Extra::try_new(|| {
+            let checks = |spec| Checks::new(spec, stream, &folder, seeds.next_u64());
+            checked.map(checks).transpose()
+        })?;
+        let trace = Extra::try_new(|| {
+            let create = |path| TraceWriter::create(&folder.join(path), &self.plan.paths());
+            stream.trace.write.as_ref().map(create).transpose()
+        })?;
         let filler = has_buffers(stream).then(|| self.filler(largest));
         Ok(Parts {
             clock,
@@ -310,15 +308,20 @@ impl Post<'_> {
             filler,
             checks,
             pacing: Pacing::new(&stream.pace, clock.now(), seeds.next_u64()),
-            priorities: Priorities::new(stream, seeds.next_u64()),
-            flow: (stream.pace.flow.as_ref()).map(|flow| FlowShare::join(self.flows, flow)),
-            logs: LogSet::open(
-                &stream.logs,
-                &stream.stats,
-                &stream.process,
-                &stream.name,
-                stream.number,
-            )?,
+            priorities: Extra::new(|| Priorities::new(stream, seeds.next_u64())),
+            flow: Extra::new(|| {
+                let flow = stream.pace.flow.as_ref();
+                flow.map(|flow| FlowShare::join(self.flows, flow))
+            }),
+            logs: Extra::try_new(|| {
+                LogSet::open(
+                    &stream.logs,
+                    &stream.stats,
+                    &stream.process,
+                    &stream.name,
+                    stream.number,
+                )
+            })?,
             trace,
             gaps: self.gaps.clone(),
         })
@@ -327,10 +330,13 @@ impl Post<'_> {
     /// Where the I/Os come from, and the length of the largest.
     fn source(&self) -> Result<(Source, u32), EngineError> {
         let stream = self.stream;
-        if let Some(path) = &stream.trace.read {
+        if let (Some(path), Some(loads)) = (&stream.trace.read, Loads::here()) {
             let reader = TraceReader::open(path, &stream.trace)?;
             let largest = longest(&reader);
-            return Ok((Source::replay(path, &stream.trace, reader), largest.max(1)));
+            return Ok((
+                Source::replay(path, &stream.trace, reader, loads),
+                largest.max(1),
+            ));
         }
         let spans = self.plan.spans();
         let sequence = Sequence::new(stream, &spans, self.seed)?;

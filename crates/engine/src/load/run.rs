@@ -6,10 +6,13 @@ mod replay;
 mod steady;
 mod telling;
 
+#[cfg(feature = "loads")]
+use super::Controls;
+use super::extra::Loads;
 use super::files::{FilePlan, SharedFiles};
 use super::pace::FlowTable;
 use super::shared::Shared;
-use super::{Controls, LoadObserver, Note};
+use super::{LoadObserver, Note};
 use crate::error::EngineError;
 use crate::gaps::{SharedGaps, WorkerGaps};
 use assay_model::load::report::{LoadReport, StreamReport, StreamState};
@@ -25,6 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 ///
 /// The files of all streams are made before the first one starts, in their
 /// order; they stay when the load ends.
+#[cfg(feature = "loads")]
 pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) -> LoadReport {
     let signals = Signals {
         stop: &controls.stop,
@@ -35,6 +39,7 @@ pub fn run(load: &Load, controls: &Controls, observer: &mut dyn LoadObserver) ->
 
 /// As [`run()`], until `stop` is set at the latest; no reports are sent
 /// meanwhile. For whoever has a word to stop of its own.
+#[cfg(feature = "loads")]
 pub fn run_until(load: &Load, stop: &AtomicBool, observer: &mut dyn LoadObserver) -> LoadReport {
     let signals = Signals {
         stop,
@@ -68,7 +73,10 @@ pub(crate) fn conduct(
     observer: &mut dyn LoadObserver,
 ) -> Outcome {
     let mut load = load.clone();
-    let unreadable = replay::adopt(&mut load);
+    let unreadable = match Loads::here() {
+        Some(_) => replay::adopt(&mut load),
+        None => load.streams.iter().map(|_| None).collect(),
+    };
     let mut outcome = Outcome::default();
     outcome.report.streams = vec![StreamReport::default(); load.streams.len()];
     let mut stage = Stage::new(&load, signals);
@@ -168,9 +176,12 @@ impl<'a> Stage<'a> {
         observer: &mut dyn LoadObserver,
     ) -> Result<FilePlan, EngineError> {
         let mut plan = FilePlan::resolve(stream, self.load)?;
-        plan.lay_out(stream, &self.files, self.signals.stop, &mut |note| {
-            observer.note(&note);
-        })?;
+        // The file of a job is as its plan has made it.
+        if Loads::here().is_some() {
+            plan.lay_out(stream, &self.files, self.signals.stop, &mut |note| {
+                observer.note(&note);
+            })?;
+        }
         Ok(plan)
     }
 

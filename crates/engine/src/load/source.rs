@@ -1,5 +1,6 @@
 //! Where the I/Os of a stream come from: an order of blocks, or a trace.
 
+use super::extra::Loads;
 use super::pace::Pacing;
 use super::sequence::{Sequence, Step};
 use super::trace::{TraceAction, TraceReader, TraceStep, TraceSummary};
@@ -17,7 +18,7 @@ pub(super) enum Source {
     /// Blocks in the order that the job describes.
     Order(Box<Order>),
     /// What was recorded.
-    Replay(Box<Replay>),
+    Replay(Box<Replay>, Loads),
 }
 
 /// What comes next.
@@ -66,8 +67,8 @@ impl Source {
         }))
     }
 
-    pub(super) fn replay(path: &Path, options: &Trace, reader: TraceReader) -> Self {
-        Self::Replay(Box::new(Replay {
+    pub(super) fn replay(path: &Path, options: &Trace, reader: TraceReader, loads: Loads) -> Self {
+        let replay = Box::new(Replay {
             path: path.to_owned(),
             options: options.clone(),
             reader,
@@ -76,11 +77,12 @@ impl Source {
             begun_ns: None,
             late_ns: 0,
             lateness: Histogram::new(),
-        }))
+        });
+        Self::Replay(replay, loads)
     }
 
     pub(super) const fn is_replay(&self) -> bool {
-        matches!(self, Self::Replay(_))
+        matches!(self, Self::Replay(..))
     }
 
     /// The next block where nothing can stand in its way.
@@ -88,7 +90,7 @@ impl Source {
     pub(super) fn next(&mut self, goal: &Goal) -> Option<Step> {
         match self {
             Self::Order(order) => order.next(goal),
-            Self::Replay(_) => None,
+            Self::Replay(..) => None,
         }
     }
 
@@ -99,7 +101,7 @@ impl Source {
         }
         match self {
             Self::Order(order) => order.peek(goal, pacing, now_ns),
-            Self::Replay(replay) => replay.peek(now_ns),
+            Self::Replay(replay, _) => replay.peek(now_ns),
         }
     }
 
@@ -107,7 +109,7 @@ impl Source {
     pub(super) fn taken(&mut self) {
         match self {
             Self::Order(order) => order.held = None,
-            Self::Replay(replay) => {
+            Self::Replay(replay, _) => {
                 replay.held = None;
                 if !replay.options.no_stall {
                     replay.lateness.record(replay.late_ns);
@@ -120,8 +122,10 @@ impl Source {
     /// are kept.
     pub(super) fn lateness(&self) -> Option<LatencyRecord> {
         match self {
-            Self::Replay(replay) if !replay.options.no_stall => Some(replay.lateness.to_record()),
-            Self::Order(_) | Self::Replay(_) => None,
+            Self::Replay(replay, _) if !replay.options.no_stall => {
+                Some(replay.lateness.to_record())
+            }
+            Self::Order(_) | Self::Replay(..) => None,
         }
     }
 
@@ -133,7 +137,7 @@ impl Source {
                 order.drawn = None;
                 order.sequence.begin_again();
             }
-            Self::Replay(replay) => {
+            Self::Replay(replay, _) => {
                 replay.reader = TraceReader::open(&replay.path, &replay.options)?;
                 replay.held = None;
                 replay.due_ns = 0;

@@ -9,7 +9,7 @@ mod region;
 
 pub use cells::Cells;
 pub use chase::Chain;
-pub use kernels::{Arrays, best_vectors, can_stream};
+pub use kernels::{Arrays, can_stream, vectors_for};
 pub use region::Region;
 
 use crate::sys;

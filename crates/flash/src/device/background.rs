@@ -1,5 +1,6 @@
 //! What a card does beside the requests.
 
+use super::noise::Noise;
 use crate::time::Picos;
 
 /// Work that is done in the background as long as there is not too much of it: what a cache
@@ -32,8 +33,8 @@ impl Bucket {
 
     /// Adds the work of so many blocks, which came from `begun` until `now`; how long that
     /// has to wait until it fits.
-    pub fn add(&mut self, begun: Picos, now: Picos, blocks: u64) -> Picos {
-        self.empty_at = self.empty_at.max(begun) + self.block.times(blocks);
+    pub fn add(&mut self, begun: Picos, now: Picos, blocks: u64, noise: &mut Noise) -> Picos {
+        self.empty_at = self.empty_at.max(begun) + noise.on(self.block.times(blocks));
         (self.empty_at - now) - self.capacity
     }
 
@@ -90,7 +91,8 @@ mod tests {
     fn work_waits_only_when_there_is_too_much_of_it() {
         let mut bucket = Bucket::empty(Picos(10), 2);
         let at = |moment| (Picos(moment), Picos(moment));
-        let mut add = |(begun, now), blocks| bucket.add(begun, now, blocks);
+        let mut add =
+            |(begun, now), blocks| bucket.add(begun, now, blocks, &mut Noise::new(0.0, 0));
         assert_eq!(add(at(0), 2), Picos(0));
         assert_eq!(add(at(0), 1), Picos(10));
         // All is done by then.
@@ -98,7 +100,10 @@ mod tests {
         // What comes slowly is done meanwhile.
         assert_eq!(add((Picos(200), Picos(240)), 6), Picos(0));
         let mut full = Bucket::full(Picos(10), 2);
-        assert_eq!(full.add(Picos(0), Picos(0), 3), Picos(30));
+        assert_eq!(
+            full.add(Picos(0), Picos(0), 3, &mut Noise::new(0.0, 0)),
+            Picos(30)
+        );
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod background;
 mod layout;
+mod noise;
 mod spent;
 
 pub use spent::{Phase, Spent};
@@ -14,9 +15,9 @@ use crate::part::{Part, blocks};
 use crate::policy::{Host, Plan, Policy, Request, Stop};
 use crate::time::Picos;
 use assay_model::job::Direction;
-use assay_model::rng::SplitMix64;
 use background::{Bucket, Regions};
 use layout::Layout;
+use noise::Noise;
 
 /// Why a policy cannot be simulated on a part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,33 +55,6 @@ impl Costs {
     }
 }
 
-/// What makes the same command take another time.
-#[derive(Clone, Debug)]
-struct Noise {
-    rng: SplitMix64,
-    /// To each side, in millionths of a time.
-    most: u64,
-}
-
-impl Noise {
-    fn new(percent: f64) -> Self {
-        Self {
-            rng: SplitMix64::new(0),
-            // Percent are ten thousand millionths.
-            most: Picos::from_us(percent / 100.0).0,
-        }
-    }
-
-    fn on(&mut self, time: Picos) -> Picos {
-        if self.most == 0 {
-            return time;
-        }
-        let factor = 1_000_000 - self.most + self.rng.below(2 * self.most + 1);
-        let varied = u128::from(time.0) * u128::from(factor) / 1_000_000;
-        Picos(u64::try_from(varied).unwrap_or(u64::MAX))
-    }
-}
-
 /// The device.
 #[derive(Clone, Debug)]
 pub struct Device {
@@ -108,6 +82,7 @@ pub struct Device {
     /// Where the last write ended.
     written_to: u64,
     while_busy: u64,
+    noise_percent: f64,
     noise: Noise,
 }
 
@@ -159,14 +134,15 @@ impl Device {
             layout: part.flash.as_ref().map(Layout::new),
             written_to: 0,
             while_busy: 0,
-            noise: Noise::new(part.noise_percent),
+            noise_percent: part.noise_percent,
+            noise: Noise::new(part.noise_percent, 0),
         })
     }
 
     /// The same, whose noise follows from another seed.
     #[must_use]
     pub fn seeded(mut self, seed: u64) -> Self {
-        self.noise.rng = SplitMix64::new(seed);
+        self.noise = Noise::new(self.noise_percent, seed);
         self
     }
 
@@ -233,7 +209,7 @@ impl Device {
         }
         if let Some(cache) = &self.cache {
             course.until(Phase::Program, cache.empty_at());
-            course.wait(Phase::Program, self.flush);
+            course.wait(Phase::Program, self.noise.on(self.flush));
         }
         Done {
             end: course.now,
@@ -306,23 +282,23 @@ impl Device {
     fn store(&mut self, request: &Request, begun: Picos, course: &mut Course) {
         let follows = request.block == self.written_to;
         self.written_to = request.block.saturating_add(request.blocks);
+        let (blocks, noise) = (request.blocks, &mut self.noise);
         match &mut self.cache {
             Some(cache) => {
-                course.wait(Phase::Program, cache.add(begun, course.now, request.blocks))
+                let waits = cache.add(begun, course.now, blocks, noise);
+                course.wait(Phase::Program, waits);
             }
-            None => {
-                self.owed += self.noise.on(self.program) + self.write.ramp(request.blocks);
-            }
+            None => self.owed += noise.on(self.program) + self.write.ramp(blocks),
         }
         if let Some(slc) = &mut self.slc {
-            course.wait(Phase::Program, slc.add(begun, course.now, request.blocks));
+            course.wait(Phase::Program, slc.add(begun, course.now, blocks, noise));
         }
         if let Some(layout) = &mut self.layout {
             course.wait(Phase::Program, layout.merge(request));
             course.wait(Phase::Reclaim, layout.touch(request));
         }
         if let Some(gc) = self.gc.as_mut().filter(|_| !follows) {
-            course.wait(Phase::Reclaim, gc.add(begun, course.now, request.blocks));
+            course.wait(Phase::Reclaim, gc.add(begun, course.now, blocks, noise));
         }
     }
 

@@ -77,6 +77,7 @@ pub(crate) fn card(bus: &'static str, name: &str, hz: f64, bits: f64) -> Ceiling
         nominal: hz * bits / 8.0,
         read: block * hz / read,
         write: block * hz / write,
+        command_us: Some(COMMAND_CLOCKS / hz * 1e6),
         formula: format!(
             "512 B / ({data} + {FRAME_CLOCKS} frame + {GAP_CLOCKS} gap [+ {STATUS_CLOCKS} CRC \
              status of a write]) clocks x {} MHz",
@@ -97,6 +98,7 @@ fn uhs2(mode: &str, nominal: f64) -> Ceiling {
         nominal,
         read: nominal * share,
         write: nominal * share,
+        command_us: None,
         formula: format!("{} MB/s after 8b/10b x 512 / (512 + 8)", nominal / 1e6),
         source: UHS2,
     }

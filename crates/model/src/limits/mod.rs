@@ -8,6 +8,7 @@ pub(crate) mod mmc;
 pub(crate) mod serial;
 pub(crate) mod ufs;
 
+use crate::job::Direction;
 pub use mmc::COMMAND_CLOCKS;
 
 /// Bytes of a block: the unit of addresses and transfers in MMC and SD.
@@ -26,6 +27,9 @@ pub struct Ceiling {
     pub read: f64,
     /// Bytes per second that writes can reach.
     pub write: f64,
+    /// Microseconds that a command and its response are on the wire, where the bus has a
+    /// line of its own for them.
+    pub command_us: Option<f64>,
     /// How the ceiling follows, with numbers.
     pub formula: String,
     /// The standard that says so.
@@ -64,6 +68,17 @@ pub struct Placed {
     pub request_us: f64,
     /// Microseconds of them that its data are on the wire.
     pub wire_us: f64,
+}
+
+impl Ceiling {
+    /// Bytes per second of one direction.
+    #[must_use]
+    pub const fn rate(&self, direction: Direction) -> f64 {
+        match direction {
+            Direction::Read => self.read,
+            Direction::Write => self.write,
+        }
+    }
 }
 
 impl Placed {

@@ -45,6 +45,7 @@ fn bulk(
         nominal,
         read: rate,
         write: rate,
+        command_us: None,
         formula: format!("{packets} bulk packets x {bytes} B x {frames} {name}/s"),
         source: "USB 2.0, 5.8.4 (tables 5-9 and 5-10)",
     }
@@ -66,6 +67,7 @@ fn superspeed(mode: &str, megabits: f64) -> Ceiling {
         nominal,
         read: rate,
         write: rate,
+        command_us: None,
         formula: format!(
             "{} Gb/s x {of}/{bits} / 8 x 1024 / (1024 + 32); link commands not counted",
             megabits / 1e3
@@ -91,6 +93,7 @@ pub(crate) fn sata_link(mode: &str, gigabits: f64) -> Ceiling {
         nominal,
         read: rate,
         write: rate,
+        command_us: None,
         formula: format!(
             "{} MB/s after 8b/10b x 8192 / (8192 + 16); handshakes not counted",
             nominal / 1e6
@@ -130,6 +133,7 @@ pub(crate) fn pcie_link(mode: &str, rate: f64, lanes: f64) -> Ceiling {
         nominal,
         read: nominal * share(16.0),
         write: nominal * share(12.0),
+        command_us: None,
         formula: format!(
             "{rate} GT/s x {of}/{bits} / 8 x {lanes} x 256 / (256 + 24 [read], + 20 [write]); \
              payload of 256 B, acknowledgements not counted"

@@ -35,6 +35,7 @@ pub(crate) fn lanes_of(mode: &str, first: f64, gear: u32, lanes: u32) -> Ceiling
         nominal,
         read: rate,
         write: rate,
+        command_us: None,
         formula: format!("{line:.1} Mb/s x 8/10 (8b/10b) / 8 x {DATA} / ({DATA} + {FRAME})"),
         source: "MIPI M-PHY; MIPI UniPro 1.8 (DL frame, T_MTU 272)",
     }

@@ -31,7 +31,7 @@ pub struct Capacity {
 
 /// What is done.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "task", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Task {
     /// Fill it, and check that all is still there.
     Fill(Fill),

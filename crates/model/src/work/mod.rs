@@ -68,7 +68,7 @@ pub struct Under {
 
 /// What to do.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "work", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Work {
     /// Copying as dd does.
     Copy(Box<FileCopy>),

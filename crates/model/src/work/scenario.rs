@@ -89,7 +89,7 @@ pub struct Pace {
 
 /// What is done. Paths are relative to the scene, or [`DEVICE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "deed", rename_all = "snake_case")]
+#[serde(rename_all = "snake_case")]
 pub enum Deed {
     /// Writes a file block after block.
     Write(Writing),

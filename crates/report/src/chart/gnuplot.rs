@@ -57,6 +57,10 @@ fn write_plane(chart: &Chart, plane: &Plane, out: &mut dyn Write) -> io::Result<
     }
     for (number, panel) in plane.panels.iter().enumerate() {
         axis("x", &plane.x, plane.x_extremes(), out)?;
+        if plane.limits.is_some() {
+            let (low, high) = plane.x_extremes();
+            writeln!(out, "set xrange [{low}:{high}]")?;
+        }
         axis("y", &panel.y, panel.y_extremes(), out)?;
         let sideways = matches!(panel.y.scale, Scale::Names(_));
         let series = panel.series.iter().enumerate();

@@ -42,6 +42,9 @@ pub enum Body {
 pub struct Plane {
     /// The axis that all panels share.
     pub x: Axis,
+    /// What is drawn of it at most: a bar or an interval that goes on beyond has no
+    /// end there.
+    pub limits: Option<(f64, f64)>,
     /// From top to bottom.
     pub panels: Vec<Panel>,
 }
@@ -228,8 +231,14 @@ impl Grid {
 }
 
 impl Plane {
-    /// Lowest and highest value on the horizontal axis, ends included.
+    /// Lowest and highest value on the horizontal axis that is drawn, ends included.
     fn x_extremes(&self) -> (f64, f64) {
+        let (low, high) = self.x_extremes_of_all();
+        let (least, most) = self.limits.unwrap_or((low, high));
+        (low.clamp(least, most), high.clamp(least, most))
+    }
+
+    fn x_extremes_of_all(&self) -> (f64, f64) {
         let along_x = |panel: &Panel, point: &Point| {
             let spans = matches!(panel.y.scale, Scale::Names(_));
             (point.x, point.ends.filter(|_| spans))

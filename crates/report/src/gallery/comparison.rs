@@ -141,6 +141,7 @@ fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
             translated(line.verdict.word())
         ),
         body: Body::Plane(Plane {
+            limits: None,
             x: Axis {
                 label: String::new(),
                 measure: Measure::Foreign(String::new()),

@@ -86,7 +86,11 @@ fn longest_stall(trial: &JudgedTrial<'_>) -> usize {
 pub fn chart(told: &Told<'_, '_>) -> Chart {
     let Told { job, trial, course } = told;
     let number = trial.record.trial;
-    let mut panels = vec![rate(job, course), stalls(course)];
+    let tint = match job.job.rw.reads() {
+        true => Tint::Read,
+        false => Tint::Write,
+    };
+    let mut panels = vec![rate(tint, course), stalls(course)];
     if let Some(evidence) = &trial.record.evidence {
         let end = course.rates.interval_s * as_f64(course.rates.values.len() as u64);
         panels.extend(beside(evidence, end));
@@ -99,18 +103,25 @@ pub fn chart(told: &Told<'_, '_>) -> Chart {
             number
         ),
         description: describe::course(trial, course),
-        body: Body::Plane(Plane {
-            x: Axis {
-                label: tr!("time").to_owned(),
-                measure: Measure::Seconds,
-                scale: Scale::Span,
-            },
-            panels,
-        }),
+        body: over_time(panels),
     }
 }
 
-fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
+/// Panels over seconds.
+pub(super) fn over_time(panels: Vec<Panel>) -> Body {
+    Body::Plane(Plane {
+        limits: None,
+        x: Axis {
+            label: tr!("time").to_owned(),
+            measure: Measure::Seconds,
+            scale: Scale::Span,
+        },
+        panels,
+    })
+}
+
+/// The rate in each interval, and its levels.
+pub(super) fn rate(tint: Tint, course: &Course) -> Panel {
     let width_s = course.rates.interval_s;
     let stretches = thin_out(&course.rates.values, STRETCHES);
     let thinned = stretches.iter().any(|stretch| stretch.len > 1);
@@ -129,11 +140,7 @@ fn rate(job: &JobSummary<'_>, course: &Course) -> Panel {
     }));
     let mut series = vec![Series {
         name: tr!("rate").to_owned(),
-        tint: if job.job.rw.reads() {
-            Tint::Read
-        } else {
-            Tint::Write
-        },
+        tint,
         mark: Mark::Steps,
         points,
     }];
@@ -168,7 +175,7 @@ fn levels(levels: &[Level], width_s: f64) -> Option<Series> {
 }
 
 /// A lane of its own, so that no thinning out and no line width can hide a stall.
-fn stalls(course: &Course) -> Panel {
+pub(super) fn stalls(course: &Course) -> Panel {
     Panel {
         y: Axis {
             label: String::new(),

@@ -48,6 +48,7 @@ fn chart(
         ),
         description: words(kind, trial),
         body: Body::Plane(Plane {
+            limits: None,
             x: Axis {
                 label: tr!("place").to_owned(),
                 measure: Measure::Size,

@@ -64,6 +64,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
         title: clean(metric),
         description: format!("{}.", words.join("; ")),
         body: Body::Plane(Plane {
+            limits: None,
             x: Axis {
                 label: clean(metric),
                 measure,

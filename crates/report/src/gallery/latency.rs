@@ -186,6 +186,7 @@ fn latency_axis() -> Axis {
 
 fn by_percentile(series: Vec<Series>) -> Body {
     Body::Plane(Plane {
+        limits: None,
         x: Axis {
             label: tr!("share of I/Os that took at most so long").to_owned(),
             measure: Measure::Of(Unit::Ratio),
@@ -200,6 +201,7 @@ fn by_percentile(series: Vec<Series>) -> Body {
 
 fn by_latency(series: Vec<Series>) -> Body {
     Body::Plane(Plane {
+        limits: None,
         x: latency_axis(),
         panels: vec![Panel {
             y: Axis {

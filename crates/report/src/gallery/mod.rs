@@ -8,6 +8,7 @@ pub mod latency;
 pub mod matrix;
 pub mod ranking;
 pub mod session;
+mod soak;
 pub mod trials;
 
 use crate::chart::Chart;
@@ -28,7 +29,7 @@ pub struct Gallery {
     pub matrices: Vec<Chart>,
     /// Samples over an extent.
     pub extents: Vec<Chart>,
-    /// Rate over time.
+    /// Rate over time: of a whole soak first.
     pub courses: Vec<Chart>,
     /// Of so many trials no course is drawn.
     pub courses_left_out: usize,
@@ -71,7 +72,10 @@ impl Gallery {
             trials: trials::charts(summary),
             matrices: matrix::charts(summary.run),
             extents: extent::charts(summary),
-            courses: told.iter().map(course::chart).collect(),
+            courses: soak::chart(summary)
+                .into_iter()
+                .chain(told.iter().map(course::chart))
+                .collect(),
             courses_left_out,
             latencies: timed.iter().map(|job| latency::percentiles(job)).collect(),
             distributions: timed.iter().map(|job| latency::distribution(job)).collect(),

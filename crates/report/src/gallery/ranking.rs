@@ -102,7 +102,6 @@ pub struct Bar {
 /// Bars of changes, each with its interval and words behind it.
 #[must_use]
 pub fn changes(bars: &[Bar]) -> Body {
-    let clip = |percent: f64| percent.clamp(-WIDEST, WIDEST);
     let known = || {
         (0..)
             .zip(bars)
@@ -110,13 +109,13 @@ pub fn changes(bars: &[Bar]) -> Body {
     };
     let names = bars.iter().map(|bar| bar.name.clone()).collect();
     let value = |(index, change, _): (usize, Change, &Bar)| Point {
-        x: clip(change.percent),
+        x: change.percent,
         y: row(index),
         ends: None,
         note: Some(in_words(change)),
     };
     let interval = |(index, change, bar): (usize, Change, &Bar)| Point {
-        ends: change.interval.map(|(low, high)| (clip(low), clip(high))),
+        ends: change.interval,
         note: Some(bar.words.clone()),
         ..value((index, change, bar))
     };
@@ -133,6 +132,7 @@ pub fn changes(bars: &[Bar]) -> Body {
         points: known().map(interval).collect(),
     };
     Body::Plane(Plane {
+        limits: Some((-WIDEST, WIDEST)),
         x: Axis {
             label: tr!("change, better to the right").to_owned(),
             measure: Measure::Change,

@@ -77,6 +77,7 @@ pub fn chart(run: &Run) -> Option<Chart> {
             kinds = words.join("; ")
         ),
         body: Body::Plane(Plane {
+            limits: None,
             x: Axis {
                 label: tr!("time since the first trial").to_owned(),
                 measure: Measure::Seconds,

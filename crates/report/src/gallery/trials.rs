@@ -73,6 +73,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         ),
         description: description(&figures),
         body: Body::Plane(Plane {
+            limits: limits(&figures),
             x: Axis {
                 label: describe::metric(name),
                 measure: Measure::Of(unit),
@@ -91,15 +92,29 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
 }
 
 fn scale(figures: &[(&JobSummary<'_>, Figure)]) -> Scale {
-    let low = figures
-        .iter()
-        .map(|(_, f)| f.stats.min)
-        .fold(f64::INFINITY, f64::min);
-    let high = figures.iter().map(|(_, f)| f.stats.max).fold(0.0, f64::max);
+    let (low, high) = extremes(figures);
     match low > 0.0 && high / low > WIDE {
         true => Scale::Log,
         false => Scale::Linear,
     }
+}
+
+/// Room for intervals beside the trials: that of two trials that differ can be so wide
+/// that nothing else would be seen.
+fn limits(figures: &[(&JobSummary<'_>, Figure)]) -> Option<(f64, f64)> {
+    let (low, high) = extremes(figures);
+    match scale(figures) {
+        Scale::Log => Some((low / 10.0, high * 10.0)),
+        _ => (high > 0.0).then_some((0.0, high * 2.0)),
+    }
+}
+
+/// Lowest and highest trial of all.
+fn extremes(figures: &[(&JobSummary<'_>, Figure)]) -> (f64, f64) {
+    let stats = figures.iter().map(|(_, figure)| &figure.stats);
+    stats.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), stats| {
+        (low.min(stats.min), high.max(stats.max))
+    })
 }
 
 fn interval(index: usize, figure: &Figure) -> Point {

@@ -26,7 +26,7 @@ pub fn markup(verdicts: &Verdicts, gallery: &Gallery) -> Markup {
             (tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
              equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition; \
              positive is better. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
-             without an end goes on.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)))
+             without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)))
         }
         @for metric in &ranking.metrics {
             @let against = verdicts.against.metrics.iter().find(|other| other.metric == metric.metric);

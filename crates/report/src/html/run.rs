@@ -136,7 +136,7 @@ fn drawn(charts: &[Chart]) -> Option<Markup> {
         html! {
             p.soft {
                 (tr!("Every completed trial is a mark; the bar is the 95 % interval of the geometric mean, its long tick \
-                 the median. What each measured stands in the results."))
+                 the median. A bar without an end goes on. What each measured stands in the results."))
             }
             div.charts { @for chart in charts { (figure::of(chart)) } }
         }

@@ -8,7 +8,7 @@ use super::{Steps, lost_threads, no_room};
 use crate::meter::nanos;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
-use assay_engine::memory::{Arrays, best_vectors, bind_to, can_stream, major_faults};
+use assay_engine::memory::{Arrays, bind_to, can_stream, major_faults, vectors_for};
 use assay_model::label::TIMES_LAST_LEVEL;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
@@ -207,7 +207,7 @@ impl Team {
                 let found = BandwidthStep {
                     kernel,
                     stores,
-                    vectors: best_vectors(),
+                    vectors: vectors_for(kernel),
                     cpus: places.iter().map(|place| place.cpu).collect(),
                     array_bytes: words * WORD,
                     counted_bytes: words * kernel.counted_per_word(),
@@ -266,10 +266,10 @@ fn count(threads: usize) -> u32 {
 
 /// Kernels and their stores in an order of the seed's.
 fn order(seed: u64) -> Vec<(Kernel, Stores)> {
-    let streams = can_stream(best_vectors());
     let all = Kernel::ALL.into_iter();
     let each = all.flat_map(|kernel| kernel.stores().iter().map(move |stores| (kernel, *stores)));
-    let possible = each.filter(|(_, stores)| *stores == Stores::Plain || streams);
+    let possible = each
+        .filter(|(kernel, stores)| *stores == Stores::Plain || can_stream(vectors_for(*kernel)));
     let mut order: Vec<_> = possible.collect();
     SplitMix64::new(seed).shuffle(&mut order);
     order

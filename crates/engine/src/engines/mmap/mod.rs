@@ -201,7 +201,10 @@ impl Mmap {
 }
 
 impl IoEngine for Mmap {
-    const ASYNCHRONOUS: bool = false;
+    #[inline]
+    fn is_asynchronous(&self) -> bool {
+        false
+    }
 
     fn opened(&mut self, file: &OpenFile) -> Result<(), EngineError> {
         let mapping =

@@ -92,8 +92,8 @@ fn the_model_knows_which_engines_are_asynchronous() {
     struct Asks;
     impl WithEngine for Asks {
         type Output = bool;
-        fn run<E: IoEngine>(self, _engine: E) -> bool {
-            E::ASYNCHRONOUS
+        fn run<E: IoEngine>(self, engine: E) -> bool {
+            engine.is_asynchronous()
         }
     }
     for engine in movers() {

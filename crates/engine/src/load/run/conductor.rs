@@ -7,6 +7,7 @@ use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
 use crate::load::LoadObserver;
 use crate::load::crew::{Event, Post};
+use crate::load::extra::Extra;
 use crate::load::logs::LogSet;
 use crate::load::shared::Shared;
 use crate::load::worker::Finished;
@@ -40,9 +41,9 @@ pub(super) struct Conductor<'a> {
     pub(super) ended: Vec<bool>,
     /// When their measured times began.
     pub(super) starts_ns: Vec<u64>,
-    pub(super) logs: Vec<LogSet>,
-    pub(super) bandwidth: Option<BandwidthLog>,
-    pub(super) steady: SteadyGroups,
+    pub(super) logs: Extra<Vec<LogSet>>,
+    pub(super) bandwidth: Extra<BandwidthLog>,
+    pub(super) steady: Extra<SteadyGroups>,
     pub(super) begun_ns: u64,
     next_progress_ns: u64,
     next_interim_ns: u64,
@@ -74,14 +75,16 @@ impl<'a> Conductor<'a> {
         Self {
             ended: stage.plans.iter().map(Option::is_none).collect(),
             starts_ns: vec![begun_ns; stage.plans.len()],
-            bandwidth: (stage.load.bandwidth_log).then(|| BandwidthLog::new(begun_ns)),
-            steady: SteadyGroups::new(stage.load),
+            bandwidth: Extra::new(|| {
+                (stage.load.bandwidth_log).then(|| BandwidthLog::new(begun_ns))
+            }),
+            steady: Extra::new(|| Some(SteadyGroups::new(stage.load))),
             next_interim_ns: (stage.load.status_interval)
                 .map_or(u64::MAX, |every| begun_ns.saturating_add(every.0.max(1))),
             stage,
             observer,
             outcome,
-            logs: Vec::new(),
+            logs: Extra::new(|| Some(Vec::new())),
             begun_ns,
             next_progress_ns: begun_ns,
             interim_until_ns: None,
@@ -289,7 +292,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    fn finished(&mut self, index: usize, finished: Finished) {
+    fn finished(&mut self, index: usize, mut finished: Finished) {
         for note in &finished.notes {
             self.observer.note(note);
         }
@@ -301,7 +304,9 @@ impl<'a> Conductor<'a> {
         self.outcome.errors.extend(finished.error);
         self.outcome.over_in_ramp |= finished.still_ramping;
         self.starts_ns[index] = finished.start_ns;
-        self.logs.extend(finished.logs);
+        if let Some(logs) = self.logs.as_mut() {
+            logs.extend(finished.logs.take());
+        }
         self.concern_others(index, failed);
     }
 
@@ -363,11 +368,12 @@ impl<'a> Conductor<'a> {
     fn look_around(&mut self, wave: &Wave<'_>) {
         let now_ns = MonotonicClock.now();
         self.stage.gaps.values().for_each(|gaps| gaps.look());
-        let attained = self.steady.look(&self.stage.shared);
-        for report in attained {
+        let steady = self.steady.as_mut();
+        let attained = steady.map(|steady| steady.look(&self.stage.shared));
+        for report in attained.unwrap_or_default() {
             self.stop(|stream| stream.report == report);
         }
-        if let Some(bandwidth) = &mut self.bandwidth {
+        if let Some(bandwidth) = self.bandwidth.as_mut() {
             bandwidth.look(now_ns, self.stage.shared.iter().map(Shared::progress));
         }
         if now_ns >= self.next_progress_ns {

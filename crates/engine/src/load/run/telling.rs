@@ -63,7 +63,9 @@ impl Conductor<'_> {
     /// Everything so far.
     pub(super) fn report(&self, interim: bool) -> LoadReport {
         let mut streams = self.outcome.report.streams.clone();
-        self.steady.fill_in(self.stage.load, &mut streams);
+        if let Some(steady) = self.steady.as_ref() {
+            steady.fill_in(self.stage.load, &mut streams);
+        }
         LoadReport {
             streams,
             at_unix_ms: unix_ms(),
@@ -74,9 +76,11 @@ impl Conductor<'_> {
     }
 
     pub(super) fn write_logs(&mut self) {
+        let Some(logs) = self.logs.take() else {
+            return;
+        };
         let folder = self.stage.load.aux_path.as_deref().unwrap_or(Path::new(""));
-        let logs = std::mem::take(&mut self.logs);
-        let written = write_logs(logs, folder).and_then(|()| match &mut self.bandwidth {
+        let written = write_logs(logs, folder).and_then(|()| match self.bandwidth.as_mut() {
             None => Ok(()),
             Some(bandwidth) => {
                 let streams = self.stage.shared.iter().map(Shared::progress);

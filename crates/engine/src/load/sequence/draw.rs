@@ -2,6 +2,7 @@
 
 use super::skewed::Skewed;
 use crate::error::EngineError;
+use crate::load::extra::Loads;
 use assay_model::load::blocks::Distribution;
 use assay_model::rng::SplitMix64;
 
@@ -9,8 +10,8 @@ use assay_model::rng::SplitMix64;
 #[derive(Clone, Debug)]
 pub(super) enum Draw {
     Uniform,
-    Skewed(Skewed),
-    Zones(Vec<Zone>),
+    Skewed(Skewed, Loads),
+    Zones(Vec<Zone>, Loads),
 }
 
 /// A part of the region and its share of the I/Os.
@@ -36,27 +37,37 @@ impl Draw {
         seed: u64,
         job: &str,
     ) -> Result<Self, EngineError> {
+        let Some(loads) = Loads::here() else {
+            return Ok(Self::Uniform);
+        };
+        let skewed = |skewed| Self::Skewed(skewed, loads);
+        let zoned = |zones: Option<Vec<Zone>>| match zones {
+            Some(zones) => Ok(Self::Zones(zones, loads)),
+            None => Err(exceeding(job)),
+        };
         Ok(match distribution {
             Distribution::Uniform => Self::Uniform,
             Distribution::Zipf { theta, center } => {
-                Self::Skewed(Skewed::zipf(blocks, *theta).scattered(*center, seed))
+                skewed(Skewed::zipf(blocks, *theta).scattered(*center, seed))
             }
             Distribution::Pareto { power, center } => {
-                Self::Skewed(Skewed::pareto(blocks, *power).scattered(*center, seed))
+                skewed(Skewed::pareto(blocks, *power).scattered(*center, seed))
             }
             Distribution::Normal { deviation, center } => {
-                Self::Skewed(Skewed::normal(blocks, *deviation, *center))
+                skewed(Skewed::normal(blocks, *deviation, *center))
             }
             Distribution::Zoned(zones) => {
                 let ends = running_ends(zones.iter().map(|&(io, size)| (io, u64::from(size))));
                 let part = |percent: u64| blocks / 100 * percent + blocks % 100 * percent / 100;
-                zones_between(ends.map(|(io, percent)| (io, part(percent))), blocks)
-                    .ok_or_else(|| exceeding(job))?
+                zoned(zones_between(
+                    ends.map(|(io, percent)| (io, part(percent))),
+                    blocks,
+                ))?
             }
             Distribution::ZonedAbsolute(zones) => {
                 let ends = running_ends(zones.iter().copied());
-                zones_between(ends.map(|(io, end)| (io, end / u64::from(align))), blocks)
-                    .ok_or_else(|| exceeding(job))?
+                let ends = ends.map(|(io, end)| (io, end / u64::from(align)));
+                zoned(zones_between(ends, blocks))?
             }
         })
     }
@@ -66,8 +77,8 @@ impl Draw {
         match self {
             Self::Uniform => rng.below(blocks),
             // The last window of a strided region may be smaller.
-            Self::Skewed(skewed) => skewed.draw(rng) % blocks.max(1),
-            Self::Zones(zones) => in_zones(zones, rng) % blocks.max(1),
+            Self::Skewed(skewed, _) => skewed.draw(rng) % blocks.max(1),
+            Self::Zones(zones, _) => in_zones(zones, rng) % blocks.max(1),
         }
     }
 }
@@ -82,7 +93,7 @@ fn running_ends(zones: impl Iterator<Item = (u8, u64)>) -> impl Iterator<Item = 
 
 /// Zones from their ends in blocks; what is left of the I/Os goes to what is
 /// left of the region. `None`: they do not fit into it.
-fn zones_between(ends: impl Iterator<Item = (u8, u64)>, blocks: u64) -> Option<Draw> {
+fn zones_between(ends: impl Iterator<Item = (u8, u64)>, blocks: u64) -> Option<Vec<Zone>> {
     let mut zones = Vec::new();
     let (mut first, mut shares) = (0, 0);
     for (share, end) in ends {
@@ -106,7 +117,7 @@ fn zones_between(ends: impl Iterator<Item = (u8, u64)>, blocks: u64) -> Option<D
             blocks: blocks - rest,
         });
     }
-    Some(Draw::Zones(zones))
+    Some(zones)
 }
 
 fn in_zones(zones: &[Zone], rng: &mut SplitMix64) -> u64 {

@@ -1,6 +1,7 @@
 //! Which file is next.
 
 use super::skewed::Skewed;
+use crate::load::extra::Loads;
 use assay_model::load::files::{FileService, Files};
 use assay_model::rng::SplitMix64;
 use std::collections::VecDeque;
@@ -36,7 +37,7 @@ enum Choice {
     Random,
     /// Of the files in use, the first is the most frequent (normal: the middle
     /// one).
-    Skewed(Skewed),
+    Skewed(Skewed, Loads),
 }
 
 impl Service {
@@ -48,13 +49,12 @@ impl Service {
             some => some.min(number),
         };
         let fine = u64::from(open_at_once) * FINENESS;
-        let choice = match files.service {
-            FileService::RoundRobin => Choice::InTurn,
-            FileService::Sequential => Choice::UntilDone,
-            FileService::Random => Choice::Random,
-            FileService::Zipf(theta) => Choice::Skewed(Skewed::zipf(fine, theta)),
-            FileService::Pareto(power) => Choice::Skewed(Skewed::pareto(fine, power)),
-            FileService::Normal(deviation) => Choice::Skewed(Skewed::normal(fine, deviation, None)),
+        let skewed = Loads::here().and_then(|loads| Some((skewed(files.service, fine)?, loads)));
+        let choice = match (files.service, skewed) {
+            (_, Some((law, loads))) => Choice::Skewed(law, loads),
+            (FileService::Sequential, None) => Choice::UntilDone,
+            (FileService::Random, None) => Choice::Random,
+            _ => Choice::InTurn,
         };
         let mut service = Self {
             choice,
@@ -80,7 +80,7 @@ impl Service {
 
     /// Some files get more I/O than others: none is ever done, it begins again.
     pub(super) const fn is_skewed(&self) -> bool {
-        matches!(self.choice, Choice::Skewed(_))
+        matches!(self.choice, Choice::Skewed(..))
     }
 
     /// The file of the next I/O; `None`: all are done.
@@ -110,7 +110,7 @@ impl Service {
             Choice::InTurn if self.served && self.active.len() > 1 => self.active.rotate_left(1),
             Choice::InTurn | Choice::UntilDone => {}
             Choice::Random => self.at = index(rng.below(self.active.len() as u64)),
-            Choice::Skewed(law) => {
+            Choice::Skewed(law, _) => {
                 let last = self.active.len().saturating_sub(1);
                 self.at = index(law.draw(rng) / FINENESS).min(last);
             }
@@ -123,6 +123,16 @@ impl Service {
             self.active.push_back(self.unused);
             self.unused += 1;
         }
+    }
+}
+
+/// The law of a service that prefers some files; `None`: it prefers none.
+fn skewed(service: FileService, bound: u64) -> Option<Skewed> {
+    match service {
+        FileService::Zipf(theta) => Some(Skewed::zipf(bound, theta)),
+        FileService::Pareto(power) => Some(Skewed::pareto(bound, power)),
+        FileService::Normal(deviation) => Some(Skewed::normal(bound, deviation, None)),
+        FileService::RoundRobin | FileService::Sequential | FileService::Random => None,
     }
 }
 

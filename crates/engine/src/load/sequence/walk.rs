@@ -5,6 +5,7 @@ use super::draw::Draw;
 use super::free_map::FreeMap;
 use super::rules::{OrderKind, Rules};
 use crate::error::EngineError;
+use crate::load::extra::Loads;
 use crate::permutation::{Ahead, Permutation};
 use assay_model::load::blocks::StridedZones;
 use assay_model::load::{Ddir, PerDirection};
@@ -31,7 +32,7 @@ pub(super) struct Walk {
 #[derive(Clone, Debug)]
 enum Order {
     Once { ahead: Box<Ahead>, left: u64 },
-    Map(FreeMap),
+    Map(FreeMap, Loads),
     Draws,
 }
 
@@ -48,11 +49,11 @@ impl Walk {
         let window = rules
             .zones
             .map_or(span.length, |zones| zones.range.min(span.length));
-        let order = match rules.order {
-            OrderKind::Map if rules.random => {
-                Order::Map(FreeMap::new(window / rules.piece(), &rules.job)?)
+        let order = match (rules.order, Loads::here()) {
+            (OrderKind::Map, Some(loads)) if rules.random => {
+                Order::Map(FreeMap::new(window / rules.piece(), &rules.job)?, loads)
             }
-            OrderKind::Once if rules.random => Order::Once {
+            (OrderKind::Once, _) if rules.random => Order::Once {
                 ahead: Box::new(Ahead::new(Permutation::new(0, 0))),
                 left: 0,
             },
@@ -199,7 +200,7 @@ impl Walk {
                     }
                 }
             }
-            Order::Map(map) => {
+            Order::Map(map, _) => {
                 let piece = rules.piece();
                 let from = rng.below((self.end - self.start) / piece);
                 let step = (u64::from(lengths.align()) / piece).max(1);
@@ -265,7 +266,7 @@ impl Walk {
                 *left = rules.starts(rules.choosing()[0], length);
                 **ahead = Ahead::new(Permutation::new(*left, rng.next_u64()));
             }
-            Order::Map(map) => map.free_first(length / rules.piece()),
+            Order::Map(map, _) => map.free_first(length / rules.piece()),
             Order::Draws => {}
         }
     }

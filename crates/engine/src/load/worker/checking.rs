@@ -236,7 +236,7 @@ fn wall_time() -> (u32, u32) {
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Reads back all that was written, if that is asked for.
     pub(super) fn check(&mut self) -> Result<(), EngineError> {
-        let Some(checks) = &mut self.checks else {
+        let Some(checks) = self.checks.as_mut() else {
             return Ok(());
         };
         if !checks.remembers || self.stopping {
@@ -328,7 +328,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
     /// An I/O came back to a stream that may have to check it.
     pub(super) fn attend_checked(&mut self, mut unit: IoUnit, mark: Mark, now_ns: u64) {
-        let Some(checks) = &mut self.checks else {
+        let Some(checks) = self.checks.as_mut() else {
             self.free.push(unit.buf);
             return;
         };
@@ -355,7 +355,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
     /// Checks a block here, or has it checked by another thread.
     fn check_block(&mut self, unit: IoUnit, expected: Expected, now_ns: u64) {
-        let Some(checks) = &mut self.checks else {
+        let Some(checks) = self.checks.as_mut() else {
             return;
         };
         let mut check = Check {
@@ -415,7 +415,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     fn dump(&mut self, file: u32, check: &mut Check, mismatch: &Mismatch) {
-        let Some(checks) = &self.checks else {
+        let Some(checks) = self.checks.as_ref() else {
             return;
         };
         let Some(file) = self.files.get(file).filter(|_| checks.spec.dump) else {

@@ -50,14 +50,14 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.files.ended(unit.file);
         }
         let total_ns = now_ns.saturating_sub(unit.submitted_ns);
-        let completion_ns = if E::ASYNCHRONOUS && mark.issued_ns > 0 {
+        let completion_ns = if self.engine.is_asynchronous() && mark.issued_ns > 0 {
             let submission_ns = mark.issued_ns.saturating_sub(unit.submitted_ns);
             self.recorder.submitted(unit.ddir, submission_ns);
             now_ns.saturating_sub(mark.issued_ns)
         } else {
             total_ns
         };
-        if E::ASYNCHRONOUS {
+        if self.engine.is_asynchronous() {
             self.recorder.in_total(unit.ddir, total_ns);
         }
         self.recorder
@@ -71,10 +71,13 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
 
     /// Tells whoever wants to know.
     fn attend(&mut self, unit: IoUnit, mark: Mark, now_ns: u64, completion_ns: u64, total_ns: u64) {
-        if let Some(logs) = &mut self.logs
+        if let Some(logs) = self.logs.as_mut()
             && self.ramp_end_ns.is_none()
         {
-            let slat_ns = E::ASYNCHRONOUS.then(|| total_ns - completion_ns);
+            let slat_ns = self
+                .engine
+                .is_asynchronous()
+                .then(|| total_ns - completion_ns);
             let at_ns = now_ns.saturating_sub(self.start_ns);
             logs.completed(
                 at_ns,
@@ -87,7 +90,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
                 total_ns,
             );
         }
-        if let Some(priorities) = &self.priorities {
+        if let Some(priorities) = self.priorities.as_ref() {
             let latency_ns = match self.stream.stats.lat_percentiles {
                 true => total_ns,
                 false => completion_ns,
@@ -170,7 +173,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             let note = format!("{}: ignored: {text}", self.stream.name);
             self.notes.push(Note::Info(note));
         }
-        if let Some(checks) = &mut self.checks
+        if let Some(checks) = self.checks.as_mut()
             && unit.ddir == Ddir::Write
         {
             checks.lost(&unit, mark.number);

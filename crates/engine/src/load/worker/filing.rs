@@ -49,7 +49,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Notes in the trace that all files that are open now have been opened.
     pub(super) fn trace_open_files(&mut self) {
         let at_ns = self.clock.now().saturating_sub(self.start_ns);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.trace.as_mut() {
             for number in self.files.open_numbers() {
                 trace.opened(at_ns, number);
             }
@@ -76,7 +76,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return Some(Next::Over);
         }
         let at_ns = self.clock.now().saturating_sub(self.start_ns);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.trace.as_mut() {
             trace.opened(at_ns, number);
         }
         None
@@ -95,7 +95,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             self.engine.closes(&file);
         }
         let at_ns = self.clock.now().saturating_sub(self.start_ns);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.trace.as_mut() {
             trace.closed(at_ns, number);
         }
     }

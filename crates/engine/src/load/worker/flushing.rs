@@ -98,7 +98,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Flushes a file.
     pub(super) fn flush(&mut self, file: u32, call: FlushCall) {
         self.timed(file, |engine, file| engine.flush(file, call));
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.trace.as_mut() {
             let at_ns = self.clock.now().saturating_sub(self.start_ns);
             trace.flushed(at_ns, file, call);
         }

@@ -303,7 +303,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if orders_overlaps && self.tags.conflicts(step) {
             return Some(Next::Blocked);
         }
-        if let Some(flow) = &self.flow
+        if let Some(flow) = self.flow.as_ref()
             && !flow.may_go()
         {
             return Some(Next::NotBefore(self.clock.now() + flow.sleep_ns()));
@@ -370,11 +370,11 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(pacing) = &mut self.pacing {
             pacing.issued(step.ddir, step.length, now_ns);
         }
-        if let Some(flow) = &mut self.flow {
+        if let Some(flow) = self.flow.as_mut() {
             flow.issued();
         }
         self.flushes.count(step);
-        if let Some(trace) = &mut self.trace {
+        if let Some(trace) = self.trace.as_mut() {
             trace.io(
                 now_ns.saturating_sub(self.start_ns),
                 step.file,
@@ -393,7 +393,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         };
         buf.next_window();
         let block = &mut buf.block_mut()[..step.length as usize];
-        match &mut self.checks {
+        match self.checks.as_mut() {
             Some(checks) => checks.stamp(block, step, self.tags.mark(tag), filler),
             None => filler.fill(block, step.offset),
         }
@@ -421,7 +421,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if step.ddir == Ddir::Write {
             self.fill_buffer(&mut buf, step, tag);
         }
-        if let Some(checks) = &mut self.checks
+        if let Some(checks) = self.checks.as_mut()
             && (role, step.ddir) == (Role::Work, Ddir::Read)
         {
             self.tags.mark(tag).number = checks.number_read();
@@ -434,7 +434,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             moved: 0,
             buf,
             submitted_ns: 0,
-            priority: match &mut self.priorities {
+            priority: match self.priorities.as_mut() {
                 Some(priorities) => priorities.draw(step.ddir, step.length),
                 None => IoPriority::NONE,
             },

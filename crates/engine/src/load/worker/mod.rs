@@ -16,6 +16,7 @@ mod straight;
 mod ticks;
 
 use super::Note;
+use super::extra::Extra;
 use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
 use super::pace::{DepthSearch, FlowShare, Pacing};
@@ -58,12 +59,12 @@ pub(super) struct Parts<'a, C> {
     pub(super) buffers: Vec<IoBuf>,
     /// None where no data is moved.
     pub(super) filler: Option<Filler>,
-    pub(super) checks: Option<Checks>,
+    pub(super) checks: Extra<Checks>,
     pub(super) pacing: Option<Pacing>,
-    pub(super) flow: Option<FlowShare>,
-    pub(super) priorities: Option<Priorities>,
-    pub(super) logs: Option<LogSet>,
-    pub(super) trace: Option<TraceWriter>,
+    pub(super) flow: Extra<FlowShare>,
+    pub(super) priorities: Extra<Priorities>,
+    pub(super) logs: Extra<LogSet>,
+    pub(super) trace: Extra<TraceWriter>,
     pub(super) gaps: WorkerGaps,
 }
 
@@ -76,7 +77,7 @@ pub(super) struct Finished {
     pub(super) still_ramping: bool,
     /// What ended it, where that was no failed I/O.
     pub(super) error: Option<EngineError>,
-    pub(super) logs: Option<LogSet>,
+    pub(super) logs: Extra<LogSet>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -127,16 +128,16 @@ pub(super) struct Worker<'a, E, C> {
     /// Somebody wants to know of each completion.
     attentive: bool,
     filler: Option<Filler>,
-    checks: Option<Checks>,
+    checks: Extra<Checks>,
     flushes: Flushes,
     pacing: Option<Pacing>,
-    flow: Option<FlowShare>,
-    priorities: Option<Priorities>,
+    flow: Extra<FlowShare>,
+    priorities: Extra<Priorities>,
     search: Option<DepthSearch>,
     /// The depth changes as soon as nothing is in flight.
     changes_depth: bool,
-    logs: Option<LogSet>,
-    trace: Option<TraceWriter>,
+    logs: Extra<LogSet>,
+    trace: Extra<TraceWriter>,
     recorder: Recorder,
     depths: Depths,
     times: RunTimes,
@@ -174,6 +175,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         let start_ns = parts.clock.now();
         let interval_ns = stream.stats.bw_interval.min(stream.stats.iops_interval).0;
         let depth = stream.engine.iodepth;
+        let asynchronous = engine.is_asynchronous();
         let search = (stream.pace.latency_target.as_ref())
             .map(|target| DepthSearch::new(target, depth, start_ns));
         let mut worker = Self {
@@ -208,7 +210,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             changes_depth: false,
             logs: parts.logs,
             trace: parts.trace,
-            recorder: Recorder::new(start_ns, interval_ns, E::ASYNCHRONOUS, parts.gaps),
+            recorder: Recorder::new(start_ns, interval_ns, asynchronous, parts.gaps),
             depths: Depths::default(),
             times: RunTimes::new(start_ns),
             start_ns,
@@ -279,7 +281,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         self.phase = Phase::Work;
         self.flushed_at_end = false;
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
-        if let Some(checks) = &mut self.checks {
+        if let Some(checks) = self.checks.as_mut() {
             checks.begin_pass();
             if checks.only() && self.stream.blocks.rw.write {
                 self.pretend_to_write();
@@ -320,7 +322,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         if let Some(search) = &mut self.search {
             search.restart(start_ns);
         }
-        if let Some(logs) = &mut self.logs {
+        if let Some(logs) = self.logs.as_mut() {
             logs.begin();
         }
         self.begin_anew(start_ns);

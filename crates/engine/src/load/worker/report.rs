@@ -32,7 +32,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             self.fail_with(error);
         }
-        if let Some(logs) = &mut self.logs {
+        if let Some(logs) = self.logs.as_mut() {
             logs.finish(end_ns.saturating_sub(self.start_ns));
         }
         if let Some(trace) = self.trace.take()
@@ -144,7 +144,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     }
 
     fn depths_used(&self) -> DepthUse {
-        if E::ASYNCHRONOUS {
+        if self.engine.is_asynchronous() {
             return self.depths.totals();
         }
         let ios = self.recorder.ios();

@@ -11,8 +11,8 @@ use assay_model::load::Ddir;
 impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Whether I/Os may go that way.
     #[inline]
-    pub(super) const fn goes_straight(&self) -> bool {
-        !E::ASYNCHRONOUS && !self.hindered && !self.attentive
+    pub(super) fn goes_straight(&self) -> bool {
+        !self.engine.is_asynchronous() && !self.hindered && !self.attentive
     }
 
     /// Does the I/O of `unit`, of which nothing is done yet, and those that

@@ -4,6 +4,7 @@ use super::{Goal, MAX_TICK_NS, RunTimes, Worker};
 use crate::clock::Clock;
 use crate::io::IoEngine;
 use crate::load::Note;
+use crate::load::extra::Loads;
 use crate::load::shared::SteadyTotals;
 use crate::sys;
 use assay_model::load::report::{StreamProgress, StreamState};
@@ -44,12 +45,12 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             self.fail_stream(libc::EIO, problem);
         }
-        if let Some(logs) = &mut self.logs {
+        if let Some(logs) = self.logs.as_mut() {
             logs.tick(now_ns.saturating_sub(self.start_ns));
         }
         self.tell_steady(now_ns);
         self.publish(now_ns);
-        if self.shared.is_report_wanted() {
+        if Loads::here().is_some() && self.shared.is_report_wanted() {
             let report = self.report_now(now_ns);
             self.shared.hand_in(report);
         }
@@ -87,7 +88,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.goal = Goal::of_pass(&self.stream.length, self.pass_bytes, &self.source);
         self.goal.bytes_left = self.goal.bytes_left.saturating_sub(bytes);
         self.goal.ios_left = self.goal.ios_left.saturating_sub(ios);
-        if let Some(checks) = &mut self.checks {
+        if let Some(checks) = self.checks.as_mut() {
             checks.begin_pass();
         }
         if let Some(pacing) = &mut self.pacing {

@@ -34,9 +34,8 @@ fn every_loop_does_what_its_formula_says_to_every_word() {
         for kernel in Kernel::ALL {
             for &stores in kernel.stores() {
                 let mut arrays = Arrays::new(1000).unwrap();
-                arrays.vectors = vectors;
                 assert_eq!(arrays.words(), 1024);
-                arrays.pass(kernel, stores);
+                arrays.pass_with(vectors, kernel, stores);
                 let (a, b, c) = (1.0, 2.0, 0.5);
                 let expected = match kernel {
                     Kernel::Copy => [a, b, a],

@@ -72,7 +72,7 @@ pub fn file_name(number: u32) -> String {
 
 /// A part of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "on", rename_all = "lowercase")]
+#[serde(rename_all = "lowercase")]
 pub enum Phase {
     /// On files.
     Files(FilePhase),

@@ -23,7 +23,7 @@ pub fn draw(series: &Series, area: Area, x: &Ruler<'_>, y: &Ruler<'_>, sideways:
         Mark::Line => line(series, &tint, x, y),
         Mark::Steps => steps(series, &tint, x, y),
         Mark::Dots => dots(series, &tint, x, y),
-        Mark::Bars => bars(series, &tint, x, y, sideways),
+        Mark::Bars => bars(series, &tint, area, x, y, sideways),
         Mark::Intervals => intervals(series, &tint, area, x, y, sideways),
         Mark::Spans => spans(series, &tint, area, x, y, sideways),
     }
@@ -144,10 +144,17 @@ pub fn shape(tint: Tint, x: f64, y: f64) -> String {
     }
 }
 
-fn bars(series: &Series, tint: &str, x: &Ruler<'_>, y: &Ruler<'_>, sideways: bool) -> Markup {
+fn bars(
+    series: &Series,
+    tint: &str,
+    area: Area,
+    x: &Ruler<'_>,
+    y: &Ruler<'_>,
+    sideways: bool,
+) -> Markup {
     html! {
         @for point in &series.points {
-            @let (px, py) = (x.px(point.x), y.px(point.y));
+            @let (px, py) = (area.within(x.px(point.x)), y.px(point.y));
             @let (left, top, width, height) = match sideways {
                 true => (px.min(x.base()), py - BAR, (px - x.base()).abs(), 2.0 * BAR),
                 false => (px - BAR, py.min(y.base()), 2.0 * BAR, (py - y.base()).abs()),
@@ -171,21 +178,12 @@ fn intervals(
         let (px, py) = (x.px(point.x), y.px(point.y));
         let Some((low, high)) = point.ends else {
             return match sideways {
-                true => format!("M{} {}v12", at(px), at(py - 6.0)),
+                true => tick(area, px, py, 6.0),
                 false => format!("M{} {}h12", at(px - 6.0), at(py)),
             };
         };
         if sideways {
-            let (low, high) = (x.px(low), x.px(high));
-            format!(
-                "M{low} {top}v6M{low} {y}H{high}M{high} {top}v6M{px} {higher}v12",
-                low = at(low),
-                high = at(high),
-                px = at(px),
-                y = at(py),
-                top = at(py - 3.0),
-                higher = at(py - 6.0)
-            )
+            along_row(area, (x.px(low), px, x.px(high)), py)
         } else {
             let (low, high) = (y.px(low), y.px(high));
             format!(
@@ -206,6 +204,24 @@ fn intervals(
                 text x=(at(area.right + 8.0)) y=(at(y.px(point.y) + 4.0)) { (clean(note)) }
             }
         }
+    }
+}
+
+/// An interval from left to right, with ticks at its ends and at the value: where it
+/// goes on beyond the area there is none.
+fn along_row(area: Area, (low, value, high): (f64, f64, f64), y: f64) -> String {
+    let (from, to) = (area.within(low), area.within(high));
+    let line = format!("M{} {}H{}", at(from), at(y), at(to));
+    let ends = [(low, 3.0), (high, 3.0), (value, 6.0)];
+    let ticks = ends.map(|(px, half)| tick(area, px, y, half));
+    line + &ticks.concat()
+}
+
+/// An upright line, where that is within the area.
+fn tick(area: Area, px: f64, y: f64, half: f64) -> String {
+    match area.holds(px) {
+        true => format!("M{} {}v{}", at(px), at(y - half), at(2.0 * half)),
+        false => String::new(),
     }
 }
 

@@ -8,6 +8,8 @@ use maud::{Markup, html};
 
 /// Height of a row with a name.
 const ROW: f64 = 22.0;
+/// The same with its name above it.
+const TALL_ROW: f64 = 38.0;
 /// Heights of the first panel and of those under it.
 const HEIGHTS: [f64; 2] = [150.0, 56.0];
 /// For the label of a vertical axis, above it.
@@ -17,6 +19,10 @@ const GAP: f64 = 10.0;
 /// For the numbers of the horizontal axis, and its label.
 const FOOT: f64 = 36.0;
 const RIGHT: f64 = 16.0;
+/// Names left of an axis have this part of the width; longer ones stand above.
+const WIDEST_LEFT: f64 = 0.4;
+/// Room left of an axis that has its names above.
+const LEAST_LEFT: f64 = 10.0;
 /// Longest name that is written out, in characters.
 const LONGEST: usize = 34;
 /// About a label so far.
@@ -31,38 +37,43 @@ pub struct Area {
     pub bottom: f64,
 }
 
+impl Area {
+    /// Whether a place on the horizontal axis is in it.
+    pub fn holds(&self, px: f64) -> bool {
+        (self.left..=self.right).contains(&px)
+    }
+
+    /// The place that is in it next to one.
+    pub const fn within(&self, px: f64) -> f64 {
+        px.clamp(self.left, self.right)
+    }
+}
+
 pub fn draw(plane: &Plane, width: f64) -> Drawing {
     let legend = legend::draw(plane, width);
-    let left = plane
-        .panels
-        .iter()
-        .map(left_of)
-        .fold(30.0, f64::max)
-        .min(width * 0.45);
+    let wanted = plane.panels.iter().map(left_of).fold(30.0, f64::max);
+    let above = wanted > width * WIDEST_LEFT;
+    let left = if above { LEAST_LEFT } else { wanted };
     let right = width - RIGHT - last_name(&plane.x) - notes(plane).min(width * 0.3);
     let x = Ruler::new(&plane.x, plane.x_extremes(), left, right);
     let mut top = legend.height;
     let mut panels = Vec::new();
     for (number, panel) in plane.panels.iter().enumerate() {
-        let names = matches!(panel.y.scale, Scale::Names(_));
         top += if panel.y.label.is_empty() { 4.0 } else { LABEL };
-        let bottom = top + height_of(panel, number);
-        panels.push((
-            panel,
-            Area {
-                left,
-                right,
-                top,
-                bottom,
-            },
-            names,
-        ));
+        let bottom = top + height_of(panel, number, above);
+        let area = Area {
+            left,
+            right,
+            top,
+            bottom,
+        };
+        panels.push((panel, area));
         top = bottom + GAP;
     }
     let base = top - GAP;
     let body = html! {
         (legend.body)
-        @for (panel, area, _) in &panels { (vertical(panel, *area, &x)) }
+        @for (panel, area) in &panels { (vertical(panel, *area, &x, above)) }
         (horizontal(&plane.x, &x, left, right, base))
     };
     Drawing {
@@ -71,10 +82,15 @@ pub fn draw(plane: &Plane, width: f64) -> Drawing {
     }
 }
 
-fn height_of(panel: &Panel, number: usize) -> f64 {
+fn height_of(panel: &Panel, number: usize, above: bool) -> f64 {
+    let row = match (above, number) {
+        (true, _) => TALL_ROW,
+        (false, 0) => ROW,
+        (false, _) => 0.8 * ROW,
+    };
     match &panel.y.scale {
         #[expect(clippy::cast_precision_loss, reason = "a few rows")]
-        Scale::Names(names) => names.len().max(1) as f64 * ROW * if number > 0 { 0.8 } else { 1.0 },
+        Scale::Names(names) => names.len().max(1) as f64 * row,
         _ => HEIGHTS[number.min(1)],
     }
 }
@@ -115,7 +131,8 @@ fn last_name(axis: &Axis) -> f64 {
     }
 }
 
-fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>) -> Markup {
+/// `above`: names stand over their rows, not left of them.
+fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>, above: bool) -> Markup {
     let names = matches!(panel.y.scale, Scale::Names(_));
     let (from, to) = match names {
         true => (area.top, area.bottom),
@@ -131,12 +148,28 @@ fn vertical(panel: &Panel, area: Area, x: &Ruler<'_>) -> Markup {
         @for (value, name) in y.marks(most) {
             @let height = at(y.px(value));
             line class="grid" x1=(at(area.left)) x2=(at(area.right)) y1=(height) y2=(height) {}
-            text class=(if names { "end name" } else { "end" }) x=(at(area.left - 6.0)) y=(at(y.px(value) + 4.0)) {
-                (shorten(&clean(&name), LONGEST))
+            @if names && above {
+                text class="name" x=(at(area.left)) y=(at(y.px(value) - 9.0)) {
+                    (shorten(&clean(&name), fitting(area)))
+                }
+            } @else {
+                text class=(if names { "end name" } else { "end" }) x=(at(area.left - 6.0)) y=(at(y.px(value) + 4.0)) {
+                    (shorten(&clean(&name), LONGEST))
+                }
             }
         }
         @for series in &panel.series { (marks::draw(series, area, x, &y, names)) }
     }
+}
+
+/// Characters that have room above a row.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the width of a chart"
+)]
+fn fitting(area: Area) -> usize {
+    ((area.right - area.left) / text_width("n")) as usize
 }
 
 fn horizontal(axis: &Axis, x: &Ruler<'_>, left: f64, right: f64, base: f64) -> Markup {

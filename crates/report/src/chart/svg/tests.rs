@@ -22,6 +22,7 @@ fn chart(x: Scale, y: Scale, mark: Mark, points: Vec<Point>) -> Chart {
         title: "Title <i>".to_owned(),
         description: "what \"it\" shows".to_owned(),
         body: Body::Plane(Plane {
+            limits: None,
             x: axis("time", x),
             panels: vec![Panel {
                 y: axis("rate", y),
@@ -154,4 +155,42 @@ fn a_single_stall_of_many_intervals_is_wide_enough_to_be_seen() {
         width.split('"').next().unwrap().parse::<f64>().unwrap()
     });
     assert!(widths.into_iter().all(|width| width >= 2.0), "{drawn}");
+}
+
+/// A row with an interval whose value is 1, on a chart of so many limits.
+fn interval(name: &str, high: f64, limits: Option<(f64, f64)>) -> String {
+    let point = Point {
+        ends: Some((0.5, high)),
+        ..Point::at(1.0, 0.0)
+    };
+    let names = Scale::Names(vec![name.to_owned()]);
+    let Body::Plane(mut plane) = chart(Scale::Linear, names, Mark::Intervals, vec![point]).body
+    else {
+        panic!("a plane");
+    };
+    plane.limits = limits;
+    plane::draw(&plane, NARROW).body.into_string()
+}
+
+/// Upright ticks of the interval that was drawn.
+fn ticks(drawn: &str) -> usize {
+    let interval = drawn.rsplit("class=\"interval").next().unwrap();
+    interval.split('"').nth(2).unwrap().matches('v').count()
+}
+
+#[test]
+fn an_interval_beyond_the_limits_has_no_end_there() {
+    assert_eq!(ticks(&interval("a", 1000.0, None)), 3);
+    assert_eq!(ticks(&interval("a", 1000.0, Some((0.0, 2.0)))), 2);
+    let wide = interval("a", 1000.0, Some((0.0, 2.0)));
+    assert!(wide.contains(">2 B/s<") && !wide.contains("KB/s"), "{wide}");
+}
+
+#[test]
+fn a_name_without_room_beside_its_row_stands_above_it() {
+    let name = "seq-read-1m under scheduler=none,read_ahead_kb=128";
+    let long = interval(name, 2.0, None);
+    assert!(long.contains(name), "whole: {long}");
+    assert!(!long.contains("class=\"end name\""), "{long}");
+    assert!(interval("short", 2.0, None).contains("class=\"end name\""));
 }

@@ -61,6 +61,9 @@ fn fill(line: &mut [char], from: f64, to: f64, sign: char) {
 }
 
 fn set(line: &mut [char], place: f64, sign: char) {
+    if place < 0.0 {
+        return;
+    }
     if let Some(cell) = line.get_mut(as_index(place)) {
         *cell = sign;
     }

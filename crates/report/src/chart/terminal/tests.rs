@@ -29,6 +29,7 @@ fn drawn(body: Body, style: Style) -> String {
 
 fn plane(y: Scale, series: Vec<Series>) -> Body {
     Body::Plane(Plane {
+        limits: None,
         x: axis("time", Scale::Span),
         panels: vec![Panel {
             y: axis("rate", y),

@@ -21,7 +21,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
     /// Saves how far a stream came that was stopped while it wrote, or any
     /// that writes, as the job says.
     pub(in crate::load::worker) fn save_state(&mut self) {
-        let Some(checks) = &self.checks else {
+        let Some(checks) = self.checks.as_ref() else {
             return;
         };
         let interrupted = self.phase == Phase::Work && self.shared.is_stopped();

@@ -81,7 +81,9 @@ impl<const ASYNC: bool> Scripted<'_, ASYNC> {
 }
 
 impl<const ASYNC: bool> IoEngine for Scripted<'_, ASYNC> {
-    const ASYNCHRONOUS: bool = ASYNC;
+    fn is_asynchronous(&self) -> bool {
+        ASYNC
+    }
 
     fn queue(&mut self, file: &OpenFile, mut unit: IoUnit) -> QueueStatus {
         if ASYNC && self.under_way.len() >= self.room {
@@ -226,12 +228,12 @@ impl<'s> Play<'s> {
             pass_bytes: plan.total_bytes,
             buffers: (0..depth).map(|_| IoBuf::zeroed(4096)).collect(),
             filler: Some(Filler::new(&stream.content, 4096, 1)),
-            checks: None,
+            checks: Extra::new(|| None),
             pacing: Pacing::new(&stream.pace, START, 1),
-            flow: None,
-            priorities: None,
-            logs: None,
-            trace: None,
+            flow: Extra::new(|| None),
+            priorities: Extra::new(|| None),
+            logs: Extra::new(|| None),
+            trace: Extra::new(|| None),
             gaps: gaps.of_worker(number),
         };
         let engine = Scripted::<ASYNC> {

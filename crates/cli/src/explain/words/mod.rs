@@ -1,0 +1,110 @@
+//! What is said about the time of an I/O.
+
+pub mod basis;
+pub mod untold;
+
+use super::kinds::{Kind, Known};
+use super::observed::Nothing;
+use assay_lang::tr;
+use assay_model::units::{Nanos, three_digits};
+
+/// A part of the time; of what is not flash, nothing is programmed.
+pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
+    match kind {
+        Kind::Bus => tr!("data on the bus"),
+        Kind::Data if on_bus => tr!("data, beyond the bus"),
+        Kind::Data => tr!("data"),
+        Kind::Command => tr!("command"),
+        Kind::Ramp => tr!("first blocks of a read"),
+        Kind::Program if flash => tr!("programming"),
+        Kind::Program => tr!("end of a write"),
+        Kind::Break => tr!("ending an open transfer"),
+        Kind::Map => tr!("loading addresses"),
+        Kind::Reclaim => tr!("garbage collection"),
+        Kind::Queue => tr!("in the device's queue"),
+        Kind::Fixed => tr!("command and device"),
+        Kind::Software => tr!("above the block layer"),
+        Kind::Device => tr!("request, driver and device"),
+        Kind::Wait => tr!("because of others in flight"),
+        Kind::Overlap => tr!("while others ended"),
+        Kind::Stalls => tr!("slow I/Os"),
+        Kind::FlushDevice => tr!("the device's flush"),
+        Kind::FlushRest => tr!("rest of flush calls"),
+        Kind::Flush => tr!("flush calls"),
+        Kind::Processor => tr!("kernel on the processor"),
+        Kind::Waiting => tr!("waiting"),
+        Kind::Whole => tr!("not divided"),
+        Kind::Unexplained => tr!("not explained"),
+    }
+}
+
+/// The word of a part for programs.
+pub const fn word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Bus => "bus",
+        Kind::Data => "data",
+        Kind::Command => "command",
+        Kind::Ramp => "ramp",
+        Kind::Program => "program",
+        Kind::Break => "break",
+        Kind::Map => "map",
+        Kind::Reclaim => "reclaim",
+        Kind::Queue => "queue",
+        Kind::Fixed => "fixed",
+        Kind::Software => "software",
+        Kind::Device => "device",
+        Kind::Wait => "wait",
+        Kind::Overlap => "overlap",
+        Kind::Stalls => "stalls",
+        Kind::FlushDevice => "flush-device",
+        Kind::FlushRest => "flush-rest",
+        Kind::Flush => "flush",
+        Kind::Processor => "processor",
+        Kind::Waiting => "waiting",
+        Kind::Whole => "whole",
+        Kind::Unexplained => "unexplained",
+    }
+}
+
+/// How a part is known, for programs.
+pub const fn known(known: Known) -> &'static str {
+    match known {
+        Known::Measured => "measured",
+        Known::Ceiling => "ceiling",
+        Known::Fit => "fit",
+        Known::Given => "part",
+        Known::Model => "model",
+        Known::Rest => "rest",
+    }
+}
+
+/// Why a job is not explained.
+pub fn nothing(why: Nothing) -> &'static str {
+    match why {
+        Nothing::NotRun => tr!("no trial of it ran to its end: there is nothing to explain"),
+        Nothing::Memory => tr!("main memory was measured, no storage"),
+        Nothing::NoTimes => tr!("no times of single I/Os were recorded, or they are damaged"),
+    }
+}
+
+/// Microseconds as people read them.
+pub fn time(us: f64) -> String {
+    match us.abs() < 1.0 {
+        true => format!("{} µs", three_digits(us)),
+        false => {
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "positive, and printed with three digits"
+            )]
+            let ns = (us.abs() * 1e3).round() as u64;
+            let sign = if us < 0.0 { "-" } else { "" };
+            format!("{sign}{}", Nanos(ns))
+        }
+    }
+}
+
+/// A share in percent.
+pub fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}

@@ -1,0 +1,74 @@
+//! What cannot be told, and why.
+
+use super::super::kinds::Known;
+use super::super::observed::Observed;
+use super::percent;
+use assay_lang::{counted, tr, translated};
+use assay_model::job::Direction;
+use assay_report::describe;
+
+/// Of what is neither the device's nor the page cache's.
+pub fn label(one: &Observed<'_>) -> String {
+    match one.label {
+        Some(label) => tr!(
+            "where the time went: the figure is {label}, and its parts would be of two things or of none",
+            label = translated(label)
+        ),
+        None => tr!("where the time went: the trials measured different things").to_owned(),
+    }
+}
+
+/// A synchronous write's flush.
+pub fn device_flush() -> String {
+    tr!("how much of a synchronous write is the device's flush: the kernel did not count its time")
+        .to_owned()
+}
+
+/// Many in flight, and none alone.
+pub fn crowd() -> String {
+    tr!(
+        "whether an I/O waits or is worked on while others end: no job of this run does the same one at a time"
+    )
+    .to_owned()
+}
+
+/// Too few sizes.
+pub fn sizes(direction: Direction, sizes: usize) -> String {
+    counted!(
+        sizes as u64,
+        "what is command and what is data: {n} size of {direction} can be fitted, and it takes three",
+        "what is command and what is data: {n} sizes of {direction} can be fitted, and it takes three",
+        direction = describe::direction(direction)
+    )
+}
+
+/// No simulation of a result that was measured.
+pub fn order() -> String {
+    tr!("what is command and what is data: its I/Os have an order, a mix or a pace of their own")
+        .to_owned()
+}
+
+/// No simulation of a result that a model made.
+pub fn model() -> String {
+    tr!("what the model spent on it: its I/Os have an order, a mix or a pace of their own")
+        .to_owned()
+}
+
+/// Neither the model nor the fit has that time.
+pub fn off(known: Known, off: f64) -> String {
+    let off = percent(off);
+    match known {
+        Known::Model => tr!(
+            "what the model spent on it: simulated again, it is {off} off",
+            off
+        ),
+        Known::Given => tr!(
+            "what is command and what is data: the part that was named is {off} off here",
+            off
+        ),
+        _ => tr!(
+            "what is command and what is data: the fit is {off} off here",
+            off
+        ),
+    }
+}

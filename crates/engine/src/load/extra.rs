@@ -1,0 +1,91 @@
+//! What a stream of a load can ask for, and the jobs of a plan never do.
+
+/// That loads can be run. A program without them has no such value, and the compiler
+/// leaves out what needs one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Loads {
+    #[cfg(feature = "loads")]
+    Here,
+}
+
+impl Loads {
+    /// `None`: only the jobs of a plan can be run ([`crate::measure()`]).
+    pub(crate) const fn here() -> Option<Self> {
+        #[cfg(feature = "loads")]
+        return Some(Self::Here);
+        #[cfg(not(feature = "loads"))]
+        return None;
+    }
+}
+
+/// A part of a stream that only loads ask for. In a program without them it is always
+/// absent, and so is the code behind it.
+#[derive(Debug)]
+pub(crate) struct Extra<T>(Part<T>);
+
+#[cfg(feature = "loads")]
+type Part<T> = Option<T>;
+#[cfg(not(feature = "loads"))]
+type Part<T> = std::marker::PhantomData<T>;
+
+#[cfg(feature = "loads")]
+impl<T> Extra<T> {
+    /// What `make` gives; without loads it is not called.
+    pub(crate) fn new(make: impl FnOnce() -> Option<T>) -> Self {
+        Self(make())
+    }
+
+    /// As [`new`](Self::new).
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub(crate) fn try_new<E>(make: impl FnOnce() -> Result<Option<T>, E>) -> Result<Self, E> {
+        make().map(Self)
+    }
+
+    pub(crate) const fn as_ref(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+
+    pub(crate) const fn as_mut(&mut self) -> Option<&mut T> {
+        self.0.as_mut()
+    }
+
+    pub(crate) const fn take(&mut self) -> Option<T> {
+        self.0.take()
+    }
+}
+
+#[cfg(not(feature = "loads"))]
+impl<T> Extra<T> {
+    pub(crate) fn new(_make: impl FnOnce() -> Option<T>) -> Self {
+        Self(std::marker::PhantomData)
+    }
+
+    pub(crate) fn try_new<E>(make: impl FnOnce() -> Result<Option<T>, E>) -> Result<Self, E> {
+        let _ = make;
+        Ok(Self(std::marker::PhantomData))
+    }
+
+    pub(crate) const fn as_ref(&self) -> Option<&T> {
+        None
+    }
+
+    pub(crate) const fn as_mut(&mut self) -> Option<&mut T> {
+        None
+    }
+
+    pub(crate) const fn take(&mut self) -> Option<T> {
+        None
+    }
+}
+
+impl<T> Extra<T> {
+    pub(crate) const fn is_some(&self) -> bool {
+        self.as_ref().is_some()
+    }
+
+    pub(crate) const fn is_none(&self) -> bool {
+        self.as_ref().is_none()
+    }
+}

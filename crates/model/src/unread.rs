@@ -1,0 +1,22 @@
+//! Parts of messages that are left unread.
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::marker::PhantomData;
+
+/// Something of type `T` that nobody here reads, so that nothing for it is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unread<T>(PhantomData<fn() -> T>);
+
+impl<'de, T> Deserialize<'de> for Unread<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        IgnoredAny::deserialize(deserializer).map(|_| Self(PhantomData))
+    }
+}
+
+impl<T> Serialize for Unread<T> {
+    /// What was not read is not known.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_unit()
+    }
+}
