@@ -9,6 +9,7 @@ mod agents;
 mod bench;
 mod board;
 mod calibrate;
+mod digests;
 mod fio_tests;
 mod labgrid;
 mod limits;
@@ -40,6 +41,7 @@ cargo xtask COMMAND
                        or N, from seed 0 or N on; with what was not seen
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
+  digests              simulated runs on aarch64, bit for bit those of this machine
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
                        aarch64-sqlite with databases
@@ -75,6 +77,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
+        ["digests"] => digests::run_checks(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", names @ ..] => agents::provide(names),
         ["board"] => board::prepare(),

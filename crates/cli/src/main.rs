@@ -56,6 +56,7 @@ mod store_guard;
 mod stored;
 mod sweep;
 mod targets;
+mod toml_mistake;
 mod traits;
 mod usage;
 mod watch;

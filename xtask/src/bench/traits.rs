@@ -13,10 +13,11 @@ use std::process::Command;
 
 /// The card of the board.
 const CARD: &str = "/mnt/sd";
-/// Fit and rates take turns: the machine is not the same for long.
 const ROUNDS: usize = 3;
-const TRIALS: &str = "10";
-/// Blocks of 512 bytes of sizes that are not powers of two.
+const TRIALS: &str = "12";
+/// Blocks of 512 bytes that `assay traits` asks for.
+const ASKED: [u32; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// Those of sizes in between.
 const BLOCKS: [u32; 6] = [3, 12, 48, 96, 192, 768];
 /// A predicted rate may be off by so much.
 const MOST_OFF: f64 = 0.10;
@@ -33,8 +34,8 @@ pub fn traits() -> Result<()> {
     let mut limits = Limits::default();
     let mut stated = 0;
     for _ in 0..ROUNDS {
-        let costs = costs(&assay, &board, &bed)?;
         let measured = measured(&assay, &board, &bed)?;
+        let costs = costs(&assay, &bed)?;
         println!("       {}", costs.sentence);
         let Some(costs) = costs.us else { continue };
         stated += 1;
@@ -42,7 +43,7 @@ pub fn traits() -> Result<()> {
             ratios.push(us / costs.at(f64::from(blocks)));
         }
     }
-    board.run(&format!("rm {CARD}/predicted")).map_err(there)?;
+    board.run(&format!("rm {CARD}/bench")).map_err(there)?;
     limits.check(
         "costs are stated",
         &format!("in {stated} of {ROUNDS} rounds"),
@@ -79,20 +80,11 @@ impl Costs {
     }
 }
 
-fn costs(assay: &Path, board: &Board, bed: &Scratch) -> Result<Said> {
-    let words = [
-        "traits",
-        CARD,
-        "--only",
-        "read-costs",
-        "--read-only",
-        "--size",
-        "64M",
-        "--trials",
-        TRIALS,
-        "--json",
-    ];
-    let found = run(assay, board, bed, &words)?;
+/// What the jobs of the last run that bear the names of its questions say.
+fn costs(assay: &Path, bed: &Scratch) -> Result<Said> {
+    let mut command = Command::new(assay);
+    command.args(["traits", "--of", "last", "--json"]);
+    let found = said(command, bed)?;
     let all = found["traits"].as_array().context("no traits")?;
     let of_reads = all.iter().find(|one| one["trait"] == "read-costs");
     let of_reads = of_reads.context("no costs of reads")?;
@@ -112,24 +104,33 @@ fn costs(assay: &Path, board: &Board, bed: &Scratch) -> Result<Said> {
 }
 
 /// Microseconds of a read of each size: the median read of the trials that were disturbed
-/// least.
+/// least. The sizes of the fit are measured in the same run, in the same rounds: the machine is
+/// not the same for long.
 fn measured(assay: &Path, board: &Board, bed: &Scratch) -> Result<Vec<f64>> {
-    let job = bed.join("predicted.fio");
-    let sections = BLOCKS.map(|blocks| format!("[{blocks}]\nstonewall\nbs={}\n", blocks * 512));
+    let job = bed.join("bench.fio");
+    let section = |name: &str, blocks: u32| {
+        let bytes = blocks * 512;
+        format!("[{name}-{bytes}]\nstonewall\nbs={bytes}\n")
+    };
+    let sections = ASKED.map(|blocks| section("read-costs", blocks));
+    let others = BLOCKS.map(|blocks| section("between", blocks));
     let global = format!(
-        "[global]\nfilename={CARD}/predicted\nrw=randread\nsize=64m\ndirect=1\nruntime=1\ntime_based\n"
+        "[global]\nfilename={CARD}/bench\nrw=randread\nsize=64m\ndirect=1\nruntime=150ms\ntime_based\n"
     );
-    fs::write(&job, global + &sections.concat())?;
-    let job = job.to_string_lossy();
-    let run = run(
-        assay,
-        board,
-        bed,
-        &["run", &job, "--trials", TRIALS, "--json"],
-    )?;
+    fs::write(&job, global + &sections.concat() + &others.concat())?;
+    let mut command = Command::new(assay);
+    command
+        .arg("run")
+        .arg(&job)
+        .args(["--trials", TRIALS, "--json"]);
+    command.args(["--on", &board.url()]);
+    command
+        .env("PATH", board.search_path())
+        .env("ASSAY_AGENTS", Board::agents());
+    let run = said(command, bed)?;
     let trials = run["trials"].as_array().context("no trials")?;
     let us = |blocks: u32| -> Result<f64> {
-        let name = blocks.to_string();
+        let name = format!("between-{}", blocks * 512);
         let of_size = trials.iter().filter(|trial| trial["job"]["name"] == *name);
         let metrics = of_size.flat_map(|trial| trial["metrics"].as_array().into_iter().flatten());
         let medians = metrics.filter(|metric| metric["name"] == "read_lat_p50");
@@ -143,13 +144,8 @@ fn measured(assay: &Path, board: &Board, bed: &Scratch) -> Result<Vec<f64>> {
     BLOCKS.into_iter().map(us).collect()
 }
 
-fn run(assay: &Path, board: &Board, bed: &Scratch, words: &[&str]) -> Result<Value> {
-    let mut command = Command::new(assay);
-    command.args(words).args(["--on", &board.url(), "--store"]);
-    command.arg(bed.join("runs.sqlite"));
-    command
-        .env("PATH", board.search_path())
-        .env("ASSAY_AGENTS", Board::agents());
+fn said(mut command: Command, bed: &Scratch) -> Result<Value> {
+    command.arg("--store").arg(bed.join("runs.sqlite"));
     Ok(serde_json::from_str(&output(&mut command)?)?)
 }
 
@@ -157,5 +153,6 @@ fn run(assay: &Path, board: &Board, bed: &Scratch, words: &[&str]) -> Result<Val
 fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    sorted.get(sorted.len() / 2).copied().unwrap_or(0.0)
+    let at = |place: usize| sorted.get(place).copied().unwrap_or(0.0);
+    f64::midpoint(at(sorted.len().saturating_sub(1) / 2), at(sorted.len() / 2))
 }

@@ -3,6 +3,7 @@
 use super::part::Board;
 use crate::exit::Failure;
 use crate::on::{self, On};
+use crate::toml_mistake;
 use crate::watch::args::parse_time;
 use assay_model::units::Nanos;
 use serde::{Deserialize, Deserializer};
@@ -145,13 +146,8 @@ impl PartOfFile {
 }
 
 fn parse(text: &str) -> Result<Campaign, String> {
-    let campaign: Campaign = toml::from_str(text).map_err(|error| {
-        let line = error
-            .span()
-            .map(|span| text[..span.start].matches('\n').count() + 1);
-        let line = line.map(|line| format!("line {line}: "));
-        format!("{}{}", line.unwrap_or_default(), error.message())
-    })?;
+    let campaign: Campaign =
+        toml::from_str(text).map_err(|error| toml_mistake::said(text, &error))?;
     check_command(&campaign.command)?;
     if campaign.attempts == 0 || campaign.at_once == Some(0) {
         return Err("attempts and at_once are 1 or more: else nothing is measured".to_owned());

@@ -203,6 +203,55 @@ fn schedulers_of_a_board_are_swept_and_restored() {
     assert_clean(&board);
 }
 
+/// What an emulated card shows of itself: what its I/Os cost, if the machine is quiet enough to
+/// tell, and no flash, as it has none. How near the costs predict the rates of other sizes is
+/// told by `cargo xtask bench traits`.
+#[test]
+fn an_emulated_card_shows_costs_and_no_traits_of_flash() {
+    const OF_FLASH: [&str; 6] = [
+        "boundaries",
+        "map-unit",
+        "open-units",
+        "map-span",
+        "slc",
+        "recovery",
+    ];
+    let board = or_skip!(Board::shared());
+    or_skip!(board.agent());
+    let bed = Bed::new();
+    let only = [&["read-costs", "break"], &OF_FLASH[..]].concat().join(",");
+    let words = [
+        "traits", CARD, "--only", &only, "--size", "64M", "--trials", "2", "--json",
+    ];
+    let mut running = Running::start(&mut on(&board, &bed, &words));
+    // Each begins anew to be waited for.
+    (1..=26).for_each(|trials| running.await_trials(trials));
+    let ended = running.end();
+    ended.assert_code(0);
+    let found = ended.json();
+    let all = found["traits"].as_array().expect("a list");
+    assert_eq!(all.len(), 11);
+    for one in all {
+        let what = one["trait"].as_str().expect("a name");
+        println!("{what}: {}", one["sentence"]);
+        let status = one["status"].as_str().expect("a word");
+        let reason = one["sentence"].as_str().expect("a sentence");
+        match what {
+            what if OF_FLASH.contains(&what) => {
+                assert_eq!(status, "not-claimed", "{one}");
+                assert!(reason.contains("is emulated: it has no flash"), "{one}");
+            }
+            "read-costs" | "break" => {
+                assert!(["seen", "not-visible"].contains(&status), "{one}");
+                let points = one["series"][0]["points"].as_array().expect("a list");
+                assert!(points.iter().all(|point| point["us"][1].is_f64()), "{one}");
+            }
+            _ => assert_eq!(status, "not-asked", "{one}"),
+        }
+    }
+    assert_clean(&board);
+}
+
 /// What assay and fio do, in options of fio.
 const RATE_JOB: &str = "rw=read\nbs=1M\nsize=8M\ndirect=1";
 /// Rounds in which they and dd take turns.

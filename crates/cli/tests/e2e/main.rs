@@ -8,6 +8,7 @@ mod board;
 mod board_works;
 mod browser;
 mod capacity;
+mod claims;
 mod compare;
 mod contradiction;
 mod dd;

@@ -95,8 +95,15 @@ fn the_traits_of_a_known_card_are_stated() {
     assert!(value("slc", "fast_bytes_per_s") > 1.5 * value("slc", "slow_bytes_per_s"));
     assert!(value("queue", "gain") > 2.0);
     assert_eq!(of(&found, "break")["status"], "not-visible");
-    let drawn = fs::read_to_string(plots.join("map-span.svg")).expect("it was drawn");
-    assert!(drawn.contains("<svg"), "{drawn}");
+    for (what, said) in [
+        ("map-span", "256 MiB"),
+        ("break", "in order"),
+        ("slc", "MB/s"),
+    ] {
+        let drawn = fs::read_to_string(plots.join(format!("{what}.svg")));
+        let drawn = drawn.expect("it was drawn");
+        assert!(drawn.contains("<svg") && drawn.contains(said), "{drawn}");
+    }
     // The stored run shows the same again.
     let again = bed.run(&["traits", "--of", "last", "--json"]);
     assert_eq!(again.json(), found);
@@ -121,6 +128,34 @@ fn figures_of_the_page_cache_show_no_traits() {
     for one in found["traits"].as_array().expect("traits") {
         assert_ne!(one["status"], "seen", "{one}");
     }
+    // Nothing is below it: what a read costs there is a question to memory.
+    let costs = of(&found, "read-costs");
+    assert_eq!(costs["status"], "refused", "{costs}");
+    let sentence = costs["sentence"].as_str().expect("a sentence");
+    for said in ["its figures are not the device's", "page-cache"] {
+        assert!(sentence.contains(said), "{sentence}");
+    }
+}
+
+#[test]
+fn only_what_is_named_is_asked() {
+    let bed = Bed::new();
+    let words = ["traits", "sim:emmc-8gb-hs400", "--only"];
+    let ended = bed.run(&[&words[..], &["read-costs,deferred", "--json"]].concat());
+    ended.assert_code(0);
+    let found = ended.json();
+    let asked = ["read-costs", "deferred", "break"];
+    for one in found["traits"].as_array().expect("traits") {
+        let is_asked = asked.iter().any(|what| one["trait"] == *what);
+        assert_eq!(one["status"] != "not-asked", is_asked, "{one}");
+    }
+    let refused = bed.refused(&[&words[..], &["costs"]].concat());
+    assert!(
+        refused.contains("no such trait; there are read-costs"),
+        "{refused}"
+    );
+    let refused = bed.refused(&[&words[..], &["slc", "--read-only"]].concat());
+    assert!(refused.contains("it takes writes"), "{refused}");
 }
 
 #[test]

@@ -89,7 +89,8 @@ pub(crate) fn card(bus: &'static str, name: &str, hz: f64, bits: f64) -> Ceiling
 
 /// The serial lanes of UHS-II: a block is a packet.
 fn uhs2(mode: &str, nominal: f64) -> Ceiling {
-    // Start and end of packet of two symbols each, header and CRC of two bytes each.
+    // Start and end of packet of two symbols each, header and CRC of two bytes each. Messages
+    // of flow control are not counted: how many there are is the card's choice.
     let share = 512.0 / (512.0 + 8.0);
     Ceiling {
         bus: "SD",

@@ -9,7 +9,7 @@ pub(crate) const SERIES_B: f64 = 1457.6;
 /// Bytes of data in a frame of UniPro (`T_MTU`).
 const DATA: f64 = 272.0;
 /// Bytes around them: start, end and CRC of two bytes each, and the short headers of layers
-/// 3 and 4.
+/// 3 and 4. Acknowledgements and the headers of UPIUs, one for many frames, are not counted.
 const FRAME: f64 = 6.0 + 2.0;
 /// The gears whose symbols are 8b/10b and whose rates double.
 pub(crate) const GEARS: u32 = 5;
