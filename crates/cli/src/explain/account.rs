@@ -97,6 +97,12 @@ impl Account {
     /// Through the page cache: the kernel's work, and waiting for whatever it waits for.
     fn buffered(&mut self, one: &Observed<'_>) {
         let flush_us = self.synchronous_flush(one, one.mean_us);
+        if !one.cpu_told {
+            let left_us = one.mean_us - flush_us;
+            self.push(Kind::Whole, left_us, Known::Measured, basis::latency(one));
+            self.untold.push(untold::processor());
+            return;
+        }
         let kernel_us = one.cpu_us.1.min(one.mean_us - flush_us);
         self.push(
             Kind::Processor,

@@ -153,7 +153,10 @@ impl Fitted {
             .map(|seen| seen.blocks)
             .collect();
         if sizes.len() < FEWEST_SIZES {
-            return Err(untold::sizes(one.direction, sizes.len()));
+            let left_out = self.measured.left_out.iter();
+            let mut left_out = left_out.filter(|left| left.direction == one.direction);
+            let why = left_out.next().map(|left| left.why.as_str());
+            return Err(untold::sizes(one.direction, sizes.len(), why));
         }
         let estimated = self.of_direction(one.direction);
         let phases = simulated(&estimated.part, self.measured.policy, one, Known::Fit);

@@ -32,6 +32,10 @@ pub fn of(one: &Observed<'_>) -> Vec<String> {
     let all = [
         (!one.because.is_empty() && !one.is_simulated())
             .then(|| tr!("Measured: {because}.", because = one.because)),
+        one.beside.then(|| {
+            tr!("Other jobs ran at the same time: what they did to these times cannot be told.")
+                .to_owned()
+        }),
         requests(one),
         between(one),
         processor(one),
@@ -97,13 +101,23 @@ fn processor(one: &Observed<'_>) -> Option<String> {
     let (user_us, kernel_us) = one.cpu_us;
     let all_us = user_us + kernel_us;
     // Time that no processor spent was virtual.
-    (!one.is_simulated() && all_us > 0.0).then(|| {
-        tr!(
+    if one.is_simulated() || all_us <= 0.0 {
+        return None;
+    }
+    let (all, kernel) = (time(all_us), time(kernel_us));
+    let share = percent(all_us / one.interval_us.max(1e-9));
+    Some(match one.cpu_told {
+        true => tr!(
             "Processor time of the measuring process: {all} for each I/O ({kernel} in the kernel), {share} of the time from one to the next.",
-            all = time(all_us),
-            kernel = time(kernel_us),
-            share = percent(all_us / one.interval_us.max(1e-9))
-        )
+            all,
+            kernel,
+            share
+        ),
+        false => tr!(
+            "Processor time of the measuring process: {all} for each I/O, {share} of the time from one to the next.",
+            all,
+            share
+        ),
     })
 }
 

@@ -89,6 +89,9 @@ fn best<'o, 'a>(
     others: &'o [Observed<'a>],
     fits: impl Fn(&Observed<'a>) -> bool,
 ) -> Option<(&'o Observed<'a>, f64)> {
+    if one.beside {
+        return None;
+    }
     let others = others
         .iter()
         .filter(|other| is_like(one, other) && fits(other));

@@ -39,6 +39,8 @@ pub struct Observed<'a> {
     pub flush_calls: u64,
     /// Processor time of the agent, user and kernel, of both directions.
     pub cpu_us: (f64, f64),
+    /// All of it together is so much that the kernel's ticks tell user and kernel apart.
+    pub cpu_told: bool,
     /// I/Os in flight.
     pub depth: u64,
     /// What else ran at the same time in the same wave.
@@ -138,6 +140,7 @@ impl<'a> Observed<'a> {
             flush_us: per(as_f64(flush.sum_ns), ios),
             flush_calls: flush.count,
             cpu_us: whole.cpu_us,
+            cpu_told: whole.cpu_told,
             depth: u64::from(job.iodepth.max(1)) * u64::from(job.numjobs.max(1)),
             beside: judged.iter().any(ran_beside),
             damaged: damaged(&measured, &sides),
@@ -187,7 +190,12 @@ struct Whole {
     interval_us: f64,
     /// User, kernel.
     cpu_us: (f64, f64),
+    cpu_told: bool,
 }
+
+/// Ticks are of 1 to 10 ms, and divide processor time into user's and kernel's: of 20 ticks
+/// and more, the parts mean something.
+const FEWEST_CPU_NS: u64 = 200_000_000;
 
 impl Whole {
     fn of(measured: &[&Measurement]) -> Self {
@@ -203,6 +211,7 @@ impl Whole {
                 per(as_f64(cpu.user_ns), ios),
                 per(as_f64(cpu.system_ns), ios),
             ),
+            cpu_told: cpu.user_ns + cpu.system_ns >= FEWEST_CPU_NS,
         }
     }
 }

@@ -89,7 +89,8 @@ fn pair<'e>(
 }
 
 /// Flushes that the one disk below completed, and the milliseconds that they took; `None` where it
-/// does not count them, or where there are several disks, which flush at the same time.
+/// does not count them, where there are several disks, which flush at the same time, and where
+/// others used the disk.
 pub fn flushes(judged: &[JudgedTrial<'_>]) -> Option<(u64, u64)> {
     let (mut count, mut ms) = (0, 0);
     for trial in judged {
@@ -98,6 +99,7 @@ pub fn flushes(judged: &[JudgedTrial<'_>]) -> Option<(u64, u64)> {
         let (Some(leaf), None) = (leaves.next(), leaves.next()) else {
             return None;
         };
+        disturbed(trial).ok()?;
         let (before, after) = pair(evidence, &leaf.name)?;
         count += after.flush_ios?.saturating_sub(before.flush_ios?);
         ms += after.flush_ms?.saturating_sub(before.flush_ms?);

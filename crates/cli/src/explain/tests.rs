@@ -34,6 +34,7 @@ fn observed(job: &Job, us: f64) -> Observed<'_> {
         flush_us: 0.0,
         flush_calls: 0,
         cpu_us: (1.0, 9.0),
+        cpu_told: true,
         depth: u64::from(job.iodepth),
         beside: false,
         damaged: 0,
@@ -186,6 +187,20 @@ fn figures_of_memory_or_of_two_things_are_not_divided_as_the_devices() {
             }
         }
     }
+}
+
+#[test]
+fn too_few_ticks_tell_nothing_of_the_processor() {
+    let job = job(Rw::RandRead, Bytes::kib(4));
+    let one = Observed {
+        label: Some("page-cache"),
+        cpu_us: (0.0, 0.0),
+        cpu_told: false,
+        ..observed(&job, 5.0)
+    };
+    let account = account(&one, &untold(), &[]);
+    is(&account, Kind::Whole, 5.0);
+    assert_eq!(account.untold.len(), 1, "{account:?}");
 }
 
 fn storage() -> Storage {

@@ -5,6 +5,7 @@ use crate::assay::{Bed, text};
 use assay_testkit::{Mount, Volume, needs, or_skip};
 use serde_json::Value;
 use std::fs;
+use std::process::Command;
 
 /// A card that costs what it says, and nothing beside.
 const CARD: &str = r#"
@@ -208,7 +209,10 @@ fn the_page_caches_figures_are_not_fitted_and_not_divided_as_a_devices() {
     for result in list(&found["results"]) {
         for part in list(&result["parts"]) {
             let word = text_of(&part["part"]);
-            assert!(["processor", "waiting"].contains(&word), "{result}");
+            assert!(
+                ["processor", "waiting", "whole"].contains(&word),
+                "{result}"
+            );
         }
     }
 }
@@ -282,6 +286,38 @@ fn a_killed_run_is_explained_as_far_as_it_came() {
     assert!(shown.out.contains("was stopped or killed"), "{}", shown.out);
     // The next start clears up what is left.
     bed.short_run(&folder);
+}
+
+#[test]
+fn a_trial_that_is_damaged_is_named_and_the_others_are_explained() {
+    needs!("/usr/bin/python3");
+    let bed = Bed::new();
+    measured(&bed);
+    let whole = explained(&bed, &["last"]);
+    let damage = "import sqlite3, sys\n\
+        store = sqlite3.connect(sys.argv[1])\n\
+        store.execute(\"UPDATE trials SET record = x'00' WHERE job = 'randread-4k'\")\n\
+        store.commit()";
+    let mut python = Command::new("/usr/bin/python3");
+    let status = python.args(["-c", damage]).arg(bed.store()).status();
+    assert!(status.expect("it can be started").success());
+    let ended = bed.run(&["explain", "last", "--json"]);
+    ended.assert_code(0);
+    assert!(
+        ended.err.iter().any(|line| line.contains("damaged")),
+        "{:?}",
+        ended.err
+    );
+    let found = ended.json();
+    assert_eq!(
+        list(&found["results"]).len() + 1,
+        list(&whole["results"]).len()
+    );
+    let without = list(&found["without"]);
+    assert!(
+        without.iter().any(|one| one["job"] == "randread-4k"),
+        "{without:?}"
+    );
 }
 
 /// The published i.MX8M board, in the words of `assay model limits`.

@@ -20,8 +20,13 @@ pub fn label(one: &Observed<'_>) -> String {
 
 /// A synchronous write's flush.
 pub fn device_flush() -> String {
-    tr!("how much of a synchronous write is the device's flush: the kernel did not count its time")
+    tr!("how much of a synchronous write is the device's flush: flushes were not counted, took too few milliseconds, or have those of others among them")
         .to_owned()
+}
+
+/// Too few ticks.
+pub fn processor() -> String {
+    tr!("how much of it is the processor's work: too little processor time was counted").to_owned()
 }
 
 /// Many in flight, and none alone.
@@ -32,14 +37,18 @@ pub fn crowd() -> String {
     .to_owned()
 }
 
-/// Too few sizes.
-pub fn sizes(direction: Direction, sizes: usize) -> String {
-    counted!(
+/// Too few sizes, and why one of the others was left out.
+pub fn sizes(direction: Direction, sizes: usize, why: Option<&str>) -> String {
+    let few = counted!(
         sizes as u64,
         "what is command and what is data: {n} size of {direction} can be fitted, and it takes three",
         "what is command and what is data: {n} sizes of {direction} can be fitted, and it takes three",
         direction = describe::direction(direction)
-    )
+    );
+    match why {
+        Some(why) => tr!("{few} (left out: {why})", few, why),
+        None => few,
+    }
 }
 
 /// No simulation of a result that was measured.

@@ -8,7 +8,7 @@ use assay_flash::estimate::Observation;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 use assay_lang::tr;
-use assay_model::job::{FileState, OpenSync, Rw};
+use assay_model::job::{Direction, FileState, OpenSync, Rw};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_report::summary::Summary;
@@ -20,6 +20,8 @@ use std::collections::BTreeSet;
 pub struct LeftOut {
     /// The job.
     pub job: String,
+    /// Which of its I/Os.
+    pub direction: Direction,
     /// The reason.
     pub why: String,
 }
@@ -117,6 +119,7 @@ pub fn of_results(
         match why_not(one) {
             Some(why) => left_out.push(LeftOut {
                 job: clean(&one.name()),
+                direction: one.direction,
                 why,
             }),
             None => lines.push(line(one)),
