@@ -56,6 +56,7 @@ fn plane(what: Trait, answers: &Answers) -> Option<Plane> {
     let low = times().map(|point| point.mean()).fold(f64::MAX, f64::min);
     let high = times().map(|point| point.mean()).fold(0.0, f64::max);
     Some(Plane {
+        limits: None,
         x: axis(what, &places),
         panels: vec![Panel {
             y: Axis {
@@ -147,6 +148,7 @@ fn course(course: &Course) -> Plane {
     let points = rates
         .map(|(number, bytes)| Point::at(number as f64 * course.seconds, bytes / course.seconds));
     Plane {
+        limits: None,
         x: Axis {
             label: "time".to_owned(),
             measure: Measure::Seconds,
