@@ -16,6 +16,10 @@ const FLAGS: [&str; 4] = [
     "--cfg=io_uring_skip_arch_check",
 ];
 
+/// What an agent that panics would say is left out of the larger one, which has no room
+/// for that; a signal ends it.
+const WITHOUT_WORDS: [&str; 2] = ["-Cpanic=immediate-abort", "-Zunstable-options"];
+
 /// The same for what is written in C.
 const C_FLAGS: &str = "-fno-unwind-tables -fno-asynchronous-unwind-tables";
 
@@ -69,7 +73,7 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
         .args(["--profile", "agent", "--package", "assay-agent"])
         .args(features(agent))
         .args(["--target", agent.target])
-        .env("RUSTFLAGS", FLAGS.join(" "))
+        .env("RUSTFLAGS", flags(agent))
         .env(
             format!("CFLAGS_{}", agent.target.replace('-', "_")),
             C_FLAGS,
@@ -78,6 +82,14 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
     run(&mut build)?;
     let program = build_folder()?.join(agent.target).join("agent/assay-agent");
     Ok(program)
+}
+
+fn flags(agent: Agent) -> String {
+    let more: &[&str] = match agent.sqlite {
+        true => &WITHOUT_WORDS,
+        false => &[],
+    };
+    [&FLAGS[..], more].concat().join(" ")
 }
 
 /// What cargo is told of the features that an agent is built with.

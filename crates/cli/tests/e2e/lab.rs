@@ -28,12 +28,14 @@ impl<'a> Desk<'a> {
         let bed = Bed::new();
         let (folder, agents) = (bed.folder(), bed.folder_named("agents"));
         let machine = rustix::system::uname();
-        let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
+        let machine = machine.machine().to_string_lossy();
         let program = env!("CARGO_BIN_EXE_assay");
         let script = format!("#!/bin/sh\nexec '{program}' --serve-as-assay-agent \"$@\"\n");
-        fs::write(agents.join(&name), script).expect("a file");
-        let mode = Permissions::from_mode(0o755);
-        fs::set_permissions(agents.join(&name), mode).expect("it is ours");
+        for flavour in ["", "-sqlite"] {
+            let agent = agents.join(format!("assay-agent-{machine}{flavour}"));
+            fs::write(&agent, &script).expect("a file");
+            fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it is ours");
+        }
         Self {
             bed,
             lab,

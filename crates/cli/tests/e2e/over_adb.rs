@@ -19,12 +19,14 @@ impl Machine {
         let bed = Bed::new();
         let agents = bed.folder_named("agents");
         let machine = rustix::system::uname();
-        let name = format!("assay-agent-{}", machine.machine().to_string_lossy());
+        let machine = machine.machine().to_string_lossy();
         let program = env!("CARGO_BIN_EXE_assay");
-        let agent = agents.join(name);
         let script = format!("#!/bin/sh\nexec '{program}' --serve-as-assay-agent \"$@\"\n");
-        fs::write(&agent, script).expect("a file");
-        fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it is ours");
+        for flavour in ["", "-sqlite"] {
+            let agent = agents.join(format!("assay-agent-{machine}{flavour}"));
+            fs::write(&agent, &script).expect("a file");
+            fs::set_permissions(&agent, Permissions::from_mode(0o755)).expect("it is ours");
+        }
         Self {
             bed,
             neighbour,
