@@ -241,7 +241,7 @@ impl Card<'_> {
         let Some((_, _, Some(most))) = buffer else {
             return Ok(true);
         };
-        let writes = (most.0 / Bytes::kib(16).0) as u32;
+        let writes = u32::try_from(most.0 / Bytes::kib(16).0)?;
         let (full, more) = (
             self.twin.flush_us(writes)?,
             self.twin.flush_us(writes + writes / 2)?,
