@@ -16,7 +16,7 @@ use std::path::Path;
 const LIMITS: [(&str, u64); 3] = [
     ("aarch64", 840_000),
     ("aarch64-sqlite", 2_200_000),
-    ("x86_64", 2_060_000),
+    ("x86_64", 973_000),
 ];
 
 /// Crates that may be in the agent, besides derive macros, which leave nothing
