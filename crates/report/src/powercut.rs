@@ -24,6 +24,8 @@ pub struct Total {
     pub cycles: u32,
     /// Cycles in which something was not as it was promised.
     pub bad: u32,
+    /// Cycles that say nothing: no write had been acknowledged before the cut.
+    pub idle: u32,
     /// Cycles after which the file system was not mounted.
     pub not_mounted: u32,
     /// Cycles after which the file system was checked.
@@ -61,6 +63,12 @@ impl Total {
     fn add(&mut self, cycle: u32, step: &CutStep) {
         self.cycles += 1;
         self.bad += u32::from(step.is_bad());
+        let acknowledged = step
+            .found
+            .streams
+            .iter()
+            .any(|found| found.acknowledged > 0);
+        self.idle += u32::from(!acknowledged && !step.is_bad());
         self.not_mounted += u32::from(step.found.not_mounted.is_some());
         self.file_system_checks += u32::from(step.found.check.is_some());
         self.damaged += u32::from(step.damage().is_some());
@@ -109,7 +117,7 @@ impl Total {
         let acknowledged = self.sum(|stream| stream.acknowledged);
         let checked = self.sum(|stream| stream.checked);
         let cuts = counted!(self.cycles, "{n} cut", "{n} cuts");
-        let bound = upper_bound(self.bad, self.cycles).map_or_else(String::new, percent);
+        let bound = percent(upper_bound(self.bad, self.cycles - self.idle).unwrap_or(1.0));
         if self.bad == 0 {
             return tr!(
                 "{cuts}, {acknowledged} writes acknowledged, {checked} of them checked: every one is there; a cut loses something in at most {bound} of cases (95 % confidence)",
@@ -152,6 +160,13 @@ pub fn finding(run: &Run) -> Option<Finding> {
     let mut lines = vec![total.conclusion()];
     lines.extend(total.streams.iter().map(of_stream));
     lines.extend(total.examples.iter().take(EXAMPLES).map(|line| clean(line)));
+    if total.idle > 0 {
+        lines.push(counted!(
+            total.idle,
+            "{n} cut says nothing: no write had been acknowledged before it",
+            "{n} cuts say nothing: no write had been acknowledged before them"
+        ));
+    }
     if total.file_system_checks > 0 && total.damaged == 0 {
         lines.push(tr!(
             "the file system was checked {times} times after its journal was replayed: no damage",

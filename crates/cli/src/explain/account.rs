@@ -103,6 +103,12 @@ impl Account {
             self.untold.push(untold::processor());
             return;
         }
+        if one.flush_calls > 0 {
+            let left_us = one.mean_us - flush_us;
+            self.push(Kind::Whole, left_us, Known::Measured, basis::latency(one));
+            self.untold.push(untold::processor_of_writes());
+            return;
+        }
         let kernel_us = one.cpu_us.1.min(one.mean_us - flush_us);
         self.push(
             Kind::Processor,

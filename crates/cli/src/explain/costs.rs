@@ -5,6 +5,7 @@ use super::kinds::{Kind, Known};
 use super::observed::{Observed, as_f64};
 use super::start;
 use super::words::{basis, untold};
+use crate::model::fit::is_told;
 use crate::model::fit::stored::{Measured, of_results, simulated_part};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, Phase};
@@ -54,8 +55,6 @@ pub struct Phases {
 
 /// Sizes of one direction from which its costs can be told.
 const FEWEST_SIZES: usize = 3;
-/// A parameter with a larger standard error, as a share of it, stands for nothing.
-const MOST_ERROR: f64 = 0.5;
 /// I/Os that are simulated at most.
 const MOST_IOS: u64 = 300_000;
 
@@ -154,7 +153,8 @@ impl Fitted {
             .collect();
         if sizes.len() < FEWEST_SIZES {
             let left_out = self.measured.left_out.iter();
-            let mut left_out = left_out.filter(|left| left.direction == one.direction);
+            let mut left_out =
+                left_out.filter(|left| left.direction == one.direction && left.job == one.job.name);
             let why = left_out.next().map(|left| left.why.as_str());
             return Err(untold::sizes(one.direction, sizes.len(), why));
         }
@@ -221,12 +221,6 @@ impl Phases {
         self.parts.push((into, merged_us));
         self
     }
-}
-
-fn is_told(parameter: &Parameter) -> bool {
-    parameter
-        .error
-        .is_some_and(|error| error <= MOST_ERROR * parameter.value)
 }
 
 /// The parameters that make a part of the time.

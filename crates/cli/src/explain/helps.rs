@@ -65,7 +65,7 @@ fn share(account: &Account, kinds: &[Kind], least: f64) -> Option<f64> {
 fn bus(account: &Account) -> Option<Help> {
     let share = share(account, &[Kind::Bus], 0.3)?;
     let sentence = tr!(
-        "A faster mode of the bus: {share} of the time are data on it.",
+        "A faster mode of the bus, where host and device have one: {share} of the time are data on it.",
         share = percent(share)
     );
     Some(Help { share, sentence })

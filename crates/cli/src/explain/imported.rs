@@ -126,15 +126,23 @@ impl<'f> Explained<'f> {
         );
         paragraph(&said, 0, out)?;
         match &self.on_bus {
-            Some(on_bus) if self.figure.measured.is_none() => {
-                let proviso = tr!(
-                    "If it is the device's, with one such request at a time: {sentence}",
-                    sentence = on_bus.sentence()
-                );
-                paragraph(&proviso, 2, out)
-            }
-            Some(on_bus) => paragraph(&on_bus.sentence(), 2, out),
+            Some(on_bus) => paragraph(&self.placed(on_bus), 2, out),
             None => Ok(()),
+        }
+    }
+
+    /// Where it stands on the bus, if it is what nobody wrote down.
+    fn placed(&self, on_bus: &OnBus) -> String {
+        let sentence = on_bus.sentence();
+        match &self.figure.measured {
+            None => tr!(
+                "If it is the device's, in order and with one such request at a time: {sentence}",
+                sentence
+            ),
+            Some(_) => tr!(
+                "If it is in order and with one such request at a time: {sentence}",
+                sentence
+            ),
         }
     }
 
@@ -146,7 +154,7 @@ impl<'f> Explained<'f> {
             "mean": self.mean,
             "measured": self.figure.measured,
             "bus": self.on_bus.as_ref().map(OnBus::value),
-            "sentence": self.on_bus.as_ref().map(OnBus::sentence),
+            "sentence": self.on_bus.as_ref().map(|on_bus| self.placed(on_bus)),
         })
     }
 }

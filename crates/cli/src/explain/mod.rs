@@ -229,12 +229,12 @@ impl<'a> Group<'a> {
             }
         };
         let mut results: Vec<Explanation<'_>> = own.iter().map(explained).collect();
-        keep_fastest_on_bus(&mut results);
         let chosen = Chosen {
             condition,
             only: &asked.only,
         };
         results.retain(|one| chosen.has(&one.of.job.name));
+        keep_fastest_on_bus(&mut results);
         Self {
             condition,
             results,

@@ -85,10 +85,11 @@ impl Cycles<'_> {
         &self,
         host: &mut Host,
         planned: &Planned,
-        journal: &Journal,
+        journal: &mut Journal,
         (boot_id, moment): (Option<&str>, Moment),
     ) -> Result<Option<CutStep>, Failure> {
         let away_ms = unix_ms().saturating_sub(moment.unix_ms);
+        journal.look()?;
         let found = self.look(host, planned, journal)?;
         if boot_id.is_some() && found.boot_id.as_deref() == boot_id {
             return Ok(None);

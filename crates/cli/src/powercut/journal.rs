@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// before anything else is done with it: `cycle NUMBER SEED`, `ready BOOT` (the writes
 /// begin; which start of the board it is, or `-`), `b STREAM SEQUENCE` (begun),
 /// `a STREAM SEQUENCE` (acknowledged), `cut NANOSECONDS UNIX_MS` (the power is about to be
-/// cut, so long after the writes began).
+/// cut, so long after the writes began), `look` (what is there is looked at next, and
+/// removed).
 pub struct Journal {
     path: PathBuf,
     file: File,
@@ -27,6 +28,8 @@ pub struct Left {
     pub boot_id: Option<String>,
     /// When its power was cut; `None`: it was not.
     pub cut: Option<Moment>,
+    /// What was there was looked at already, and may be removed.
+    pub looked: bool,
 }
 
 /// When the power was about to be cut.
@@ -58,6 +61,10 @@ impl Journal {
         let opened = OpenOptions::new().create(true).append(true).open(&path);
         let mut journal = Self::of(path, opened, streams)?;
         let left = journal.replay(&text);
+        // Of a line that was not finished nothing may stand before the next one.
+        let finished = text.rfind('\n').map_or(0, |end| end + 1);
+        let cut = journal.file.set_len(finished as u64);
+        cut.map_err(|error| journal.failed(&error))?;
         Ok((journal, left))
     }
 
@@ -101,6 +108,11 @@ impl Journal {
         }
     }
 
+    /// What is there is looked at, and removed.
+    pub fn look(&mut self) -> Result<(), Failure> {
+        self.line("look\n")
+    }
+
     /// What notes, from another thread, that the power is about to be cut.
     pub fn marker(&self) -> Result<Marker, Failure> {
         let file = self.file.try_clone();
@@ -141,8 +153,10 @@ impl Journal {
                         number: number.parse().ok()?,
                         boot_id: None,
                         cut: None,
+                        looked: false,
                     });
                 }
+                ["look"] => left.as_mut()?.looked = true,
                 ["ready", boot] => left.as_mut()?.boot_id = (boot != "-").then(|| boot.to_owned()),
                 ["cut", after, at] => {
                     left.as_mut()?.cut = Some(Moment {
@@ -265,7 +279,12 @@ mod tests {
             number: 1,
             boot_id: Some("x-y".to_owned()),
             cut: Some(moment),
+            looked: false,
         };
         assert_eq!(left, Some(expected));
+        let (mut journal, _) = reopened();
+        journal.look().unwrap();
+        let (_, left) = reopened();
+        assert!(left.unwrap().looked, "after half a line");
     }
 }

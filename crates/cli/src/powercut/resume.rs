@@ -77,7 +77,8 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
 }
 
 impl Session<'_> {
-    /// The cycle that a host left: it counts when its power was cut. Else it is done anew.
+    /// The cycle that a host left: it counts when its power was cut and nobody has looked
+    /// yet, for a look removes what it found. Else it is done anew.
     fn finish(&mut self, args: &PowercutArgs, left: &Left, host: &mut Host) -> Result<(), Failure> {
         let next = self.trials.len();
         let next: Option<Planned> = planned(args, self.header.plan.seed).nth(next);
@@ -85,13 +86,13 @@ impl Session<'_> {
             return Ok(());
         };
         // The one before that was stored already.
-        if planned.number != left.number {
+        if planned.number != left.number || left.looked {
             return Ok(());
         }
         let boot_id = left.boot_id.as_deref();
         let judged = self
             .cycles
-            .judge(host, &planned, &self.journal, (boot_id, moment))?;
+            .judge(host, &planned, &mut self.journal, (boot_id, moment))?;
         match judged {
             Some(step) => {
                 let started = moment.unix_ms.saturating_sub(moment.after_ns / 1_000_000);

@@ -276,7 +276,7 @@ fn what_cannot_be_swept_is_refused() {
         (&["mark", "--steady-state"], "questions of their own"),
         (&["mark", "/tmp"], "unknown argument '/tmp'"),
         (&["scenario", "ota-ab", "/tmp"], "unknown argument"),
-        (&["scenario", "--list"], "cannot be used with"),
+        (&["scenario", "--list"], "cannot be used together"),
         (&["scenario", "none"], "none"),
         (&["androbench", "--json"], "in front of the --"),
         (&["dd", "--trials=3"], "put it in front of the --"),

@@ -66,7 +66,9 @@ fn line(label: &str, measure: Measure, scale: Scale, points: Vec<Point>) -> Opti
     let every = points.len().div_ceil(POINTS).max(1);
     let last = points.last().cloned().filter(|_| points.len() > 1)?;
     let mut points: Vec<Point> = points.into_iter().step_by(every).collect();
-    points.push(last);
+    if points.last() != Some(&last) {
+        points.push(last);
+    }
     Some(Panel {
         y: Axis {
             label: label.to_owned(),
@@ -124,7 +126,7 @@ mod tests {
         };
         let filled = plane.panels.iter().find(|panel| panel.y.label == "filled");
         let points = &filled.expect("a panel").series[0].points;
-        let [first, half, end] = &points[..3] else {
+        let [first, half, end] = points.as_slice() else {
             panic!("{points:?}");
         };
         assert_eq!((first.y, half.y, end.y), (0.0, 50.0, 100.0));

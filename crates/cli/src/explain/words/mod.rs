@@ -21,7 +21,7 @@ pub fn title(kind: Kind, flash: bool, on_bus: bool) -> &'static str {
         Kind::Break => tr!("ending an open transfer"),
         Kind::Map => tr!("loading addresses"),
         Kind::Reclaim => tr!("garbage collection"),
-        Kind::Queue => tr!("in the device's queue"),
+        Kind::Queue => tr!("waiting for the device"),
         Kind::Fixed => tr!("command and device"),
         Kind::Software => tr!("above the block layer"),
         Kind::Device => tr!("request, driver and device"),

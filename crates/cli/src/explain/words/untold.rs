@@ -29,6 +29,11 @@ pub fn processor() -> String {
     tr!("how much of it is the processor's work: too little processor time was counted").to_owned()
 }
 
+/// One counter for writes and the flushes behind them.
+pub fn processor_of_writes() -> String {
+    tr!("how much of it is the processor's work: its time is that of writes and flush calls together").to_owned()
+}
+
 /// Many in flight, and none alone.
 pub fn crowd() -> String {
     tr!(

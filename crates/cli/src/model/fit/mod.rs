@@ -11,6 +11,7 @@ use crate::figures::split_condition;
 use crate::output::{print, say};
 use crate::stored::{Stored, load, write_file};
 use assay_flash::estimate::{Estimated, Observation, estimate};
+use assay_flash::experiment::Parameter;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 pub use show::parameters;
@@ -121,15 +122,31 @@ fn no_source(word: &str, failure: &Failure) -> Failure {
     }
 }
 
+/// With a standard error above this part of its value, a parameter tells nothing.
+const MOST_ERROR: f64 = 0.5;
+
+/// Whether rates tell a parameter.
+pub fn is_told(parameter: &Parameter) -> bool {
+    let error = parameter.error;
+    error.is_some_and(|error| error <= MOST_ERROR * parameter.value)
+}
+
 impl Fit<'_> {
     /// The part that was fitted, under the name of the file it is written to.
     fn part(&self, path: &Path) -> Result<Part, Failure> {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         let start = &self.source.start;
         let untold: Vec<&str> = (self.estimated.parameters.iter())
-            .filter(|parameter| parameter.error.is_none())
+            .filter(|parameter| !is_told(parameter))
             .map(|parameter| parameter.name)
             .collect();
+        if untold.len() == self.estimated.parameters.len() {
+            return Err(Failure::usage(format!(
+                "{} tells no parameter of a part, so none is written: measure more sizes of I/Os, \
+                 one at a time",
+                self.source.name
+            )));
+        }
         let part = Part {
             name: name.into_owned(),
             about: format!("fitted to {}", self.source.name),

@@ -48,6 +48,7 @@ impl Fit<'_> {
             "parameters": parameters(&self.estimated.parameters),
             "rates": rates.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),
+            "misfit": self.misfit(),
             "part": self.estimated.part.to_toml(),
         })
     }
@@ -82,7 +83,8 @@ impl Fit<'_> {
                 "Rates must be of the device, not of the page cache, with one I/O after the other. "
             }
         };
-        let rest = "What cannot be told keeps the value of the part that the fit began with.";
+        let rest = "What no rate depends on keeps the value of the part that the fit began with; of \
+                    others that cannot be told the sum counts, and not the values.";
         paragraph(&format!("{device}{rest}"), 0, out)
     }
 
