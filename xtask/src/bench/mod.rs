@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: ratios, measured in one run on the same work.
 
+mod awake;
 mod bare;
 mod dialects;
 mod fio;

@@ -1,6 +1,7 @@
 //! `cargo xtask bench traits`: the costs that `assay traits` states of the emulated board's SD
 //! card, against rates of sizes that it did not ask for.
 
+use super::awake::Awake;
 use super::preferred::Preferred;
 use crate::limits::Limits;
 use crate::run::{output, shipped};
@@ -27,6 +28,7 @@ pub fn traits() -> Result<()> {
     let there = |why: Unavailable| anyhow!("{why}");
     let assay = shipped()?;
     let _preferred = Preferred::now();
+    let _awake = Awake::now()?;
     let board = Board::shared().map_err(there)?;
     board.agent().map_err(there)?;
     let bed = Scratch::new().map_err(there)?;

@@ -8,7 +8,7 @@ use crate::fit::fit;
 /// A prediction of a size that was left out may be off by so much.
 const MOST_OFF: f64 = 0.10;
 /// The fit may be off by so much at any size,
-const MOST_LEFT: f64 = 0.05;
+const MOST_LEFT: f64 = 0.08;
 /// or by so many standard errors of a size, where those are more.
 const SIGMAS: f64 = 2.0;
 /// The largest standard error of a statement, as a share of the value.
