@@ -44,6 +44,7 @@ mod qualify;
 mod rank;
 mod replay;
 mod report;
+mod resumed;
 mod room;
 mod rounds;
 mod run;

@@ -61,7 +61,8 @@ pub fn is_that_of(run: &Run, inspection: &Inspection) -> Result<(), Failure> {
     let (then, now) = (run.header.storage.words(), inspection.storage.words());
     if then != now {
         return Err(Failure::usage(format!(
-            "run {} was made on {then}, and {} is on {now} now",
+            "run {} was made on {then}, and {} is on {now} now: figures of two devices do not \
+             belong into one run",
             run.header.id,
             inspection.path.display()
         )));

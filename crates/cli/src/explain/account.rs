@@ -97,16 +97,15 @@ impl Account {
     /// Through the page cache: the kernel's work, and waiting for whatever it waits for.
     fn buffered(&mut self, one: &Observed<'_>) {
         let flush_us = self.synchronous_flush(one, one.mean_us);
-        if !one.cpu_told {
+        let untold = match one {
+            one if !one.cpu_told => Some(untold::processor()),
+            one if one.flush_calls > 0 => Some(untold::processor_of_writes()),
+            _ => None,
+        };
+        if let Some(why) = untold {
             let left_us = one.mean_us - flush_us;
             self.push(Kind::Whole, left_us, Known::Measured, basis::latency(one));
-            self.untold.push(untold::processor());
-            return;
-        }
-        if one.flush_calls > 0 {
-            let left_us = one.mean_us - flush_us;
-            self.push(Kind::Whole, left_us, Known::Measured, basis::latency(one));
-            self.untold.push(untold::processor_of_writes());
+            self.untold.push(why);
             return;
         }
         let kernel_us = one.cpu_us.1.min(one.mean_us - flush_us);
@@ -138,7 +137,7 @@ impl Account {
         let like = context
             .others
             .iter()
-            .find(|other| is_alike_alone(one, other));
+            .find(|other| one.is_like(other) && other.job.bs == one.job.bs && other.depth == 1);
         if let Some(like) = like.filter(|like| like.typical_us() < left_us) {
             let alone_us = like.typical_us();
             let basis = basis::alone(like);
@@ -281,16 +280,4 @@ fn device_flush(one: &Observed<'_>, most_us: f64) -> Option<(f64, String)> {
     let (count, ms) = flushes(&one.judged).filter(|(count, ms)| *count > 0 && *ms >= FEWEST_MS)?;
     let us = as_f64(ms) * 1e3 / as_f64(one.ios.max(1));
     (us <= most_us).then(|| (us, basis::device_flush(count, ms)))
-}
-
-/// The same I/O, one at a time.
-fn is_alike_alone(one: &Observed<'_>, other: &Observed<'_>) -> bool {
-    let (a, b) = (one.job, other.job);
-    other.depth == 1
-        && !other.beside
-        && other.is_past_the_cache()
-        && other.direction == one.direction
-        && (a.rw, a.bs, a.direct, a.sync) == (b.rw, b.bs, b.direct, b.sync)
-        && (a.flush.every, a.pattern, a.pause) == (b.flush.every, b.pattern, b.pause)
-        && b.rate.is_none()
 }

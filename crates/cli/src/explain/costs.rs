@@ -16,6 +16,7 @@ use assay_flash::policy::Policy;
 use assay_flash::workload::{Issue, Job, run_issued};
 use assay_model::job::{Direction, OpenSync, Rw};
 use assay_model::storage::Storage;
+use assay_report::text::clean;
 use std::collections::BTreeSet;
 
 /// Where the costs of requests are known from.
@@ -152,10 +153,11 @@ impl Fitted {
             .map(|seen| seen.blocks)
             .collect();
         if sizes.len() < FEWEST_SIZES {
-            let left_out = self.measured.left_out.iter();
-            let mut left_out =
-                left_out.filter(|left| left.direction == one.direction && left.job == one.job.name);
-            let why = left_out.next().map(|left| left.why.as_str());
+            let name = clean(&one.name());
+            let mut left_out = self.measured.left_out.iter();
+            let left_out =
+                left_out.find(|left| left.direction == one.direction && left.job == name);
+            let why = left_out.map(|left| left.why.as_str());
             return Err(untold::sizes(one.direction, sizes.len(), why));
         }
         let estimated = self.of_direction(one.direction);

@@ -71,18 +71,6 @@ fn bus(account: &Account) -> Option<Help> {
     Some(Help { share, sentence })
 }
 
-/// The same pattern, in the same direction and the same way.
-fn is_like(one: &Observed<'_>, other: &Observed<'_>) -> bool {
-    let (a, b) = (one.job, other.job);
-    other.is_past_the_cache()
-        && !other.beside
-        && other.direction == one.direction
-        && (a.rw, a.direct, a.sync, a.flush) == (b.rw, b.direct, b.sync, b.flush)
-        && (a.pattern, a.pause, a.purpose) == (b.pattern, b.pause, b.purpose)
-        && a.rate.is_none()
-        && b.rate.is_none()
-}
-
 /// The one that moves most among those that do better.
 fn best<'o, 'a>(
     one: &Observed<'_>,
@@ -94,7 +82,7 @@ fn best<'o, 'a>(
     }
     let others = others
         .iter()
-        .filter(|other| is_like(one, other) && fits(other));
+        .filter(|other| one.is_like(other) && fits(other));
     let best = others.max_by(|a, b| a.rate().total_cmp(&b.rate()))?;
     let gain = best.rate() / one.rate();
     (gain >= GAIN).then(|| (best, 1.0 - 1.0 / gain))
@@ -186,7 +174,7 @@ fn stalls(one: &Observed<'_>, account: &Account) -> Option<Help> {
 fn fewer_in_flight(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Option<Help> {
     let share = share(account, &[Kind::Wait, Kind::Queue], 0.3)?;
     let fits = |other: &&Observed<'_>| {
-        is_like(one, other) && other.depth == 1 && other.job.bs == one.job.bs
+        one.is_like(other) && other.depth == 1 && other.job.bs == one.job.bs
     };
     let alone = others.iter().find(fits)?;
     let sentence = tr!(

@@ -166,6 +166,20 @@ impl<'a> Observed<'a> {
         )
     }
 
+    /// Whether the other may stand beside it: the same pattern in the same direction and the same
+    /// way, past the page cache, alone and as fast as it goes. Size, depth and place may differ.
+    pub fn is_like(&self, other: &Observed<'_>) -> bool {
+        let (a, b) = (self.job, other.job);
+        other.is_past_the_cache()
+            && !other.beside
+            && other.direction == self.direction
+            && other.label == self.label
+            && (a.rw, a.direct, a.sync, a.flush) == (b.rw, b.direct, b.sync, b.flush)
+            && (a.pattern, a.pause, a.purpose) == (b.pattern, b.pause, b.purpose)
+            && a.rate.is_none()
+            && b.rate.is_none()
+    }
+
     /// Whether a model of a device computed it.
     pub fn is_simulated(&self) -> bool {
         self.label == Some("simulated")

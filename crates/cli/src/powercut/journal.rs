@@ -4,7 +4,7 @@ use super::cycle::Planned;
 use crate::exit::Failure;
 use assay_model::work::powercut::{Known, Word};
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 /// The journal of a run, of the cycle that is under way. A line is written as a word comes,
@@ -57,7 +57,12 @@ impl Journal {
         streams: usize,
     ) -> Result<(Self, Option<Left>), Failure> {
         let path = beside(store, run_id);
-        let text = fs::read_to_string(&path).unwrap_or_default();
+        let text = match fs::read_to_string(&path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| {
+                Failure::failed(format!("cannot read {}: {error}", path.display()))
+            })?,
+        };
         let opened = OpenOptions::new().create(true).append(true).open(&path);
         let mut journal = Self::of(path, opened, streams)?;
         let left = journal.replay(&text);

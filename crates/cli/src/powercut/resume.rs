@@ -5,16 +5,15 @@ use super::cut::Switch;
 use super::cycle::Planned;
 use super::journal::{Journal, Left};
 use super::session::{Session, planned};
-use crate::args::{self, Cli};
-use crate::exit::{DONE, Failure};
+use crate::args;
+use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
 use crate::stored::{run_id, store_path, whole_run};
-use crate::{leftovers, owner, place, runs, usage};
+use crate::{leftovers, owner, place, resumed};
 use assay_model::run::{Run, RunStatus};
 use assay_store::Store;
 use assay_target::Target;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Goes on with a run.
@@ -28,19 +27,12 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let run = whole_run(&store, &id)?;
     let began = began(&run)?;
     let there = super::named(target)?;
-    if run.header.target.as_deref() != Some(&there) {
-        return Err(Failure::usage(format!(
-            "run {id} was made on {}: name the same with --on",
-            run.header.target.as_deref().unwrap_or("this machine")
-        )));
-    }
+    resumed::is_on(&run, Some(&there))?;
     if run.status == RunStatus::Finished {
-        say(&format!("assay: nothing is missing of run {id}"));
-        runs::present(&run, args.json)?;
-        return Ok(DONE);
+        return resumed::nothing_missing(&run, args.json);
     }
     if !is_free(&store, &run)? {
-        return Err(Failure::usage(format!("run {id} is still under way")));
+        return Err(resumed::still_under_way(&id));
     }
     target.needs_larger_agent();
     let switch = Switch::new(began.cut()?, began.restore.as_ref(), &there)?;
@@ -105,12 +97,8 @@ impl Session<'_> {
 
 /// The words that it was begun with.
 fn began(run: &Run) -> Result<PowercutArgs, Failure> {
-    let words = run.header.command.iter().map(OsString::from);
-    match usage::parse(words)? {
-        Some(Cli {
-            command: args::Command::Powercut(began),
-            ..
-        }) => Ok(*began),
+    match resumed::began(run)? {
+        Some(args::Command::Powercut(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} cut no power: assay list shows the runs",
             run.header.id

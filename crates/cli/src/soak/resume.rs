@@ -1,13 +1,12 @@
 //! `assay soak --resume`: from the last checkpoint on.
 
 use super::{Args, conclude, data_of, request};
-use crate::args::Cli;
-use crate::exit::{DONE, Failure};
+use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
 use crate::steps::{Counted, StepTalk};
 use crate::stored::{run_id, store_path, whole_run};
-use crate::{args, leftovers, place, runs, usage, works};
+use crate::{args, leftovers, place, resumed, works};
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunStatus};
 use assay_model::units::Bytes;
@@ -15,7 +14,6 @@ use assay_model::work::StepDetail;
 use assay_model::work::soak::{Checkpoint, Soak};
 use assay_store::Store;
 use assay_target::Target;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Goes on with a run.
@@ -25,22 +23,15 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;
     let began = began(&run)?;
-    if run.header.target.as_deref() != host.target() {
-        return Err(Failure::usage(format!(
-            "run {id} was made on {}: name the same with --on",
-            run.header.target.as_deref().unwrap_or("this machine")
-        )));
-    }
+    resumed::is_on(&run, host.target())?;
     // One whose owner is gone is marked as interrupted by this.
     leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
     let run = whole_run(&store, &id)?;
     if run.status == RunStatus::Running {
-        return Err(Failure::usage(format!("run {id} is still under way")));
+        return Err(resumed::still_under_way(&id));
     }
     if run.status == RunStatus::Finished {
-        say(&format!("assay: nothing is missing of run {id}"));
-        runs::present(&run, args.json)?;
-        return Ok(DONE);
+        return resumed::nothing_missing(&run, args.json);
     }
     look_again(&run, args.destroy_data || began.destroy_data, &mut host)?;
     let work = work(&began, &run);
@@ -54,12 +45,8 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
 
 /// The words that it was begun with.
 fn began(run: &Run) -> Result<Args, Failure> {
-    let words = run.header.command.iter().map(OsString::from);
-    match usage::parse(words)? {
-        Some(Cli {
-            command: args::Command::Soak(began),
-            ..
-        }) => Ok(*began),
+    match resumed::began(run)? {
+        Some(args::Command::Soak(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} is no soak: assay list shows the runs",
             run.header.id

@@ -4,19 +4,18 @@ use super::args::SweepArgs;
 use super::command::{self, Command, Tool};
 use super::repeated::{self, Bed};
 use super::{conditions, execute};
-use crate::args::{self, Cli};
-use crate::exit::{DONE, Failure};
+use crate::args;
+use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
 use crate::stored::{run_id, store_path, whole_run};
-use crate::{estimate, leftovers, owner, place, runs, usage};
+use crate::{estimate, leftovers, owner, place, resumed};
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_store::Store;
 use assay_target::Target;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
 pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
@@ -24,12 +23,12 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;
-    is_on(&run, host.target())?;
+    resumed::is_on(&run, host.target())?;
     leftovers::clear(&mut host, &mut store, &run.header.plan.place)?;
     // One whose owner is gone is marked as interrupted by now.
     let mut runs = store.runs()?.into_iter();
     if runs.any(|run| run.id == id && run.status == RunStatus::Running) {
-        return Err(Failure::usage(format!("run {id} is still under way")));
+        return Err(resumed::still_under_way(&id));
     }
     if let Some((began, tool)) = of_command(&run)? {
         return resume_work(args, &began, &tool, (run, store), host, target);
@@ -38,9 +37,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
     let plan = &done.header.plan;
     let missing = plan.order.len().saturating_sub(done.trials.len());
     if missing == 0 || done.status == RunStatus::Finished {
-        say(&format!("assay: nothing is missing of run {id}"));
-        runs::present(&done, args.json)?;
-        return Ok(DONE);
+        return resumed::nothing_missing(&done, args.json);
     }
     inspect(args, &done, &mut host)?;
     let left: u64 = estimate::of_trials(plan)
@@ -67,12 +64,7 @@ fn resume_work(
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
     if run.status == RunStatus::Finished {
-        say(&format!(
-            "assay: nothing is missing of run {}",
-            run.header.id
-        ));
-        runs::present(&run, args.json)?;
-        return Ok(DONE);
+        return resumed::nothing_missing(&run, args.json);
     }
     let inspection = inspect(args, &run, &mut host)?;
     let plan = &run.header.plan;
@@ -89,16 +81,11 @@ fn resume_work(
 /// The words that a sweep of a work was begun with, and the work; `None` when it is
 /// none.
 fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
-    let words = &run.header.command;
-    if !words.iter().any(|word| word == "--") {
+    if !run.header.command.iter().any(|word| word == "--") {
         return Ok(None);
     }
-    let began = match usage::parse(words.iter().map(OsString::from))? {
-        Some(Cli {
-            command: args::Command::Sweep(began),
-            ..
-        }) => began,
-        _ => return Ok(None),
+    let Some(args::Command::Sweep(began)) = resumed::began(run)? else {
+        return Ok(None);
     };
     let path = run.header.plan.place.path();
     Ok(match command::parse(&began.command, path)? {
@@ -112,15 +99,7 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
     let (id, plan) = (&done.header.id, &done.header.plan);
     let inspection = host.inspect(plan.place.path())?;
     place::admit(&inspection, args.rounds.destroy_data)?;
-    if done.header.storage.words() != inspection.storage.words() {
-        return Err(Failure::usage(format!(
-            "run {id} was made on {}, and {} is on {} now: figures of two devices do not belong \
-             into one run",
-            done.header.storage.words(),
-            plan.place.path().display(),
-            inspection.storage.words()
-        )));
-    }
+    place::is_that_of(done, &inspection)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(
             "assay: warning: run {id} began under Linux {}, and this is Linux {}",
@@ -128,21 +107,6 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
         ));
     }
     Ok(inspection)
-}
-
-/// A run goes on where it began.
-fn is_on(run: &Run, target: Option<&str>) -> Result<(), Failure> {
-    let began = run.header.target.as_deref();
-    if began == target {
-        return Ok(());
-    }
-    Err(Failure::usage(match began {
-        Some(began) => format!("run {} began on {began}: add --on {began}", run.header.id),
-        None => format!(
-            "run {} began on this machine: leave out --on",
-            run.header.id
-        ),
-    }))
 }
 
 /// The run without the trial that was under way when it was interrupted.

@@ -16,7 +16,7 @@ use assay_testkit::{Scratch, needs, or_skip, skip, static_agent};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const GIB: u64 = 1 << 30;
 /// Where a machine of 32 bits has to count further than its words do.
@@ -125,15 +125,21 @@ fn peak_kib(process: u32) -> u64 {
     number.expect("a peak").parse().expect("a number")
 }
 
-/// Has an agent of this machine do something and end; the most memory that it had.
-fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
+/// An agent of this machine, what it is asked with, and what answers.
+fn started(agent: &Path) -> (Child, ChildStdin, ChildStdout) {
     let mut process = Command::new(agent)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("a program of this machine");
-    let mut requests = process.stdin.take().expect("piped");
-    let mut answers = process.stdout.take().expect("piped");
+    let requests = process.stdin.take().expect("piped");
+    let answers = process.stdout.take().expect("piped");
+    (process, requests, answers)
+}
+
+/// Has an agent of this machine do something and end; the most memory that it had.
+fn peak_kib_at(agent: &Path, work: ToAgent) -> u64 {
+    let (mut process, mut requests, mut answers) = started(agent);
     let version = WIRE_VERSION;
     let path = std::env::temp_dir();
     for request in [ToAgent::Hello { version }, ToAgent::Inspect { path }, work] {
@@ -200,13 +206,7 @@ fn the_larger_agent_takes_little_memory_too() {
 #[test]
 fn the_small_agent_says_what_it_has_no_part_for() {
     let small = or_skip!(static_agent(std::env::consts::ARCH));
-    let mut process = Command::new(small)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("a program of this machine");
-    let mut requests = process.stdin.take().expect("piped");
-    let mut answers = process.stdout.take().expect("piped");
+    let (mut process, mut requests, mut answers) = started(&small);
     let load = Box::new(Load::default());
     send(&mut requests, &ToAgent::RunLoad { load }).expect("it listens");
     let answer = receive(&mut answers).expect("a message");

@@ -1,6 +1,6 @@
 //! Results that were made elsewhere: the trials of a metric under each condition.
 
-use super::row;
+use super::{beside_trials, row};
 use crate::chart::{
     Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
 };
@@ -64,7 +64,7 @@ fn chart(metric: &str, figures: &[&Figure]) -> Chart {
         title: clean(metric),
         description: format!("{}.", words.join("; ")),
         body: Body::Plane(Plane {
-            limits: None,
+            limits: beside_trials(&Scale::Linear, extremes(figures)),
             x: Axis {
                 label: clean(metric),
                 measure,
@@ -95,6 +95,17 @@ fn values(figure: &Figure) -> &[f64] {
         Sample::Values { values, .. } => values,
         Sample::Moments { .. } => &[],
     }
+}
+
+/// Lowest and highest trial of all, and means that were handed down.
+fn extremes(figures: &[&Figure]) -> (f64, f64) {
+    let all = figures.iter().flat_map(|figure| match &figure.sample {
+        Sample::Values { values, .. } => values.as_slice(),
+        Sample::Moments { mean, .. } => std::slice::from_ref(mean),
+    });
+    all.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), value| {
+        (low.min(*value), high.max(*value))
+    })
 }
 
 fn interval(index: usize, figure: &Figure, _: &Measure) -> Vec<Point> {

@@ -1,6 +1,6 @@
 //! A metric of all jobs that have it: trials as points, their interval.
 
-use super::row;
+use super::{beside_trials, row};
 use crate::chart::{Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint};
 use crate::describe;
 use crate::format::{quantity, range};
@@ -73,7 +73,7 @@ pub fn chart(summary: &Summary<'_>, name: &str) -> Option<Chart> {
         ),
         description: description(&figures),
         body: Body::Plane(Plane {
-            limits: limits(&figures),
+            limits: beside_trials(&scale(&figures), extremes(&figures)),
             x: Axis {
                 label: describe::metric(name),
                 measure: Measure::Of(unit),
@@ -96,16 +96,6 @@ fn scale(figures: &[(&JobSummary<'_>, Figure)]) -> Scale {
     match low > 0.0 && high / low > WIDE {
         true => Scale::Log,
         false => Scale::Linear,
-    }
-}
-
-/// Room for intervals beside the trials: that of two trials that differ can be so wide
-/// that nothing else would be seen.
-fn limits(figures: &[(&JobSummary<'_>, Figure)]) -> Option<(f64, f64)> {
-    let (low, high) = extremes(figures);
-    match scale(figures) {
-        Scale::Log => Some((low / 10.0, high * 10.0)),
-        _ => (high > 0.0).then_some((0.0, high * 2.0)),
     }
 }
 
