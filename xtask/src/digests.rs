@@ -14,6 +14,8 @@ const EMULATOR: &str = "qemu-aarch64-static";
 
 /// An error when they differ, or when it cannot be tried.
 pub fn run_checks() -> Result<()> {
+    // Nothing is fetched where it is there.
+    run(Command::new("rustup").args(["--quiet", "target", "add", TARGET]))?;
     let mut command = cargo();
     command
         .args(["test", "--package", "assay-flash", "--lib"])

@@ -2,6 +2,7 @@
 //! the system's ssh.
 
 use crate::assay::{Bed, Ended, Running, figure, label, until};
+use crate::explain::{assert_claims_no_flash, explained};
 use assay_testkit::{Board, or_skip, signal_to};
 use rustix::process::Signal;
 use std::path::Path;
@@ -249,6 +250,12 @@ fn an_emulated_card_shows_costs_and_no_traits_of_flash() {
             _ => assert_eq!(status, "not-asked", "{one}"),
         }
     }
+    let explained = explained(&bed, &["last"]);
+    let why = explained["not_flash"].as_str().expect("a reason");
+    assert!(why.contains("is emulated: it has no flash"), "{why}");
+    let results = explained["results"].as_array().expect("a list");
+    assert!(results.len() > 8, "{explained}");
+    assert_claims_no_flash(&bed);
     assert_clean(&board);
 }
 

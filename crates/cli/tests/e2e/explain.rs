@@ -61,7 +61,19 @@ fn measured(bed: &Bed) -> String {
     part
 }
 
-fn explained(bed: &Bed, words: &[&str]) -> Value {
+/// What is said of the last run names nothing that only flash has.
+pub fn assert_claims_no_flash(bed: &Bed) {
+    let shown = bed.run(&["explain", "last"]);
+    shown.assert_code(0);
+    for word in ["garbage collection", "erase unit", "mapping", "programming"] {
+        let said = shown.out.lines().filter(|line| line.contains(word));
+        let claims = said.filter(|line| !line.contains("Nothing is said about"));
+        assert_eq!(claims.count(), 0, "{word}: {}", shown.out);
+    }
+}
+
+/// What `assay explain` says, with parts that add up.
+pub fn explained(bed: &Bed, words: &[&str]) -> Value {
     let ended = bed.run(&[&["explain"], words, &["--json"]].concat());
     ended.assert_code(0);
     let found = ended.json();
@@ -230,13 +242,7 @@ fn nothing_of_flash_is_claimed_of_a_loop_device() {
         why.starts_with("loop device is not known to be flash; its file is on"),
         "{why}"
     );
-    let shown = bed.run(&["explain", "last"]);
-    shown.assert_code(0);
-    for word in ["garbage collection", "erase unit", "mapping", "programming"] {
-        let said = shown.out.lines().filter(|line| line.contains(word));
-        let denied = said.filter(|line| !line.contains("Nothing is said about"));
-        assert_eq!(denied.count(), 0, "{word}: {}", shown.out);
-    }
+    assert_claims_no_flash(&bed);
     let append = result(&found, "append-4k-fsync");
     let flush: f64 = ["flush", "flush-device", "flush-rest"]
         .map(|part| part_us(append, part))
