@@ -164,11 +164,7 @@ impl Account {
             Some(Err(why)) => self.untold.push(why),
             _ => {}
         }
-        let software_us = software(one, left_us);
-        if let Some(us) = software_us {
-            self.push(Kind::Software, us, Known::Measured, basis::software(one));
-        }
-        let left_us = left_us - software_us.unwrap_or(0.0);
+        let left_us = left_us - self.software(one, left_us);
         let wire_us = wire(one, context.bus).map_or(0.0, |us| us.min(left_us));
         self.push(
             Kind::Bus,
@@ -204,22 +200,39 @@ impl Account {
             basis::wire(one, context.bus),
         );
         let software_us = match phases.known {
-            Known::Model => None,
-            _ => software(one, phases.us(Kind::Command)),
+            Known::Model => 0.0,
+            _ => self.software(one, phases.us(Kind::Command)),
         };
-        if let Some(us) = software_us {
-            self.push(Kind::Software, us, Known::Measured, basis::software(one));
-        }
         for (kind, us) in &phases.parts {
             let taken = match kind {
                 kind if *kind == with_data => wire_us,
-                Kind::Command => software_us.unwrap_or(0.0),
+                Kind::Command => software_us,
                 _ => 0.0,
             };
             let basis = phases.basis(*kind, one.direction);
             self.push(*kind, us - taken, phases.known, basis);
         }
         true
+    }
+
+    /// What is above the block layer, where that can be told and is less than all of it; else
+    /// 0. Slow I/Os that are counted apart may have been slow on either side.
+    fn software(&mut self, one: &Observed<'_>, most_us: f64) -> f64 {
+        let requests = one.requests.as_ref().ok();
+        let Some(requests) = requests.filter(|all| all.is_one_each()) else {
+            return 0.0;
+        };
+        let us = one.mean_us - requests.mean_us;
+        if us <= 0.0 || us >= most_us {
+            return 0.0;
+        }
+        let slow_us = one.mean_us - one.typical_us();
+        if slow_us > 0.1 * us.min(requests.mean_us) {
+            self.untold.push(untold::above(slow_us));
+            return 0.0;
+        }
+        self.push(Kind::Software, us, Known::Measured, basis::software(one));
+        us
     }
 
     /// Flush calls behind the writes.
@@ -262,16 +275,6 @@ impl Account {
 pub fn wire(one: &Observed<'_>, bus: Option<&Bus>) -> Option<f64> {
     let ceiling = &bus?.ceiling;
     Some(as_f64(one.job.bs.0) / ceiling.rate(one.direction) * 1e6)
-}
-
-/// What is above the block layer, where that can be told and is less than all of it. Slow I/Os
-/// that are counted apart may have been slow on either side.
-fn software(one: &Observed<'_>, of_us: f64) -> Option<f64> {
-    let requests = one.requests.as_ref().ok().filter(|all| all.is_one_each())?;
-    let us = one.mean_us - requests.mean_us;
-    let slow_us = one.mean_us - one.typical_us();
-    let small = slow_us <= 0.1 * us.min(requests.mean_us);
-    (small && us > 0.0 && us < of_us).then_some(us)
 }
 
 /// What the device's own flushes took of each write, with the numbers.

@@ -121,6 +121,8 @@ fn what_the_kernel_counts_is_taken_from_the_latency() {
     let slow = account(&one, &untold(), &[]);
     is(&slow, Kind::Stalls, 20.0);
     is(&slow, Kind::Software, 0.0);
+    let said = slow.untold.iter().any(|why| why.contains("slow I/Os"));
+    assert!(said, "{slow:?}");
     // Two requests of an I/O overlap.
     one.median_us = 100.0;
     if let Ok(requests) = &mut one.requests {
@@ -248,6 +250,30 @@ fn a_fit_tells_the_command_from_the_data() {
         off.untold.iter().any(|why| why.contains("off here")),
         "{off:?}"
     );
+}
+
+/// Of a sweep, the name of what was left out has its condition.
+#[test]
+fn why_a_size_is_missing_of_a_fit_is_told_under_a_condition_too() {
+    let reads = [4, 8, 16, 64].map(|kib| job(Rw::RandRead, Bytes::kib(kib)));
+    let write = job(Rw::RandWrite, Bytes::kib(4));
+    let under = |one| Observed {
+        condition: Some("bfq"),
+        ..one
+    };
+    let us = |job: &Job| 200.0 + 3.0 * super::observed::as_f64(job.bs.0 / 512);
+    let mut all: Vec<Observed<'_>> = reads
+        .iter()
+        .map(|job| under(observed(job, us(job))))
+        .collect();
+    all.push(Observed {
+        damaged: 1,
+        ..under(observed(&write, 900.0))
+    });
+    let costs = Costs::of(&all, &storage(), None);
+    let found = account(&all[4], &costs, &all);
+    let said = found.untold.iter().any(|why| why.contains("left out:"));
+    assert!(said, "{found:?}");
 }
 
 #[test]

@@ -55,15 +55,29 @@ pub fn write_noted(
     Ok(())
 }
 
-/// Parameters with their standard errors; without a value where it cannot be told.
+/// Parameters with their standard errors; behind them those that cannot be told.
 pub fn write_parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
+    let (told, untold): (Vec<&Parameter>, Vec<&Parameter>) =
+        (parameters.iter()).partition(|parameter| parameter.error.is_some());
+    if !told.is_empty() {
+        write_told(&told, out)?;
+    }
+    if untold.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = untold.iter().map(|parameter| parameter.name).collect();
+    let said = tr!("Cannot be told: {what}", what = names.join(", "));
+    paragraph(&said, 2, out)
+}
+
+fn write_told(parameters: &[&Parameter], out: &mut dyn Write) -> io::Result<()> {
     let rows = parameters.iter().map(|parameter| {
-        let (value, error) = match parameter.error {
-            Some(error) => (three_digits(parameter.value), three_digits(error)),
-            None => ("-".to_owned(), tr!("cannot be told").to_owned()),
-        };
-        let (name, unit) = (parameter.name.to_owned(), parameter.unit.to_owned());
-        vec![name, unit, value, error]
+        vec![
+            parameter.name.to_owned(),
+            parameter.unit.to_owned(),
+            three_digits(parameter.value),
+            parameter.error.map(three_digits).unwrap_or_default(),
+        ]
     });
     let rows: Vec<Vec<String>> = rows.collect();
     let head = [

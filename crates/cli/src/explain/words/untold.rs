@@ -2,7 +2,7 @@
 
 use super::super::kinds::Known;
 use super::super::observed::Observed;
-use super::percent;
+use super::{percent, time};
 use assay_lang::{counted, tr, translated};
 use assay_model::job::Direction;
 use assay_report::describe;
@@ -32,6 +32,14 @@ pub fn processor() -> String {
 /// One counter for writes and the flushes behind them.
 pub fn processor_of_writes() -> String {
     tr!("how much of it is the processor's work: its time is that of writes and flush calls together").to_owned()
+}
+
+/// Slow I/Os may have been slow above or below it.
+pub fn above(slow_us: f64) -> String {
+    tr!(
+        "how much is above the block layer: slow I/Os, {slow} on average, may have been slow above or below it",
+        slow = time(slow_us)
+    )
 }
 
 /// Many in flight, and none alone.

@@ -93,7 +93,7 @@ fn of_store(args: &FitArgs, start: Part) -> Result<Source, Failure> {
     let (name, condition) = split_condition(&args.source);
     let run = match load(&args.store, name).map_err(|failure| no_source(&args.source, &failure))? {
         Stored::Run(run) => run,
-        Stored::Import(_) => return Err(Failure::usage(stored::of_imports(name))),
+        Stored::Import(import) => return Err(Failure::usage(stored::of_imports(&import.id))),
     };
     let chosen = stored::Chosen {
         condition,
