@@ -144,7 +144,14 @@ impl Cycles<'_> {
             match message {
                 FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { .. } => break,
+                FromAgent::WorkDone { end, .. } => {
+                    say(&format!(
+                        "assay: warning: cycle {}: the writes ended before the power was cut: {}",
+                        planned.number,
+                        of_end(end)
+                    ));
+                    break;
+                }
                 _ => {}
             }
         }
