@@ -1,9 +1,10 @@
-//! What trials found that is no figure: sentences about each.
+//! What was found that is no figure: sentences below headings, of each trial or of a run.
 
 use crate::capacity;
 use crate::memory;
 use crate::powercut;
 use crate::replay;
+use crate::soak;
 use crate::summary::{JobSummary, JudgedTrial, Summary};
 use crate::text::clean;
 use assay_lang::tr;
@@ -18,45 +19,91 @@ pub struct Finding {
     pub lines: Vec<String>,
 }
 
+/// A line of what was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Something is not as it has to be: what was written is not there.
+    pub bad: bool,
+    /// In words.
+    pub text: String,
+}
+
+impl Line {
+    /// One that says nothing bad.
+    #[must_use]
+    pub const fn plain(text: String) -> Self {
+        Self { bad: false, text }
+    }
+}
+
+/// What was found of one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// Of which, the conclusion first; `None`: of the whole run.
+    pub of: Option<String>,
+    /// The sentences.
+    pub lines: Vec<Line>,
+}
+
+impl Item {
+    fn new(of: String, found: Finding) -> Self {
+        let lines = found.lines.into_iter().enumerate();
+        let line = |(index, text)| Line {
+            bad: found.bad && index == 0,
+            text,
+        };
+        Self {
+            of: Some(of),
+            lines: lines.map(line).collect(),
+        }
+    }
+}
+
 /// Findings of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// For links.
     pub id: &'static str,
     /// Its heading.
     pub title: &'static str,
-    /// Of what, and what was found.
-    pub items: Vec<(String, Finding)>,
+    /// What was found.
+    pub items: Vec<Item>,
 }
 
-/// All kinds, also those without findings.
+impl Section {
+    /// Of the whole run; `None` without any line.
+    pub(crate) fn of_run(id: &'static str, title: &'static str, lines: Vec<Line>) -> Option<Self> {
+        let items = vec![Item { of: None, lines }];
+        (!items[0].lines.is_empty()).then_some(Self { id, title, items })
+    }
+
+    fn of_items(id: &'static str, title: &'static str, items: Vec<Item>) -> Option<Self> {
+        (!items.is_empty()).then_some(Self { id, title, items })
+    }
+}
+
+/// All that a run has.
 #[must_use]
-pub fn sections(summary: &Summary<'_>) -> [Section; 3] {
-    [
-        Section {
-            id: "capacity",
-            title: tr!("Capacity"),
-            items: of_each(summary, |detail| match detail {
-                StepDetail::Capacity(step) => capacity::finding(step),
-                _ => None,
-            }),
-        },
-        Section {
-            id: "replay",
-            title: tr!("Replay"),
-            items: of_each(summary, |detail| match detail {
-                StepDetail::Replay(step) => Some(replay::finding(step)),
-                _ => None,
-            }),
-        },
-        Section {
-            id: "powercut",
-            title: tr!("Power cuts"),
-            items: powercut::finding(summary.run)
-                .map(|finding| (tr!("all cuts").to_owned(), finding))
-                .into_iter()
-                .collect(),
-        },
-    ]
+pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
+    let capacity = of_each(summary, |detail| match detail {
+        StepDetail::Capacity(step) => capacity::finding(step),
+        _ => None,
+    });
+    let replay = of_each(summary, |detail| match detail {
+        StepDetail::Replay(step) => Some(replay::finding(step)),
+        _ => None,
+    });
+    let cuts = powercut::finding(summary.run);
+    let cuts = cuts.map(|finding| Item::new(tr!("all cuts").to_owned(), finding));
+    let of_trials = [
+        Section::of_items("capacity", tr!("Capacity"), capacity),
+        Section::of_items("replay", tr!("Replay"), replay),
+        Section::of_items("powercut", tr!("Power cuts"), cuts.into_iter().collect()),
+    ];
+    let mut all: Vec<Section> = of_trials.into_iter().flatten().collect();
+    all.extend(memory::sections(summary));
+    all.extend(soak::sections(summary));
+    all
 }
 
 /// How data was not kept that had been written, in a sentence; `None` where it was, or
@@ -104,10 +151,7 @@ pub struct Loss {
 }
 
 /// Of each trial, in their order.
-fn of_each(
-    summary: &Summary<'_>,
-    found: impl Fn(&StepDetail) -> Option<Finding>,
-) -> Vec<(String, Finding)> {
+fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>) -> Vec<Item> {
     let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
     trials.sort_by_key(|trial| trial.record.position);
     let name = |trial: &JudgedTrial<'_>| {
@@ -115,7 +159,7 @@ fn of_each(
     };
     let each = |trial: &JudgedTrial<'_>| {
         let detail = trial.record.detail.as_deref()?;
-        Some((name(trial), found(detail)?))
+        Some(Item::new(name(trial), found(detail)?))
     };
     trials.into_iter().filter_map(each).collect()
 }

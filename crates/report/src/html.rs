@@ -28,7 +28,6 @@ mod ranking;
 mod results;
 mod run;
 mod scenario;
-mod sections;
 mod storage;
 mod unfinished;
 

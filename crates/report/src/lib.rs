@@ -40,7 +40,6 @@ pub mod replay;
 #[cfg(test)]
 mod samples;
 pub mod scenario;
-pub mod sections;
 #[cfg(test)]
 mod sides;
 pub mod soak;

@@ -7,7 +7,7 @@ mod stress;
 pub use stress::flips;
 
 use crate::format::quantity;
-use crate::sections::{Line, Section};
+use crate::found::{Line, Section};
 use crate::summary::{JobSummary, Summary};
 use assay_lang::{counted, tr};
 use assay_model::metric::Unit;
@@ -21,26 +21,19 @@ use assay_stats::hierarchy::{Point, Rise, rises};
 /// What a run found about main memory; nothing for one of storage.
 #[must_use]
 pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
+    let (bandwidth, latency) = (plain(bandwidth(summary)), plain(latency(summary)));
+    let (stress, machine) = (stress::lines(summary), plain(evidence::lines(summary)));
     let all = [
-        (tr!("Bandwidth of memory"), plain(bandwidth(summary))),
-        (tr!("Latency of memory"), plain(latency(summary))),
-        (tr!("Memory under stress"), stress::lines(summary)),
-        (
-            tr!("The machine meanwhile"),
-            plain(evidence::lines(summary)),
-        ),
+        Section::of_run("bandwidth", tr!("Bandwidth of memory"), bandwidth),
+        Section::of_run("memory-latency", tr!("Latency of memory"), latency),
+        Section::of_run("stress", tr!("Memory under stress"), stress),
+        Section::of_run("machine", tr!("The machine meanwhile"), machine),
     ];
-    let sections = all
-        .into_iter()
-        .map(|(title, lines)| Section { title, lines });
-    sections
-        .filter(|section| !section.lines.is_empty())
-        .collect()
+    all.into_iter().flatten().collect()
 }
 
 fn plain(lines: Vec<String>) -> Vec<Line> {
-    let line = |text| Line { bad: false, text };
-    lines.into_iter().map(line).collect()
+    lines.into_iter().map(Line::plain).collect()
 }
 
 /// What the steps of a run found, in the order in which they were taken.

@@ -5,7 +5,7 @@ mod faults;
 
 use crate::describe;
 use crate::format::quantity;
-use crate::sections::{Line, Section};
+use crate::found::{Line, Section};
 use crate::summary::Summary;
 use crate::text::clean;
 use assay_lang::{counted, tr};
@@ -28,27 +28,17 @@ pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
     };
     let mut result = vec![verdict(summary, last)];
     result.extend(faults::lines(&steps));
-    result.extend(counters(&steps, last).into_iter().map(plain));
-    let mut rates: Vec<Line> = rates(&steps).into_iter().map(plain).collect();
-    rates.extend(temperature(&steps).map(plain));
+    result.extend(counters(&steps, last).into_iter().map(Line::plain));
+    let rates = rates(&steps).into_iter().chain(temperature(&steps));
+    let rates = rates.map(Line::plain).collect();
+    let health = health(summary, &steps);
+    let health = health.into_iter().map(Line::plain).collect();
     let all = [
-        (tr!("Soak"), result),
-        (tr!("Rate over time and fill level"), rates),
-        (
-            tr!("Life of the device"),
-            health(summary, &steps).into_iter().map(plain).collect(),
-        ),
+        Section::of_run("soak", tr!("Soak"), result),
+        Section::of_run("soak-rate", tr!("Rate over time and fill level"), rates),
+        Section::of_run("life", tr!("Life of the device"), health),
     ];
-    let sections = all
-        .into_iter()
-        .map(|(title, lines)| Section { title, lines });
-    sections
-        .filter(|section| !section.lines.is_empty())
-        .collect()
-}
-
-fn plain(text: String) -> Line {
-    Line { bad: false, text }
+    all.into_iter().flatten().collect()
 }
 
 /// A step with its trial.

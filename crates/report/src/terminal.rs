@@ -17,7 +17,6 @@ mod ranked;
 mod recordings;
 pub(crate) mod results;
 mod scenario;
-mod sections;
 mod style;
 mod sweep;
 pub(crate) mod table;
@@ -80,7 +79,6 @@ pub fn write_summary(
     tails::write(&summary, &mut page)?;
     extent::write(&summary, &mut page)?;
     found::write(&summary, &mut page)?;
-    sections::write(&summary, &mut page)?;
     for job in summary.group(Group::Sustained) {
         course::write(job, &mut page)?;
     }

@@ -4,7 +4,7 @@ use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
     conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
-    overview, ranking, results, scenario, sections, storage, unfinished,
+    overview, ranking, results, scenario, storage, unfinished,
 };
 use crate::chart::Chart;
 use crate::derived::Derived;
@@ -53,9 +53,21 @@ pub fn page(run: &Run) -> io::Result<Page> {
 }
 
 fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts>) -> Vec<Section> {
+    let found = crate::found::sections(summary).into_iter();
+    let found = found.map(|one| Section::new(one.id, one.title, Some(found::markup(&one))));
+    let mut all = of_figures(summary, gallery, verdicts);
+    all.extend(found);
+    all.extend(of_evidence(summary, gallery));
+    all
+}
+
+/// What was measured.
+fn of_figures(
+    summary: &Summary<'_>,
+    gallery: &Gallery,
+    verdicts: Option<&Verdicts>,
+) -> Vec<Section> {
     let new = Section::new;
-    let [capacity, replay, powercut] = crate::found::sections(summary)
-        .map(|found| Section::new(found.id, found.title, found::markup(&found)));
     vec![
         new(
             "verdict",
@@ -82,10 +94,13 @@ fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts
             tr!("Trials and intervals"),
             drawn(&gallery.trials),
         ),
-        capacity,
-        replay,
-        powercut,
-        new("findings", tr!("What was found"), sections::markup(summary)),
+    ]
+}
+
+/// How it went, and what stands behind it.
+fn of_evidence(summary: &Summary<'_>, gallery: &Gallery) -> Vec<Section> {
+    let new = Section::new;
+    vec![
         new(
             "extent",
             tr!("Samples over the extent"),

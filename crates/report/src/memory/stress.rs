@@ -1,7 +1,7 @@
 //! Whether memory kept what was written to it.
 
 use super::steps;
-use crate::sections::Line;
+use crate::found::Line;
 use crate::summary::Summary;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;

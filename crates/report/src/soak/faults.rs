@@ -1,7 +1,7 @@
 //! Blocks that did not hold what was written to them, one by one.
 
 use super::Taken;
-use crate::sections::Line;
+use crate::found::Line;
 use assay_lang::{counted, tr};
 use assay_model::work::soak::{Fault, Held};
 

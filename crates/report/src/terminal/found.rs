@@ -1,26 +1,36 @@
-//! What trials found that is no figure.
+//! What was found that is no figure.
 
 use super::Page;
 use super::style::Tone;
-use crate::found::sections;
+use crate::found::{Item, sections};
 use crate::summary::Summary;
 use std::io;
 
 pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
     for section in sections(summary) {
-        if !section.items.is_empty() {
-            page.title(section.title)?;
+        page.title(section.title)?;
+        for item in &section.items {
+            write_item(item, page)?;
         }
-        for (name, finding) in &section.items {
-            let name = format!("  {name:<11}");
-            let mut before = name.as_str();
-            let tone = if finding.bad { Tone::Bad } else { Tone::Good };
-            for (index, line) in finding.lines.iter().enumerate() {
-                let tone = (index == 0).then_some(tone);
-                page.paragraph(before.into(), line, tone)?;
-                before = "             ";
-            }
-        }
+    }
+    Ok(())
+}
+
+/// Of a trial, the conclusion stands behind its name.
+fn write_item(item: &Item, page: &mut Page<'_>) -> io::Result<()> {
+    let (name, indent) = match &item.of {
+        Some(of) => (format!("  {of:<11}"), "             "),
+        None => ("  ".to_owned(), "  "),
+    };
+    let mut before = name.as_str();
+    for (index, line) in item.lines.iter().enumerate() {
+        let concludes = index == 0 && item.of.is_some();
+        let tone = match line.bad {
+            true => Some(Tone::Bad),
+            false => concludes.then_some(Tone::Good),
+        };
+        page.paragraph(before.into(), &line.text, tone)?;
+        before = indent;
     }
     Ok(())
 }
