@@ -300,11 +300,19 @@ impl<'a> JobSummary<'a> {
     /// Whether its trials are cuts of the power, which are counted and not measured.
     #[must_use]
     pub fn is_cuts(&self) -> bool {
-        let mut details = self
-            .trials
-            .iter()
-            .filter_map(|trial| trial.record.detail.as_deref());
-        details.any(|detail| matches!(detail, StepDetail::Powercut(_)))
+        self.has(|detail| matches!(detail, StepDetail::Powercut(_)))
+    }
+
+    /// Whether its trials are stretches of one soak, and no repetitions of each other.
+    #[must_use]
+    pub fn is_soak(&self) -> bool {
+        self.has(|detail| detail.soak().is_some())
+    }
+
+    fn has(&self, wanted: fn(&StepDetail) -> bool) -> bool {
+        let trials = self.trials.iter();
+        let mut details = trials.filter_map(|trial| trial.record.detail.as_deref());
+        details.any(wanted)
     }
 
     /// One metric over the completed trials; `None` when none has it.

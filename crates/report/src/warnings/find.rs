@@ -291,7 +291,8 @@ fn few_trials(summary: &Summary<'_>) -> Option<Warning> {
     if summary.run.status != RunStatus::Finished {
         return None;
     }
-    let measured = summary.jobs.iter().filter(|job| !job.is_cuts());
+    let measured = summary.jobs.iter();
+    let measured = measured.filter(|job| !job.is_cuts() && !job.is_soak());
     let jobs = measured.filter_map(|job| {
         let completed = job.completed().count();
         let few = (1..ENOUGH_TRIALS).contains(&completed) && job.group != Group::Sustained;
