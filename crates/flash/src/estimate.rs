@@ -11,6 +11,7 @@ use crate::part::Part;
 use crate::policy::Policy;
 use crate::workload::{Issue, Job, run_issued};
 use assay_model::job::Direction;
+use assay_stats::verdict::special::{normal_quantile, student};
 
 /// A rate that was measured, with one I/O after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -23,6 +24,17 @@ pub struct Observation {
     pub blocks: u64,
     /// Bytes per second.
     pub rate: f64,
+    /// How well it is known, where it was measured more than once.
+    pub repeated: Option<Repeated>,
+}
+
+/// What trials say of how well a rate is known.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Repeated {
+    /// The standard error of the rate, as a share of it.
+    pub error: f64,
+    /// Degrees of freedom behind that: one less than trials.
+    pub freedom: u32,
 }
 
 /// What was estimated.
@@ -30,7 +42,9 @@ pub struct Observation {
 pub struct Estimated {
     /// The part with the estimates in their places.
     pub part: Part,
-    /// All that could be fitted; `error` is `None` for what the rates do not tell.
+    /// All that could be fitted; `error` is `None` for what the rates do not tell. From few
+    /// rates and trials a standard error is not well known itself: it is wider then, so that
+    /// twice of it holds as often as with many (by Student's t, of 95 %).
     pub parameters: Vec<Parameter>,
     /// For each observation, the rate that the part has then.
     pub rates: Vec<f64>,
@@ -102,9 +116,10 @@ pub fn estimate(
     let some: Vec<f64> = told.iter().map(|at| begin[*at]).collect();
     let fitted = fit(&some, off);
     let all = whole(&fitted.values);
+    let sigma = sigma(&fitted.residuals, some.len(), observations);
     let error = |at: usize| {
         let place = told.iter().position(|told| *told == at)?;
-        fitted.errors[place]
+        Some(fitted.errors_of_one[place]? * sigma?)
     };
     let parameters = NAMES.iter().zip(&all).enumerate();
     Ok(Estimated {
@@ -118,6 +133,37 @@ pub fn estimate(
         .collect(),
         rates: rates(&all),
     })
+}
+
+/// Residuals of this many times the variance of trials are of what the part does not have, and
+/// not of chance.
+const MISFIT: f64 = 4.0;
+
+/// The standard deviation of an observation's logarithm, wider where few degrees of freedom are
+/// behind it: that of residuals and trials together, or of residuals alone where those are much
+/// larger. `None` when there are too few of both.
+#[expect(clippy::cast_precision_loss, reason = "a few observations")]
+fn sigma(residuals: &[f64], parameters: usize, observations: &[Observation]) -> Option<f64> {
+    let left = residuals.len().saturating_sub(parameters) as f64;
+    let squares: f64 = residuals.iter().map(|residual| residual * residual).sum();
+    let repeated: Vec<Repeated> = observations.iter().filter_map(|one| one.repeated).collect();
+    let freedom: f64 = repeated.iter().map(|one| f64::from(one.freedom)).sum();
+    let of_trials = repeated
+        .iter()
+        .map(|one| one.error * one.error)
+        .sum::<f64>();
+    let of_trials = of_trials / repeated.len().max(1) as f64;
+    let is_misfit = left > 0.0 && squares / left > MISFIT * of_trials;
+    let (variance, freedom) = match freedom > 0.0 && !is_misfit {
+        true => {
+            let all = left + freedom;
+            ((squares + of_trials * freedom) / all, all)
+        }
+        false if left > 0.0 => (squares / left, left),
+        false => return None,
+    };
+    const TAIL: f64 = 0.025;
+    Some(variance.sqrt() * student::quantile(TAIL, freedom) / normal_quantile(TAIL))
 }
 
 /// Names and units of what is free: the experiment's, and the time of a block that is read.
@@ -219,6 +265,7 @@ mod tests {
                 random: true,
                 blocks,
                 rate: 1.0,
+                repeated: None,
             };
             let noise = 1.0 + 0.02 * (rng.fraction() - 0.5);
             Observation {
@@ -252,6 +299,37 @@ mod tests {
             outside <= 3,
             "{outside} of {all} are further off than three errors"
         );
+    }
+
+    /// Four sizes, as `assay qualify` has, leave one degree of freedom to three parameters:
+    /// twice the errors must hold all the same, with trials and without.
+    #[test]
+    fn errors_of_few_rates_hold_too() {
+        let start = Part::find("rtsx-sd-pro-plus-128").expect("it is known");
+        let share = 0.02 * (1.0_f64 / 12.0).sqrt();
+        let trials = Repeated {
+            error: share,
+            freedom: 4,
+        };
+        for repeated in [None, Some(trials)] {
+            let (mut outside, mut all) = (0, 0);
+            for seed in 0..60 {
+                let rng = &mut SplitMix64::new(seed);
+                let part = truth(rng);
+                let mut seen = measured(&part, &[Direction::Read], rng);
+                seen.retain(|one| [8, 16, 64, 1024].contains(&one.blocks));
+                seen.iter_mut().for_each(|one| one.repeated = repeated);
+                let found = estimate(&start, Policy::Closed, &seen).expect("it can be fitted");
+                for (parameter, truth) in found.parameters.iter().zip(values(&part)) {
+                    if let Some(error) = parameter.error {
+                        all += 1;
+                        outside += usize::from((parameter.value - truth).abs() > 2.0 * error);
+                    }
+                }
+            }
+            assert_eq!(all, 60 * 3, "three are told");
+            assert!(outside * 12 <= all, "{outside} of {all}: {repeated:?}");
+        }
     }
 
     #[test]
@@ -294,6 +372,7 @@ mod tests {
             random: true,
             blocks: 8,
             rate: 1e6,
+            repeated: None,
         };
         for bad in [
             Observation { rate: 0.0, ..good },

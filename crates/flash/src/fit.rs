@@ -12,6 +12,8 @@ pub struct Fitted {
     pub values: Vec<f64>,
     /// Their standard errors; `None` where the observations do not tell that parameter.
     pub errors: Vec<Option<f64>>,
+    /// The same for observations whose standard deviation is 1.
+    pub errors_of_one: Vec<Option<f64>>,
     /// Residuals at the end.
     pub residuals: Vec<f64>,
 }
@@ -44,10 +46,13 @@ pub fn fit(start: &[f64], residuals: impl Fn(&[f64]) -> Vec<f64>) -> Fitted {
             break;
         }
     }
-    let errors = errors(&slopes(&at, &now, &residuals), &now);
+    let errors_of_one = errors_of_one(&slopes(&at, &now, &residuals));
+    let sigma = variance(&now, at.len()).map(f64::sqrt);
+    let error = |one: &Option<f64>| Some((*one)? * sigma?);
     Fitted {
+        errors: errors_of_one.iter().map(error).collect(),
+        errors_of_one,
         values: at,
-        errors,
         residuals: now,
     }
 }
@@ -152,16 +157,20 @@ fn solve(lower: &[Vec<f64>], right: &[f64]) -> Vec<f64> {
     x
 }
 
-/// Standard errors from the curvature at the end (Bates and Watts 1988, 2.3): the square
-/// root of the residual variance, with `observations - parameters` degrees of freedom, times
-/// the diagonal of the inverse of the normal equations.
-fn errors(slopes: &[Vec<f64>], residuals: &[f64]) -> Vec<Option<f64>> {
-    let count = slopes.len();
-    let Some(freedom) = residuals.len().checked_sub(count).filter(|free| *free > 0) else {
-        return vec![None; count];
-    };
+/// The residual variance, with `observations - parameters` degrees of freedom; `None` without
+/// any.
+fn variance(residuals: &[f64], parameters: usize) -> Option<f64> {
+    let freedom = residuals.len().checked_sub(parameters)?;
     #[expect(clippy::cast_precision_loss, reason = "a few observations")]
-    let sigma = (squares(residuals) / freedom as f64).sqrt();
+    let freedom = (freedom > 0).then_some(freedom as f64)?;
+    Some(squares(residuals) / freedom)
+}
+
+/// Standard errors from the curvature at the end (Bates and Watts 1988, 2.3), as if each
+/// observation had a standard deviation of 1: the square root of the diagonal of the inverse of
+/// the normal equations.
+fn errors_of_one(slopes: &[Vec<f64>]) -> Vec<Option<f64>> {
+    let count = slopes.len();
     let (mut matrix, scale) = normal(slopes);
     // So small that it changes nothing but what cannot be told.
     for (i, row) in matrix.iter_mut().enumerate() {
@@ -175,7 +184,7 @@ fn errors(slopes: &[Vec<f64>], residuals: &[f64]) -> Vec<Option<f64>> {
         unit[i] = 1.0;
         let inflation = solve(&lower, &unit)[i];
         let told = scale[i] > 1e-290 && inflation < MOST_INFLATION;
-        told.then(|| sigma * inflation.sqrt() / scale[i])
+        told.then(|| inflation.sqrt() / scale[i])
     };
     (0..count).map(error).collect()
 }

@@ -238,11 +238,12 @@ impl Part {
             });
         }
         for (field, value) in self.times() {
-            if !(0.0..=MOST_US).contains(&value) {
+            let least = least_us(field);
+            if !(least..=MOST_US).contains(&value) {
                 return Err(PartError::Range {
                     field,
                     value: value.to_string(),
-                    range: format!("from 0 to {MOST_US} µs"),
+                    range: format!("from {least} to {MOST_US} µs"),
                 });
             }
         }
@@ -342,6 +343,16 @@ impl Part {
     }
 }
 
+/// The shortest of a time: an I/O that took none would never end a job of a certain time. No
+/// command is faster, and no wire.
+fn least_us(field: &str) -> f64 {
+    match field {
+        "read.command_us" => 0.1,
+        "read.block_us" | "write.block_us" => 0.001,
+        _ => 0.0,
+    }
+}
+
 /// The longest of all times.
 const MOST_US: f64 = 1e7;
 /// A terabyte: no size is larger.
@@ -398,6 +409,11 @@ mod tests {
                 "max_request_kib = 512",
                 "max_request_kib = 0",
                 "max_request_kib is 0",
+            ),
+            (
+                "[write]",
+                "block_us = 0\n[write]",
+                "read.block_us is 0: it must be from 0.001",
             ),
             ("sdr104", "sdr105", "no bus is called 'sdr105'"),
             ("timer_ms", "timers_ms", "unknown field `timers_ms`"),

@@ -165,13 +165,7 @@ impl Account {
             _ => {}
         }
         let left_us = left_us - self.software(one, left_us);
-        let wire_us = wire(one, context.bus).map_or(0.0, |us| us.min(left_us));
-        self.push(
-            Kind::Bus,
-            wire_us,
-            Known::Ceiling,
-            basis::wire(one, context.bus),
-        );
+        let wire_us = self.wire(one, left_us, context);
         self.push(Kind::Device, left_us - wire_us, Known::Rest, basis::rest());
     }
 
@@ -192,13 +186,7 @@ impl Account {
             true => Kind::Data,
             false => Kind::Fixed,
         };
-        let wire_us = wire(one, context.bus).map_or(0.0, |us| us.min(phases.us(with_data)));
-        self.push(
-            Kind::Bus,
-            wire_us,
-            Known::Ceiling,
-            basis::wire(one, context.bus),
-        );
+        let wire_us = self.wire(one, phases.us(with_data), context);
         let software_us = match phases.known {
             Known::Model => 0.0,
             _ => self.software(one, phases.us(Kind::Command)),
@@ -209,10 +197,30 @@ impl Account {
                 Kind::Command => software_us,
                 _ => 0.0,
             };
-            let basis = phases.basis(*kind, one.direction);
-            self.push(*kind, us - taken, phases.known, basis);
+            // Of a fit that does not tell them apart, there is no number.
+            let (known, basis) = match (kind, phases.known) {
+                (Kind::Fixed, Known::Fit) => (Known::Rest, basis::rest()),
+                (_, known) => (known, phases.basis(*kind, one.direction)),
+            };
+            self.push(*kind, us - taken, known, basis);
         }
         true
+    }
+
+    /// Data on the bus, which are so much of the time at most; 0 where its ceiling is not known,
+    /// or is not that of the bus that carried them.
+    fn wire(&mut self, one: &Observed<'_>, most_us: f64, context: Context<'_>) -> f64 {
+        let Some(us) = wire(one, context.bus) else {
+            return 0.0;
+        };
+        if us > most_us * (1.0 + MOST_OFF) {
+            self.untold.push(untold::bus(us, most_us));
+            return 0.0;
+        }
+        let us = us.min(most_us);
+        let basis = basis::wire(one, context.bus);
+        self.push(Kind::Bus, us, Known::Ceiling, basis);
+        us
     }
 
     /// What is above the block layer, where that can be told and is less than all of it; else

@@ -82,7 +82,7 @@ fn best<'o, 'a>(
     }
     let others = others
         .iter()
-        .filter(|other| one.is_like(other) && fits(other));
+        .filter(|other| one.is_like(other) && fits(other) && other.is_surely_faster_than(one));
     let best = others.max_by(|a, b| a.rate().total_cmp(&b.rate()))?;
     let gain = best.rate() / one.rate();
     (gain >= GAIN).then(|| (best, 1.0 - 1.0 / gain))

@@ -193,6 +193,7 @@ const fn holds_up(warning: &Warning) -> bool {
         Warning::Unfinished { .. }
             | Warning::IoErrors { .. }
             | Warning::ForeignIo { .. }
+            | Warning::Spread { .. }
             | Warning::Stalls { .. }
             | Warning::Governor { .. }
             | Warning::Throttled { .. }

@@ -193,6 +193,19 @@ impl<'a> Observed<'a> {
         }
     }
 
+    /// Whether each of its trials moved more than each of the other's: what trials scatter is
+    /// no gain.
+    pub fn is_surely_faster_than(&self, other: &Observed<'_>) -> bool {
+        let slowest = self.trial_rates().fold(f64::INFINITY, f64::min);
+        slowest > other.trial_rates().fold(0.0, f64::max)
+    }
+
+    /// Bytes per second of each trial, of both directions.
+    fn trial_rates(&self) -> impl Iterator<Item = f64> {
+        let measured = self.judged.iter().filter_map(JudgedTrial::measured);
+        measured.map(|m| as_f64(m.read.bytes + m.write.bytes) / as_f64(m.elapsed_ns.max(1)) * 1e9)
+    }
+
     /// Bytes per second.
     pub fn rate(&self) -> f64 {
         as_f64(self.job.bs.0) / self.interval_us.max(1e-6) * 1e6

@@ -252,6 +252,19 @@ fn a_fit_tells_the_command_from_the_data() {
     );
 }
 
+#[test]
+fn a_bus_that_cannot_have_carried_the_data_takes_no_part_of_the_time() {
+    let job = job(Rw::Read, Bytes::mib(1));
+    let one = observed(&job, 150.0);
+    let found = account(&one, &untold(), &[]);
+    is(&found, Kind::Bus, 0.0);
+    is(&found, Kind::Device, 150.0);
+    let said = found.untold.iter().any(|why| why.contains("Another bus"));
+    assert!(said, "{found:?}");
+    let helps = helps::of(&one, &found, &[]);
+    assert!(helps.is_empty(), "{helps:?}");
+}
+
 /// Of a sweep, the name of what was left out has its condition.
 #[test]
 fn why_a_size_is_missing_of_a_fit_is_told_under_a_condition_too() {

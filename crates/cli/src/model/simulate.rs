@@ -9,6 +9,7 @@ use assay_flash::device::{Device, Phase};
 use assay_flash::part::Part;
 use assay_flash::workload::{Job, Timed, run as run_job};
 use assay_model::units::{BytesPerSec, Iops, three_digits};
+use assay_report::text::clean;
 use serde_json::json;
 use std::fs;
 use std::io::{self, Write};
@@ -139,8 +140,8 @@ impl Figures {
     }
 
     fn write(&self, part: &Part, args: &SimulateArgs, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "{}: simulated, {}", part.name, args.policy)?;
-        table::paragraph(&format!("Figures: {}.", part.source), 2, out)?;
+        writeln!(out, "{}: simulated, {}", clean(&part.name), args.policy)?;
+        table::paragraph(&format!("Figures: {}.", clean(&part.source)), 2, out)?;
         let (iops, rate) = (Iops(self.iops), BytesPerSec(self.rate));
         let mean = three_digits(self.timed.mean_us());
         writeln!(

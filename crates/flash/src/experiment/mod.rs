@@ -71,17 +71,24 @@ impl Cell {
     /// Microseconds of a phase in an I/O, as the tool sees it.
     #[must_use]
     pub fn phase_us(&self, phase: Phase) -> f64 {
-        let requests = self.timed.spent.total().as_us();
-        match requests {
-            0.0 => 0.0,
-            requests => self.timed.spent.of(phase).as_us() / requests * self.io_us,
-        }
+        self.as_the_tool_sees(self.timed.spent.of(phase).as_us())
     }
 
     /// Microseconds of programming that one I/O leaves behind when the window ends.
     #[must_use]
     pub fn left_us(&self) -> f64 {
-        self.timed.left.as_us()
+        // What is spent is that of all I/Os, what is left that of the last.
+        #[expect(clippy::cast_precision_loss, reason = "a few I/Os")]
+        let ios = self.timed.ios as f64;
+        self.as_the_tool_sees(self.timed.left.as_us() * ios)
+    }
+
+    /// Time that all requests took, as a part of the tool's I/O.
+    fn as_the_tool_sees(&self, us: f64) -> f64 {
+        match self.timed.spent.total().as_us() {
+            0.0 => 0.0,
+            requests => us / requests * self.io_us,
+        }
     }
 }
 

@@ -34,6 +34,15 @@ pub fn processor_of_writes() -> String {
     tr!("how much of it is the processor's work: its time is that of writes and flush calls together").to_owned()
 }
 
+/// The bus cannot be the one that carried the data.
+pub fn bus(wire_us: f64, most_us: f64) -> String {
+    tr!(
+        "what is data on the bus: at its ceiling they would take {wire}, and all that may be data takes {most}. Another bus carried them, or none",
+        wire = time(wire_us),
+        most = time(most_us)
+    )
+}
+
 /// Slow I/Os may have been slow above or below it.
 pub fn above(slow_us: f64) -> String {
     tr!(

@@ -63,7 +63,8 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
         estimated,
     };
     if let Some(path) = &args.write_part {
-        let part = fit.part(path)?;
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let part = fit.part(&name)?;
         write_file(path, |out| out.write_all(part.to_toml().as_bytes()))?;
     }
     match args.json {
@@ -132,9 +133,8 @@ pub fn is_told(parameter: &Parameter) -> bool {
 }
 
 impl Fit<'_> {
-    /// The part that was fitted, under the name of the file it is written to.
-    fn part(&self, path: &Path) -> Result<Part, Failure> {
-        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+    /// The part that was fitted, under that name.
+    fn part(&self, name: &str) -> Result<Part, Failure> {
         let start = &self.source.start;
         let untold: Vec<&str> = (self.estimated.parameters.iter())
             .filter(|parameter| !is_told(parameter))
@@ -148,7 +148,7 @@ impl Fit<'_> {
             )));
         }
         let part = Part {
-            name: name.into_owned(),
+            name: name.to_owned(),
             about: format!("fitted to {}", self.source.name),
             source: format!(
                 "assay model fit, of {} rates; as in {}, not told by them: {}",

@@ -70,6 +70,7 @@ fn line(text: &str) -> Result<Line, String> {
             random,
             blocks: bytes / BLOCK_BYTES,
             rate,
+            repeated: None,
         },
     })
 }

@@ -49,7 +49,7 @@ impl Fit<'_> {
             "rates": rates.collect::<Vec<_>>(),
             "left_out": left_out.collect::<Vec<_>>(),
             "misfit": self.misfit(),
-            "part": self.estimated.part.to_toml(),
+            "part": self.part(&self.source.name).ok().map(|part| part.to_toml()),
         })
     }
 
@@ -85,7 +85,15 @@ impl Fit<'_> {
         };
         let rest = "What no rate depends on keeps the value of the part that the fit began with; of \
                     others that cannot be told the sum counts, and not the values.";
-        paragraph(&format!("{device}{rest}"), 0, out)
+        let (read, write) = (
+            source.start.read.ramp_blocks,
+            source.start.write.ramp_blocks,
+        );
+        let ramps = format!(
+            "Not fitted: ramps of {} (read) and {} (write) blocks of 512 bytes. ",
+            read, write
+        );
+        paragraph(&format!("{device}{ramps}{rest}"), 0, out)
     }
 
     /// Rates that these parameters do not have.

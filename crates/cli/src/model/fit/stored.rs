@@ -1,13 +1,14 @@
 //! The results of a stored run that can be fitted, and why the others cannot.
 
 use super::Line;
-use crate::explain::observed::{Observed, all};
+use crate::explain::observed::{Observed, all, side};
 use crate::qualify::suite::matches;
 use assay_flash::BLOCK_BYTES;
-use assay_flash::estimate::Observation;
+use assay_flash::estimate::{Observation, Repeated};
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 use assay_lang::tr;
+use assay_model::device::bus::ceiling;
 use assay_model::job::{Direction, FileState, OpenSync, Rw};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
@@ -134,6 +135,7 @@ pub fn of_results(
         left_out,
         start: Part {
             max_request_kib,
+            bus: bus_of(storage).unwrap_or(start.bus),
             ..start
         },
         policy: policy.unwrap_or_else(|| policy_of(storage)),
@@ -144,7 +146,7 @@ fn refusal(left_out: &[LeftOut]) -> String {
     let reasons: BTreeSet<&str> = left_out.iter().map(|one| one.why.as_str()).collect();
     let reasons: Vec<&str> = reasons.into_iter().collect();
     match reasons.is_empty() {
-        true => tr!("no trial ended: nothing can be fitted").to_owned(),
+        true => tr!("no trial ended that did I/O on storage: nothing can be fitted").to_owned(),
         false => tr!(
             "no result can be fitted: {reasons}. What can: reads or writes with direct I/O, one at a time, of several sizes",
             reasons = reasons.join("; ")
@@ -172,8 +174,27 @@ fn line(one: &Observed<'_>) -> Line {
             random: one.job.rw.is_random(),
             blocks: one.job.bs.0 / BLOCK_BYTES,
             rate: bytes / one.typical_us() * 1e6,
+            repeated: repeated(one),
         },
     }
+}
+
+/// How well trials know the latency of an I/O, and with it the rate.
+#[expect(clippy::cast_precision_loss, reason = "a few trials")]
+fn repeated(one: &Observed<'_>) -> Option<Repeated> {
+    let latencies = one.judged.iter().filter_map(|trial| {
+        let latency = &side(trial.measured()?, one.direction).latency;
+        (latency.count > 0).then(|| latency.sum_ns as f64 / latency.count as f64)
+    });
+    let latencies: Vec<f64> = latencies.collect();
+    let trials = latencies.len() as f64;
+    let freedom = u32::try_from(latencies.len().checked_sub(1)?).ok()?;
+    let mean = latencies.iter().sum::<f64>() / trials;
+    let squares: f64 = latencies.iter().map(|one| (one / mean - 1.0).powi(2)).sum();
+    (freedom > 0).then(|| Repeated {
+        error: (squares / f64::from(freedom) / trials).sqrt(),
+        freedom,
+    })
 }
 
 /// Why a result says nothing about the costs of single requests.
@@ -232,6 +253,14 @@ pub fn most_kib(observed: &[Observed<'_>], storage: &Storage) -> Option<u64> {
     let evidence = trials.filter_map(|trial| trial.record.evidence.as_ref());
     let queues = evidence.flat_map(|evidence| &evidence.queues);
     queues.filter_map(|queue| queue.max_request_kib).min()
+}
+
+/// How its bus runs, in a word of `assay model limits`.
+fn bus_of(storage: &Storage) -> Option<String> {
+    match simulated_part(storage) {
+        Some(part) => Some(part.bus),
+        None => Some(ceiling(&storage.device()?.identity)?.mode),
+    }
 }
 
 /// The part of a simulated device, as the run has it.
