@@ -200,6 +200,10 @@ impl Account {
             // Of a fit that does not tell them apart, there is no number.
             let (known, basis) = match (kind, phases.known) {
                 (Kind::Fixed, Known::Fit) => (Known::Rest, basis::rest()),
+                (Kind::Command, known) if software_us > 0.0 => {
+                    let fitted = phases.basis(*kind, one.direction);
+                    (known, basis::less_software(&fitted, software_us))
+                }
                 (_, known) => (known, phases.basis(*kind, one.direction)),
             };
             self.push(*kind, us - taken, known, basis);

@@ -27,9 +27,14 @@ const GAIN: f64 = 1.2;
 /// What would help a result, most first.
 pub fn of(one: &Observed<'_>, account: &Account, others: &[Observed<'_>]) -> Vec<Help> {
     if one.label == Some("page-cache") {
-        let sentence = tr!(
-            "Direct I/O, or a flush within the measured time, if the device is to be measured: this is the page cache."
-        );
+        let sentence = match one.job.direct {
+            true => tr!(
+                "A file system on a device, if one is to be measured: direct I/O does not leave memory here."
+            ),
+            false => tr!(
+                "Direct I/O, or a flush within the measured time, if the device is to be measured: this is the page cache."
+            ),
+        };
         return vec![Help {
             share: 1.0,
             sentence: sentence.to_owned(),

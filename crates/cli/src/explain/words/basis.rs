@@ -51,6 +51,15 @@ pub fn interval(one: &Observed<'_>) -> String {
     tr!("one ended every {time}", time = time(one.interval_us))
 }
 
+/// What is left of a command's cost.
+pub fn less_software(fitted: &str, software_us: f64) -> String {
+    tr!(
+        "{fitted}, less {software} above the block layer",
+        fitted,
+        software = time(software_us)
+    )
+}
+
 /// Above the block layer.
 pub fn software(one: &Observed<'_>) -> String {
     let Ok(requests) = &one.requests else {

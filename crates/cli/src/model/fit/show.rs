@@ -39,7 +39,9 @@ impl Fit<'_> {
             })
         });
         let left_out = self.source.left_out.iter();
-        let left_out = left_out.map(|one| json!({"job": one.job, "why": one.why}));
+        let left_out = left_out.map(
+            |one| json!({"job": one.job, "direction": one.direction.to_string(), "why": one.why}),
+        );
         json!({
             "schema": 1,
             "source": self.source.name,
@@ -57,9 +59,14 @@ impl Fit<'_> {
         let source = self.source;
         writeln!(
             out,
-            "{}: {} rates, fitted from {} on\n",
+            "{}: {} {}, fitted from {} on\n",
             source.name,
             source.lines.len(),
+            if source.lines.len() == 1 {
+                "rate"
+            } else {
+                "rates"
+            },
             source.start.name
         )?;
         write_parameters(&self.estimated.parameters, out)?;
@@ -68,9 +75,13 @@ impl Fit<'_> {
         writeln!(out)?;
         if !source.left_out.is_empty() {
             writeln!(out, "Left out")?;
-            for one in &source.left_out {
-                paragraph(&format!("{}: {}", one.job, one.why), 2, out)?;
-            }
+            let said = source.left_out.iter();
+            let mut said: Vec<String> = said
+                .map(|one| format!("{}: {}", one.job, one.why))
+                .collect();
+            // Both directions of a mix have the same reason.
+            said.dedup();
+            said.iter().try_for_each(|line| paragraph(line, 2, out))?;
             writeln!(out)?;
         }
         if let Some(said) = self.misfit() {
