@@ -159,6 +159,44 @@ fn a_flush_is_told_with_its_buffer_and_without() {
     assert_eq!(cliff::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
 }
 
+/// Bursts whose flush rises from 120 ms by an eighth, as far as the buffer goes.
+fn slight_rise(burst: f64) -> f64 {
+    120_000.0 + (burst / 1024.0).min(1024.0) * 16.0
+}
+
+#[test]
+fn a_slight_rise_of_flushes_above_the_noise_is_one() {
+    let found = cliff::flush(&powers(14, 24, slight_rise));
+    let Ok(Finding::Flush {
+        flush_us,
+        buffer: Some((each, least, _)),
+    }) = found
+    else {
+        panic!("{found:?}");
+    };
+    assert!((flush_us / 120_000.0 - 1.0).abs() < 0.01, "{flush_us}");
+    assert!((each / 16.0 - 1.0).abs() < 0.05, "{each}");
+    assert_eq!(least, Bytes::mib(1));
+    // A tenth more from 1 MiB on is no line, and not alike either.
+    let step = |burst: f64| if burst < 1e6 { 700.0 } else { 770.0 };
+    assert_eq!(cliff::flush(&powers(14, 24, step)), Err(Why::Unclear));
+    // Nor is what falls.
+    let falling = |burst: f64| 770.0 - 70.0 * (burst / 16e6);
+    assert_eq!(cliff::flush(&powers(14, 24, falling)), Err(Why::Unclear));
+}
+
+#[test]
+fn flushes_that_noise_may_hide_are_not_called_alike() {
+    // Each flush takes between 60 and 140 % of its mean.
+    let mut noisy = powers(14, 24, slight_rise);
+    for (number, point) in noisy.0.iter_mut().enumerate() {
+        let mean = slight_rise(point.x);
+        let share = |trial: usize| 0.6 + 0.4 * ((trial + number) % 3) as f64;
+        point.us = (0..4).map(|trial| mean * share(trial)).collect();
+    }
+    assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
+}
+
 #[test]
 fn names_of_jobs_lead_back_to_their_points() {
     let scope = ask::Scope {
