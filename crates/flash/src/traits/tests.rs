@@ -1,6 +1,6 @@
 //! Detectors on series that are made up.
 
-use super::series::{Point, Series};
+use super::series::{Answers, Point, Series};
 use super::*;
 
 /// Three trials around each value, one of a thousand apart.
@@ -195,6 +195,63 @@ fn flushes_that_noise_may_hide_are_not_called_alike() {
         point.us = (0..4).map(|trial| mean * share(trial)).collect();
     }
     assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
+}
+
+/// The first trials of each point alone.
+fn cut(series: &mut Series, trials: usize) {
+    for point in &mut series.0 {
+        point.us.truncate(trials);
+    }
+}
+
+fn answers(what: Trait, part: &'static str, mut series: Series, trials: usize) -> Answers {
+    cut(&mut series, trials);
+    Answers::of_series([(what, part, series)])
+}
+
+#[test]
+fn one_trial_of_each_point_states_nothing() {
+    let order = || series(&[(0.0, 100.0), (1.0, 200.0)]);
+    let broken = |trials| find(Trait::Break, &answers(Trait::Break, "", order(), trials));
+    assert_eq!(broken(1), Finding::NotVisible(Why::TooFew));
+    // Two points that were measured twice each tell too little of the noise, too.
+    assert_eq!(broken(2), Finding::NotVisible(Why::TooFew));
+    assert!(matches!(broken(3), Finding::Break { .. }));
+    let depths = || powers(0, 5, |depth| 100.0 / depth.min(8.0));
+    let queue = |trials| find(Trait::Queue, &answers(Trait::Queue, "", depths(), trials));
+    assert_eq!(queue(1), Finding::NotVisible(Why::TooFew));
+    assert!(matches!(queue(2), Finding::Queue { .. }));
+}
+
+#[test]
+fn points_that_were_measured_once_count_with_others() {
+    // A round was cut short: four of six points have a second trial, then a third.
+    let mut depths = powers(0, 5, |depth| 100.0 / depth.min(8.0));
+    for (trials, is_repeated) in [(2, false), (3, true)] {
+        let mut some = depths.clone();
+        cut(&mut some, trials);
+        for point in &mut some.0[4..] {
+            point.us.truncate(1);
+        }
+        assert_eq!(some.is_repeated(), is_repeated, "{trials}");
+    }
+    depths.0.truncate(1);
+    assert!(!depths.is_repeated());
+}
+
+#[test]
+fn errors_that_few_trials_tell_are_widened() {
+    let of = |points: usize| {
+        let point = |x: usize| Point {
+            x: x as f64,
+            us: vec![98.0, 100.0, 102.0],
+        };
+        let series = Series((0..points).map(point).collect());
+        series.error(&series.0[0]) / (2.0 / 3.0_f64.sqrt())
+    };
+    // With 4 degrees of freedom t(0.999) is 7.173, and 3.09 with very many.
+    assert!((of(2) - 7.173 / 3.09).abs() < 1e-9, "{}", of(2));
+    assert!(of(5) < of(3) && of(100) > 1.0 && of(100) < 1.05);
 }
 
 #[test]
