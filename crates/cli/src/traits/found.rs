@@ -8,12 +8,15 @@ use assay_model::label::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
+use std::collections::BTreeSet;
 
 /// All that was found.
 pub struct Found {
     /// What was measured, for drawing.
     pub answers: Answers,
-    /// Each trait that was asked for.
+    /// What its trials measured, each label once.
+    pub labels: BTreeSet<&'static str>,
+    /// What is said about each trait.
     pub traits: Vec<(Trait, Said)>,
 }
 
@@ -53,10 +56,19 @@ impl Found {
             (what, said)
         };
         Self {
+            labels: labels(run, &asked),
             traits: Trait::ALL.map(said).into(),
             answers,
         }
     }
+}
+
+/// Of both directions.
+fn labels(run: &Run, asked: &[Asked]) -> BTreeSet<&'static str> {
+    let trials = asked.iter().flat_map(|one| trials_of(run, one));
+    let judged = trials.filter_map(judge);
+    let sides = judged.flat_map(|judged| [judged.read, judged.write]);
+    sides.flatten().map(|side| side.measured.label()).collect()
 }
 
 fn trials_of<'a>(run: &'a Run, asked: &Asked) -> impl Iterator<Item = &'a TrialRecord> {

@@ -3,6 +3,7 @@
 pub mod args;
 mod draw;
 pub mod found;
+mod head;
 mod show;
 mod words;
 
@@ -87,8 +88,8 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
         draw::all(&found, folder)?;
     }
     match args.json {
-        true => print(|out| writeln!(out, "{:#}", show::value(&run.header.id, &found))),
-        false => print(|out| show::write(&found, out)),
+        true => print(|out| writeln!(out, "{:#}", show::value(run, &found))),
+        false => print(|out| show::write(run, &found, out)),
     }
 }
 

@@ -2,7 +2,8 @@
 
 use crate::assay::{Bed, text};
 use assay_testkit::{Mount, Volume, needs, or_skip};
-use serde_json::Value;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 use std::fs;
 
 /// A card that has all traits.
@@ -56,6 +57,11 @@ fn of<'a>(found: &'a Value, what: &str) -> &'a Value {
     named.next().unwrap_or_else(|| panic!("no {what}: {found}"))
 }
 
+/// Words of lines that were wrapped.
+fn in_line(out: &str) -> String {
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn the_traits_of_a_known_card_are_stated() {
     let bed = Bed::new();
@@ -104,9 +110,46 @@ fn the_traits_of_a_known_card_are_stated() {
         let drawn = drawn.expect("it was drawn");
         assert!(drawn.contains("<svg") && drawn.contains(said), "{drawn}");
     }
+    for (what, said) in [
+        ("status", json!("finished")),
+        ("device", json!("simulated device all-traits, 8 GiB")),
+        ("path", json!(path)),
+        ("size_bytes", json!(4_u64 << 30)),
+        ("trials", json!(3)),
+        ("trials_completed", found["trials_planned"].clone()),
+        ("labels", json!(["simulated"])),
+    ] {
+        assert_eq!(found[what], said, "{what}");
+    }
     // The stored run shows the same again.
     let again = bed.run(&["traits", "--of", "last", "--json"]);
     assert_eq!(again.json(), found);
+    let shown = bed.run(&["traits", "--of", "last"]);
+    let of = format!("4 GiB of {path}, 3 trials of each point; figures: simulated");
+    assert!(in_line(&shown.out).contains(&of), "{}", shown.out);
+}
+
+#[test]
+fn an_interrupted_run_says_so_and_states_nothing_from_single_trials() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let words = ["traits", text(&folder), "--size", "32M", "--read-only"];
+    let mut running = bed.start(&[&words[..], &["--json"]].concat());
+    running.await_trials(5);
+    running.signal(Signal::INT);
+    let ended = running.end();
+    ended.assert_code(130);
+    let found = ended.json();
+    assert_eq!(found["status"], "interrupted");
+    let of = |field: &str| found[field].as_u64().unwrap_or_else(|| panic!("{found}"));
+    assert!((5..of("trials_planned")).contains(&of("trials_completed")));
+    for one in found["traits"].as_array().expect("traits") {
+        assert_ne!(one["status"], "seen", "{one}");
+    }
+    let shown = bed.run(&["traits", "--of", "last"]);
+    let far = format!("{} of {}", of("trials_completed"), of("trials_planned"));
+    let said = in_line(&shown.out);
+    assert!(said.contains(&format!("interrupted: {far}")), "{said}");
 }
 
 #[test]
