@@ -42,7 +42,7 @@ fn of(finding: &Finding) -> String {
         Finding::Boundaries(found) => {
             let all = found.iter().map(|(unit, extra)| {
                 tr!(
-                    "{unit} (crossing one costs {extra})",
+                    "{unit} (reads that cross one take {extra} more on average)",
                     unit,
                     extra = us(*extra)
                 )
