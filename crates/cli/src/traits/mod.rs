@@ -52,6 +52,7 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
+    is_on_device(&inspection)?;
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
@@ -69,6 +70,16 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     let done = plans::close(header, &mut store, executed, target);
     present(&done.run, args)?;
     done.conclude()
+}
+
+/// Refuses memory before anything is written to it: what judges the figures would say the same.
+fn is_on_device(inspection: &Inspection) -> Result<(), Failure> {
+    inspection.storage.memory().map_or(Ok(()), |memory| {
+        Err(Failure::usage(format!(
+            "{}: its figures are not the device's ({memory}: there is no device behind it)",
+            inspection.path.display()
+        )))
+    })
 }
 
 fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {

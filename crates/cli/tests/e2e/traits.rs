@@ -153,31 +153,17 @@ fn an_interrupted_run_says_so_and_states_nothing_from_single_trials() {
 }
 
 #[test]
-fn figures_of_the_page_cache_show_no_traits() {
+fn memory_is_refused_before_it_is_asked() {
     needs!(root);
     let bed = Bed::new();
     let memory = or_skip!(Mount::tmpfs(96, &bed.join("memory")));
-    let words = [
-        "traits",
-        text(memory.point()),
-        "--size",
-        "32M",
-        "--trials",
-        "2",
-        "--json",
-    ];
-    let ended = bed.run(&words);
-    let found = ended.json();
-    for one in found["traits"].as_array().expect("traits") {
-        assert_ne!(one["status"], "seen", "{one}");
+    let refused = bed.refused(&["traits", text(memory.point()), "--size", "32M"]);
+    let why = "its figures are not the device's (tmpfs is memory: there is no device behind it)";
+    for said in [text(memory.point()), why] {
+        assert!(refused.contains(said), "{refused}");
     }
-    // Nothing is below it: what a read costs there is a question to memory.
-    let costs = of(&found, "read-costs");
-    assert_eq!(costs["status"], "refused", "{costs}");
-    let sentence = costs["sentence"].as_str().expect("a sentence");
-    for said in ["its figures are not the device's", "page-cache"] {
-        assert!(sentence.contains(said), "{sentence}");
-    }
+    let stored = bed.run(&["traits", "--of", "last"]);
+    assert!(stored.out.is_empty(), "{}", stored.out);
 }
 
 #[test]
