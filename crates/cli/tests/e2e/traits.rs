@@ -178,6 +178,8 @@ fn only_what_is_named_is_asked() {
         let is_asked = asked.iter().any(|what| one["trait"] == *what);
         assert_eq!(one["status"] != "not-asked", is_asked, "{one}");
     }
+    let conflict = bed.refused(&["traits", "--of", "last", "--trials", "5"]);
+    assert!(conflict.contains("--trials"), "{conflict}");
     let refused = bed.refused(&[&words[..], &["costs"]].concat());
     assert!(
         refused.contains("no such trait; there are read-costs"),
@@ -208,6 +210,17 @@ fn what_has_no_flash_has_no_traits_of_flash() {
     let found = ended.json();
     for what in ["boundaries", "map-span", "slc", "open-units"] {
         assert_eq!(of(&found, what)["status"], "not-claimed", "{what}");
+    }
+    // What was left out by the user is not asked, whether there is flash or not.
+    let some = bed.run(&[&words[..], &["--only", "break,boundaries"]].concat());
+    let again = bed.run(&["traits", "--of", "last", "--json"]);
+    for found in [some.json(), again.json()] {
+        let of = |what: &str| of(&found, what)["status"].clone();
+        assert_eq!(of("boundaries"), "not-claimed");
+        assert_eq!(
+            (of("map-span"), of("slc")),
+            ("not-asked".into(), "not-asked".into())
+        );
     }
     let other = bed.refused(&["traits", "--of", "nothing"]);
     assert!(other.contains("nothing"), "{other}");
