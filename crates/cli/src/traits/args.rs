@@ -35,7 +35,7 @@ pub struct TraitsArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// What a stored run of assay traits shows: `last`, or the first letters of its id.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "seed"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed"])]
     pub of: Option<String>,
     /// Draw each series into this folder, as SVG.
     #[arg(long, value_name = "DIR")]

@@ -1,5 +1,7 @@
 //! What a stored run says about each trait.
 
+use super::is_asked;
+use crate::args::{Cli, Command};
 use crate::nature;
 use assay_flash::traits::ask::Asked;
 use assay_flash::traits::series::Answers;
@@ -8,12 +10,16 @@ use assay_model::label::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
+use clap::Parser;
+use std::collections::BTreeSet;
 
 /// All that was found.
 pub struct Found {
     /// What was measured, for drawing.
     pub answers: Answers,
-    /// Each trait that was asked for.
+    /// What its trials measured, each label once.
+    pub labels: BTreeSet<&'static str>,
+    /// What is said about each trait.
     pub traits: Vec<(Trait, Said)>,
 }
 
@@ -25,7 +31,7 @@ pub enum Said {
     Refused(String),
     /// Why it was not asked: there is no flash.
     NoFlash(String),
-    /// It was not asked: it takes writes, or something else was wanted.
+    /// It was not asked: it takes writes or a larger region, or something else was wanted.
     NotAsked,
 }
 
@@ -35,7 +41,11 @@ impl Found {
         let jobs = run.header.plan.jobs.iter();
         let asked: Vec<Asked> = jobs.filter_map(|planned| Asked::of(&planned.job)).collect();
         let answers = Answers::of_trials(&asked, &run.trials);
+        let only = only(run);
         let said = |what: Trait| {
+            if !is_asked(what, &only) {
+                return (what, Said::NotAsked);
+            }
             if let Some(why) = no_flash(what, &run.header.storage) {
                 return (what, Said::NoFlash(why));
             }
@@ -53,10 +63,27 @@ impl Found {
             (what, said)
         };
         Self {
+            labels: labels(run, &asked),
             traits: Trait::ALL.map(said).into(),
             answers,
         }
     }
+}
+
+/// What `--only` named; nothing means all.
+fn only(run: &Run) -> Vec<Trait> {
+    match Cli::try_parse_from(&run.header.command).map(|cli| cli.command) {
+        Ok(Command::Traits(args)) => args.only,
+        _ => Vec::new(),
+    }
+}
+
+/// Of both directions.
+fn labels(run: &Run, asked: &[Asked]) -> BTreeSet<&'static str> {
+    let trials = asked.iter().flat_map(|one| trials_of(run, one));
+    let judged = trials.filter_map(judge);
+    let sides = judged.flat_map(|judged| [judged.read, judged.write]);
+    sides.flatten().map(|side| side.measured.label()).collect()
 }
 
 fn trials_of<'a>(run: &'a Run, asked: &Asked) -> impl Iterator<Item = &'a TrialRecord> {

@@ -3,6 +3,7 @@
 pub mod args;
 mod draw;
 pub mod found;
+mod head;
 mod show;
 mod words;
 
@@ -51,6 +52,7 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
+    is_on_device(&inspection)?;
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
@@ -70,6 +72,16 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     done.conclude()
 }
 
+/// Refuses memory before anything is written to it: what judges the figures would say the same.
+fn is_on_device(inspection: &Inspection) -> Result<(), Failure> {
+    inspection.storage.memory().map_or(Ok(()), |memory| {
+        Err(Failure::usage(format!(
+            "{}: its figures are not the device's ({memory}: there is no device behind it)",
+            inspection.path.display()
+        )))
+    })
+}
+
 fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
     let jobs = run.header.plan.jobs.iter();
     if jobs
@@ -87,8 +99,8 @@ fn present(run: &Run, args: &TraitsArgs) -> Result<(), Failure> {
         draw::all(&found, folder)?;
     }
     match args.json {
-        true => print(|out| writeln!(out, "{:#}", show::value(&run.header.id, &found))),
-        false => print(|out| show::write(&found, out)),
+        true => print(|out| writeln!(out, "{:#}", show::value(run, &found))),
+        false => print(|out| show::write(run, &found, out)),
     }
 }
 

@@ -1,17 +1,20 @@
 //! What was found, for people and for programs.
 
 use super::found::{Found, Said};
+use super::head;
 use super::words::{sentence, title};
 use crate::model::table::paragraph;
 use assay_flash::traits::series::Series as Measured;
 use assay_flash::traits::{Finding, Trait};
 use assay_lang::in_english;
+use assay_model::run::Run;
 use assay_model::units::three_digits;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Each trait with its series and its sentence.
-pub fn write(found: &Found, out: &mut dyn Write) -> io::Result<()> {
+/// Each trait with its series and its sentence, behind what they are of.
+pub fn write(run: &Run, found: &Found, out: &mut dyn Write) -> io::Result<()> {
+    head::write(run, found, out)?;
     for (what, said) in &found.traits {
         writeln!(out, "{}", title(*what))?;
         for (part, series) in found.answers.all_of(*what) {
@@ -69,7 +72,7 @@ fn bars(series: &Measured) -> String {
 }
 
 /// The document: each trait with what is said, and with its points.
-pub fn value(run: &str, found: &Found) -> Value {
+pub fn value(run: &Run, found: &Found) -> Value {
     let each = |(what, said): &(Trait, Said)| {
         let series = found.answers.all_of(*what).map(|(part, series)| {
             let points = series
@@ -87,7 +90,7 @@ pub fn value(run: &str, found: &Found) -> Value {
         })
     };
     let traits: Vec<Value> = found.traits.iter().map(each).collect();
-    json!({ "schema": 1, "run": run, "traits": traits })
+    head::value(run, found, &traits)
 }
 
 const fn status(said: &Said) -> &'static str {

@@ -42,7 +42,7 @@ fn of(finding: &Finding) -> String {
         Finding::Boundaries(found) => {
             let all = found.iter().map(|(unit, extra)| {
                 tr!(
-                    "{unit} (crossing one costs {extra})",
+                    "{unit} (reads that cross one take {extra} more on average)",
                     unit,
                     extra = us(*extra)
                 )
@@ -189,7 +189,7 @@ fn flush(flush_us: f64, buffer: Option<(f64, Bytes, Option<Bytes>)>) -> String {
 
 fn not_visible(why: Why) -> String {
     match why {
-        Why::TooFew => tr!("not visible: not enough points were measured"),
+        Why::TooFew => tr!("not visible: too few points or trials were measured"),
         Why::Flat => tr!("not visible: no effect above the noise"),
         Why::Unclear => {
             tr!("not visible: there is an effect, but more than one thing could be its cause")

@@ -2,7 +2,8 @@
 
 use crate::assay::{Bed, text};
 use assay_testkit::{Mount, Volume, needs, or_skip};
-use serde_json::Value;
+use rustix::process::Signal;
+use serde_json::{Value, json};
 use std::fs;
 
 /// A card that has all traits.
@@ -56,6 +57,11 @@ fn of<'a>(found: &'a Value, what: &str) -> &'a Value {
     named.next().unwrap_or_else(|| panic!("no {what}: {found}"))
 }
 
+/// Words of lines that were wrapped.
+fn in_line(out: &str) -> String {
+    out.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 #[test]
 fn the_traits_of_a_known_card_are_stated() {
     let bed = Bed::new();
@@ -104,37 +110,60 @@ fn the_traits_of_a_known_card_are_stated() {
         let drawn = drawn.expect("it was drawn");
         assert!(drawn.contains("<svg") && drawn.contains(said), "{drawn}");
     }
+    for (what, said) in [
+        ("status", json!("finished")),
+        ("device", json!("simulated device all-traits, 8 GiB")),
+        ("path", json!(path)),
+        ("size_bytes", json!(4_u64 << 30)),
+        ("trials", json!(3)),
+        ("trials_completed", found["trials_planned"].clone()),
+        ("labels", json!(["simulated"])),
+    ] {
+        assert_eq!(found[what], said, "{what}");
+    }
     // The stored run shows the same again.
     let again = bed.run(&["traits", "--of", "last", "--json"]);
     assert_eq!(again.json(), found);
+    let shown = bed.run(&["traits", "--of", "last"]);
+    let of = format!("4 GiB of {path}, 3 trials of each point; figures: simulated");
+    assert!(in_line(&shown.out).contains(&of), "{}", shown.out);
 }
 
 #[test]
-fn figures_of_the_page_cache_show_no_traits() {
-    needs!(root);
+fn an_interrupted_run_says_so_and_states_nothing_from_single_trials() {
     let bed = Bed::new();
-    let memory = or_skip!(Mount::tmpfs(96, &bed.join("memory")));
-    let words = [
-        "traits",
-        text(memory.point()),
-        "--size",
-        "32M",
-        "--trials",
-        "2",
-        "--json",
-    ];
-    let ended = bed.run(&words);
+    let folder = bed.folder();
+    let words = ["traits", text(&folder), "--size", "32M", "--read-only"];
+    let mut running = bed.start(&[&words[..], &["--json"]].concat());
+    running.await_trials(5);
+    running.signal(Signal::INT);
+    let ended = running.end();
+    ended.assert_code(130);
     let found = ended.json();
+    assert_eq!(found["status"], "interrupted");
+    let of = |field: &str| found[field].as_u64().unwrap_or_else(|| panic!("{found}"));
+    assert!((5..of("trials_planned")).contains(&of("trials_completed")));
     for one in found["traits"].as_array().expect("traits") {
         assert_ne!(one["status"], "seen", "{one}");
     }
-    // Nothing is below it: what a read costs there is a question to memory.
-    let costs = of(&found, "read-costs");
-    assert_eq!(costs["status"], "refused", "{costs}");
-    let sentence = costs["sentence"].as_str().expect("a sentence");
-    for said in ["its figures are not the device's", "page-cache"] {
-        assert!(sentence.contains(said), "{sentence}");
+    let shown = bed.run(&["traits", "--of", "last"]);
+    let far = format!("{} of {}", of("trials_completed"), of("trials_planned"));
+    let said = in_line(&shown.out);
+    assert!(said.contains(&format!("interrupted: {far}")), "{said}");
+}
+
+#[test]
+fn memory_is_refused_before_it_is_asked() {
+    needs!(root);
+    let bed = Bed::new();
+    let memory = or_skip!(Mount::tmpfs(96, &bed.join("memory")));
+    let refused = bed.refused(&["traits", text(memory.point()), "--size", "32M"]);
+    let why = "its figures are not the device's (tmpfs is memory: there is no device behind it)";
+    for said in [text(memory.point()), why] {
+        assert!(refused.contains(said), "{refused}");
     }
+    let stored = bed.run(&["traits", "--of", "last"]);
+    assert!(stored.out.is_empty(), "{}", stored.out);
 }
 
 #[test]
@@ -149,6 +178,8 @@ fn only_what_is_named_is_asked() {
         let is_asked = asked.iter().any(|what| one["trait"] == *what);
         assert_eq!(one["status"] != "not-asked", is_asked, "{one}");
     }
+    let conflict = bed.refused(&["traits", "--of", "last", "--trials", "5"]);
+    assert!(conflict.contains("--trials"), "{conflict}");
     let refused = bed.refused(&[&words[..], &["costs"]].concat());
     assert!(
         refused.contains("no such trait; there are read-costs"),
@@ -179,6 +210,17 @@ fn what_has_no_flash_has_no_traits_of_flash() {
     let found = ended.json();
     for what in ["boundaries", "map-span", "slc", "open-units"] {
         assert_eq!(of(&found, what)["status"], "not-claimed", "{what}");
+    }
+    // What was left out by the user is not asked, whether there is flash or not.
+    let some = bed.run(&[&words[..], &["--only", "break,boundaries"]].concat());
+    let again = bed.run(&["traits", "--of", "last", "--json"]);
+    for found in [some.json(), again.json()] {
+        let of = |what: &str| of(&found, what)["status"].clone();
+        assert_eq!(of("boundaries"), "not-claimed");
+        assert_eq!(
+            (of("map-span"), of("slc")),
+            ("not-asked".into(), "not-asked".into())
+        );
     }
     let other = bed.refused(&["traits", "--of", "nothing"]);
     assert!(other.contains("nothing"), "{other}");

@@ -108,8 +108,8 @@ pub(super) fn map_span(series: &Series) -> Result<Finding, Why> {
     })
 }
 
-/// What flushes may differ to be alike.
-const ALIKE: f64 = 1.15;
+/// What flushes may differ to be called alike, as a share, where noise could be all of it.
+const ALIKE: f64 = 0.15;
 
 /// A flush costs something by itself, and for what is in the buffer then, until that is full.
 pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
@@ -117,44 +117,55 @@ pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
     if points.len() < 5 {
         return Err(Why::TooFew);
     }
-    let times = || points.iter().map(|(_, us, _)| *us);
-    let (low, high) = (
-        times().fold(f64::INFINITY, f64::min),
-        times().fold(0.0, f64::max),
-    );
-    if low <= 0.0 {
+    if points.iter().any(|(_, us, _)| *us <= 0.0) {
         return Err(Why::Flat);
     }
-    if high <= low * ALIKE {
+    if let Some((line, at)) = filled(&points) {
+        let end = points.get(at).map(|(burst, ..)| bytes(*burst));
         return Ok(Finding::Flush {
-            flush_us: fit(&points, |_| 0.0).base,
-            buffer: None,
+            flush_us: line.base,
+            buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
         });
     }
-    let (line, at) = filled(&points).ok_or(Why::Unclear)?;
-    let end = points.get(at).map(|(burst, ..)| bytes(*burst));
+    // What rises or falls in some other way is not alike.
+    are_alike(&points).then_some(()).ok_or(Why::Unclear)?;
     Ok(Finding::Flush {
-        flush_us: line.base,
-        buffer: Some((line.slope * 1024.0, bytes(points[at - 1].0), end)),
+        flush_us: fit(&points, |_| 0.0).base,
+        buffer: None,
     })
+}
+
+/// Whether all differences are too small to matter, or are small and no more than noise.
+fn are_alike(points: &[(f64, f64, f64)]) -> bool {
+    let by_time = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| a.1.total_cmp(&b.1);
+    let (Some(low), Some(high)) = (points.iter().min_by(by_time), points.iter().max_by(by_time))
+    else {
+        return false;
+    };
+    let gap = high.1 - low.1;
+    let noise = SIGMAS * low.2.hypot(high.2);
+    gap <= SHARE * low.1 || (gap <= noise && gap <= ALIKE * low.1)
 }
 
 /// A line up to some point, and a level from there on, which meet between the two; or only
 /// the line.
 fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
+    let rises = |line: &Fit, until: f64| {
+        line.slope > SIGMAS * line.slope_error
+            && line.base > 0.0
+            && line.slope * until > SHARE * line.base
+    };
     let split = |at: usize| {
         let (rising, level) = points.split_at(at);
-        if level.is_empty() {
-            let line = fit(rising, |x| x);
-            let rises = line.slope > SIGMAS * line.slope_error && line.base > 0.0;
-            return rises.then_some((line.squares, line, at));
-        }
-        let (line, level) = (fit(rising, |x| x), fit(level, |_| 0.0));
+        let (line, last) = (fit(rising, |x| x), rising[at - 1].0);
+        let Some((next, ..)) = level.first() else {
+            return rises(&line, last).then_some((line.squares, line, at));
+        };
+        let level = fit(level, |_| 0.0);
         let meet = (level.base - line.base) / line.slope;
-        let between = meet >= rising[at - 1].0 * 0.98 && meet <= points[at].0 * 1.02;
-        let rises = line.slope > SIGMAS * line.slope_error && line.base > 0.0;
+        let between = meet >= last * 0.98 && meet <= next * 1.02;
         let squares = line.squares + level.squares;
-        (between && rises).then_some((squares, line, at))
+        (between && rises(&line, meet)).then_some((squares, line, at))
     };
     let tried = (2..points.len() - 1)
         .chain([points.len()])

@@ -5,8 +5,9 @@
 //! - [`series`]: what they answered.
 //! - [`find`]: what follows from it: a statement, or that nothing is visible.
 //!
-//! A statement needs an effect of six standard errors that is large enough to matter, a shape that only
-//! one explanation fits, and a fit that leaves no more than noise. All else is not visible.
+//! A statement needs trials that tell the noise, an effect of six standard errors that is
+//! large enough to matter, a shape that only one explanation fits, and a fit that leaves no
+//! more than noise. All else is not visible.
 
 pub mod ask;
 mod boundary;
@@ -175,7 +176,7 @@ pub enum Finding {
 /// Why nothing can be stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Why {
-    /// Not enough points were measured.
+    /// Not enough points were measured, or not often enough.
     TooFew,
     /// There is no effect above the noise.
     Flat,
@@ -186,6 +187,10 @@ pub enum Why {
 /// What the answers say about a trait.
 #[must_use]
 pub fn find(what: Trait, answers: &Answers) -> Finding {
+    // The long write is no series: one course has many intervals.
+    if !answers.all_of(what).all(|(_, series)| series.is_repeated()) {
+        return Finding::NotVisible(Why::TooFew);
+    }
     let found = match what {
         Trait::ReadCosts => costs::find(&answers.of(what, "")),
         Trait::Boundaries => {

@@ -7,6 +7,27 @@ use std::collections::BTreeMap;
 
 /// Trials never agree better than this by anything but chance.
 const LEAST_NOISE: f64 = 0.003;
+/// Fewer degrees of freedom than this tell nothing of the noise.
+const LEAST_FREEDOM: usize = 3;
+/// Quantiles of Student's t at 0.999, from so many degrees of freedom on (Abramowitz and
+/// Stegun, Handbook of Mathematical Functions, table 26.10).
+const STUDENT: [(usize, f64); 13] = [
+    (3, 10.215),
+    (4, 7.173),
+    (5, 5.893),
+    (6, 5.208),
+    (7, 4.785),
+    (8, 4.501),
+    (9, 4.297),
+    (10, 4.144),
+    (12, 3.930),
+    (15, 3.733),
+    (20, 3.552),
+    (30, 3.385),
+    (60, 3.232),
+];
+/// The same quantile of the normal distribution.
+const NORMAL: f64 = 3.090;
 
 /// One point: where, and the microseconds of each trial.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,29 +70,40 @@ impl Point {
 pub struct Series(pub Vec<Point>);
 
 impl Series {
-    /// The standard deviation of a trial, as a share of its point's mean.
+    /// Trials beyond the first of each point: what is known of the noise comes from these.
     #[must_use]
-    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
-    pub fn noise(&self) -> f64 {
-        let (mut squares, mut freedom) = (0.0, 0);
-        for point in &self.0 {
-            let mean = point.mean();
-            squares += point
-                .us
-                .iter()
-                .map(|us| (us / mean - 1.0).powi(2))
-                .sum::<f64>();
-            freedom += point.us.len().saturating_sub(1);
-        }
-        let found = (squares / freedom.max(1) as f64).sqrt();
-        found.max(LEAST_NOISE)
+    pub fn freedom(&self) -> usize {
+        let points = self.0.iter();
+        points.map(|point| point.us.len().saturating_sub(1)).sum()
     }
 
-    /// The standard error of a point's mean, in microseconds.
+    /// Whether the points were measured often enough to know their noise: twice on average,
+    /// and three times where there are only two of them.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.freedom() >= self.0.len().max(LEAST_FREEDOM)
+    }
+
+    /// The standard deviation of a trial, as a share of its point's mean.
+    #[expect(clippy::cast_precision_loss, reason = "a few trials")]
+    fn deviation(&self) -> f64 {
+        let squares = |point: &Point| -> f64 {
+            let mean = point.mean();
+            let shares = point.us.iter().map(|us| us / mean - 1.0);
+            shares.map(|share| share.powi(2)).sum()
+        };
+        let all: f64 = self.0.iter().map(squares).sum();
+        (all / self.freedom().max(1) as f64).sqrt()
+    }
+
+    /// The standard error of a point's mean, in microseconds. A deviation that few trials tell
+    /// may be too small by chance: it is widened so that thresholds in standard errors are
+    /// passed by chance as rarely as with many trials.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     pub fn error(&self, point: &Point) -> f64 {
-        point.mean() * self.noise() / (point.us.len().max(1) as f64).sqrt()
+        let share = (self.deviation() * widened(self.freedom())).max(LEAST_NOISE);
+        point.mean() * share / (point.us.len().max(1) as f64).sqrt()
     }
 
     /// The standard error of the mean of as many trials as the points have on average, as a
@@ -80,7 +112,8 @@ impl Series {
     #[expect(clippy::cast_precision_loss, reason = "a few trials")]
     pub fn share_of_error(&self) -> f64 {
         let trials: usize = self.0.iter().map(|point| point.us.len()).sum();
-        self.noise() / (trials.max(1) as f64 / self.0.len().max(1) as f64).sqrt()
+        self.deviation().max(LEAST_NOISE)
+            / (trials.max(1) as f64 / self.0.len().max(1) as f64).sqrt()
     }
 
     /// The point at `x`.
@@ -97,6 +130,13 @@ impl Series {
             .map(|point| (point.x, point.mean(), self.error(point)))
             .collect()
     }
+}
+
+/// Student's t over the normal distribution's quantile: with fewer degrees of freedom than
+/// the table has, infinite.
+fn widened(freedom: usize) -> f64 {
+    let known = STUDENT.iter().rev().find(|(least, _)| *least <= freedom);
+    known.map_or(f64::INFINITY, |(_, quantile)| quantile / NORMAL)
 }
 
 /// The rate over time of a write that goes on: bytes of each interval, and its length in
@@ -145,6 +185,18 @@ impl Answers {
             series.0.sort_by(|a, b| a.x.total_cmp(&b.x));
         }
         answers
+    }
+
+    /// Of series that are made up.
+    #[cfg(test)]
+    pub(super) fn of_series(all: impl IntoIterator<Item = (Trait, &'static str, Series)>) -> Self {
+        let all = all.into_iter();
+        Self {
+            series: all
+                .map(|(what, part, series)| ((what.name(), part), series))
+                .collect(),
+            courses: Vec::new(),
+        }
     }
 
     /// The series of a trait, by its part.

@@ -1,6 +1,6 @@
 //! Detectors on series that are made up.
 
-use super::series::{Point, Series};
+use super::series::{Answers, Point, Series};
 use super::*;
 
 /// Three trials around each value, one of a thousand apart.
@@ -157,6 +157,101 @@ fn a_flush_is_told_with_its_buffer_and_without() {
         "{flat:?}"
     );
     assert_eq!(cliff::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
+}
+
+/// Bursts whose flush rises from 120 ms by an eighth, as far as the buffer goes.
+fn slight_rise(burst: f64) -> f64 {
+    120_000.0 + (burst / 1024.0).min(1024.0) * 16.0
+}
+
+#[test]
+fn a_slight_rise_of_flushes_above_the_noise_is_one() {
+    let found = cliff::flush(&powers(14, 24, slight_rise));
+    let Ok(Finding::Flush {
+        flush_us,
+        buffer: Some((each, least, _)),
+    }) = found
+    else {
+        panic!("{found:?}");
+    };
+    assert!((flush_us / 120_000.0 - 1.0).abs() < 0.01, "{flush_us}");
+    assert!((each / 16.0 - 1.0).abs() < 0.05, "{each}");
+    assert_eq!(least, Bytes::mib(1));
+    // A tenth more from 1 MiB on is no line, and not alike either.
+    let step = |burst: f64| if burst < 1e6 { 700.0 } else { 770.0 };
+    assert_eq!(cliff::flush(&powers(14, 24, step)), Err(Why::Unclear));
+    // Nor is what falls.
+    let falling = |burst: f64| 770.0 - 70.0 * (burst / 16e6);
+    assert_eq!(cliff::flush(&powers(14, 24, falling)), Err(Why::Unclear));
+}
+
+#[test]
+fn flushes_that_noise_may_hide_are_not_called_alike() {
+    // Each flush takes between 60 and 140 % of its mean.
+    let mut noisy = powers(14, 24, slight_rise);
+    for (number, point) in noisy.0.iter_mut().enumerate() {
+        let mean = slight_rise(point.x);
+        let share = |trial: usize| 0.6 + 0.4 * ((trial + number) % 3) as f64;
+        point.us = (0..4).map(|trial| mean * share(trial)).collect();
+    }
+    assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
+}
+
+/// The first trials of each point alone.
+fn cut(series: &mut Series, trials: usize) {
+    for point in &mut series.0 {
+        point.us.truncate(trials);
+    }
+}
+
+fn answers(what: Trait, part: &'static str, mut series: Series, trials: usize) -> Answers {
+    cut(&mut series, trials);
+    Answers::of_series([(what, part, series)])
+}
+
+#[test]
+fn one_trial_of_each_point_states_nothing() {
+    let order = || series(&[(0.0, 100.0), (1.0, 200.0)]);
+    let broken = |trials| find(Trait::Break, &answers(Trait::Break, "", order(), trials));
+    assert_eq!(broken(1), Finding::NotVisible(Why::TooFew));
+    // Two points that were measured twice each tell too little of the noise, too.
+    assert_eq!(broken(2), Finding::NotVisible(Why::TooFew));
+    assert!(matches!(broken(3), Finding::Break { .. }));
+    let depths = || powers(0, 5, |depth| 100.0 / depth.min(8.0));
+    let queue = |trials| find(Trait::Queue, &answers(Trait::Queue, "", depths(), trials));
+    assert_eq!(queue(1), Finding::NotVisible(Why::TooFew));
+    assert!(matches!(queue(2), Finding::Queue { .. }));
+}
+
+#[test]
+fn points_that_were_measured_once_count_with_others() {
+    // A round was cut short: four of six points have a second trial, then a third.
+    let mut depths = powers(0, 5, |depth| 100.0 / depth.min(8.0));
+    for (trials, is_repeated) in [(2, false), (3, true)] {
+        let mut some = depths.clone();
+        cut(&mut some, trials);
+        for point in &mut some.0[4..] {
+            point.us.truncate(1);
+        }
+        assert_eq!(some.is_repeated(), is_repeated, "{trials}");
+    }
+    depths.0.truncate(1);
+    assert!(!depths.is_repeated());
+}
+
+#[test]
+fn errors_that_few_trials_tell_are_widened() {
+    let of = |points: usize| {
+        let point = |x: usize| Point {
+            x: x as f64,
+            us: vec![98.0, 100.0, 102.0],
+        };
+        let series = Series((0..points).map(point).collect());
+        series.error(&series.0[0]) / (2.0 / 3.0_f64.sqrt())
+    };
+    // With 4 degrees of freedom t(0.999) is 7.173, and 3.09 with very many.
+    assert!((of(2) - 7.173 / 3.09).abs() < 1e-9, "{}", of(2));
+    assert!(of(5) < of(3) && of(100) > 1.0 && of(100) < 1.05);
 }
 
 #[test]
