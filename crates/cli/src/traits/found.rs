@@ -1,8 +1,8 @@
 //! What a stored run says about each trait.
 
 use super::is_asked;
-use crate::args::{Cli, Command};
-use crate::nature;
+use crate::args::Command;
+use crate::{nature, resumed};
 use assay_flash::traits::ask::Asked;
 use assay_flash::traits::series::Answers;
 use assay_flash::traits::{Finding, Trait, find};
@@ -10,7 +10,6 @@ use assay_model::label::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};
-use clap::Parser;
 use std::collections::BTreeSet;
 
 /// All that was found.
@@ -72,8 +71,8 @@ impl Found {
 
 /// What `--only` named; nothing means all.
 fn only(run: &Run) -> Vec<Trait> {
-    match Cli::try_parse_from(&run.header.command).map(|cli| cli.command) {
-        Ok(Command::Traits(args)) => args.only,
+    match resumed::began(run) {
+        Ok(Some(Command::Traits(args))) => args.only,
         _ => Vec::new(),
     }
 }

@@ -3,31 +3,15 @@
 use super::Trait;
 use super::ask::Asked;
 use assay_model::trial::{Measurement, Outcome, TrialRecord};
+use assay_stats::verdict::special::{normal_quantile, student};
 use std::collections::BTreeMap;
 
 /// Trials never agree better than this by anything but chance.
 const LEAST_NOISE: f64 = 0.003;
 /// Fewer degrees of freedom than this tell nothing of the noise.
 const LEAST_FREEDOM: usize = 3;
-/// Quantiles of Student's t at 0.999, from so many degrees of freedom on (Abramowitz and
-/// Stegun, Handbook of Mathematical Functions, table 26.10).
-const STUDENT: [(usize, f64); 13] = [
-    (3, 10.215),
-    (4, 7.173),
-    (5, 5.893),
-    (6, 5.208),
-    (7, 4.785),
-    (8, 4.501),
-    (9, 4.297),
-    (10, 4.144),
-    (12, 3.930),
-    (15, 3.733),
-    (20, 3.552),
-    (30, 3.385),
-    (60, 3.232),
-];
-/// The same quantile of the normal distribution.
-const NORMAL: f64 = 3.090;
+/// Of the quantiles that say how much wider an error is.
+const TAIL: f64 = 0.001;
 
 /// One point: where, and the microseconds of each trial.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -132,11 +116,10 @@ impl Series {
     }
 }
 
-/// Student's t over the normal distribution's quantile: with fewer degrees of freedom than
-/// the table has, infinite.
+/// Student's t over the normal distribution's quantile.
+#[expect(clippy::cast_precision_loss, reason = "a few trials")]
 fn widened(freedom: usize) -> f64 {
-    let known = STUDENT.iter().rev().find(|(least, _)| *least <= freedom);
-    known.map_or(f64::INFINITY, |(_, quantile)| quantile / NORMAL)
+    student::quantile(TAIL, freedom as f64) / normal_quantile(TAIL)
 }
 
 /// The rate over time of a write that goes on: bytes of each interval, and its length in
