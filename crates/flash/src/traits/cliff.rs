@@ -135,7 +135,8 @@ pub(super) fn flush(series: &Series) -> Result<Finding, Why> {
     })
 }
 
-/// Whether all differences are too small to matter, or are small and no more than noise.
+/// Whether all differences are too small to matter, or are small and no more than noise, and
+/// all together no trend.
 fn are_alike(points: &[(f64, f64, f64)]) -> bool {
     let by_time = |a: &&(f64, f64, f64), b: &&(f64, f64, f64)| a.1.total_cmp(&b.1);
     let (Some(low), Some(high)) = (points.iter().min_by(by_time), points.iter().max_by(by_time))
@@ -144,7 +145,9 @@ fn are_alike(points: &[(f64, f64, f64)]) -> bool {
     };
     let gap = high.1 - low.1;
     let noise = SIGMAS * low.2.hypot(high.2);
-    gap <= SHARE * low.1 || (gap <= noise && gap <= ALIKE * low.1)
+    let has_trend = knee(points, f64::min)
+        .is_some_and(|(line, ..)| line.slope.abs() > SIGMAS * line.slope_error);
+    gap <= SHARE * low.1 || (gap <= noise && gap <= ALIKE * low.1 && !has_trend)
 }
 
 /// A line up to some point, and a level from there on, which meet between the two; or only
@@ -173,5 +176,19 @@ fn filled(points: &[(f64, f64, f64)]) -> Option<(Fit, usize)> {
     let (squares, line, at) = tried.min_by(|a, b| a.0.total_cmp(&b.0))?;
     #[expect(clippy::cast_precision_loss, reason = "a few points")]
     let adequate = squares <= LEFT * points.len() as f64;
-    adequate.then_some((line, at))
+    (adequate && is_end_known(points, at)).then_some((line, at))
+}
+
+/// Whether a line that goes on is told from one that ends within what was asked.
+fn is_end_known(points: &[(f64, f64, f64)], at: usize) -> bool {
+    let (Some((last, ..)), Some((low, high))) = (
+        points.last(),
+        knee(points, f64::min).map(|(_, low, high)| (low, high)),
+    ) else {
+        return false;
+    };
+    match at == points.len() {
+        true => low >= 0.98 * points[at - 2].0,
+        false => high < 0.98 * last,
+    }
 }

@@ -197,6 +197,40 @@ fn flushes_that_noise_may_hide_are_not_called_alike() {
     assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
 }
 
+#[test]
+fn where_a_rise_ends_is_told_only_when_the_noise_lets_it() {
+    let goes_on = |burst: f64| 120_000.0 + burst / 1024.0 * 4.0;
+    let found = cliff::flush(&powers(14, 24, goes_on));
+    let Ok(Finding::Flush {
+        buffer: Some((_, least, None)),
+        ..
+    }) = found
+    else {
+        panic!("{found:?}");
+    };
+    assert_eq!(least, Bytes::mib(16));
+    // A card whose buffer is full somewhere between 4 and 8 MiB, with noise.
+    let ms = [
+        [121.1, 120.2, 116.9],
+        [120.5, 117.6, 119.3],
+        [117.9, 120.6, 122.5],
+        [120.4, 119.9, 119.1],
+        [119.8, 121.7, 118.1],
+        [122.0, 121.0, 122.6],
+        [120.4, 123.4, 121.5],
+        [122.2, 119.3, 123.0],
+        [120.4, 123.3, 125.4],
+        [124.4, 124.8, 121.5],
+        [129.6, 127.3, 128.8],
+    ];
+    let point = |(power, ms): (i32, &[f64; 3])| Point {
+        x: 2.0_f64.powi(power),
+        us: ms.map(|ms| ms * 1e3).into(),
+    };
+    let noisy = Series((14..).zip(&ms).map(point).collect());
+    assert_eq!(cliff::flush(&noisy), Err(Why::Unclear));
+}
+
 /// The first trials of each point alone.
 fn cut(series: &mut Series, trials: usize) {
     for point in &mut series.0 {
