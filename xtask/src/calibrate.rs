@@ -8,11 +8,14 @@ use crate::limits::{Limits, in_release};
 use anyhow::{Result, bail};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::rng::SplitMix64;
+use assay_model::verdict::LEVEL;
 use assay_stats::verdict::compare::compare_figures;
 use assay_stats::verdict::line::Options;
+use assay_stats::verdict::power::{promise_kept, table};
 use assay_stats::verdict::sequential::PLANS;
-use assay_stats::verdict::simulate::{Design, Noise, Scene, Tally, Way, simulate};
+use assay_stats::verdict::simulate::{Design, Noise, Scene, Tally, Way, found_in_order, simulate};
 use assay_stats::verdict::special::mann_whitney::MannWhitney;
+use assay_stats::verdict::trials::POWER as POWER_OF_VERDICTS;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -25,6 +28,9 @@ const MAX_EQUIVALENT_AT_MARGIN: f64 = 6.0;
 const MAX_WRONG_SIGN: f64 = 1.0;
 const MIN_COVERAGE: f64 = 94.0;
 const MAX_OFF_POWER: f64 = 2.0;
+const MAX_OFF_PROMISE: f64 = 3.0;
+/// Comparisons of each promise of power: chance moves 4,000 of them by 0.6 %.
+const PROMISES: u32 = 4_000;
 
 const MAX_MANY_METRICS: Duration = Duration::from_millis(200);
 
@@ -38,6 +44,8 @@ pub fn run() -> Result<()> {
     dependent_trials(&mut limits)?;
     several_looks(&mut limits)?;
     table_of_power(&mut limits)?;
+    promises_of_power(&mut limits);
+    order_of_tables(&mut limits);
     one_after_another(&mut limits)?;
     rank_tests_of_three(&mut limits);
     many_metrics(&mut limits);
@@ -246,6 +254,49 @@ fn table_of_power(limits: &mut Limits) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What `assay power` promises, against the judge that compares.
+fn promises_of_power(limits: &mut Limits) {
+    for n in [3, 4, 5, 6, 8, 10, 20] {
+        for cv in [0.01, 0.02, 0.05, 0.10] {
+            let rows = table(cv, LEVEL, 0.05, &[n]);
+            let Some(percent) = rows.first().and_then(|row| row.difference_percent) else {
+                limits.check(&format!("power at n={n}"), "none", false);
+                continue;
+            };
+            let reached = promise_kept(cv, n, percent / 100.0, PROMISES, SEED);
+            let promised = 100.0 * POWER_OF_VERDICTS;
+            limits.check(
+                &format!(
+                    "CV {:.0} %, n={n}: power promises {promised:.0} % at a true {percent:.1} %",
+                    100.0 * cv
+                ),
+                &format!("{PROMISES} simulations reach {reached:.1} %"),
+                (reached - promised).abs() <= MAX_OFF_PROMISE,
+            );
+        }
+    }
+}
+
+/// Blocks and turns under a drift of 10 %, by the order that a table tells.
+fn order_of_tables(limits: &mut Limits) {
+    for (order, truth, fewest, most) in [
+        ("AAAAAABBBBBB", 0.0, 0, 6),
+        ("ABBABAABABBA", 0.0, 0, 6),
+        ("AABBAABBAABB", 0.0, 0, 6),
+        ("ABBABAABABBA", 0.1, 80, 100),
+    ] {
+        let found = found_in_order(order, truth, 0.02, 0.1, 1_000, SEED) / 10;
+        limits.check(
+            &format!(
+                "{order}, drift 10 %, true {:.0} %: verdicts of 100",
+                100.0 * truth
+            ),
+            &found.to_string(),
+            (fewest..=most).contains(&found),
+        );
+    }
 }
 
 /// What the order is worth: without it nearly everything is a difference.

@@ -14,13 +14,6 @@ use std::process::Command;
 const PACKAGE: &str = "labgrid==26.0.1";
 const PYTHON: &str = "/usr/bin/python3";
 
-/// Prepares it for the tests, which are skipped without.
-pub fn provide() {
-    if let Err(error) = prepare() {
-        eprintln!("xtask: {error:#}\nxtask: tests with a lab of boards are skipped");
-    }
-}
-
 /// Makes the folder unless it is there already.
 pub fn prepare() -> Result<()> {
     packages::prepare(LABGRID, PACKAGE, make).context("cannot prepare labgrid")

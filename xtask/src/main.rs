@@ -19,6 +19,7 @@ mod python;
 mod run;
 mod servers;
 mod test;
+mod truth;
 
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -27,7 +28,10 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test                 install or name what the tests need, then run them all
+  test [--full] [WORD]...
+                       install or name what the tests need, then run them all; --full: also
+                       agents of all machines, long simulations and calibrations; WORDs are
+                       for cargo test
   bench overhead       cost per I/O against a bare pread loop and against fio
   bench dialects       assay dd and iozone against GNU dd and iozone, as ratios
   bench report         the page of a run of a million intervals: time, size, browser
@@ -41,6 +45,10 @@ cargo xtask COMMAND
                        or N, from seed 0 or N on; with what was not seen
   calibrate --devices  the same with real sweeps, on this disk, a loop device and a
                        device with a known difference (root; minutes)
+  truth [--subset] [--only TEXT] [--assay PROGRAM] [--json FILE] [--against FILE] [--write]
+                       labels on real topologies against the kernel's tracepoints (root;
+                       minutes); --against: labels of an earlier FILE; --write: the table
+                       of docs/evidence.md
   digests              simulated runs on aarch64, bit for bit those of this machine
   fio-tests SOURCE     fio's own test programs against assay; see its --help
   agents [NAME]...     build the static agents, or only some: aarch64, and
@@ -77,6 +85,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["calibrate"] => calibrate::run(),
         ["calibrate", "--devices"] => calibrate::devices::run(),
         ["calibrate", "--traits", rest @ ..] => calibrate::traits::run(rest),
+        ["truth", rest @ ..] => truth::check(rest),
         ["digests"] => digests::run_checks(),
         ["fio-tests", rest @ ..] => fio_tests::run(rest),
         ["agents", names @ ..] => agents::provide(names),

@@ -1,14 +1,13 @@
 //! Programs that the tests need besides Rust: installed where that is
 //! possible, else named with the commands that install them.
 
-use crate::run::run;
+use crate::packages;
 use anyhow::Result;
 use rustix::process::geteuid;
-use std::process::Command;
 
 /// Programs and libraries that tests start or open, each with the Debian package
 /// it is in.
-const PROGRAMS: [(&str, &str); 44] = [
+const PROGRAMS: [(&str, &str); 48] = [
     ("/usr/bin/pip3", "python3-pip"),
     ("/usr/bin/python3", "python3"),
     (
@@ -17,6 +16,7 @@ const PROGRAMS: [(&str, &str); 44] = [
     ),
     ("addpart", "util-linux"),
     ("btrfs", "btrfs-progs"),
+    ("chattr", "e2fsprogs"),
     ("chromium", "chromium"),
     ("dd", "coreutils"),
     ("delpart", "util-linux"),
@@ -24,6 +24,7 @@ const PROGRAMS: [(&str, &str); 44] = [
     ("f3probe", "f3"),
     ("f3read", "f3"),
     ("f3write", "f3"),
+    ("filefrag", "e2fsprogs"),
     ("fio", "fio"),
     ("fio-verify-state", "fio"),
     ("gnuplot", "gnuplot-nox"),
@@ -34,12 +35,14 @@ const PROGRAMS: [(&str, &str); 44] = [
     ("mkfs.btrfs", "btrfs-progs"),
     ("mkfs.ext2", "e2fsprogs"),
     ("mkfs.ext4", "e2fsprogs"),
+    ("mkfs.ntfs", "ntfs-3g"),
     ("mkfs.vfat", "dosfstools"),
     ("mkfs.xfs", "xfsprogs"),
     ("mkswap", "util-linux"),
     ("mount", "mount"),
     ("nbdfuse", "libnbd-bin"),
     ("nsenter", "util-linux"),
+    ("ntfs-3g", "ntfs-3g"),
     ("prlimit", "util-linux"),
     ("prove", "perl"),
     ("qemu-arm-static", "qemu-user-static"),
@@ -58,10 +61,6 @@ const PROGRAMS: [(&str, &str); 44] = [
     ("xmllint", "libxml2-utils"),
 ];
 
-/// Packages that Debian has only in its component non-free, which a machine may
-/// not use: they must not keep the others from being installed.
-const NOT_FREE: [&str; 1] = ["iozone3"];
-
 /// What is to be done about missing programs.
 #[derive(Debug, PartialEq, Eq)]
 enum Remedy {
@@ -73,9 +72,8 @@ enum Remedy {
     Advise(String),
 }
 
-/// Installs what the tests need, or says how to. What is still missing
-/// afterwards is no error: the tests that need it skip with the reason.
-pub fn provide() {
+/// Installs what the tests need, or says how to.
+pub fn provide() -> Result<()> {
     let root = geteuid().is_root();
     let missing: Vec<_> = PROGRAMS
         .into_iter()
@@ -83,16 +81,13 @@ pub fn provide() {
         .collect();
     match remedy(&missing, root, is_there("apt-get")) {
         Remedy::Nothing => {}
-        Remedy::Install(packages) => {
-            if let Err(error) = install(&packages) {
-                eprintln!("xtask: {error:#}\nxtask: tests that need these programs are skipped");
-            }
-        }
+        Remedy::Install(packages) => packages::install(&packages)?,
         Remedy::Advise(advice) => eprintln!("{advice}"),
     }
     if !root {
         eprintln!("{WITHOUT_ROOT}");
     }
+    Ok(())
 }
 
 fn is_there(program: &str) -> bool {
@@ -112,35 +107,14 @@ fn remedy(missing: &[(&str, &'static str)], root: bool, apt: bool) -> Remedy {
     let programs: Vec<&str> = missing.iter().map(|(program, _)| *program).collect();
     let (programs, packages) = (programs.join(", "), packages.join(" "));
     Remedy::Advise(format!(
-        "xtask: not installed: {programs}; tests that need them are skipped. To install them:\n  {}",
+        "xtask: not installed: {programs}; tests that need them are skipped. To install them \
+         (iozone3 is in Debian's component non-free):\n  {}",
         if apt {
             format!("sudo apt-get update && sudo apt-get install --yes {packages}")
         } else {
             format!("the packages that Debian calls {packages}, by this system's own means")
         }
     ))
-}
-
-fn install(packages: &[&str]) -> Result<()> {
-    let apt = |words: &[&str]| {
-        let mut command = Command::new("apt-get");
-        command.args(words).env("DEBIAN_FRONTEND", "noninteractive");
-        run(&mut command)
-    };
-    apt(&["--quiet", "update"])?;
-    let (not_free, free): (Vec<&str>, Vec<&str>) = packages
-        .iter()
-        .copied()
-        .partition(|package| NOT_FREE.contains(package));
-    let mut done = Ok(());
-    for packages in [free, not_free] {
-        if !packages.is_empty() {
-            let mut words = vec!["--quiet", "install", "--yes", "--no-install-recommends"];
-            words.extend_from_slice(&packages);
-            done = done.and(apt(&words));
-        }
-    }
-    done
 }
 
 /// Building stays with the user; only the test programs are given to root.
@@ -195,7 +169,8 @@ mod tests {
                 needed.extend(words.map(|word| (word.to_owned(), source.clone())));
             }
         }
-        needed.retain(|(word, _)| word != "root" && word != "no-such-tool");
+        let no_program = ["root", "full", "no-such-tool"];
+        needed.retain(|(word, _)| !no_program.contains(&word.as_str()));
         assert!(needed.iter().any(|(word, _)| word == "mkfs.ext4"));
         for (program, source) in needed {
             assert!(

@@ -8,15 +8,8 @@ use std::process::Command;
 /// The packages, at the versions that the tests were written with.
 const PACKAGES: [&str; 1] = ["kcidb-io==141"];
 
-/// Installs them where they are missing. What cannot be had is no error: the tests that
-/// need it skip with the reason.
-pub fn provide() {
-    if let Err(error) = install() {
-        eprintln!("xtask: {error:#}\nxtask: tests that need Python packages are skipped");
-    }
-}
-
-fn install() -> Result<()> {
+/// Installs them where they are missing.
+pub fn provide() -> Result<()> {
     let folder = build_folder()?.join("python");
     if folder.join("kcidb_io").exists() {
         return Ok(());

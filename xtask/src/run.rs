@@ -2,7 +2,6 @@
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -11,16 +10,9 @@ pub fn cargo() -> Command {
     Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Becomes another program, which then has the last word and the exit code.
-/// Returns only when it cannot be started.
-pub fn replace_by(command: &mut Command) -> Result<()> {
-    eprintln!("+ {}", words(command));
-    Err(command.exec()).with_context(|| format!("cannot start {}", words(command)))
-}
-
 /// Runs a command to its end; an error when it fails.
 pub fn run(command: &mut Command) -> Result<()> {
-    eprintln!("+ {}", words(command));
+    announce(command);
     let status = command
         .status()
         .with_context(|| format!("cannot start {}", words(command)))?;
@@ -61,6 +53,11 @@ pub fn build_folder() -> Result<PathBuf> {
 pub fn shipped() -> Result<PathBuf> {
     run(cargo().args(["build", "--quiet", "--release", "--package", "assay-cli"]))?;
     Ok(build_folder()?.join("release/assay"))
+}
+
+/// Shows a command that is about to run.
+pub fn announce(command: &Command) {
+    eprintln!("+ {}", words(command));
 }
 
 fn words(command: &Command) -> String {

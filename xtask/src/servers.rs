@@ -22,13 +22,6 @@ const PROGRAMS: [&str; 4] = [
     "usr/sbin/dropbear",
 ];
 
-/// Prepares them for the tests, which are skipped without.
-pub fn provide() {
-    if let Err(error) = prepare() {
-        eprintln!("xtask: {error:#}\nxtask: tests over adb and real links of ssh are skipped");
-    }
-}
-
 /// Makes the folder unless it is there already.
 pub fn prepare() -> Result<()> {
     packages::prepare(SERVERS, RECIPE, make).context("cannot prepare the servers of adb and ssh")

@@ -1,8 +1,9 @@
 //! Pages of files in the page cache.
 
-use assay_engine::page_cache;
+use crate::watch::is_synchronous;
+use assay_engine::{held, page_cache};
 use assay_model::evidence::{CacheSource, FileCache};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
 use std::io::ErrorKind;
@@ -13,25 +14,56 @@ use std::path::Path;
 /// looked at, or is a folder: what is cached of the files in it is not known.
 /// A file that is not there has none.
 pub(crate) fn pages(files: &[impl AsRef<Path>]) -> Option<FileCache> {
+    let whole = files.iter().map(|path| (path.as_ref(), 0, 0));
+    sum_of(whole, |file, _, _| page_cache::look(file))
+}
+
+/// The same for a part of each: offset and length, 0 for all that follows. Only a kernel
+/// with `cachestat(2)` tells.
+pub(crate) fn pages_of_parts<'a>(
+    parts: impl Iterator<Item = (&'a Path, u64, u64)> + Clone,
+) -> Option<FileCache> {
+    sum_of(parts, page_cache::look_at)
+}
+
+/// True when all files have the attribute `S`; `None` where a file system does not tell.
+pub(crate) fn are_synchronous(files: &[impl AsRef<Path>]) -> Option<bool> {
+    let mut all = Some(true).filter(|_| !files.is_empty());
+    for path in files.iter().map(AsRef::as_ref) {
+        if !path.is_file() {
+            return Some(false);
+        }
+        let file = held::open(path, LOOKING, Mode::empty()).ok()?;
+        all = all.filter(|_| is_synchronous(&file) == Some(true));
+    }
+    Some(all.is_some())
+}
+
+/// One that has become a pipe since it was looked at does not block.
+const LOOKING: OFlags = OFlags::RDONLY
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::CLOEXEC);
+
+fn sum_of<'a>(
+    files: impl Iterator<Item = (&'a Path, u64, u64)> + Clone,
+    look: impl Fn(&File, u64, u64) -> Option<FileCache>,
+) -> Option<FileCache> {
     let mut sum = FileCache {
         source: CacheSource::Cachestat,
         cached_bytes: 0,
         dirty_bytes: Some(0),
         writeback_bytes: Some(0),
     };
-    // One that has become a pipe since it was looked at does not block.
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let files = files.iter().map(AsRef::as_ref);
-    if files.clone().any(|path: &Path| path.is_dir()) {
+    if files.clone().any(|(path, ..)| path.is_dir()) {
         return None;
     }
-    for path in files.filter(|path| may_be_cached(path)) {
-        let file = match open(path, flags, Mode::empty()) {
+    for (path, offset, length) in files.filter(|(path, ..)| may_be_cached(path)) {
+        let file = match held::open(path, LOOKING, Mode::empty()) {
             Ok(file) => File::from(file),
             Err(Errno::NOENT) => continue,
             Err(_) => return None,
         };
-        let pages = page_cache::look(&file)?;
+        let pages = look(&file, offset, length)?;
         let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         sum.cached_bytes += pages.cached_bytes;
         sum.dirty_bytes = both(sum.dirty_bytes, pages.dirty_bytes);
@@ -67,7 +99,7 @@ mod tests {
         fs::write(&two, vec![1; 2 << 20]).unwrap();
         let cached = |files: &[PathBuf]| pages(files).map(|pages| pages.cached_bytes);
         let Some(first) = cached(std::slice::from_ref(&one)) else {
-            eprintln!("skipped: this kernel does not tell what is cached");
+            assay_testkit::skip("this kernel does not tell what is cached");
             return;
         };
         let second = cached(std::slice::from_ref(&two)).unwrap();

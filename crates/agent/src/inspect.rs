@@ -2,6 +2,7 @@
 
 use crate::devices;
 use crate::simulated;
+use assay_engine::held::check_way;
 use assay_model::job::EngineKind;
 use assay_model::storage::{Backing, Storage, folder_of};
 use assay_model::units::Bytes;
@@ -19,6 +20,7 @@ pub(crate) fn inspect(roots: &Roots, path: &Path) -> Result<Inspection, Refusal>
     if simulated::means(path) {
         return simulated::inspect(roots, path).map_err(refuse);
     }
+    check_way(path).map_err(|error| cannot_look(path, error))?;
     let path = fs::canonicalize(path).map_err(|error| cannot_look(path, error))?;
     let mut storage = stack::resolve(roots, &path).map_err(|error| refuse(error.to_string()))?;
     for layer in &mut storage.layers {

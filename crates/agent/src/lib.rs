@@ -19,6 +19,8 @@ mod devices;
 mod fatal;
 pub mod frame;
 mod glances;
+#[cfg(feature = "works")]
+mod held_by_name;
 mod inbox;
 mod inspect;
 mod last_resort;
@@ -40,5 +42,7 @@ mod watching;
 mod work;
 mod workspace;
 
+pub use permission::admit_output;
 pub use pushed::run;
 pub use serve::{serve, serve_in_front};
+pub use signals::is_ignored;

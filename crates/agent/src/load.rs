@@ -3,11 +3,15 @@
 
 mod admit;
 mod disks;
+mod stops;
 mod watch;
 
 use crate::frame::FrameError;
+use crate::held_by_name;
 use crate::outbox::Outbox;
-use assay_engine::load::Controls;
+use crate::permission::refuse;
+use assay_engine::held::named;
+use assay_engine::load::{Controls, adopt};
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
@@ -32,8 +36,15 @@ pub(crate) fn run(
         let weight = NoteWeight::Warning;
         outbox.send(&FromAgent::LoadNote(LoadNote { weight, text }))?;
     }
-    let mut watch = Watch::new(roots, outbox, load);
-    let report = assay_engine::load::run(load, controls, &mut watch);
+    let mut load = load.clone();
+    // Until all is over.
+    let adopted = adopt(&mut load).map_err(|error| refuse(error.to_string()));
+    let _held = match adopted.and_then(|()| held_by_name::of_load(&mut load)) {
+        Ok(held) => held,
+        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
+    };
+    let mut watch = Watch::new(roots, outbox, &load);
+    let report = assay_engine::load::run(&load, controls, &mut watch);
     watch.close(report)
 }
 
@@ -54,6 +65,9 @@ fn send_report(outbox: &Outbox, mut report: LoadReport) -> Result<(), FrameError
 /// Names are sent as text. One that is none (a directory may hold any) is
 /// shown as well as can be: the results of hours do not fail by a name.
 fn sayable(path: &mut PathBuf) {
+    if let Cow::Owned(name) = named(path) {
+        *path = name;
+    }
     if let Cow::Owned(shown) = path.to_string_lossy() {
         *path = shown.into();
     }

@@ -1,9 +1,10 @@
 //! Whether something may be written: nobody else uses it.
 
 use crate::inspect::uses;
+use assay_engine::held::shown;
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
-use assay_probe::safety::FileUse;
+use assay_probe::safety::{FileUse, KernelOwned};
 use assay_probe::stack;
 use std::fs;
 use std::os::unix::fs::FileTypeExt;
@@ -29,7 +30,7 @@ pub(crate) fn not_owned(path: &Path, uses: Vec<FileUse>) -> Result<Vec<String>, 
         if !reasons.is_empty() {
             return Err(refuse(format!(
                 "{} is left alone: {what}: {}",
-                path.display(),
+                shown(path),
                 reasons.join("; ")
             )));
         }
@@ -62,6 +63,40 @@ pub(crate) fn is_free(roots: &Roots, node: &Path) -> Result<(), Refusal> {
         node.display(),
         reasons.join("; ")
     )))
+}
+
+/// Fails when results would be written over something that holds other data to somebody:
+/// a block device, free or not, or a file that the kernel works on.
+pub(crate) fn is_no_data(owned: &KernelOwned<'_>, path: &Path) -> Result<(), Refusal> {
+    if let Some(node) = device(path) {
+        return Err(refuse(format!(
+            "{} is a block device, and results are not written over one: name a file",
+            node.display()
+        )));
+    }
+    match owned.uses_of(path).first() {
+        None => Ok(()),
+        Some(FileUse { device, .. }) => {
+            let what = match device {
+                Some(device) => format!("the file behind {device}"),
+                None => "swap space".to_owned(),
+            };
+            Err(refuse(format!(
+                "{} is left alone: it is {what}, and results are not written over it: name \
+                 another file",
+                path.display()
+            )))
+        }
+    }
+}
+
+/// The same, for files that the host writes.
+///
+/// # Errors
+/// Why it is not written.
+pub fn admit_output(path: &Path) -> Result<(), String> {
+    let roots = Roots::default();
+    is_no_data(&KernelOwned::look(&roots), path).map_err(|refusal| refusal.message)
 }
 
 pub(crate) fn refuse(message: String) -> Refusal {

@@ -10,7 +10,7 @@ use crate::permission::{is_free, refuse};
 use crate::simulated;
 use crate::trial::{Bench, Ended, not_begun};
 use crate::workspace::Workspace;
-use assay_engine::{EngineError, Progress, layout};
+use assay_engine::{EngineError, Progress, held, layout};
 use assay_model::condition::Restore;
 use assay_model::job::FileState;
 use assay_model::plan::{Place, Plan, PlannedJob, Slot};
@@ -21,7 +21,8 @@ use assay_model::units::Bytes;
 use assay_model::wire::{FromAgent, Leftover, LoadNote, NoteWeight, Refusal, RunEnd};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
-use std::fs::OpenOptions;
+use rustix::fs::{Mode, OFlags};
+use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 use std::slice::from_ref;
@@ -292,11 +293,11 @@ fn write_data(
 ) -> Result<(), EngineError> {
     let path: &Path = &workspace.data();
     let is_device = matches!(workspace, Workspace::Device { .. });
-    let file = OpenOptions::new()
-        .write(true)
-        .create_new(!is_device)
-        .open(path)
-        .map_err(|error| EngineError::file("create", path, error))?;
+    let made = match is_device {
+        true => held::open(path, OFlags::WRONLY, Mode::empty()).map(File::from),
+        false => held::create_new(path),
+    };
+    let file = made.map_err(|errno| EngineError::file("create", path, errno.into()))?;
     let seed = SplitMix64::new(plan.seed).next_u64();
     layout::write(&file, path, plan.file_size, seed, stop, tell)
 }

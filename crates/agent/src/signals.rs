@@ -10,22 +10,25 @@ pub(crate) struct EndingSignals(Option<Handle>);
 
 impl EndingSignals {
     pub(crate) fn catch(ending: Ending) -> Self {
-        Self::obey(ending, &[SIGHUP, SIGINT, SIGTERM])
+        Self::obey(ending, &[SIGINT, SIGTERM])
     }
 
     /// SIGINT is caught, so that it ends nothing, and is left to the host.
     pub(crate) fn catch_but_interrupts(ending: Ending) -> Self {
-        Self::obey(ending, &[SIGHUP, SIGTERM])
+        Self::obey(ending, &[SIGTERM])
     }
 
+    /// SIGHUP is obeyed as well, unless a run is to survive it, as under `nohup`.
     fn obey(ending: Ending, obeyed: &'static [i32]) -> Self {
+        let obeys_hangup = !is_ignored(SIGHUP);
         // Cannot fail for these signals; without it the next start cleans up.
         let Ok(mut signals) = Signals::new([SIGHUP, SIGINT, SIGTERM]) else {
             return Self(None);
         };
         let handle = signals.handle();
         std::thread::spawn(move || {
-            for signal in signals.forever().filter(|signal| obeyed.contains(signal)) {
+            let obeys = |signal: &i32| obeyed.contains(signal) || *signal == SIGHUP && obeys_hangup;
+            for signal in signals.forever().filter(obeys) {
                 ending.last_resort().signalled(signal);
                 ending.end(Ok(()));
             }
@@ -40,4 +43,13 @@ impl Drop for EndingSignals {
             handle.close();
         }
     }
+}
+
+/// True when whoever started this process wants it to survive a signal, as
+/// `nohup` does for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
+pub fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }

@@ -4,7 +4,7 @@
 use crate::fatal::Fatal;
 use crate::watch::Watch;
 use crate::workspace::Workspace;
-use assay_engine::{EngineError, Observer, Progress, Start, measure, page_cache};
+use assay_engine::{EngineError, Observer, Progress, Start, held, measure, page_cache};
 use assay_model::evidence::Evidence;
 use assay_model::job::{CacheState, FileState, Job};
 use assay_model::rng::SplitMix64;
@@ -143,7 +143,8 @@ impl Bench<'_> {
                 .fresh()
                 .map_err(|error| EngineError::file("create", &self.workspace.data(), error))?,
         };
-        let file = File::open(&path).map_err(|error| EngineError::file("open", &path, error))?;
+        let file =
+            held::open_to_read(&path).map_err(|error| EngineError::file("open", &path, error))?;
         match job.cache_state {
             CacheState::AsIs => {}
             CacheState::Cold => page_cache::evict(&file, &path)?,

@@ -8,7 +8,9 @@ use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
 use assay_probe::snapshot::{glance, snapshot};
+use rustix::fs::ioctl_getflags;
 use std::fs::File;
+use std::os::fd::AsFd;
 
 /// Processes named in the evidence.
 const PROCESSES_KEPT: usize = 8;
@@ -104,7 +106,9 @@ impl Observer for Watch<'_> {
     }
 
     fn clock_stopped(&mut self) {
-        self.after = Some(self.counters_first());
+        let mut after = self.counters_first();
+        after.snapshot.synchronous_files = is_synchronous(&self.file);
+        self.after = Some(after);
     }
 
     fn progress(&mut self, progress: Progress) {
@@ -115,6 +119,15 @@ impl Observer for Watch<'_> {
         }
         (self.tell)(progress);
     }
+}
+
+/// True when the file system writes an open file's data out before each write returns
+/// (`chattr +S`); `None` where it does not tell.
+pub(crate) fn is_synchronous(file: impl AsFd) -> Option<bool> {
+    /// `FS_SYNC_FL` (linux/fs.h).
+    const SYNCHRONOUS: u32 = 0x8;
+    let flags = ioctl_getflags(file).ok()?;
+    Some(flags.bits() & SYNCHRONOUS != 0)
 }
 
 #[cfg(test)]

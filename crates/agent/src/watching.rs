@@ -7,20 +7,29 @@
 mod command;
 mod device;
 mod drain;
+mod named;
 
-use assay_model::work::watch::{CommandEnd, Drain, Phase, Sample, Watch, WatchReport};
+use assay_model::evidence::DeviceCounters;
+use assay_model::units::Bytes;
+use assay_model::work::watch::{
+    CommandEnd, DiskCounters, Drain, Phase, Sample, Watch, WatchReport,
+};
 use assay_probe::roots::Roots;
 use assay_probe::watch as counters;
 use assay_workloads::WorkError;
 use command::{Command, Waited};
 use device::{Looked, looked_at};
 use drain::Pending;
+use named::NamedFiles;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often it is looked whether the work is to end, and whether dirty pages
 /// have left.
 const POLL: Duration = Duration::from_millis(100);
+
+/// Fewer bytes on a disk that is not watched are not worth a remark.
+const MUCH_BYTES: u64 = 1 << 20;
 
 /// Looks on as asked for; each sample is told.
 ///
@@ -32,7 +41,7 @@ pub(crate) fn run(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(Told),
 ) -> Result<WatchReport, WorkError> {
-    let looked = looked_at(roots, watch.device.as_deref())?;
+    let looked = looked_at(roots, watch.device.as_deref(), &watch.command)?;
     let mut watching = Watching {
         roots,
         watch,
@@ -89,7 +98,10 @@ impl Watching<'_> {
     }
 
     fn with_command(&mut self) -> Result<WatchReport, WorkError> {
+        let everywhere = written_by_disk(self.roots);
+        let files = NamedFiles::before(self.roots, &self.watch.command);
         let before = self.look(Phase::Command);
+        let shown = before.disks.clone();
         let mut pending = Pending::after(&before, counters::dirty_page_age_ns(self.roots));
         let mut command = Command::start(&self.watch.command)?;
         self.say_what_is_shown();
@@ -106,7 +118,8 @@ impl Watching<'_> {
                 self.say(now);
             }
         };
-        let drain = self.drain(&mut pending, &end);
+        let drain = self.drain(&mut pending, &end, &files);
+        self.say_who_wrote_more(&everywhere, &shown);
         Ok(WatchReport {
             ended: Some(end),
             drain: Some(drain),
@@ -115,7 +128,7 @@ impl Watching<'_> {
     }
 
     /// Goes on until what the command left dirty has left.
-    fn drain(&mut self, pending: &mut Pending, end: &CommandEnd) -> Drain {
+    fn drain(&mut self, pending: &mut Pending, end: &CommandEnd, files: &NamedFiles) -> Drain {
         let give_up = Instant::now() + Duration::from_nanos(self.watch.drain_limit_ns);
         let mut now = self.look(Phase::Draining);
         // What is seen only now happened before the command ended.
@@ -124,6 +137,12 @@ impl Watching<'_> {
         let drain = loop {
             if let Some(drain) = pending.drained(&now, end) {
                 break drain;
+            }
+            if files.unwritten(self.roots, &self.watch.command) == Some(0) {
+                break Drain::Left {
+                    at_ns: now.at_ns,
+                    within_bytes: 0,
+                };
             }
             let unwritten_bytes = pending.unwritten(&now).unwrap_or(0);
             if self.stopped() {
@@ -148,7 +167,7 @@ impl Watching<'_> {
     fn look(&self, phase: Phase) -> Sample {
         let at_ns = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
         let names = match &self.looked {
-            Looked::At(name) => vec![name.clone()],
+            Looked::At(name) | Looked::AtNamed { device: name, .. } => vec![name.clone()],
             Looked::AtAll { .. } => counters::disks(self.roots),
         };
         let disks = names.iter();
@@ -172,8 +191,42 @@ impl Watching<'_> {
     }
 
     fn say_what_is_shown(&mut self) {
-        if let Looked::AtAll { because } = &self.looked {
-            (self.tell)(Told::Remark(because.clone()));
+        let remark = match &self.looked {
+            Looked::At(_) => return,
+            Looked::AtNamed { device, path } => format!(
+                "watching {device}, which {} is on; --device names another",
+                path.display()
+            ),
+            Looked::AtAll { because } => because.clone(),
+        };
+        (self.tell)(Told::Remark(remark));
+    }
+
+    /// A command may write to a disk that none of its words tells.
+    fn say_who_wrote_more(&mut self, before: &[(String, u64)], shown: &[DiskCounters]) {
+        let written = |(name, before): &(String, u64)| {
+            let now = counters::disk(self.roots, name)?.counters.write_bytes;
+            Some((name.clone(), now.saturating_sub(*before)))
+        };
+        let most = before.iter().filter_map(written).max_by_key(|(_, n)| *n);
+        let of_shown = shown.iter().filter_map(|disk| {
+            let DeviceCounters {
+                name, write_bytes, ..
+            } = &disk.counters;
+            written(&(name.clone(), *write_bytes))
+        });
+        let of_shown = of_shown.map(|(_, bytes)| bytes).max().unwrap_or(0);
+        if let (Some((name, bytes)), Some(disk)) = (most, shown.first())
+            && bytes / 10 > of_shown
+            && bytes > MUCH_BYTES
+        {
+            (self.tell)(Told::Remark(format!(
+                "{} was written to {name} meanwhile, and {} to {}: if that was the command, \
+                 watch it with --device {name}",
+                Bytes(bytes),
+                Bytes(of_shown),
+                disk.counters.name
+            )));
         }
     }
 
@@ -185,6 +238,16 @@ impl Watching<'_> {
     fn stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
+}
+
+/// Bytes written to each disk since boot.
+fn written_by_disk(roots: &Roots) -> Vec<(String, u64)> {
+    let written = |name: String| {
+        let bytes = counters::disk(roots, &name)?.counters.write_bytes;
+        Some((name, bytes))
+    };
+    let names = counters::disks(roots).into_iter();
+    names.filter_map(written).collect()
 }
 
 /// Samples are due at multiples of the interval. Those that were missed, while

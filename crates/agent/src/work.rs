@@ -15,6 +15,7 @@ mod under;
 
 use crate::fatal::Fatal;
 use crate::frame::FrameError;
+use crate::held_by_name;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
@@ -46,11 +47,17 @@ pub(crate) fn run(
     order: &WorkOrder,
     controls: &Controls,
 ) -> Result<(), FrameError> {
+    let mut order = order.clone();
+    // Until all is over.
+    let _held = match held_by_name::of_work(&mut order.work) {
+        Ok(held) => held,
+        Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
+    };
     let mut workshop = Workshop {
         roots,
         outbox,
         inbox,
-        order,
+        order: &order,
         controls,
     };
     let done = match &order.under {

@@ -11,14 +11,15 @@ mod tree;
 
 pub(crate) use sweep::sweep;
 
+use assay_engine::held::{self, HeldFolder};
 use assay_model::plan::Place;
 use assay_model::wire::Leftover;
 use removal::{remove, take_away};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, syncfs};
 use serde::{Deserialize, Serialize};
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::DirBuilderExt;
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 const PREFIX: &str = ".assay-";
@@ -53,11 +54,13 @@ pub(crate) enum Workspace {
 /// A folder of assay's own.
 #[derive(Debug)]
 pub(crate) struct Folder {
-    path: PathBuf,
+    held: HeldFolder,
     run_id: String,
     /// The owner file, locked; the lock ends with the process, however it
     /// ends. `None` while the folder is being made.
     owner: Option<File>,
+    /// It is gone, or was reported.
+    cleared: bool,
 }
 
 impl Workspace {
@@ -83,7 +86,7 @@ impl Workspace {
     /// The file or device whose blocks are all written.
     pub(crate) fn data(&self) -> PathBuf {
         match self {
-            Self::Folder(folder) => folder.path.join(DATA),
+            Self::Folder(folder) => folder.path().join(DATA),
             Self::File(path) | Self::Simulated(path) | Self::Device { path, .. } => path.clone(),
         }
     }
@@ -92,9 +95,9 @@ impl Workspace {
     pub(crate) fn fresh(&self) -> io::Result<PathBuf> {
         match self {
             Self::Folder(folder) => {
-                let path = folder.path.join(FRESH);
+                let path = folder.path().join(FRESH);
                 remove_if_there(&path)?;
-                create_new(&path)?;
+                held::create_new(&path)?;
                 Ok(path)
             }
             Self::File(path) | Self::Simulated(path) | Self::Device { path, .. } => {
@@ -118,8 +121,8 @@ impl Workspace {
         let Self::Folder(folder) = self else {
             return Ok(());
         };
-        if remove_if_there(&folder.path.join(FRESH))? {
-            rustix::fs::syncfs(File::open(&folder.path)?)?;
+        if remove_if_there(&folder.path().join(FRESH))? {
+            syncfs(&folder.held)?;
         }
         Ok(())
     }
@@ -128,27 +131,28 @@ impl Workspace {
 impl Folder {
     /// Makes the folder of a run in another one.
     pub(crate) fn new(parent: &Path, run_id: &str) -> io::Result<Self> {
-        let path = parent.join(format!("{PREFIX}{run_id}"));
         // Nobody else's business, and nobody else's links in it.
-        DirBuilder::new().mode(0o700).create(&path)?;
+        let held = HeldFolder::make(parent, &format!("{PREFIX}{run_id}"))?;
         // From here on the folder goes with this value, however far it comes.
         let mut folder = Self {
-            path,
+            held,
             run_id: run_id.to_owned(),
             owner: None,
+            cleared: false,
         };
         folder.owner = Some(folder.own()?);
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Path that leads into it, whatever has its name by then.
     pub(crate) fn path(&self) -> &Path {
-        &self.path
+        self.held.path()
     }
 
     /// Removes it. If that cannot be done, the next start finds it.
-    pub(crate) fn clear(self) -> Option<Leftover> {
-        let leftover = take_away(&self.path, &self.run_id);
+    pub(crate) fn clear(mut self) -> Option<Leftover> {
+        self.cleared = true;
+        let leftover = take_away(self.held.as_fd(), self.held.name(), &self.run_id);
         leftover.problem.is_some().then_some(leftover)
     }
 
@@ -158,7 +162,7 @@ impl Folder {
             about: "Test files of assay. They may be removed when assay is not running.".to_owned(),
             run_id: self.run_id.clone(),
         };
-        let file = create_new(&self.path.join(OWNER))?;
+        let file = held::create_new(&self.path().join(OWNER))?;
         flock(&file, FlockOperation::NonBlockingLockExclusive)?;
         (&file).write_all(&serde_json::to_vec(&owner)?)?;
         Ok(file)
@@ -168,18 +172,15 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         // If it fails, the folder is found and reported by the next start.
-        let _ = remove(&self.path);
+        if !self.cleared {
+            let _ = remove(self.held.as_fd(), self.held.name());
+        }
     }
-}
-
-/// Makes a file that was not there, not even as a link.
-fn create_new(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// Removes a file or link; whether there was one.
 fn remove_if_there(path: &Path) -> io::Result<bool> {
-    match fs::remove_file(path) {
+    match held::remove_file(path) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(error) => Err(error),
@@ -189,19 +190,20 @@ fn remove_if_there(path: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn workspace(parent: &Path) -> (PathBuf, Workspace) {
         let folder = Folder::new(parent, "abc").unwrap();
-        (folder.path.clone(), Workspace::Folder(folder))
+        (folder.held.name().to_owned(), Workspace::Folder(folder))
     }
 
     #[test]
     fn a_folder_is_private_and_goes_with_its_run() {
         let parent = tempfile::tempdir().unwrap();
         let folder = Folder::new(parent.path(), "abc").unwrap();
-        fs::write(folder.path.join(DATA), [1; 1000]).unwrap();
-        let mode = fs::metadata(&folder.path).unwrap().permissions().mode();
+        fs::write(folder.path().join(DATA), [1; 1000]).unwrap();
+        let mode = fs::metadata(folder.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700);
         drop(folder);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
@@ -211,11 +213,11 @@ mod tests {
     fn a_folder_that_cannot_be_owned_goes_too() {
         let parent = tempfile::tempdir().unwrap();
         let path = parent.path().join(".assay-abc");
-        fs::create_dir(&path).unwrap();
         let folder = Folder {
-            path: path.clone(),
+            held: HeldFolder::make(parent.path(), ".assay-abc").unwrap(),
             run_id: "abc".to_owned(),
             owner: None,
+            cleared: false,
         };
         // As `new` has it when the owner file cannot be made.
         fs::create_dir(path.join(OWNER)).unwrap();
@@ -234,11 +236,11 @@ mod tests {
         symlink(&precious, folder.join(FRESH)).unwrap();
         let fresh = workspace.fresh().unwrap();
         assert!(fs::symlink_metadata(&fresh).unwrap().is_file());
-        assert!(create_new(&fresh).is_err());
+        assert!(held::create_new(&fresh).is_err());
 
         // A link that leads nowhere is removed as well.
         fs::remove_file(&fresh).unwrap();
-        symlink("nowhere", &fresh).unwrap();
+        symlink("nowhere", folder.join(FRESH)).unwrap();
         workspace.discard_fresh().unwrap();
         assert!(fs::symlink_metadata(&fresh).is_err());
         assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");

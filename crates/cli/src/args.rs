@@ -187,9 +187,9 @@ pub struct QualifyArgs {
     /// memory of an eMCP: all in one run, to be compared in every dimension.
     #[arg(long, value_name = "PART")]
     pub profile: Option<Profile>,
-    /// How often each job is repeated.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub trials: u32,
+    /// How often each job is repeated [default: 5, with --quick 4].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub trials: Option<u32>,
     /// Size of the test file, for example 512M or 4G.
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
@@ -228,7 +228,7 @@ pub struct RunArgs {
     /// is in use.
     pub file: PathBuf,
     /// How often it is repeated.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Print the run as JSON on standard output.
     #[arg(long)]

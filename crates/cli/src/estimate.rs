@@ -11,6 +11,12 @@ const AROUND_A_TRIAL: Nanos = Nanos::millis(250);
 const CONDITION: Nanos = Nanos::millis(50);
 /// Making a file system, and mounting it.
 const FILE_SYSTEM: Nanos = Nanos::secs(1);
+/// A flush of what little was written before it.
+const FLUSH: Nanos = Nanos::millis(1);
+/// A trial on a simulated device, whose time is virtual.
+const SIMULATED_TRIAL: Nanos = Nanos::millis(3);
+/// A step of `assay mem`.
+const MEMORY_STEP: Nanos = Nanos::millis(200);
 /// Speed of storage, for how long writing takes.
 const ASSUMED_BYTES_PER_SEC: u64 = 200 * MIB;
 
@@ -33,7 +39,7 @@ pub fn of_jobs(jobs: &[Job], set: bool, restore: &Restore) -> Nanos {
 pub fn of_file(place: &Place, size: Bytes, made: bool) -> Nanos {
     let written = match place {
         Place::File { .. } | Place::Simulated { .. } | Place::Memory => 0,
-        Place::Directory { .. } | Place::Device { .. } => writing(size).0,
+        Place::Directory { .. } | Place::Device { .. } => of_bytes(size).0,
     };
     Nanos(written + if made { FILE_SYSTEM.0 } else { 0 })
 }
@@ -48,14 +54,24 @@ pub fn of_plan(plan: &Plan) -> Nanos {
 fn of_trial(job: &Job, set: bool, restore: &Restore) -> Nanos {
     let bytes = || job.max_written().unwrap_or(job.size);
     if job.ioengine == EngineKind::Sim {
-        // Its time is virtual.
-        return AROUND_A_TRIAL;
+        return SIMULATED_TRIAL;
     }
-    let runs = job.runtime.unwrap_or_else(|| writing(bytes()));
+    let runs = job.runtime.unwrap_or_else(|| of_bytes(bytes()));
     let setting = if set { CONDITION.0 } else { 0 };
     Nanos(runs.0 + AROUND_A_TRIAL.0 + setting + restore.idle.0)
 }
 
-fn writing(bytes: Bytes) -> Nanos {
+/// What so many steps of `assay mem` may take.
+pub const fn of_memory(steps: usize) -> Nanos {
+    Nanos(MEMORY_STEP.0.saturating_mul(steps as u64))
+}
+
+/// What so many flushes may take.
+pub const fn of_flushes(flushes: u64) -> Nanos {
+    Nanos(FLUSH.0.saturating_mul(flushes))
+}
+
+/// What moving so much may take.
+pub const fn of_bytes(bytes: Bytes) -> Nanos {
     Nanos(bytes.0 / (ASSUMED_BYTES_PER_SEC / 1_000) * 1_000_000)
 }

@@ -58,6 +58,16 @@ impl Failure {
         }
     }
 
+    /// This failure, and another one that came of it or after it.
+    #[must_use]
+    pub fn and(self, other: &Self) -> Self {
+        let message = match other.message.starts_with(&self.message) {
+            true => other.message.clone(),
+            false => format!("{}; {}", self.message, other.message),
+        };
+        Self { message, ..self }
+    }
+
     /// Whether the command cannot be carried out as given.
     pub fn is_usage(&self) -> bool {
         self.code == USAGE
@@ -111,6 +121,9 @@ impl From<assay_store::StoreError> for Failure {
         let code = match error {
             E::Locked { .. }
             | E::Full { .. }
+            | E::Replaced { .. }
+            | E::Incomplete { .. }
+            | E::TooManyFiles { .. }
             | E::Sqlite { .. }
             | E::DamagedRun { .. }
             | E::DamagedImport { .. }

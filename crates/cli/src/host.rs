@@ -3,6 +3,8 @@
 use crate::exit::Failure;
 use crate::leftovers;
 use crate::output::say;
+use crate::part;
+use crate::runs::Names;
 use assay_agent::frame::{FrameError, receive, send};
 use assay_model::checkup::Checkup;
 use assay_model::condition::{Condition, Offered, Restore, Subject};
@@ -22,8 +24,10 @@ use std::time::Duration;
 /// of assay, no option and no job file of fio.
 pub const AGENT: &str = "--serve-as-assay-agent";
 
-/// What an agent may take to return a greeting; also one on a board that is busy.
-const GREETING: Duration = Duration::from_secs(120);
+/// Time within which an agent returns a greeting; also one on a board that is busy.
+const GREETING: Duration = Duration::from_secs(30);
+/// Time within which it undoes the settings of killed runs.
+const UNDOING: Duration = Duration::from_secs(120);
 
 /// What an agent may have to note in all.
 const MOST_NOTES: usize = 16 << 20;
@@ -33,9 +37,16 @@ pub struct Host {
     // Before the session: it is dropped first, and with it the agent's input.
     requests: Requests,
     session: Session,
-    target: Option<String>,
+    names: Names,
     /// Length of all that it had to note so far.
     noted_bytes: usize,
+}
+
+fn names(target: &dyn Target) -> Names {
+    Names {
+        target: target.name(),
+        unit: target.unit(),
+    }
 }
 
 /// The way to the agent; can be used from several threads.
@@ -61,13 +72,13 @@ impl Requests {
 impl Host {
     /// Starts the agent on a target and greets it.
     pub fn start(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start(), target.name(), GREETING)
+        Self::greeted(target.start(), names(target), GREETING)
     }
 
     /// The same on a machine that may not be there yet: each step of the way gets only so
     /// long.
     pub fn start_within(target: &mut dyn Target, patience: Duration) -> Result<Self, Failure> {
-        Self::greeted(target.start(), target.name(), patience)
+        Self::greeted(target.start(), names(target), patience)
     }
 
     /// What ends the link to the agent at once, as long as this host is there.
@@ -78,12 +89,12 @@ impl Host {
     /// Starts an agent that has this program's standard streams and terminal:
     /// for what copies them, or runs a command of the user's.
     pub fn start_in_front(target: &mut dyn Target) -> Result<Self, Failure> {
-        Self::greeted(target.start_in_front(), target.name(), GREETING)
+        Self::greeted(target.start_in_front(), names(target), GREETING)
     }
 
     fn greeted(
         started: Result<Session, TargetError>,
-        target: Option<String>,
+        names: Names,
         patience: Duration,
     ) -> Result<Self, Failure> {
         let mut session = started?;
@@ -91,19 +102,37 @@ impl Host {
         let mut host = Self {
             requests,
             session,
-            target,
+            names,
             noted_bytes: 0,
         };
-        let watchdog = host.session.must_answer_within(patience);
-        host.greet()?;
-        drop(watchdog);
-        host.undo_abandoned()?;
+        host.within(patience, Self::greet)?;
+        host.within(UNDOING.max(patience), Self::undo_abandoned)?;
         Ok(host)
+    }
+
+    /// Has the agent do what it has to answer within a time; the link is cut then.
+    fn within(
+        &mut self,
+        patience: Duration,
+        ask: fn(&mut Self) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let watchdog = self.session.must_answer_within(patience);
+        let answered = ask(self);
+        if answered.is_err() && watchdog.has_barked() {
+            let seconds = patience.as_secs();
+            return Err(self.lost(&format!("the agent did not answer within {seconds} s")));
+        }
+        answered
     }
 
     /// The machine that the agent is on; `None`: this one.
     pub fn target(&self) -> Option<&str> {
-        self.target.as_deref()
+        self.names.target.as_deref()
+    }
+
+    /// Names that the user has for what is measured.
+    pub fn names(&self) -> &Names {
+        &self.names
     }
 
     fn greet(&mut self) -> Result<(), Failure> {
@@ -112,9 +141,12 @@ impl Host {
         };
         match self.ask(&greeting)? {
             FromAgent::Hello { version } if version == WIRE_VERSION => Ok(()),
-            FromAgent::Hello { version } => Err(Failure::failed(format!(
-                "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
-            ))),
+            FromAgent::Hello { version } => {
+                self.session.give_up();
+                Err(Failure::failed(format!(
+                    "the agent speaks version {version}, this assay version {WIRE_VERSION}: update the older one"
+                )))
+            }
             other => Err(self.unexpected(&other)),
         }
     }
@@ -165,11 +197,15 @@ impl Host {
         }
     }
 
-    /// What is behind a path.
+    /// What is behind a path. One of several processes waits until it is known that no other
+    /// one measures there.
     pub fn inspect(&mut self, path: &Path) -> Result<Inspection, Failure> {
         let path = path.to_owned();
         match self.ask(&ToAgent::Inspect { path })? {
-            FromAgent::Inspected(inspection) => Ok(*inspection),
+            FromAgent::Inspected(inspection) => {
+                part::claim(&inspection)?;
+                Ok(*inspection)
+            }
             other => Err(self.unexpected(&other)),
         }
     }
@@ -266,7 +302,11 @@ impl Host {
 
     /// The agent is gone: where, and what the link to it says of that.
     fn lost(&self, what: &str) -> Failure {
-        let place = self.target.as_ref().map(|target| format!("{target}: "));
+        let place = self
+            .names
+            .target
+            .as_ref()
+            .map(|target| format!("{target}: "));
         let complaint = self.session.complaint().map(|line| format!(" ({line})"));
         Failure::lost(format!(
             "{}{what}{}",

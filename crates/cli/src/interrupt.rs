@@ -1,11 +1,12 @@
 //! Ctrl-C, SIGTERM and SIGHUP ask for an orderly end; a second Ctrl-C or
 //! SIGTERM insists. SIGUSR1 asks for what there is so far.
 
+use assay_agent::is_ignored;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use std::io;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Once};
 use std::time::{Duration, Instant};
 
 /// Signals so close together are one wish: a key that bounces, a terminal that
@@ -39,6 +40,7 @@ impl Interrupt {
         interrupts: Interrupts,
         on_first: impl FnOnce() + Send + 'static,
     ) -> io::Result<Self> {
+        taken_over();
         let interrupt = Self::default();
         let caught = interrupt.clone();
         let mut signals = Signals::new([SIGTERM])?;
@@ -58,6 +60,7 @@ impl Interrupt {
                     on_first();
                 } else if signal != SIGHUP && Instant::now() >= insists_from {
                     // The agent sees the end of its input, cleans up and ends.
+                    assay_target::end_links();
                     std::process::exit(code(signal).into());
                 }
             }
@@ -74,20 +77,40 @@ impl Interrupt {
     }
 }
 
+/// Somebody follows the signals that ask to end.
+static TAKEN_OVER: AtomicBool = AtomicBool::new(false);
+
+/// From now on somebody follows the signals that ask to end.
+pub fn taken_over() {
+    TAKEN_OVER.store(true, Ordering::Relaxed);
+}
+
+/// Until somebody else follows them, signals that ask to end do so as if they were not
+/// caught, after the programs that carry links: one that still connects would stay.
+pub fn end_links_with_this() -> io::Result<()> {
+    static CAUGHT: Once = Once::new();
+    let mut made = Ok(());
+    CAUGHT.call_once(|| {
+        let wanted = [SIGHUP, SIGINT, SIGTERM].into_iter();
+        made = Signals::new(wanted.filter(|&signal| !is_ignored(signal))).map(|mut signals| {
+            std::thread::spawn(move || {
+                for signal in signals.forever() {
+                    if !TAKEN_OVER.load(Ordering::Relaxed) {
+                        assay_target::end_links();
+                        let _ = signal_hook::low_level::emulate_default_handler(signal);
+                    }
+                }
+            });
+        });
+    });
+    made
+}
+
 /// From now on `act` is called for each SIGUSR1, on a thread of its own.
 pub fn on_report_request(mut act: impl FnMut() + Send + 'static) -> io::Result<()> {
     let mut signals = Signals::new([SIGUSR1])?;
     std::thread::spawn(move || signals.forever().for_each(|_| act()));
     Ok(())
-}
-
-/// Whether whoever started this process wants it to survive a signal, as
-/// `nohup` does for SIGHUP: a bit of `SigIgn` in `/proc/self/status`.
-pub fn is_ignored(signal: i32) -> bool {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// The exit code that a signal asks for.

@@ -23,8 +23,15 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
     for directory in directories(place, &here) {
         leftovers.extend(host.sweep(&directory)?);
     }
+    // What runs elsewhere now is none of this start's business.
+    let is_ours = |leftover: &Leftover| here.iter().any(|run| run.id == leftover.run_id);
+    leftovers.retain(|leftover| !leftover.locked || is_ours(leftover));
     for run in &abandoned {
-        store.mark_interrupted(&run.id)?;
+        let locked = |leftover: &Leftover| leftover.locked && leftover.run_id == run.id;
+        // The next start looks again at what this one could not touch.
+        if !leftovers.iter().any(locked) {
+            store.mark_interrupted(&run.id)?;
+        }
         say(&format!(
             "assay: run {} on {} was cut off: its {} finished trials are kept (assay show {})",
             run.id, run.path, run.trials_done, run.id
@@ -50,15 +57,18 @@ pub fn clear(host: &mut Host, store: &mut Store, place: &Place) -> Result<(), Fa
 }
 
 /// Removes the test files of an agent that ended before it could; another one
-/// does it, and what it cannot do the next start will. What was found.
-pub fn clear_after_loss(target: &mut dyn Target, place: &Place) -> Vec<Leftover> {
+/// does it, and what it cannot do the next start will. What was found, but for the files of
+/// other runs that are in use.
+pub fn clear_after_loss(target: &mut dyn Target, place: &Place, run_id: &str) -> Vec<Leftover> {
     // Its start alone undoes what the lost one had set.
     let host = Host::start(target);
     let Place::Directory { path } = place else {
         return Vec::new();
     };
     let swept = host.and_then(|mut host| host.sweep(path));
-    swept.unwrap_or_default()
+    let mut swept = swept.unwrap_or_default();
+    swept.retain(|leftover| !leftover.locked || leftover.run_id == run_id);
+    swept
 }
 
 /// Where test files may be.
@@ -111,6 +121,11 @@ pub fn note(leftover: &Leftover) -> LoadNote {
         None => format!(
             "removed the leftover test file of run {}: {folder} ({})",
             leftover.run_id, leftover.size
+        ),
+        Some(_) if leftover.locked => format!(
+            "the test file of run {} in {folder} is locked: a process still uses it, as its agent \
+             does while it ends; the next start looks again",
+            leftover.run_id
         ),
         Some(problem) => format!(
             "the leftover test file of run {} in {folder} cannot be removed: {problem}",

@@ -20,6 +20,7 @@ mod fio;
 mod formats;
 mod host;
 mod import;
+mod input;
 mod interrupt;
 mod iozone;
 mod lab;
@@ -69,11 +70,27 @@ use assay_model::text::clean;
 use assay_target::Target;
 use exit::Failure;
 use host::AGENT;
+use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
+
+/// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
+const STACK_BYTES: usize = 8 << 20;
 
 fn main() -> ExitCode {
+    let thread = std::thread::Builder::new().name("main".to_owned());
+    match thread.stack_size(STACK_BYTES).spawn(command) {
+        Ok(command) => command.join().unwrap_or_else(|panic| resume_unwind(panic)),
+        Err(_) => command(),
+    }
+}
+
+fn command() -> ExitCode {
+    // A limit of file sizes (`ulimit -f`) is an error of the write, which has words.
+    let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     run().unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
         output::say(&part::failure(&line));

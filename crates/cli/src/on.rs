@@ -2,6 +2,8 @@
 
 use crate::exit::Failure;
 use crate::host::AGENT;
+use crate::input;
+use crate::interrupt::end_links_with_this;
 use crate::lab;
 use crate::output::say;
 use crate::part;
@@ -17,12 +19,13 @@ use assay_target::{
 use clap::Args;
 use std::ffi::OsString;
 use std::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// The flag.
 const FLAG: &str = "--on";
+/// What the name of a lab's place begins with.
+const PLACE: &str = "labgrid:";
 
 /// Where to measure.
 #[derive(Args, Clone, Debug, Default)]
@@ -39,6 +42,11 @@ pub struct OnArgs {
     /// it, wait=TIME: what was under way there ends, and goes on when the link is back.
     #[arg(long, value_name = "stop|wait[=TIME]", default_value = "wait=2m")]
     pub when_lost: WhenLost,
+
+    /// Which unit of a part this is, where the device has no CID, serial number, WWN or EUI that
+    /// tells: runs of one name count as one unit in a comparison.
+    #[arg(long, value_name = "NAME", value_parser = unit_name)]
+    pub unit: Option<String>,
 }
 
 impl OnArgs {
@@ -64,6 +72,14 @@ pub enum On {
     Labgrid(Wanted),
     /// `@FILE`: those that a file names.
     File(PathBuf),
+}
+
+/// Reads the name of a unit.
+fn unit_name(text: &str) -> Result<String, String> {
+    match clean(text.trim()) {
+        name if name.is_empty() => Err("a name has at least one letter".to_owned()),
+        name => Ok(name),
+    }
 }
 
 /// Reads a target.
@@ -127,7 +143,7 @@ impl OnArgs {
 /// A target on each line; what follows a `#` is for people.
 fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
     let refuse = |why: String| Failure::usage(format!("{}: {why}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+    let text = input::text(path).map_err(|error| refuse(error.to_string()))?;
     let mut targets = Vec::new();
     for (number, line) in text.lines().enumerate() {
         let line = line
@@ -164,10 +180,19 @@ pub fn measure(
         let inner = target(&part.address, args.when_lost)?;
         return run(&mut Named::new(inner, &part.name));
     }
-    match args.targets()?.as_slice() {
-        [] => run(this_machine()?.as_mut()),
-        [only] => run(target(only, args.when_lost)?.as_mut()),
-        several => several::run(several, words, json),
+    let named = |inner: Box<dyn Target>| Named {
+        inner,
+        name: None,
+        unit: args.unit.clone(),
+    };
+    match (args.targets()?.as_slice(), &args.unit) {
+        ([], _) => run(&mut named(this_machine()?)),
+        ([only], _) => run(&mut named(target(only, args.when_lost)?)),
+        (_, Some(unit)) => Err(Failure::usage(format!(
+            "--unit {unit} names one unit, and there are several targets: measure them one after \
+             the other"
+        ))),
+        (several, None) => several::run(several, words, json),
     }
 }
 
@@ -178,6 +203,10 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 
 /// One machine to measure on.
 pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
+    if !matches!(on, On::Local) {
+        let caught = end_links_with_this();
+        caught.map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+    }
     match on {
         On::Ssh(address) => Ok(Box::new(
             Ssh::new(address.clone()).when_lost(when_lost, tell),
@@ -214,39 +243,49 @@ pub fn this_program() -> Result<PathBuf, Failure> {
         .map_err(|error| Failure::failed(format!("cannot find the assay program: {error}")))
 }
 
-/// A target under the name that its user gives it.
+/// A target under the names that its user gives it and what is measured there.
 struct Named {
-    target: Box<dyn Target>,
+    inner: Box<dyn Target>,
+    /// `None`: as it calls itself, which may show only when it is reached.
     name: Option<String>,
+    unit: Option<String>,
 }
 
 impl Named {
-    /// This machine has no other name.
-    fn new(target: Box<dyn Target>, name: &str) -> Self {
-        let name = target.name().map(|_| name.to_owned());
-        Self { target, name }
+    /// One of several. This machine has no other name. A lab vouches for its places to be
+    /// boards of their own; two addresses may be of one machine.
+    fn new(inner: Box<dyn Target>, name: &str) -> Self {
+        Self {
+            name: inner.name().map(|_| name.to_owned()),
+            inner,
+            unit: name.starts_with(PLACE).then(|| name.to_owned()),
+        }
     }
 }
 
 impl Target for Named {
     fn name(&self) -> Option<String> {
-        self.name.clone()
+        self.name.clone().or_else(|| self.inner.name())
+    }
+
+    fn unit(&self) -> Option<String> {
+        self.unit.clone()
     }
 
     fn needs_larger_agent(&mut self) {
-        self.target.needs_larger_agent();
+        self.inner.needs_larger_agent();
     }
 
     fn start(&mut self) -> Result<Session, TargetError> {
-        self.target.start()
+        self.inner.start()
     }
 
     fn start_in_front(&mut self) -> Result<Session, TargetError> {
-        self.target.start_in_front()
+        self.inner.start_in_front()
     }
 
     fn agents(&mut self, order: AgentOrder) -> Result<Vec<AgentThere>, TargetError> {
-        self.target.agents(order)
+        self.inner.agents(order)
     }
 }
 
@@ -315,7 +354,7 @@ mod tests {
     fn targets(list: &str) -> Result<Vec<String>, String> {
         let folder = Scratch::new().unwrap();
         let file = folder.join("list");
-        fs::write(&file, list).unwrap();
+        std::fs::write(&file, list).unwrap();
         let args = OnArgs {
             on: vec![On::Local, On::File(file)],
             ..OnArgs::default()

@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use assay_report::terminal::Style;
 use std::io::{self, BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Width when there is no terminal to ask.
@@ -53,6 +54,14 @@ pub fn print_while_read(
             "cannot write to standard output: {error}"
         ))),
     }
+}
+
+/// Whether a file may be written that its user has named for results.
+///
+/// # Errors
+/// When it is a block device, or a file that the kernel works on.
+pub fn admit_output(path: &Path) -> Result<(), Failure> {
+    assay_agent::admit_output(path).map_err(Failure::usage)
 }
 
 /// Columns of the terminal that [`say`] speaks to; `None` where there is none.

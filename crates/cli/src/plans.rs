@@ -14,7 +14,7 @@ use assay_model::run::{Run, RunHeader};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;
 use assay_model::wire::{FromAgent, RunEnd, ToAgent};
-use assay_store::{Store, StoreError};
+use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
 
@@ -209,13 +209,15 @@ impl<'a> Execution<'a> {
                 "the agent tells of trial {position}, which was not its next"
             )));
         }
+        // One that cannot be stored is kept with the run all the same (`runs::finish`).
+        self.trials.push(record);
+        let record = &self.trials[next];
         let store = &mut recorder.store;
         store
-            .save_trial(&self.header.id, &record)
+            .save_trial(&self.header.id, record)
             .map_err(of_store)?;
         let place = self.header.place_of(record.position);
-        recorder.progress.ended(place, &record);
-        self.trials.push(record);
+        recorder.progress.ended(place, record);
         Ok(())
     }
 }
@@ -289,7 +291,6 @@ pub struct Done {
     /// The run.
     pub run: Run,
     ending: Ending,
-    noted: Result<(), StoreError>,
 }
 
 /// Notes in the store how a run ended; test files of an agent that was lost are
@@ -300,31 +301,26 @@ pub fn close(
     executed: Executed,
     target: &mut dyn Target,
 ) -> Done {
-    let ending = executed.ended.unwrap_or_else(Ending::of_failure);
-    let finished_unix_ms = unix_ms();
-    let noted = store.finish_run(&header.id, &ending.status, finished_unix_ms);
+    let mut ending = executed.ended.unwrap_or_else(Ending::of_failure);
+    let run = Run {
+        header,
+        status: ending.status.clone(),
+        finished_unix_ms: Some(unix_ms()),
+        trials: executed.trials,
+    };
+    ending.and_noted(runs::finish(store, &run));
     if ending.agent_lost {
-        for leftover in leftovers::clear_after_loss(target, &header.plan.place) {
+        for leftover in leftovers::clear_after_loss(target, &run.header.plan.place, &run.header.id)
+        {
             say(&leftovers::in_words(&leftover));
         }
     }
-    Done {
-        run: Run {
-            header,
-            status: ending.status.clone(),
-            finished_unix_ms: Some(finished_unix_ms),
-            trials: executed.trials,
-        },
-        ending,
-        noted,
-    }
+    Done { run, ending }
 }
 
 impl Done {
     /// The exit code: what stopped it, or whether a trial failed.
     pub fn conclude(self) -> Result<ExitCode, Failure> {
-        let code = runs::conclude(&self.run, self.ending.failure, self.ending.signal)?;
-        self.noted.map_err(of_store)?;
-        Ok(code)
+        runs::conclude(&self.run, self.ending.failure, self.ending.signal)
     }
 }

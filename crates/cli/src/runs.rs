@@ -3,6 +3,7 @@
 
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, style};
+use crate::owner;
 use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader, RunStatus, Stopping};
@@ -10,12 +11,24 @@ use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{Inspection, RunEnd};
 use assay_report::json;
 use assay_report::terminal::write_summary;
-use assay_store::StoreError;
+use assay_store::{Store, StoreError};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What is known of a run that begins now, on a target if it is not this machine.
-pub fn header(plan: Plan, inspection: Inspection, target: Option<&str>) -> RunHeader {
+/// Names that the user has for what is measured.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The machine; `None`: this one.
+    pub target: Option<String>,
+    /// The unit of a part.
+    pub unit: Option<String>,
+}
+
+/// What is known of a run that begins now.
+pub fn header(plan: Plan, inspection: Inspection, names: &Names) -> RunHeader {
     RunHeader {
         id: plan.run_id.clone(),
         started_unix_ms: unix_ms(),
@@ -23,13 +36,14 @@ pub fn header(plan: Plan, inspection: Inspection, target: Option<&str>) -> RunHe
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
-        target: target.map(str::to_owned),
+        target: names.target.clone(),
         plan,
         system: inspection.system,
         storage: inspection.storage,
         stopping: Stopping::default(),
         paired: None,
         claims: None,
+        unit: names.unit.clone(),
     }
 }
 
@@ -72,6 +86,16 @@ impl Ending {
         }
     }
 
+    /// What befell the store at the end goes with what ended the run.
+    pub fn and_noted(&mut self, noted: Result<(), Failure>) {
+        if let Err(lost) = noted {
+            self.failure = Some(match self.failure.take() {
+                Some(first) => first.and(&lost),
+                None => lost,
+            });
+        }
+    }
+
     /// The way to the result broke.
     pub fn of_failure(failure: Failure) -> Self {
         Self {
@@ -92,6 +116,57 @@ impl Ending {
 )]
 pub fn of_store(error: StoreError) -> Failure {
     Failure::failed(error.to_string())
+}
+
+/// Notes in the store how a run ended. A run that the store does not have then is kept in
+/// a file of its own.
+///
+/// # Errors
+/// When the store does not have all of it: why, and where the run is.
+pub fn finish(store: &mut Store, run: &Run) -> Result<(), Failure> {
+    let (id, trials) = (&run.header.id, &run.trials);
+    let finished_unix_ms = run.finished_unix_ms.unwrap_or_default();
+    let noted = store
+        .finish_run(id, &run.status, finished_unix_ms)
+        .and_then(|()| store.expect_trials(id, trials.len()));
+    let Err(error) = noted else {
+        return Ok(());
+    };
+    Err(Failure::failed(match rescue(store.path(), run) {
+        Ok(path) => {
+            let path = path.display();
+            format!("{error}; the run is kept in {path}: assay show {id} --store {path}")
+        }
+        Err(again) => format!("{error}; the run is not stored anywhere: {again}"),
+    }))
+}
+
+/// Writes a run into a new store beside the one that lost it, or where temporary files
+/// are; its path.
+fn rescue(store: &Path, run: &Run) -> Result<PathBuf, StoreError> {
+    let id = &run.header.id;
+    let stem = store.file_stem().unwrap_or_default().to_string_lossy();
+    let beside = store.with_file_name(format!("{stem}-{id}.sqlite"));
+    write_whole(&beside, run).or_else(|error| {
+        let folder = std::env::temp_dir().join(format!("assay-{id}"));
+        // Made for its user alone, never found: others may write where it is.
+        match DirBuilder::new().mode(0o700).create(&folder) {
+            Ok(()) => write_whole(&folder.join("runs.sqlite"), run).inspect_err(|_| {
+                // It stays if a part of the run is in it.
+                let _ = std::fs::remove_dir(&folder);
+            }),
+            Err(_) => Err(error),
+        }
+    })
+}
+
+fn write_whole(path: &Path, run: &Run) -> Result<PathBuf, StoreError> {
+    let id = &run.header.id;
+    let mut store = Store::open(path)?;
+    store.begin_run(&run.header, &owner::this_process())?;
+    store.save_trials(id, &run.trials)?;
+    store.finish_run(id, &run.status, run.finished_unix_ms.unwrap_or_default())?;
+    Ok(store.path().to_owned())
 }
 
 /// The run on standard output: a summary, or all of it as JSON.

@@ -3,7 +3,7 @@
 use crate::args::{ListArgs, ReportArgs, ShowArgs, StoreArgs};
 use crate::exit::{DONE, Failure};
 use crate::formats::Format;
-use crate::output::{print, say, style};
+use crate::output::{admit_output, print, say, style};
 use crate::{compare, owner, rank};
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
@@ -279,7 +279,19 @@ pub fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Failure> {
+    admit_output(path)?;
     let real = behind_links(path);
+    let special = |there: fs::Metadata| !there.is_file() && !there.is_dir();
+    if fs::metadata(&real).is_ok_and(special) {
+        // A pipe, a terminal, /dev/null: nothing could take its place.
+        let written = File::options().write(true).open(&real).and_then(|file| {
+            let mut out = BufWriter::new(file);
+            write(&mut out)?;
+            out.flush()
+        });
+        return written
+            .map_err(|error| Failure::failed(format!("cannot write {}: {error}", path.display())));
+    }
     let mut beside = real.as_os_str().to_owned();
     beside.push(format!(".{}.part", std::process::id()));
     let beside = PathBuf::from(beside);

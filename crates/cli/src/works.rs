@@ -63,7 +63,7 @@ pub trait Listener {
     fn started(&mut self, _job: &Job) -> Result<(), Failure> {
         Ok(())
     }
-    /// A step ended. It is not stored yet.
+    /// A step ended and is stored.
     fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
         Ok(())
     }
@@ -130,7 +130,7 @@ pub fn execute(
     if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
-    let header = header(plan(request), inspection, host.target());
+    let header = header(plan(request), inspection, host.names());
     let interrupt = listen_to_signals(host, request)?;
     let begun = store.map(|store| begin(store, &header)).transpose();
     let store = unless_it_may_go_unstored(begun, request)?.flatten();
@@ -139,6 +139,7 @@ pub fn execute(
         header,
         trials: Vec::new(),
         kept: 0,
+        untold: Vec::new(),
         finished: 0,
         listener,
     };
@@ -165,6 +166,7 @@ pub fn go_on(
         store: Some(store),
         header: run.header,
         kept,
+        untold: Vec::new(),
         trials: run.trials,
         finished,
         listener,

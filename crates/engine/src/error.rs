@@ -1,6 +1,7 @@
 //! What can go wrong before or around the I/O itself. Failed I/Os of a trial
 //! are data, not errors: see `assay_model::trial::IoErrors`.
 
+use crate::held::shown;
 use assay_model::job::EngineKind;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -10,7 +11,7 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum EngineError {
     /// A call on the file failed.
-    #[error("cannot {operation} {}: {source}", path.display())]
+    #[error("cannot {operation} {}: {source}", shown(path))]
     File {
         /// For example `open`.
         operation: &'static str,
@@ -20,7 +21,7 @@ pub enum EngineError {
         source: io::Error,
     },
     /// The file system refuses direct I/O.
-    #[error("the file system of {} refuses direct I/O (O_DIRECT)", path.display())]
+    #[error("the file system of {} refuses direct I/O (O_DIRECT)", shown(path))]
     NoDirect {
         /// The file.
         path: PathBuf,

@@ -20,6 +20,7 @@ mod content;
 mod engines;
 mod error;
 mod gaps;
+pub mod held;
 mod inherited;
 mod io;
 pub mod layout;

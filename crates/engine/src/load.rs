@@ -4,6 +4,8 @@ mod crew;
 pub(crate) mod extra;
 mod files;
 mod logs;
+#[cfg(feature = "loads")]
+mod outputs;
 mod pace;
 mod priorities;
 mod run;
@@ -13,15 +15,18 @@ mod source;
 mod steady;
 mod tally;
 mod trace;
+mod turns;
 mod worker;
 
 pub use files::sync_flags;
+#[cfg(feature = "loads")]
+pub use outputs::{laid_out, outputs};
 pub(crate) use run::{Outcome, Signals, conduct};
 #[cfg(feature = "loads")]
-pub use run::{run, run_until};
+pub use run::{adopt, run, run_until};
 pub use trace::traced_files;
 
-use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::report::{FilePart, LoadProgress, LoadReport};
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
@@ -39,12 +44,18 @@ pub trait LoadObserver {
     /// Something to tell the user, one line.
     fn note(&mut self, note: &Note);
     /// The streams of a wave are ready and start when this returns. `files`
-    /// are the paths of each stream (by its index in the load).
-    fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<PathBuf>)]);
+    /// are the paths of each stream (by its index in the load), with the part
+    /// of each that it works on.
+    fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<(PathBuf, FilePart)>)]);
     /// All streams of the wave have their ramps behind them, by the clock: they
     /// are on their way and measured. Only called where one has a ramp, and is
     /// not over before.
     fn ramp_ended(&mut self, _wave: u32) {}
+    /// The clocks that give the rates of these streams have just stopped, or are about to go
+    /// on with another pass. They wait for the answer before anything else is done: what was
+    /// written is read back, files are closed or removed, a command of the user runs. Only
+    /// called for streams to which that happens.
+    fn clocks_turn(&mut self, _wave: u32, _turn: Turn, _streams: &[u32]) {}
     /// All streams of the wave have just ended.
     fn wave_ended(&mut self, wave: u32);
     /// A few times a second.
@@ -52,6 +63,15 @@ pub trait LoadObserver {
     /// A whole report, when one was asked for or is due. Evidence and disks
     /// are the observer's to fill in.
     fn interim(&mut self, report: LoadReport);
+}
+
+/// What a clock that stands still between the passes of a stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It has just stopped.
+    Stops,
+    /// It goes on.
+    GoesOn,
 }
 
 /// A line for the user.

@@ -8,7 +8,7 @@ use crate::error::EngineError;
 use crate::load::{LoadObserver, Note, Outcome, Signals, conduct};
 use assay_model::job::Job;
 use assay_model::load::PerDirection;
-use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
+use assay_model::load::report::{FilePart, LoadProgress, LoadReport, StreamReport};
 use assay_model::trial::Measurement;
 use assay_stats::streams::measurement;
 pub(crate) use lower::load_of;
@@ -107,7 +107,7 @@ impl LoadObserver for Watch<'_> {
     /// What there is to say of a job is in its measurement or its error.
     fn note(&mut self, _note: &Note) {}
 
-    fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
+    fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<(PathBuf, FilePart)>)]) {
         if self.ramp_ns == 0 {
             self.observer.clock_starts(Start::Held);
         }

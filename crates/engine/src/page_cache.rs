@@ -21,16 +21,21 @@ use std::time::Duration;
 /// position.
 #[must_use]
 pub fn look(file: &File) -> Option<FileCache> {
+    look_at(file, 0, 0).or_else(|| look_without_cachestat(file))
+}
+
+/// The same for a part of a file, which only `cachestat(2)` tells; no length means to its
+/// end.
+#[must_use]
+pub fn look_at(file: &File, offset: u64, length: u64) -> Option<FileCache> {
     let page = rustix::param::page_size() as u64;
-    if let Ok(stat) = sys::cachestat(file) {
-        return Some(FileCache {
-            source: CacheSource::Cachestat,
-            cached_bytes: stat.cached * page,
-            dirty_bytes: Some(stat.dirty * page),
-            writeback_bytes: Some(stat.writeback * page),
-        });
-    }
-    look_without_cachestat(file)
+    let stat = sys::cachestat(file, offset, length).ok()?;
+    Some(FileCache {
+        source: CacheSource::Cachestat,
+        cached_bytes: stat.cached * page,
+        dirty_bytes: Some(stat.dirty * page),
+        writeback_bytes: Some(stat.writeback * page),
+    })
 }
 
 fn look_without_cachestat(file: &File) -> Option<FileCache> {
@@ -130,9 +135,9 @@ mod tests {
         assert_eq!(found.source, CacheSource::Mincore);
         assert_eq!(found.cached_bytes, 5 * page);
         assert_eq!((found.dirty_bytes, found.writeback_bytes), (None, None));
-        match sys::cachestat(&file) {
+        match sys::cachestat(&file, 0, 0) {
             Ok(stat) => assert_eq!(stat.cached, 5),
-            Err(error) => eprintln!("skipped the comparison: no cachestat here: {error}"),
+            Err(error) => assay_testkit::skip(&format!("no cachestat here: {error}")),
         }
     }
 
@@ -149,7 +154,7 @@ mod tests {
             return;
         }
         if !geteuid().is_root() {
-            eprintln!("skipped: only root can become somebody else");
+            assay_testkit::skip("only root can become somebody else");
             return;
         }
         let file = tempfile::NamedTempFile::new().unwrap();
@@ -170,7 +175,7 @@ mod tests {
                     "{said}"
                 );
             }
-            Err(error) => eprintln!("skipped: nobody may not run this program: {error}"),
+            Err(error) => assay_testkit::skip(&format!("nobody may not run this program: {error}")),
         }
     }
 

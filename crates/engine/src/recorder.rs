@@ -84,6 +84,8 @@ pub(crate) struct Recorder {
     start_ns: u64,
     directions: PerDirection<DirectionRecorder>,
     flush: Histogram,
+    /// Of groups of writes, each with the flush after it.
+    durable: Option<Histogram>,
     series: Series,
     /// When the current interval ends; `MAX`: the series has ended.
     interval_end_ns: u64,
@@ -108,6 +110,7 @@ impl Recorder {
             start_ns,
             directions: PerDirection::from_fn(|_| DirectionRecorder::new(asynchronous)),
             flush: Histogram::new(),
+            durable: None,
             series: Series {
                 interval_ns,
                 points: Vec::new(),
@@ -146,6 +149,11 @@ impl Recorder {
     /// Flush calls.
     pub(crate) fn flushes(&self) -> LatencyRecord {
         self.flush.to_record()
+    }
+
+    /// Groups of writes, each with the flush that followed it; `None` where there was none.
+    pub(crate) fn durable(&self) -> Option<LatencyRecord> {
+        self.durable.as_ref().map(Histogram::to_record)
     }
 
     /// Completions over time, up to the last closed interval.
@@ -230,6 +238,12 @@ impl Recorder {
         self.flush.record(latency_ns);
         self.end_gap(now_ns.saturating_sub(latency_ns));
         self.last_completion_ns = now_ns;
+    }
+
+    /// A group of writes became durable, so long after its first one was made.
+    pub(crate) fn made_durable(&mut self, latency_ns: u64) {
+        let latencies = self.durable.get_or_insert_with(Histogram::new);
+        latencies.record(latency_ns);
     }
 
     #[cold]

@@ -1,11 +1,11 @@
 //! C's buffered streams, for works that measure them.
 
+use crate::held;
+use rustix::fs::OFlags;
 use rustix::io::Errno;
-use std::ffi::CString;
 use std::io;
 use std::mem::ManuallyDrop;
-use std::os::fd::{BorrowedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, RawFd};
 use std::path::Path;
 use std::ptr::NonNull;
 
@@ -34,20 +34,23 @@ pub struct Stream {
 unsafe impl Send for Stream {}
 
 impl Stream {
-    /// `fopen(3)`, then `setvbuf(3)` with a buffer of so many bytes.
+    /// As `fopen(3)` does, then `setvbuf(3)` with a buffer of so many bytes.
     ///
     /// # Errors
     /// The C library's answer.
     pub fn open(path: &Path, mode: Mode, buffer: usize) -> io::Result<Self> {
-        let path = CString::new(path.as_os_str().as_bytes())?;
-        let mode = match mode {
-            Mode::Read => c"re",
-            Mode::Update => c"r+e",
-            Mode::Create => c"w+e",
+        let (flags, mode) = match mode {
+            Mode::Read => (OFlags::RDONLY, c"r"),
+            Mode::Update => (OFlags::RDWR, c"r+"),
+            Mode::Create => (OFlags::RDWR | OFlags::CREATE | OFlags::TRUNC, c"w+"),
         };
-        // SAFETY: both are strings that end in a zero byte.
-        let stream = unsafe { libc::fopen(path.as_ptr(), mode.as_ptr()) };
+        let file = held::open(path, flags, rustix::fs::Mode::from_raw_mode(0o666))?;
+        // SAFETY: the descriptor is open and fits the mode, a string that ends in a zero
+        // byte.
+        let stream = unsafe { libc::fdopen(file.as_raw_fd(), mode.as_ptr()) };
         let stream = NonNull::new(stream).ok_or_else(io::Error::last_os_error)?;
+        // The stream closes it.
+        let _ = file.into_raw_fd();
         let buffer = Box::into_raw(vec![0_u8; buffer.max(1)].into_boxed_slice());
         // Owns both from here on: they are given back where this fails too.
         let stream = Self { stream, buffer };

@@ -31,12 +31,9 @@ pub(crate) struct Cachestat {
     pub(crate) recently_evicted: u64,
 }
 
-/// Pages of a file in the page cache (Linux 6.5).
-pub(crate) fn cachestat(file: &File) -> io::Result<Cachestat> {
-    let range = CachestatRange {
-        offset: 0,
-        length: 0,
-    };
+/// Pages of a part of a file in the page cache (Linux 6.5); no length means to its end.
+pub(crate) fn cachestat(file: &File, offset: u64, length: u64) -> io::Result<Cachestat> {
+    let range = CachestatRange { offset, length };
     let mut stat = Cachestat::default();
     // SAFETY: the call reads `range` and writes `stat`; both live on this
     // frame for its duration and have the layout of the kernel's structures.

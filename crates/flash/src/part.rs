@@ -12,6 +12,7 @@
 use crate::BLOCK_BYTES;
 use crate::time::Picos;
 use assay_model::limits;
+use assay_model::storage::DeviceKind;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
@@ -220,6 +221,16 @@ impl Part {
     #[must_use]
     pub fn find(name: &str) -> Option<Self> {
         Self::known().into_iter().find(|part| part.name == name)
+    }
+
+    /// The known part that is nearest to a kind of device: fits begin with it.
+    #[must_use]
+    pub const fn name_like(kind: &DeviceKind) -> &'static str {
+        match kind {
+            DeviceKind::Emmc => "emmc-8gb-hs400",
+            DeviceKind::Ufs => "ufs-128gb-g3x2",
+            _ => "rtsx-sd-pro-plus-128",
+        }
     }
 
     /// Whether all numbers are in their ranges.

@@ -67,6 +67,14 @@ pub struct Snapshot {
     pub own_io: Option<OwnIo>,
     /// Pages of the test file in the page cache.
     pub file_cache: Option<FileCache>,
+    /// Of these, the ones in the region that is worked on; where the kernel tells (Linux
+    /// 6.5) and somebody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region_cache: Option<FileCache>,
+    /// Every test file has the attribute `S` (`chattr +S`): a write returns when it is
+    /// durable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub synchronous_files: Option<bool>,
     /// Memory of the system.
     pub memory: Option<MemoryCounters>,
     /// Frequency and governor of each CPU.

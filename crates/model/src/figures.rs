@@ -13,6 +13,17 @@ pub enum Better {
     Lower,
 }
 
+impl Better {
+    /// 1 where more is better, -1 where less is.
+    #[must_use]
+    pub const fn sign(self) -> f64 {
+        match self {
+            Self::Higher => 1.0,
+            Self::Lower => -1.0,
+        }
+    }
+}
+
 /// What is known of the trials of a figure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

@@ -13,8 +13,12 @@
 //! - A write that reached the device is `device` only when none of it was left
 //!   in the page cache, and the device has no volatile cache or was seen to be
 //!   flushed as often as the job asked.
+//! - That label is of rates. A single buffered write returns when the page cache
+//!   has its bytes, however often it is flushed afterwards: each figure gets its
+//!   own label from [`DirectionEvidence::of`].
 
 mod beneath;
+mod calls;
 mod figures;
 mod flush;
 mod foreign;
@@ -25,6 +29,7 @@ mod share;
 mod simulated;
 #[cfg(test)]
 mod tests;
+mod touched;
 mod witness;
 
 use crate::evidence::{Evidence, ProcessIo};
@@ -34,12 +39,14 @@ use crate::work::StepDetail;
 use crate::work::androbench::DatabaseStep;
 use crate::work::iozone::IozoneStep;
 use assay_lang::{key, tr, translated};
+pub use calls::{CallEnd, Quantity};
 pub use load::judge_load;
 pub use memory::TIMES_LAST_LEVEL;
 use serde::{Deserialize, Serialize};
 use share::Share;
 use std::borrow::Cow;
 use std::fmt;
+use touched::Touched;
 
 /// At least this share means that the device was measured, and at most
 /// 1 minus it that the page cache was. 5 % leaves room for the tail that a
@@ -143,6 +150,8 @@ pub struct DirectionEvidence {
     /// What must be said beside the label even where that is `device`; part of
     /// `because` too.
     pub caveat: Option<String>,
+    /// What a single call has waited for when it returns.
+    pub calls: CallEnd,
 }
 
 impl DirectionEvidence {
@@ -158,6 +167,7 @@ impl DirectionEvidence {
             volatile_cache: None,
             dirty_bytes_at_stop: None,
             caveat: None,
+            calls: CallEnd::Whole,
         }
     }
 }
@@ -212,14 +222,17 @@ pub fn judge(trial: &TrialRecord) -> Option<Judgement> {
     }
     let evidence = trial.evidence.as_ref()?;
     let job = job_as_done(trial);
-    let case = Case {
+    let mut case = Case {
         job: &job,
         measured,
         evidence,
+        touched: Touched::directly(measured.read.bytes),
         completed: trial.outcome == Outcome::Completed,
         database: trial.detail.as_deref().and_then(StepDetail::database),
         cell: trial.detail.as_deref().and_then(StepDetail::iozone),
     };
+    let ahead = trial.detail.is_none().then(|| case.read_ahead_window());
+    case.touched = Touched::by_job(&job, measured, ahead.flatten());
     let read =
         (measured.read.bytes > 0).then(|| case.judge_read(case.read_share(), case.request_share()));
     let read = read.map(|read| case.less_idle(Direction::Read, read));
@@ -243,8 +256,26 @@ fn job_as_done(trial: &TrialRecord) -> Cow<'_, Job> {
             job.flush.at_end.get_or_insert(FlushCall::Fsync);
             Cow::Owned(job)
         }
-        _ => Cow::Borrowed(&trial.job),
+        _ => synchronous(trial),
     }
+}
+
+/// Each write is made durable where the mount or the file says so. Databases flush by
+/// themselves, in calls that are known.
+fn synchronous(trial: &TrialRecord) -> Cow<'_, Job> {
+    let own = &trial.job;
+    let database = trial.detail.as_deref().and_then(StepDetail::database);
+    let evidence = trial.evidence.as_ref().filter(|_| database.is_none());
+    let sync = evidence.map_or(own.sync, |evidence| {
+        flush::in_force(own.sync, own.ioengine, evidence)
+    });
+    if sync == own.sync {
+        return Cow::Borrowed(own);
+    }
+    Cow::Owned(Job {
+        sync,
+        ..own.clone()
+    })
 }
 
 /// One trial under judgement.
@@ -258,6 +289,8 @@ struct Case<'a> {
     database: Option<&'a DatabaseStep>,
     /// A cell of iozone's, whose clock may have stood still between records.
     cell: Option<&'a IozoneStep>,
+    /// The order of the reads.
+    touched: Touched,
 }
 
 impl Case<'_> {
@@ -283,6 +316,7 @@ impl Case<'_> {
             volatile_cache: None,
             dirty_bytes_at_stop: None,
             caveat: None,
+            calls: CallEnd::Whole,
         })
     }
 
@@ -320,7 +354,7 @@ impl Case<'_> {
             }
             Place::Unclear => {
                 let why = tr!(
-                    "part of the file was already cached, and read-ahead hides how much of that was used"
+                    "part of what was read may have been cached, before or by an earlier pass, and read-ahead hides how much of that was used"
                 );
                 (Measured::unknown(why), format!("{came}: {why}"))
             }
@@ -349,6 +383,7 @@ impl Case<'_> {
             volatile_cache: self.volatile_cache(),
             dirty_bytes_at_stop: self.dirty_at_stop(),
             caveat: None,
+            calls: self.end_of_writes(),
         })
     }
 

@@ -24,6 +24,7 @@ pub mod storage;
 pub mod system;
 pub mod text;
 pub mod trial;
+pub mod unit;
 pub mod units;
 #[cfg(not(feature = "works"))]
 pub mod unread;

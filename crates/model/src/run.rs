@@ -39,6 +39,9 @@ pub struct RunHeader {
     /// What the user says of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub claims: Option<Claims>,
+    /// The unit that was measured, as the user calls it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
 }
 
 impl RunHeader {

@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 pub struct System {
     /// Host name.
     pub hostname: Option<String>,
+    /// What the kernel calls this boot: alike, it is one machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub boot_id: Option<String>,
     /// Kernel release, as `uname -r`.
     pub kernel: String,
     /// Machine, as `uname -m`.

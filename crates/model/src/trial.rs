@@ -114,6 +114,14 @@ pub struct Measurement {
     pub write: DirectionTotals,
     /// Flush calls, each from call to return.
     pub flush: LatencyRecord,
+    /// Groups of writes that a flush follows, each from its first write to the end of that
+    /// flush; `None` where the job does not flush after so many writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable: Option<LatencyRecord>,
+    /// Bytes written that no flush covers which began after they were written; `None` where
+    /// nobody counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unflushed_bytes: Option<u64>,
     /// Completions over time.
     pub series: Series,
     /// The longest time without a completion of any worker.
@@ -138,6 +146,22 @@ pub struct DirectionTotals {
     /// Time spent in the submission call; only asynchronous engines have it
     /// apart.
     pub submission: Option<LatencyRecord>,
+    /// How long the clock of this direction ran, in nanoseconds, where that is less than the
+    /// measurement took: a job that writes and then reads back does one after the other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_ns: Option<u64>,
+}
+
+impl Measurement {
+    /// How long the clock of a direction ran, in nanoseconds: what its rate is divided by.
+    #[must_use]
+    pub fn clock_ns(&self, direction: Direction) -> u64 {
+        let totals = match direction {
+            Direction::Read => &self.read,
+            Direction::Write => &self.write,
+        };
+        totals.clock_ns.unwrap_or(self.elapsed_ns)
+    }
 }
 
 /// Completions per interval, empty intervals included.

@@ -39,14 +39,22 @@ impl Display for Side {
     }
 }
 
-/// How much better B is than A, in percent of A. Positive is better, also for
-/// metrics where less is better.
+/// Change of a quantity from A to B, in percent of A. More of a rate is better, more of a
+/// time is worse: the verdict says which.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Change {
     /// The estimate.
     pub percent: f64,
     /// 95 % confidence interval of it; `None` where there is none to be had.
     pub interval: Option<(f64, f64)>,
+}
+
+impl Change {
+    /// On the scale of logarithms.
+    #[must_use]
+    pub fn log(&self) -> f64 {
+        (self.percent / 100.0).ln_1p()
+    }
 }
 
 /// The four words.

@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Version of these messages; both sides must have the same.
-pub const WIRE_VERSION: u32 = 9;
+pub const WIRE_VERSION: u32 = 10;
 
 /// What is said of loads and works; an agent that has neither does not look at it.
 #[cfg(feature = "works")]
@@ -261,6 +261,9 @@ pub struct Leftover {
     pub size: Bytes,
     /// Why it could not be removed; `None`: it was.
     pub problem: Option<String>,
+    /// A process still uses it: it was not touched, and may be that of a run under way.
+    #[serde(default)]
+    pub locked: bool,
 }
 
 /// What is behind a path, and what may be done there.

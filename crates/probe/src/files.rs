@@ -4,10 +4,11 @@
 use crate::device::{Device, DeviceNumber};
 use crate::safety::held_exclusively;
 use assay_model::units::Bytes;
-use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -91,21 +92,30 @@ pub(crate) trait Files {
 pub(crate) struct KernelFiles;
 
 impl Files for KernelFiles {
+    /// All is asked of one open file: what has the path may be another a moment later.
     fn look(&self, path: &Path) -> io::Result<Found> {
-        let path = fs::canonicalize(path)?;
-        let metadata = fs::metadata(&path)?;
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+        let metadata = file.metadata()?;
+        let itself = Path::new("/proc/self/fd").join(file.as_raw_fd().to_string());
+        let real = match fs::read_link(itself) {
+            Ok(real) if is_at(&metadata, &real) => real,
+            // A pipe, or a file without a name; or this thread has a table of files of its
+            // own, or there is no /proc.
+            _ => fs::canonicalize(path)?,
+        };
         Ok(Found {
             kind: kind_of(&metadata),
             device: DeviceNumber::from_raw(metadata.dev()),
             inode: metadata.ino(),
-            mount_id: mount_id(&path),
+            mount_id: mount_id(&file),
             stamp: Stamp {
                 length: metadata.len(),
                 sectors: metadata.blocks(),
                 modified: (metadata.mtime(), metadata.mtime_nsec()),
                 changed: (metadata.ctime(), metadata.ctime_nsec()),
             },
-            path,
+            path: real,
         })
     }
 
@@ -164,8 +174,15 @@ fn kind_of(metadata: &Metadata) -> FileKind {
     }
 }
 
-fn mount_id(path: &Path) -> Option<u64> {
-    let answer = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+fn is_at(metadata: &Metadata, path: &Path) -> bool {
+    let there = fs::symlink_metadata(path);
+    let same = |there: Metadata| (there.dev(), there.ino()) == (metadata.dev(), metadata.ino());
+    path.is_absolute() && there.is_ok_and(same)
+}
+
+fn mount_id(file: &File) -> Option<u64> {
+    let flags = AtFlags::EMPTY_PATH;
+    let answer = rustix::fs::statx(file, "", flags, StatxFlags::MNT_ID).ok()?;
     let answered = answer.stx_mask & StatxFlags::MNT_ID.bits() != 0;
     answered.then_some(answer.stx_mnt_id)
 }

@@ -68,7 +68,9 @@ fn monotonic_ns() -> u64 {
     secs.unwrap_or(0) * 1_000_000_000 + nanos.unwrap_or(0)
 }
 
-fn own_io(roots: &Roots) -> Option<OwnIo> {
+/// What the kernel accounts to this process and the children that it has waited for.
+#[must_use]
+pub fn own_io(roots: &Roots) -> Option<OwnIo> {
     parse_io(&attr::whole(&roots.proc.join("self/io")).ok()?)
 }
 

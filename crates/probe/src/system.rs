@@ -12,6 +12,7 @@ pub fn system(roots: &Roots) -> System {
     let uname = rustix::system::uname();
     System {
         hostname: attr::text(&roots.proc.join("sys/kernel/hostname")),
+        boot_id: attr::text(&roots.proc.join("sys/kernel/random/boot_id")),
         kernel: attr::text(&roots.proc.join("sys/kernel/osrelease"))
             .unwrap_or_else(|| uname.release().to_string_lossy().into_owned()),
         machine: uname.machine().to_string_lossy().into_owned(),

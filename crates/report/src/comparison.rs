@@ -3,8 +3,8 @@
 mod contradiction;
 mod words;
 
-use assay_lang::{Told, tr, translated};
-pub use words::{common_notes, drift, ends, pairs, percent, places, tallied, value};
+use assay_lang::{Told, counted, tr, translated};
+pub use words::{SharedNotes, drift, ends, pairs, percent, places, tallied, value};
 
 use crate::format::percent_points;
 use crate::jobs::Jobs;
@@ -13,9 +13,11 @@ use crate::text::clean;
 use crate::warnings::{self, NAMES, Warning};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
+use assay_model::verdict::LEVEL;
 use assay_stats::figures::measured_in_words;
-use assay_stats::verdict::compare::Comparison;
+use assay_stats::verdict::compare::{Comparison, Scope};
 use assay_stats::verdict::line::{Line, Options};
+use assay_stats::verdict::note::Note;
 use assay_stats::verdict::power;
 use assay_stats::verdict::ranking::Ranking;
 
@@ -96,6 +98,22 @@ impl<'a> Compared<'a> {
         })
     }
 
+    /// Whether a value of a side is a mean, of a unit or of a run, and not a trial.
+    #[must_use]
+    pub fn is_of_means(&self) -> bool {
+        matches!(self.comparison.scope, Scope::Parts(..) | Scope::Runs(..))
+    }
+
+    /// So many values of a side, as what they are: `5 trials`, `3 units`, `3 runs`.
+    #[must_use]
+    pub fn counted(&self, n: usize) -> String {
+        match self.comparison.scope {
+            Scope::Parts(..) => counted!(n, "{n} unit", "{n} units"),
+            Scope::Runs(..) => counted!(n, "{n} run", "{n} runs"),
+            Scope::TwoUnits | Scope::Units(_) => counted!(n, "{n} trial", "{n} trials"),
+        }
+    }
+
     /// What was asked, and what the answer is held to.
     #[must_use]
     pub fn question(&self) -> String {
@@ -134,6 +152,16 @@ impl<'a> Compared<'a> {
         of_a.chain(of_b)
             .chain(both.iter().map(|doubt| tr!("both: {doubt}", doubt)))
             .collect()
+    }
+
+    /// Whether only what it measured keeps a metric from deciding.
+    #[must_use]
+    pub fn is_kept_by_label(&self, line: &Line) -> bool {
+        let sources = self.a_sources.iter().chain(&self.b_sources);
+        let mut figures = sources.flat_map(|source| source.figures);
+        !line.primary
+            && line.notes.iter().any(Note::is_on_label)
+            && figures.any(|figure| figure.metric == line.metric && figure.primary)
     }
 
     /// The word for a line: its verdict, or its qualification where that was asked.
@@ -216,6 +244,10 @@ pub struct Power {
     pub name: String,
     /// Its coefficient of variation, as a share.
     pub cv: f64,
+    /// The level that it is held to.
+    pub alpha: f64,
+    /// The margin that differences are judged by, as a share.
+    pub margin: f64,
     /// A row for each number of trials.
     pub rows: Vec<power::Row>,
 }
@@ -224,13 +256,17 @@ impl Power {
     /// Numbers of trials that people choose.
     const TRIALS: [u32; 10] = [3, 4, 5, 6, 8, 10, 15, 20, 50, 100];
 
-    /// For trials that vary by `cv` (a share).
+    /// For trials that vary by `cv` (a share), of one of so many `metrics` that decide: the
+    /// first of them is held to Holm's level.
     #[must_use]
-    pub fn of(name: String, cv: f64) -> Self {
+    pub fn of(name: String, cv: f64, metrics: usize, margin: f64) -> Self {
+        let alpha = LEVEL / metrics.max(1) as f64;
         Self {
             name,
             cv,
-            rows: power::table(cv, 0.05, &Self::TRIALS),
+            alpha,
+            margin,
+            rows: power::table(cv, alpha, margin, &Self::TRIALS),
         }
     }
 }

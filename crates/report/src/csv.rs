@@ -9,12 +9,12 @@ use assay_model::metric::Metric;
 use assay_model::run::Run;
 use assay_model::trial::TrialRecord;
 use assay_stats::derive;
-use assay_stats::derive::{direction_of, label_of};
+use assay_stats::derive::{direction_of, label_of, quantity_of};
 use std::borrow::Cow;
 use std::io::{self, Write};
 
 /// The columns. `bs` is in bytes; `label` and `device_share` (0 to 1) are
-/// those of the metric's direction.
+/// those of the metric.
 pub const COLUMNS: [&str; 17] = [
     "run",
     "job",
@@ -101,13 +101,16 @@ fn metric_columns(metric: &Metric, judgement: Option<&Judgement>) -> [String; 5]
     ]
 }
 
-/// Empty for a metric of the whole trial: two directions have two shares.
+/// Empty for a metric of the whole trial: two directions have two shares. Empty too where
+/// single calls waited for less than the direction that has the share.
 pub(crate) fn device_share(metric: &str, judgement: Option<&Judgement>) -> Option<f64> {
     let evidence = match direction_of(metric)? {
         Direction::Read => judgement?.read.as_ref(),
         Direction::Write => judgement?.write.as_ref(),
     };
-    evidence?.device_share
+    let evidence = evidence?;
+    let same = *evidence.of(quantity_of(metric)) == evidence.measured;
+    evidence.device_share.filter(|_| same)
 }
 
 /// A spreadsheet runs a cell that starts like a formula; an apostrophe makes

@@ -1,6 +1,7 @@
 //! Jobs, metrics and the course of a trial in plain words.
 
 use crate::format::{quantity, range};
+use crate::labels::DIFFERS;
 use crate::summary::{Figure, JobSummary, JudgedTrial};
 use crate::text::clean;
 use assay_lang::{counted, tr, translated};
@@ -9,6 +10,7 @@ use assay_model::metric::Unit;
 use assay_model::trial::Outcome;
 use assay_model::units::{BytesPerSec, Nanos};
 use assay_stats::course::{Course, Level};
+use assay_stats::derive::direction_of;
 
 /// What a job does: `random read, 4 KiB blocks, depth 8, io_uring, direct`.
 #[must_use]
@@ -82,11 +84,18 @@ fn durability(job: &Job) -> Vec<String> {
     words
 }
 
+/// The subject of metrics of writes together with their flush.
+pub const DURABLE_WRITE: &str = "durable_write";
+
 /// What a figure is called next to its job: `read`, `write p99`, `flush p50`;
 /// the direction alone stands for its rate.
 #[must_use]
 pub fn metric(name: &str) -> String {
     let words = match name.split_once('_') {
+        Some(("durable", rest)) => tr!(
+            "durable write latency {percentile}",
+            percentile = rest.trim_start_matches("write_lat_")
+        ),
         Some((subject, "bw" | "iops" | "tps")) => operation(subject).to_owned(),
         Some((subject, rest)) => match rest.strip_prefix("lat_") {
             Some(percentile) => tr!(
@@ -110,6 +119,7 @@ pub fn operation(subject: &str) -> &str {
         "read" => tr!("read"),
         "write" => tr!("write"),
         "flush" => tr!("flush"),
+        DURABLE_WRITE => tr!("durable write"),
         "commit" => tr!("commit"),
         "memory" => tr!("memory"),
         other => other,
@@ -125,11 +135,43 @@ pub fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The 99th percentile that belongs to a figure.
+/// The 99th percentile of the latency that belongs to a figure, with its label
+/// where that is not the figure's.
 #[must_use]
-pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<Figure> {
-    let subject = figure.name.split('_').next()?;
-    job.figure(&format!("{subject}_lat_p99"))
+pub fn p99_of(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
+    let subject = match figure.name.split('_').next()? {
+        "durable" => DURABLE_WRITE,
+        "write" if job.figure("durable_write_lat_p50").is_some() => DURABLE_WRITE,
+        subject => subject,
+    };
+    let p99 = job.figure(&format!("{subject}_lat_p99"))?;
+    let value = quantity(p99.unit, p99.stats.median);
+    let label = translated(p99.labels.agreed().unwrap_or(DIFFERS));
+    Some(match p99.labels.agreed() == figure.labels.agreed() {
+        true => value,
+        false => format!("{value} ({label})"),
+    })
+}
+
+/// The percentiles of writes together with their flush, beside a figure of writes.
+#[must_use]
+pub fn durable(job: &JobSummary<'_>, figure: &Figure) -> Option<String> {
+    if direction_of(&figure.name) != Some(Direction::Write) {
+        return None;
+    }
+    let shown = ["p50", "p95", "p99"].into_iter().filter_map(|percentile| {
+        let found = job.figure(&format!("{DURABLE_WRITE}_lat_{percentile}"))?;
+        let value = quantity(found.unit, found.stats.median);
+        Some(format!("{percentile} {value}"))
+    });
+    let shown: Vec<String> = shown.collect();
+    let percentiles = shown.join(tr!(", "));
+    (!shown.is_empty()).then(|| {
+        tr!(
+            "Durable write latency, write and flush: {percentiles}",
+            percentiles
+        )
+    })
 }
 
 /// The course of a trial: its levels, its stalls or its longest wait.
@@ -277,6 +319,8 @@ mod tests {
     fn metrics_have_plain_names() {
         assert_eq!(metric("read_bw"), "read");
         assert_eq!(metric("flush_lat_p50"), "flush latency p50");
+        let durable = metric("durable_write_lat_p50");
+        assert_eq!(durable, "durable write latency p50");
         assert_eq!(metric("longest_gap"), "longest gap");
     }
 }

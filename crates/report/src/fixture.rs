@@ -82,6 +82,7 @@ pub fn run() -> Run {
             stopping: Stopping::default(),
             paired: None,
             claims: None,
+            unit: None,
         },
         status: RunStatus::Finished,
         finished_unix_ms: Some(STARTED_UNIX_MS + 61_250),
@@ -289,6 +290,8 @@ fn measurement(shape: &Shape, seed: u64, stall_ns: u64) -> Measurement {
         read: totals(&reads, job.bs.0),
         write: totals(&writes, job.bs.0),
         flush: flushes.to_record(),
+        durable: None,
+        unflushed_bytes: None,
         series: Series {
             interval_ns: INTERVAL_MS * 1_000_000,
             points,
@@ -325,9 +328,8 @@ fn totals(histogram: &Histogram, bs: u64) -> DirectionTotals {
     DirectionTotals {
         ios: latency.count,
         bytes: latency.count * bs,
-        short_ios: 0,
         latency,
-        submission: None,
+        ..DirectionTotals::default()
     }
 }
 
@@ -407,6 +409,8 @@ fn snapshot(at_ns: u64, crowded: bool) -> Snapshot {
             dirty_bytes: Some(0),
             writeback_bytes: Some(0),
         }),
+        region_cache: None,
+        synchronous_files: None,
         memory: Some(MemoryCounters {
             total_bytes: 958 * MIB,
             available_bytes: Some(705 * MIB),
@@ -448,6 +452,7 @@ fn queue() -> QueueSettings {
 fn system() -> System {
     System {
         hostname: Some("bench-4".to_owned()),
+        boot_id: None,
         kernel: "6.6.63".to_owned(),
         machine: "aarch64".to_owned(),
         os: Some("Poky (Yocto Project Reference Distro) 5.0".to_owned()),

@@ -74,6 +74,8 @@ fn texts() -> Vec<String> {
     let power = [Power {
         name: "CV".to_owned(),
         cv: 0.02,
+        alpha: 0.05,
+        margin: 0.05,
         rows: Vec::new(),
     }];
     texts.push(chinese(|out| terminal::write_power(&power, STYLE, out)));

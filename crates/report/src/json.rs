@@ -160,6 +160,8 @@ struct RunPart<'a> {
     command: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     target: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unit: Option<&'a str>,
     assay_version: &'a str,
     seed: String,
     path: String,
@@ -206,6 +208,7 @@ impl<'a> RunPart<'a> {
             finished: run.finished_unix_ms.map(rfc3339),
             command: &header.command,
             target: header.target.as_deref(),
+            unit: header.unit.as_deref(),
             assay_version: &header.assay_version,
             seed: header.plan.seed.to_string(),
             path: text(header.plan.place.path()),

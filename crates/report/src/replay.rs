@@ -38,7 +38,7 @@ pub fn finding(step: &ReplayStep) -> Finding {
     }];
     if let Some(how) = &step.shrunk {
         lines.push(tr!(
-            "the trace reaches to {recorded} and was put on {size} ({how}): {moved} I/Os are at other offsets",
+            "the trace reaches to {recorded}, behind the end of the storage: it was put on the first {size} ({how}), {moved} I/Os at other offsets",
             recorded = Bytes(step.recorded_extent),
             size = Bytes(step.extent),
             how = clean(how),

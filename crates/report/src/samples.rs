@@ -206,6 +206,19 @@ pub fn with_tails() -> Run {
     run
 }
 
+/// The fixture with its flushed appends measured together with their flush.
+pub fn with_durable_writes() -> Run {
+    let mut run = fixture::run();
+    let own = |trial: &&mut TrialRecord| trial.job.name == "fsync-append-4k";
+    let trials = run.trials.iter_mut().filter(own);
+    for measured in trials.filter_map(|trial| trial.measured.as_mut()) {
+        let mut histogram = Histogram::new();
+        (0..1_000).for_each(|us| histogram.record(4_300_000 + 1_000 * us));
+        measured.durable = Some(histogram.to_record());
+    }
+    run
+}
+
 /// The fixture with its sequential read done in two more ways: from the page
 /// cache, and through it.
 pub fn with_read_ladder() -> Run {

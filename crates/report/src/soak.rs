@@ -11,7 +11,7 @@ use crate::text::clean;
 use assay_lang::{counted, tr};
 use assay_model::metric::Unit;
 use assay_model::run::RunStatus;
-use assay_model::trial::{Measurement, Series, TrialRecord};
+use assay_model::trial::{Gap, Measurement, Series, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::soak::{Health, SoakStep, Stretch};
 use assay_stats::course::Course;
@@ -116,53 +116,67 @@ fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {
     lines
 }
 
-/// The stretches that wrote, as one measurement.
+/// The stretches that wrote, as one measurement of their whole intervals: in those that
+/// a stretch ended in, the clock ran for a part only. `None` when there is none.
 pub(crate) fn together(steps: &[Taken<'_>]) -> Option<Measurement> {
-    let writing = steps.iter().filter(|(_, step)| step.of == Stretch::Writing);
-    let all = writing.filter_map(|(trial, _)| trial.measured.as_ref());
     let mut whole: Option<Measurement> = None;
-    for one in all {
-        let Some(whole) = &mut whole else {
-            whole = Some(one.clone());
-            continue;
-        };
-        whole.elapsed_ns += one.elapsed_ns;
-        whole.read.bytes += one.read.bytes;
-        whole.write.bytes += one.write.bytes;
-        append(&mut whole.series, &one.series);
+    for one in written(steps).filter_map(|(trial, _)| trial.measured.as_ref()) {
+        let Series {
+            interval_ns,
+            points,
+        } = &one.series;
+        let intervals = whole_intervals(one);
+        let whole = whole.get_or_insert_with(|| Measurement {
+            series: Series {
+                interval_ns: *interval_ns,
+                points: Vec::new(),
+            },
+            ..Measurement::default()
+        });
+        if whole.series.interval_ns == *interval_ns {
+            let later = one.longest_gap.map(|gap| Gap {
+                start_ns: whole.elapsed_ns + gap.start_ns,
+                ..gap
+            });
+            let gaps = whole.longest_gap.into_iter().chain(later);
+            whole.longest_gap = gaps.max_by_key(|gap| gap.length_ns);
+            whole.flush.count += one.flush.count;
+            whole.series.points.extend(&points[..intervals]);
+            whole.elapsed_ns += interval_ns * intervals as u64;
+        }
     }
-    whole
+    whole.filter(|whole| !whole.series.points.is_empty())
 }
 
-/// Intervals that are not whole are left out: their rates would be too low.
-fn append(series: &mut Series, other: &Series) {
-    if series.interval_ns == other.interval_ns {
-        series.points.pop();
-        series.points.extend(&other.points);
-    }
+fn written<'s, 'a>(steps: &'s [Taken<'a>]) -> impl Iterator<Item = &'s Taken<'a>> {
+    let writes = |(_, step): &&Taken<'_>| step.of == Stretch::Writing;
+    steps.iter().filter(writes)
+}
+
+fn whole_intervals(measured: &Measurement) -> usize {
+    let whole = measured.elapsed_ns.checked_div(measured.series.interval_ns);
+    let whole = usize::try_from(whole.unwrap_or(0)).unwrap_or(usize::MAX);
+    whole.min(measured.series.points.len())
 }
 
 /// Where each stretch that wrote ends in [`together`], in seconds.
 pub(crate) fn ends<'a>(steps: &[Taken<'a>]) -> Vec<(f64, Taken<'a>)> {
-    let writing = steps.iter().filter(|(_, step)| step.of == Stretch::Writing);
     let mut end_s = 0.0;
-    let all = writing.filter_map(|taken| {
-        let series = &taken.0.measured.as_ref()?.series;
-        let whole = series.points.len().saturating_sub(1);
-        end_s += Nanos(series.interval_ns).as_secs_f64() * whole as f64;
+    let all = written(steps).filter_map(|taken| {
+        let measured = taken.0.measured.as_ref()?;
+        let whole = whole_intervals(measured);
+        end_s += Nanos(measured.series.interval_ns).as_secs_f64() * whole as f64;
         Some((end_s, *taken))
     });
     all.collect()
 }
 
 fn rates(steps: &[Taken<'_>]) -> Vec<String> {
-    let Some(whole) = together(steps) else {
-        return Vec::new();
-    };
+    let whole = together(steps);
     let mut lines = Vec::new();
-    lines.extend(by_time(&whole));
+    lines.extend(whole.as_ref().and_then(by_time));
     lines.extend(by_fill(steps));
-    if let Some(course) = Course::of(&whole) {
+    if let Some(course) = whole.as_ref().and_then(Course::of) {
         let mut words = vec![describe::levels(&course.levels), describe::stalls(&course)];
         words.retain(|sentence| !sentence.is_empty());
         lines.push(tr!(
@@ -197,7 +211,7 @@ fn by_time(whole: &Measurement) -> Option<String> {
 fn by_fill(steps: &[Taken<'_>]) -> Option<String> {
     let mut filled = 0;
     let mut words = Vec::new();
-    for (trial, step) in steps.iter().filter(|(_, step)| step.of == Stretch::Writing) {
+    for (trial, step) in written(steps) {
         if filled < step.area_bytes {
             let measured = trial.measured.as_ref()?;
             let rate = measured.write.bytes as f64 * 1e9 / measured.elapsed_ns.max(1) as f64;

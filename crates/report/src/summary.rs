@@ -14,8 +14,9 @@ use assay_model::trial::{Measurement, Outcome, TrialRecord};
 use assay_model::work::StepDetail;
 use assay_model::work::memory::Kernel;
 use assay_stats::course::Course;
-use assay_stats::derive::{self, direction_of};
+use assay_stats::derive::{self, measured_of};
 use assay_stats::summary::Summary as Statistics;
+use std::borrow::Cow;
 use std::rc::Rc;
 
 /// A run, ready to be shown.
@@ -125,7 +126,7 @@ impl Group {
             (None, Rw::Rw | Rw::RandRw) => Self::Mixed,
             (None, Rw::RandRead) => Self::RandomRead,
             (None, Rw::Read) => Self::Sequential,
-            _ if derive::primary_metrics(job).contains(&"flush_lat_p50") => Self::Fsync,
+            _ if derive::primary_metrics(job).contains(&"durable_write_lat_p50") => Self::Fsync,
             (None, Rw::RandWrite) => Self::RandomWrite,
             (None, Rw::Write) => Self::Sequential,
         }
@@ -320,7 +321,6 @@ impl<'a> JobSummary<'a> {
     pub fn figure(&self, name: &str) -> Option<Figure> {
         let mut unit = None;
         let mut values = Vec::new();
-        let direction = direction_of(name);
         let mut labels = Vec::new();
         for trial in self.completed() {
             let Some(metric) = trial.derived.metrics.iter().find(|m| m.name == name) else {
@@ -328,7 +328,7 @@ impl<'a> JobSummary<'a> {
             };
             unit = Some(metric.unit);
             values.push((trial.record.trial, metric.value));
-            labels.extend(trial.labels(direction));
+            labels.extend(trial.labels_of(name));
         }
         let plain: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
         Some(Figure {
@@ -343,11 +343,18 @@ impl<'a> JobSummary<'a> {
     /// The figures that stand for the job.
     #[must_use]
     pub fn headlines(&self) -> Vec<Figure> {
-        let names = derive::primary_metrics(self.job);
+        let names = derive::deciding_metrics(self.job, |name| self.figure(name).is_some());
         names
             .into_iter()
             .filter_map(|name| self.figure(name))
             .collect()
+    }
+
+    /// What one metric of the completed trials measured.
+    #[must_use]
+    pub fn labels_of(&self, metric: &str) -> Labels {
+        let trials = self.completed();
+        trials.flat_map(|trial| trial.labels_of(metric)).collect()
     }
 
     /// What the completed trials measured in one direction, or in all.
@@ -392,25 +399,44 @@ impl<'a> JudgedTrial<'a> {
     /// something but has no evidence is `unknown`.
     #[must_use]
     pub fn labels(&self, direction: Option<Direction>) -> Vec<Measured> {
+        self.without_evidence().unwrap_or_else(|| {
+            self.directions()
+                .filter(|(of, _)| direction.is_none_or(|wanted| *of == wanted))
+                .map(|(_, evidence)| evidence.measured.clone())
+                .collect()
+        })
+    }
+
+    /// The labels of one metric: a single call may have waited for less than
+    /// its direction did.
+    #[must_use]
+    pub fn labels_of(&self, metric: &str) -> Vec<Measured> {
+        let judgement = self.derived.judgement.as_ref();
+        self.without_evidence().unwrap_or_else(|| {
+            let measured = judgement.map(|judgement| measured_of(metric, judgement));
+            let measured = measured.unwrap_or_default().into_iter();
+            measured.map(Cow::into_owned).collect()
+        })
+    }
+
+    /// The labels where no evidence is needed to tell them, or there is none.
+    fn without_evidence(&self) -> Option<Vec<Measured>> {
         if self.moved_nothing() {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        if self.derived.judgement.is_none() && self.record.measured.is_some() {
-            return vec![Measured::Unknown {
+        let unseen = self.derived.judgement.is_none() && self.record.measured.is_some();
+        unseen.then(|| {
+            vec![Measured::Unknown {
                 why: tr!("no evidence was recorded").to_owned(),
-            }];
-        }
-        self.directions()
-            .filter(|(of, _)| direction.is_none_or(|wanted| *of == wanted))
-            .map(|(_, evidence)| evidence.measured.clone())
-            .collect()
+            }]
+        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{fixture, samples};
+    use crate::{describe, fixture, samples};
     use assay_model::job::{FileState, Flush, FlushCall};
     use assay_model::units::Bytes;
 
@@ -515,6 +541,36 @@ mod tests {
             .map(|f| f.labels.to_string())
             .collect();
         assert_eq!(labels, ["device", "device-unflushed"]);
+    }
+
+    #[test]
+    fn small_flushed_writes_are_decided_by_write_and_flush_where_that_was_measured() {
+        let names = |run: &Run| {
+            let summary = Summary::of(run);
+            let mut jobs = summary.jobs.iter();
+            let job = jobs.find(|job| job.group == Group::Fsync).unwrap();
+            let figures = job.headlines();
+            let p99 = describe::p99_of(job, &figures[0]);
+            let durable = describe::durable(job, &figures[0]);
+            (figures[0].name.clone(), p99, durable)
+        };
+        let durable = names(&samples::with_durable_writes());
+        assert_eq!(durable.0, "durable_write_lat_p50");
+        assert_eq!(durable.1.as_deref(), Some("5.28 ms"));
+        let words = "Durable write latency, write and flush: p50 4.82 ms, p95 5.28 ms, p99 5.28 ms";
+        assert_eq!(durable.2.as_deref(), Some(words));
+        let before = names(&fixture::run());
+        assert_eq!((before.0.as_str(), before.2), ("flush_lat_p50", None));
+    }
+
+    #[test]
+    fn a_single_buffered_write_has_another_label_than_its_rate() {
+        let run = fixture::run();
+        let summary = Summary::of(&run);
+        let job = summary.jobs.iter().find(|j| j.job.name == "dd-fdatasync");
+        let label = |name: &str| job.unwrap().figure(name).unwrap().labels.agreed();
+        assert_eq!(label("write_lat_p50"), Some("page-cache"));
+        assert_ne!(label("write_bw"), Some("page-cache"));
     }
 
     #[test]

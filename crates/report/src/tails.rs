@@ -12,7 +12,7 @@ const PERCENTILES: [Percentile; 3] = [Percentile::P99, Percentile::P99_9, Percen
 
 /// What took its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// Reads.
     Read,
@@ -20,26 +20,30 @@ pub enum Operation {
     Write,
     /// Flush calls.
     Flush,
+    /// Writes, each with the flush that followed.
+    DurableWrite,
 }
 
 impl Operation {
-    const ALL: [Self; 3] = [Self::Read, Self::Write, Self::Flush];
+    const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Flush, Self::DurableWrite];
 
-    const fn latency(self, measured: &Measurement) -> &LatencyRecord {
-        match self {
+    const fn latency(self, measured: &Measurement) -> Option<&LatencyRecord> {
+        Some(match self {
             Self::Read => &measured.read.latency,
             Self::Write => &measured.write.latency,
             Self::Flush => &measured.flush,
-        }
+            Self::DurableWrite => return measured.durable.as_ref(),
+        })
     }
 
-    /// `read`, `write` or `flush`.
+    /// `read`, `write`, `flush` or `durable_write`.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
             Self::Flush => "flush",
+            Self::DurableWrite => "durable_write",
         }
     }
 }
@@ -89,7 +93,10 @@ fn of_group<'a>(
 ) -> Vec<JobTail<'a>> {
     let mut tails = Vec::new();
     for operation in Operation::ALL {
-        let records: Vec<_> = measured.iter().map(|m| operation.latency(m)).collect();
+        let records: Vec<_> = measured
+            .iter()
+            .filter_map(|m| operation.latency(m))
+            .collect();
         let found = PERCENTILES
             .into_iter()
             .map_while(|p| over_trials(&records, p));

@@ -73,6 +73,11 @@ pub enum Warning {
         /// Jobs with their device shares.
         jobs: Vec<(String, String)>,
     },
+    /// Threads of the tool filled the clock.
+    ToolLimit {
+        /// Jobs with the share of the clock.
+        jobs: Vec<(String, String)>,
+    },
     /// Trials of one job measured different things.
     Disagreement {
         /// Jobs with their labels.
@@ -140,6 +145,11 @@ pub enum Warning {
         /// Highest temperature seen, in thousandths of a degree Celsius.
         hottest_millicelsius: Option<i64>,
     },
+    /// A loop device says that it has no volatile cache, which only a setting makes it say.
+    ForcedWriteThrough {
+        /// Its name.
+        name: String,
+    },
     /// A loop device: another page cache is in between.
     Loop {
         /// Its name.
@@ -199,6 +209,7 @@ impl Warning {
                 | Self::Memory { .. }
                 | Self::PageCache { .. }
                 | Self::Mixed { .. }
+                | Self::ToolLimit { .. }
                 | Self::Disagreement { .. }
                 | Self::Unknown { .. }
         )

@@ -12,9 +12,12 @@ mod detail;
 mod label;
 mod memory;
 mod primary;
+mod processor;
 
-pub use label::{direction_of, label_of};
-pub use primary::primary_metrics;
+pub use label::{direction_of, label_of, measured_of, quantity_of};
+pub(crate) use primary::decides_between;
+pub use primary::{deciding_metrics, primary_metrics};
+pub use processor::{TOOL_LIMITS_FROM, processor_share};
 
 use crate::course::Course;
 use crate::latency::Distribution;
@@ -49,6 +52,7 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `read_short_ios` | count | I/Os cut short by the kernel, if any |
 /// | `write_...` | | the same for writes |
 /// | `flush_count`, `flush_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | count, ns | flush calls, if any |
+/// | `durable_write_lat_mean`, `_p50`, `_p95`, `_p99`, `_max` | ns | from the first of the writes that a flush follows to the end of that flush |
 /// | `longest_gap` | ns | longest time without a completion, flush calls apart |
 /// | `empty_intervals` | count | whole intervals of the series in which no byte moved, but for the wait for a flush ([`stalls`]) |
 /// | `read_first_level_bw`, `_last_level_bw` | B/s | where the rate changed for good ([`Course`]): before the first change and after the last one; of a trial that reads or writes, not both. `write_...` the same |
@@ -56,7 +60,7 @@ const FLUSH_PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Pe
 /// | `errors` | count | failed I/Os, if any |
 /// | `cpu_user_per_io`, `cpu_system_per_io`, `cpu_per_io` | ns | processor time of the agent over reads and writes; the last is their sum |
 /// | `context_switches` | count | of the agent, voluntary or not |
-/// | `commit_tps` | TPS | transactions of a database per time spent in them |
+/// | `commit_tps` | TPS | transactions of a database per time spent in them, with a given pace per elapsed time |
 /// | `commit_lat_mean`, `_min`, `_max`, `_stdev`, `_p50` ... | ns | from the begin of a transaction to its end |
 /// | `commit_flushes` | count | flushes that the disks completed, over transactions |
 /// | `commit_write_bytes` | B | handed to the kernel, over transactions |
@@ -90,9 +94,16 @@ pub fn metrics(trial: &TrialRecord) -> Vec<Metric> {
 pub fn metrics_with(trial: &TrialRecord, course: Option<&Course>) -> Vec<Metric> {
     let mut metrics = Metrics::default();
     if let Some(measured) = &trial.measured {
-        metrics.direction(Direction::Read, &measured.read, measured.elapsed_ns);
-        metrics.direction(Direction::Write, &measured.write, measured.elapsed_ns);
+        for (direction, totals) in [
+            (Direction::Read, &measured.read),
+            (Direction::Write, &measured.write),
+        ] {
+            metrics.direction(direction, totals, measured.clock_ns(direction));
+        }
         metrics.flushes(&measured.flush);
+        if let Some(durable) = &measured.durable {
+            metrics.waits("durable_write_lat", durable);
+        }
         metrics.continuity(measured);
         metrics.levels(measured, course);
         metrics.processor(measured);
@@ -179,10 +190,16 @@ impl Metrics {
             return;
         }
         self.count("flush_count", flush.count);
-        if let Ok(latency) = Distribution::of(flush) {
-            self.nanos("flush_lat_mean", latency.mean_ns());
-            self.percentiles("flush_lat", &latency, &FLUSH_PERCENTILES);
-            self.nanos("flush_lat_max", latency.max_ns().map(as_f64));
+        self.waits("flush_lat", flush);
+    }
+
+    /// Latencies of calls that end with a flush.
+    fn waits(&mut self, name: &str, record: &LatencyRecord) {
+        let sound = Distribution::of(record);
+        if let Some(latency) = sound.ok().filter(|latency| latency.count() > 0) {
+            self.nanos(format!("{name}_mean"), latency.mean_ns());
+            self.percentiles(name, &latency, &FLUSH_PERCENTILES);
+            self.nanos(format!("{name}_max"), latency.max_ns().map(as_f64));
         }
     }
 
@@ -396,6 +413,24 @@ mod tests {
         assert_eq!(value(&found, "flush_lat_max"), Some(1_000_000.0));
         let p99 = value(&found, "flush_lat_p99").unwrap();
         assert!((p99 / 990_000.0 - 1.0).abs() < 0.01);
+        assert!(
+            names(&found)
+                .iter()
+                .all(|name| !name.starts_with("durable"))
+        );
+    }
+
+    #[test]
+    fn writes_with_their_flush_have_a_latency_of_their_own() {
+        let mut measured = reads(1);
+        measured.durable = Some(staircase(1_000));
+        let found = derived(measured);
+        let own = names(&found).into_iter();
+        let own: Vec<&str> = own.filter(|name| name.starts_with("durable")).collect();
+        let stats = ["mean", "p50", "p95", "p99", "max"];
+        assert_eq!(own, stats.map(|stat| format!("durable_write_lat_{stat}")));
+        let max = value(&found, "durable_write_lat_max");
+        assert_eq!(max, Some(1_000_000.0));
     }
 
     #[test]

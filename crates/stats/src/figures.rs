@@ -1,17 +1,17 @@
 //! The figures of a run, as a comparison takes them.
 
 use crate::acts;
-use crate::derive::{label_of, metrics, primary_metrics};
+use crate::derive::{deciding_metrics, label_of, metrics};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Better, Figure, Sample};
-use assay_model::label::judge;
+use assay_model::label::{Measured, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use std::collections::{BTreeSet, HashMap};
 
 /// Figures that are looked at beside those that decide.
-const EXPLORATORY: [&str; 11] = [
+const EXPLORATORY: [&str; 13] = [
     "read_bw",
     "write_bw",
     "read_iops",
@@ -21,18 +21,58 @@ const EXPLORATORY: [&str; 11] = [
     "write_lat_p50",
     "write_lat_p99",
     "flush_lat_p50",
+    "durable_write_lat_p50",
+    "durable_write_lat_p99",
     "longest_gap",
     "operation_lat_p99",
 ];
 
 /// Between the labels of trials that measured different things.
-const OR: &str = " or ";
+pub(crate) const OR: &str = " or ";
+
+/// Between the labels of one figure of reads and writes.
+const AND: char = '+';
 
 /// What a figure measured, as people read it: its labels in their language.
 #[must_use]
 pub fn measured_in_words(measured: &str) -> String {
-    let labels: Vec<&str> = measured.split(OR).map(translated).collect();
+    let both = |label: &str| {
+        label
+            .split(AND)
+            .map(translated)
+            .collect::<Vec<_>>()
+            .join("+")
+    };
+    let labels: Vec<String> = measured.split(OR).map(both).collect();
     labels.join(tr!(" or "))
+}
+
+/// Labels of what a run is about: the device or its model, and memory where that itself
+/// is measured.
+const OF_THE_DEVICE: [&str; 5] = [
+    Measured::Device.label(),
+    Measured::DeviceUnflushed.label(),
+    Measured::Simulated.label(),
+    Measured::Memory.label(),
+    Measured::CpuCache.label(),
+];
+
+/// Whether a figure may decide a comparison, by what it measured: the page cache may not,
+/// nor what could not be told. A step that reads and writes takes the device's time as
+/// soon as one of them does; trials that differ have to be of the device each. Results of
+/// others (`None`) seldom say what they measured, and are taken as they are.
+///
+/// ```
+/// use assay_stats::figures::may_decide;
+/// assert!(may_decide(Some("device")) && may_decide(None));
+/// assert!(may_decide(Some("page-cache+device")));
+/// assert!(!may_decide(Some("page-cache")) && !may_decide(Some("unknown")));
+/// assert!(!may_decide(Some("device or page-cache")));
+/// ```
+#[must_use]
+pub fn may_decide(measured: Option<&str>) -> bool {
+    let is_of_device = |label: &str| label.split(AND).any(|part| OF_THE_DEVICE.contains(&part));
+    measured.is_none_or(|labels| labels.split(OR).all(is_of_device))
 }
 
 /// Which way a unit is good.
@@ -82,8 +122,13 @@ fn whole_scenarios(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec
         growing.places.push(f64::from(place_of(first.position)));
         let judged = acts.iter().filter_map(|act| judge(act));
         let judged = judged.filter(|judged| judged.read.is_some() || judged.write.is_some());
-        let labels = judged.map(|judged| label_of("act_time", Some(&judged)));
-        growing.labels.extend(labels);
+        let labels: Vec<String> = judged
+            .map(|judged| label_of("act_time", Some(&judged)))
+            .collect();
+        let parts: BTreeSet<&str> = labels.iter().flat_map(|label| label.split(AND)).collect();
+        // All acts are parts of the one figure.
+        let label = parts.into_iter().collect::<Vec<_>>().join("+");
+        growing.labels.extend((!label.is_empty()).then_some(label));
     }
     figures.list.into_iter().map(Growing::end).collect()
 }
@@ -95,8 +140,10 @@ fn gather(trials: &[TrialRecord], place_of: impl Fn(u32) -> u32) -> Vec<Figure> 
             continue;
         }
         let judgement = judge(trial);
-        let primary = primary_metrics(&trial.job);
-        for metric in metrics(trial) {
+        let metrics = metrics(trial);
+        let has = |name: &str| metrics.iter().any(|metric| metric.name == name);
+        let primary = deciding_metrics(&trial.job, has);
+        for metric in metrics {
             let decides = primary.contains(&metric.name.as_str());
             if decides || EXPLORATORY.contains(&metric.name.as_str()) {
                 let growing = figures.find(trial, &metric, decides);

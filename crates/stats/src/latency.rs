@@ -133,6 +133,15 @@ pub struct CumulativePoint {
     pub fraction: f64,
 }
 
+/// The operations of those records that are there, as one; `None` where none is.
+#[must_use]
+pub fn pooled_where_any<'a>(
+    records: impl IntoIterator<Item = Option<&'a LatencyRecord>>,
+) -> Option<LatencyRecord> {
+    let records: Vec<&LatencyRecord> = records.into_iter().flatten().collect();
+    (!records.is_empty()).then(|| pooled(records))
+}
+
 /// All operations of several records as one: bins and sums are added.
 /// Percentiles of pooled operations are read from this, never averaged.
 /// Damage in one record can hide in the pool: check each with

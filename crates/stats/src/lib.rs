@@ -1,6 +1,6 @@
 //! From raw counters to figures: the latency histogram of the engine, latency
 //! distributions, summaries over trials, change points and stalls of a series,
-//! streams of a load as one, the metrics of a trial, verdicts on differences, and
+//! streams of a load as one, the metrics of a trial, units of others, verdicts on differences, and
 //! what `free`, `vmstat` and `iostat` show.
 //!
 //! Nothing here does I/O or reads a clock. Input that was read from a file may
@@ -23,5 +23,6 @@ pub mod steps;
 pub mod streams;
 pub mod summary;
 pub mod tails;
+pub mod unit;
 pub mod verdict;
 pub mod watch;

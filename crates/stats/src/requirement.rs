@@ -121,13 +121,15 @@ impl Requirement {
 
     fn value(&self, trial: &TrialRecord) -> Option<f64> {
         let measured = trial.measured.as_ref()?;
-        let per_second = |amount: u64| {
-            (measured.elapsed_ns > 0).then(|| amount as f64 * 1e9 / measured.elapsed_ns as f64)
+        let per_second = |amount: u64, direction| {
+            let clock_ns = measured.clock_ns(direction);
+            (clock_ns > 0).then(|| amount as f64 * 1e9 / clock_ns as f64)
         };
+        let (read, write) = (Direction::Read, Direction::Write);
         match self.figure {
-            RequiredFigure::ReadIops => per_second(measured.read.ios),
-            RequiredFigure::WriteIops => per_second(measured.write.ios),
-            RequiredFigure::WriteBandwidth => per_second(measured.write.bytes),
+            RequiredFigure::ReadIops => per_second(measured.read.ios, read),
+            RequiredFigure::WriteIops => per_second(measured.write.ios, write),
+            RequiredFigure::WriteBandwidth => per_second(measured.write.bytes, write),
             RequiredFigure::LowestSecondWritten => lowest_second_written(&measured.series),
         }
     }

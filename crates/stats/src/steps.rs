@@ -201,6 +201,7 @@ mod tests {
 
     #[test]
     fn independent_noise_is_one_segment() {
+        assay_testkit::needs!(full);
         for (n, series) in [(20, 1_000), (60, 1_000), (300, 300), (1_000, 50)] {
             let cut = (0..series)
                 .filter(|&seed| segments(&noisy(&[(80e6, n)], seed)).len() > 1)

@@ -1,6 +1,6 @@
 //! Several streams of a load as one measurement.
 
-use crate::latency::pooled;
+use crate::latency::{pooled, pooled_where_any};
 use crate::series;
 use assay_model::load::Ddir;
 use assay_model::load::report::{DirectionReport, StreamReport};
@@ -22,11 +22,34 @@ pub fn measurement(streams: &[&StreamReport]) -> Measurement {
         read: totals(&streams, Ddir::Read),
         write: totals(&streams, Ddir::Write),
         flush: pooled(streams.iter().map(|stream| &stream.sync)),
+        durable: pooled_where_any(streams.iter().map(|stream| stream.durable.as_ref())),
+        unflushed_bytes: unflushed(&streams),
         series: common_series(&streams),
         longest_gap: common_gap(&streams),
         errors: errors(&streams),
         cpu: streams.iter().map(|stream| stream.cpu).sum(),
     }
+}
+
+/// What none of the streams that wrote has flushed.
+fn unflushed(streams: &[&StreamReport]) -> Option<u64> {
+    let writers = streams.iter().filter(|s| s.moved_bytes.write > 0);
+    let mut left = writers.map(|stream| stream.unflushed_bytes).peekable();
+    left.peek()?;
+    left.sum()
+}
+
+/// The longest clock of a direction; `None` where it ran as long as the measurement.
+fn clock_ns(streams: &[&StreamReport], ddir: Ddir) -> Option<u64> {
+    let moved = streams
+        .iter()
+        .filter(|stream| stream.directions[ddir].ios > 0);
+    let clocks = moved.map(|stream| match stream.directions[ddir].runtime_ns {
+        0 => stream.runtime_ns,
+        clock => clock.min(stream.runtime_ns),
+    });
+    let whole = streams.iter().map(|stream| stream.runtime_ns).max();
+    clocks.max().filter(|clock| Some(*clock) < whole)
 }
 
 fn totals(streams: &[&StreamReport], ddir: Ddir) -> DirectionTotals {
@@ -43,6 +66,7 @@ fn totals(streams: &[&StreamReport], ddir: Ddir) -> DirectionTotals {
         short_ios: all().map(|direction| direction.short_ios).sum(),
         latency: pooled(&latencies),
         submission: (submission.count > 0).then_some(submission),
+        clock_ns: clock_ns(streams, ddir),
     }
 }
 
@@ -79,6 +103,7 @@ fn errors(streams: &[&StreamReport]) -> IoErrors {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::job::Direction;
     use assay_model::latency::LatencyRecord;
     use assay_model::trial::Interval;
 
@@ -121,6 +146,21 @@ mod tests {
         assert_eq!(both.read.ios, 63);
         assert_eq!(both.read.latency.count, 4);
         assert_eq!(both.read.submission, None);
+    }
+
+    #[test]
+    fn a_rate_is_of_the_clock_of_its_direction() {
+        let mut verified = stream(0, &[2]);
+        verified.runtime_ns = 3 * SECOND;
+        verified.directions.write.ios = 2;
+        verified.directions.write.runtime_ns = SECOND;
+        verified.directions.read.runtime_ns = 2 * SECOND;
+        let one = measurement(&[&verified]);
+        assert_eq!(one.elapsed_ns, 3 * SECOND);
+        let clocks = [Direction::Read, Direction::Write].map(|way| one.clock_ns(way));
+        assert_eq!(clocks, [2 * SECOND, SECOND]);
+        verified.directions.write.runtime_ns = 3 * SECOND;
+        assert_eq!(measurement(&[&verified]).write.clock_ns, None);
     }
 
     #[test]

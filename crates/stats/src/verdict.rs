@@ -17,6 +17,7 @@ pub mod judge;
 pub mod line;
 mod neighbours;
 pub mod note;
+pub mod order;
 pub mod outlier;
 pub mod power;
 pub mod ranking;

@@ -7,6 +7,7 @@ use crate::schema;
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
@@ -27,6 +28,8 @@ static RECORD_LOCKS: RwLock<()> = RwLock::new(());
 pub struct Database {
     connection: Connection,
     path: PathBuf,
+    /// Device and inode of the open file.
+    identity: (u64, u64),
 }
 
 impl Database {
@@ -61,7 +64,16 @@ impl Database {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | extra;
         let connection = Connection::open_with_flags(&path, flags)
             .map_err(|error| StoreError::from_sqlite(&path, error))?;
-        let database = Self { connection, path };
+        let identity = identity(&path).map_err(|source| StoreError::Access {
+            action: "read the store",
+            path: path.clone(),
+            source,
+        })?;
+        let database = Self {
+            connection,
+            path,
+            identity,
+        };
         database.with(configure)?;
         database.with(schema::migrate)?;
         Ok(database)
@@ -76,10 +88,33 @@ impl Database {
         work(&self.connection).map_err(|error| StoreError::from_sqlite(&self.path, error))
     }
 
+    /// Uses the connection to write. What was written is stored only if the open file
+    /// still is the one of that name: a file that was removed or replaced takes all that
+    /// is written to it, and is gone when it is closed. SQLite looks at the inode alone,
+    /// of the name that links led to when it was opened, and only before it writes.
+    pub fn write<T>(
+        &self,
+        work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let came = self.with(work);
+        match identity(&self.path) {
+            Ok(identity) if identity == self.identity => came,
+            _ => Err(StoreError::Replaced {
+                path: self.path.clone(),
+            }),
+        }
+    }
+
     /// Where it is, absolute.
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Device and inode of the file that a path leads to now.
+fn identity(path: &Path) -> io::Result<(u64, u64)> {
+    let file = fs::metadata(path)?;
+    Ok((file.dev(), file.ino()))
 }
 
 /// SQLite takes names like `:memory:` for something else than a file.

@@ -1,6 +1,7 @@
 //! What can go wrong with a store, each in one line.
 
 use rusqlite::ErrorCode;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -59,6 +60,12 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
+    /// This process may open no more files.
+    #[error("cannot write the store {}: too many files are open: raise the limit (ulimit -n)", .path.display())]
+    TooManyFiles {
+        /// The store.
+        path: PathBuf,
+    },
     /// Another process kept the store locked.
     #[error("the store {} stays locked by another process: wait for it to end, then try again", .path.display())]
     Locked {
@@ -68,6 +75,25 @@ pub enum StoreError {
     /// The file system of the store is full.
     #[error("no room left for the store {}: free some space, or choose another file with --store", .path.display())]
     Full {
+        /// The store.
+        path: PathBuf,
+    },
+    /// A run that ended lacks trials: some could not be stored, or the file's contents were
+    /// replaced.
+    #[error("the store {} has {there} of the {trials} trials of run {run}: the others could not be stored, or the file was changed by another program", .path.display())]
+    Incomplete {
+        /// The store.
+        path: PathBuf,
+        /// The run.
+        run: String,
+        /// How many of its trials are there.
+        there: usize,
+        /// How many should be.
+        trials: usize,
+    },
+    /// The open file is no longer the one of its name.
+    #[error("the store {} was removed or replaced by another file meanwhile", .path.display())]
+    Replaced {
         /// The store.
         path: PathBuf,
     },
@@ -155,6 +181,11 @@ pub enum StoreError {
     },
 }
 
+/// Whether another file can be opened; SQLite does not say why it cannot open one.
+fn may_open_more() -> bool {
+    File::open("/dev/null").is_ok()
+}
+
 /// The first few of `candidates`.
 fn list(candidates: &[String]) -> String {
     const SHOWN: usize = 5;
@@ -170,6 +201,7 @@ impl StoreError {
     pub(crate) fn from_sqlite(path: &Path, source: rusqlite::Error) -> Self {
         let path = path.to_owned();
         match source.sqlite_error_code() {
+            Some(ErrorCode::CannotOpen) if !may_open_more() => Self::TooManyFiles { path },
             // CannotOpen: the journal cannot be created in the folder.
             Some(ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied) => {
                 Self::ReadOnly { path }

@@ -11,8 +11,9 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{self, Read, Write};
 
-/// No record comes near this size; a damaged or hostile record may.
-const MAX_RECORD_BYTES: u64 = 1 << 30;
+/// Records of assay are much smaller (and the wire's messages limited to as much); a
+/// damaged or hostile one may not be.
+const MAX_RECORD_BYTES: u64 = 64 << 20;
 
 /// The header as text, so that SQLite's JSON functions can read it.
 pub fn header_to_text(header: &RunHeader) -> io::Result<String> {
@@ -54,19 +55,56 @@ pub fn import_from_blob(blob: &[u8]) -> io::Result<Import> {
     from_blob(blob)
 }
 
-/// The whole text goes into the encoder at once: it takes its time for each of
-/// the few bytes that serde writes.
+/// What could not be read again is not written.
 fn to_blob(record: &impl Serialize) -> io::Result<Vec<u8>> {
     let json = serde_json::to_vec(record)?;
+    match json.len() as u64 > MAX_RECORD_BYTES {
+        true => Err(too_long()),
+        false => compressed(&json),
+    }
+}
+
+/// The whole text goes into the encoder at once: it takes its time for each of
+/// the few bytes that serde writes.
+fn compressed(json: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    encoder.write_all(&json)?;
+    encoder.write_all(json)?;
     encoder.finish()
+}
+
+fn too_long() -> io::Error {
+    io::Error::other("it is longer than 64 MiB")
 }
 
 fn from_blob<T: DeserializeOwned>(blob: &[u8]) -> io::Result<T> {
     let mut json = Vec::new();
     ZlibDecoder::new(blob)
-        .take(MAX_RECORD_BYTES)
+        .take(MAX_RECORD_BYTES + 1)
         .read_to_end(&mut json)?;
+    if json.len() as u64 > MAX_RECORD_BYTES {
+        return Err(too_long());
+    }
     Ok(serde_json::from_slice(&json)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_is_longer_than_it_may_be_is_neither_read_nor_written() {
+        let text = |bytes: u64| "x".repeat(usize::try_from(bytes).unwrap());
+        let fits = to_blob(&text(MAX_RECORD_BYTES - 2)).unwrap();
+        assert!(fits.len() < 1 << 20, "it is small until it is read");
+        assert_eq!(
+            from_blob::<String>(&fits).unwrap().len() as u64,
+            MAX_RECORD_BYTES - 2
+        );
+        let large = text(MAX_RECORD_BYTES);
+        let json = serde_json::to_vec(&large).unwrap();
+        let read = from_blob::<String>(&compressed(&json).unwrap());
+        for why in [to_blob(&large).unwrap_err(), read.unwrap_err()] {
+            assert_eq!(why.to_string(), "it is longer than 64 MiB");
+        }
+    }
 }

@@ -138,7 +138,7 @@ impl Store {
     pub fn save_trial(&mut self, run_id: &str, trial: &TrialRecord) -> Result<(), StoreError> {
         let blob = record::trial_to_blob(trial).map_err(unwritable(run_id))?;
         self.database
-            .with(|connection| insert(connection, run_id, trial, &blob))
+            .write(|connection| insert(connection, run_id, trial, &blob))
     }
 
     /// Stores trials that ended one after the other, all or none. When this
@@ -152,7 +152,7 @@ impl Store {
             .map(|trial| record::trial_to_blob(trial).map_err(unwritable(run_id)))
             .collect();
         let rows: Vec<_> = trials.iter().zip(blobs?).collect();
-        self.database.with(|connection| {
+        self.database.write(|connection| {
             // Unchecked: it cannot lie within another, none is open between calls.
             let transaction = connection.unchecked_transaction()?;
             for (trial, blob) in &rows {
@@ -166,7 +166,7 @@ impl Store {
     /// word of the owner counts more than an earlier [`Self::mark_interrupted`].
     ///
     /// # Errors
-    /// When the file cannot be written or has no such run.
+    /// When the file cannot be written, was replaced, or has no such run.
     pub fn finish_run(
         &mut self,
         run_id: &str,
@@ -182,6 +182,27 @@ impl Store {
             params![status.word(), error, finished_unix_ms, run_id],
         )?;
         self.expect_one(changed, run_id)
+    }
+
+    /// Fails unless all trials of a finished run are there: one may not have been stored, and
+    /// a file whose contents were replaced is the same file still.
+    ///
+    /// # Errors
+    /// When the run or one of its so many trials is not in the file, or it cannot be read.
+    pub fn expect_trials(&self, run_id: &str, trials: usize) -> Result<(), StoreError> {
+        let sql = "SELECT COUNT(*) FROM trials WHERE run_id = ?";
+        let there: usize = self
+            .database
+            .with(|connection| connection.query_row(sql, [run_id], |row| row.get(0)))?;
+        match there == trials {
+            true => Ok(()),
+            false => Err(StoreError::Incomplete {
+                run: run_id.to_owned(),
+                path: self.path().to_owned(),
+                there,
+                trials,
+            }),
+        }
     }
 
     /// Marks a run of [`Self::abandoned_runs`] as interrupted; when it ended
@@ -213,7 +234,7 @@ impl Store {
         owner: &Owner,
         first_missing: usize,
     ) -> Result<(), StoreError> {
-        let changed = self.database.with(|connection| {
+        let changed = self.database.write(|connection| {
             // Unchecked: it cannot lie within another, none is open between calls.
             let transaction = connection.unchecked_transaction()?;
             transaction.execute(
@@ -253,7 +274,7 @@ impl Store {
     /// One statement is one transaction.
     pub(crate) fn execute(&mut self, sql: &str, params: impl Params) -> Result<usize, StoreError> {
         self.database
-            .with(|connection| connection.execute(sql, params))
+            .write(|connection| connection.execute(sql, params))
     }
 
     fn expect_one(&self, changed: usize, run_id: &str) -> Result<(), StoreError> {

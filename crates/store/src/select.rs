@@ -87,6 +87,10 @@ impl Store {
     /// [`StoreError::Empty`], [`StoreError::NoSuchRun`],
     /// [`StoreError::Ambiguous`], or when the file cannot be read.
     pub fn find(&self, text: &str) -> Result<Found, StoreError> {
+        // Whole ids are most of what is asked for, thousands of them for all pages.
+        if let Some(found) = self.exactly(text)? {
+            return Ok(found);
+        }
         let mut all = self.everything()?;
         if all.is_empty() {
             return Err(StoreError::Empty {
@@ -95,9 +99,6 @@ impl Store {
         }
         if text == "last" {
             return Ok(all.swap_remove(0));
-        }
-        if let Some(place) = all.iter().position(|found| found.id() == text) {
-            return Ok(all.swap_remove(place));
         }
         let fits = |found: &Found| !text.is_empty() && found.id().starts_with(text);
         let mut candidates: Vec<Found> = all.into_iter().filter(fits).collect();
@@ -112,6 +113,19 @@ impl Store {
                     .collect(),
             }),
         }
+    }
+
+    /// The run or the import of that id.
+    fn exactly(&self, id: &str) -> Result<Option<Found>, StoreError> {
+        let sql = "SELECT 0 FROM runs WHERE id = ?1 UNION ALL SELECT 1 FROM imports WHERE id = ?1";
+        let imported: Option<bool> = self
+            .database
+            .with(|connection| connection.query_row(sql, [id], |row| row.get(0)).optional())?;
+        let id = id.to_owned();
+        Ok(imported.map(|imported| match imported {
+            false => Found::Run(id),
+            true => Found::Import(id),
+        }))
     }
 
     /// Runs and imports, newest first. Of one millisecond the runs come first.

@@ -6,7 +6,7 @@ use assay_store::Store;
 use common::{header, owner, trial};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Set for the process that saves trials until it is killed.
 const STORE: &str = "ASSAY_TEST_STORE_TO_FILL";
@@ -33,7 +33,7 @@ fn acknowledged_trials_survive_sigkill() {
     let path = common::path(&folder);
     for round in 0..ROUNDS {
         let run = format!("run{round}");
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        let mut child = assay_testkit::command(std::env::current_exe().unwrap())
             .args(["--exact", "child_saves_trials", "--nocapture"])
             .env(STORE, &path)
             .env(RUN, &run)

@@ -8,7 +8,6 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
 
 /// Opens `path` both ways; asserts one line per error, and that not a byte
 /// changed and no file appeared.
@@ -158,7 +157,9 @@ fn files_of_another_user_are_read_only() {
     const NOBODY: u32 = 65_534;
     let folder = tempfile::tempdir().unwrap();
     if let Err(error) = chown(folder.path(), Some(0), Some(0)) {
-        eprintln!("skipped: only root can open a store as another user ({error})");
+        assay_testkit::skip(&format!(
+            "only root can open a store as another user ({error})"
+        ));
         return;
     }
     for name in ["runs.sqlite", "secret.sqlite"] {
@@ -176,18 +177,59 @@ fn files_of_another_user_are_read_only() {
     mode("old.sqlite", 0o644);
     mode("runs.sqlite", 0o644);
     mode("secret.sqlite", 0o600);
-    let child = Command::new(std::env::current_exe().unwrap())
+    let child = assay_testkit::command(std::env::current_exe().unwrap())
         .args(["--exact", "child_opens_as_nobody"])
         .env(AS_NOBODY, folder.path())
         .uid(NOBODY)
         .gid(NOBODY)
         .output();
     match child {
-        Err(error) => eprintln!("skipped: nobody cannot run this test ({error})"),
+        Err(error) => assay_testkit::skip(&format!("nobody cannot run this test ({error})")),
         Ok(output) => assert!(
             output.status.success(),
             "{}",
             String::from_utf8_lossy(&output.stdout)
         ),
     }
+}
+
+#[test]
+fn a_file_that_is_no_longer_the_one_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, one, other] = ["runs.sqlite", "one", "other"].map(|name| folder.path().join(name));
+    drop(Store::open(&one).unwrap());
+    fs::copy(&one, &other).unwrap();
+    std::os::unix::fs::symlink(&one, &path).unwrap();
+    let mut store = Store::open(&path).unwrap();
+    store.begin_run(&header("run", 1), &owner()).unwrap();
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(&other, &path).unwrap();
+    let saved = store.save_trial("run", &common::trial(0));
+    assert!(
+        matches!(saved, Err(StoreError::Replaced { .. })),
+        "{saved:?}"
+    );
+}
+
+#[test]
+fn a_file_whose_contents_were_replaced_misses_trials() {
+    let (folder, mut store) = common::store();
+    let [path, copy] = [common::path(&folder), folder.path().join("copy")];
+    store.begin_run(&header("run", 1), &owner()).unwrap();
+    fs::copy(&path, &copy).unwrap();
+    store.save_trial("run", &common::trial(0)).unwrap();
+    assert!(store.expect_trials("run", 1).is_ok());
+    fs::copy(&copy, &path).unwrap();
+    let there = store.expect_trials("run", 1);
+    assert!(
+        matches!(
+            there,
+            Err(StoreError::Incomplete {
+                there: 0,
+                trials: 1,
+                ..
+            })
+        ),
+        "{there:?}"
+    );
 }

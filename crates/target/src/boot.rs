@@ -32,7 +32,7 @@
 
 use crate::agents::{Agents, agent_for};
 use crate::staying::{AgentState, AgentThere};
-use crate::{Session, TargetError};
+use crate::{Session, TargetError, Watchdog};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;
@@ -45,6 +45,12 @@ const MARK: &str = "assay-boot ";
 const HELLO: &str = "2 ";
 /// What login scripts may print before.
 const MOST_CHATTER: usize = 64 << 10;
+/// Bytes of a piece of the agent that is sent: each has to be taken before the link counts as
+/// silent.
+const CHUNK: usize = 16 << 10;
+/// Bytes a second of the slowest link, over which the last pieces of the agent are still on
+/// their way once they were taken.
+const SLOWEST_BYTES_PER_S: u64 = 10 << 10;
 /// The longest line of the dialogue.
 const LONGEST_LINE: usize = 400;
 
@@ -151,14 +157,25 @@ pub(crate) struct Boot<'a> {
     target: &'a str,
     agents: &'a Agents,
     session: &'a mut Session,
+    watchdog: &'a Watchdog,
+    /// How long it may say nothing.
+    silence: Duration,
 }
 
 impl<'a> Boot<'a> {
-    pub(crate) fn new(target: &'a str, agents: &'a Agents, session: &'a mut Session) -> Self {
+    /// `watchdog`: over the session, which ends after so long a silence.
+    pub(crate) fn new(
+        target: &'a str,
+        agents: &'a Agents,
+        session: &'a mut Session,
+        (watchdog, silence): (&'a Watchdog, Duration),
+    ) -> Self {
         Self {
             target,
             agents,
             session,
+            watchdog,
+            silence,
         }
     }
 
@@ -247,7 +264,12 @@ impl<'a> Boot<'a> {
             "nowhere" => return Err(Fault::Failed(NOWHERE.to_owned())),
             other => return Err(unexpected(other)),
         }
-        self.send(&agent)?;
+        for chunk in agent.chunks(CHUNK) {
+            self.send(chunk)?;
+        }
+        // Much of it may still be on its way.
+        let slowest = Duration::from_secs(agent.len() as u64 / SLOWEST_BYTES_PER_S);
+        self.watchdog.restart(self.silence + slowest);
         self.has_arrived(&agent, &hash)?;
         Ok(None)
     }
@@ -298,6 +320,7 @@ impl<'a> Boot<'a> {
             let mut byte = [0];
             match self.session.reader.read(&mut byte) {
                 Ok(1) if byte == *b"\n" => {
+                    self.watchdog.restart(self.silence);
                     return Ok(String::from_utf8_lossy(&line).trim_end().to_owned());
                 }
                 Ok(1) if line.len() < LONGEST_LINE => line.extend(byte),
@@ -318,7 +341,10 @@ impl<'a> Boot<'a> {
             writer.flush()
         });
         match sent {
-            Some(Ok(())) => Ok(()),
+            Some(Ok(())) => {
+                self.watchdog.restart(self.silence);
+                Ok(())
+            }
             _ => Err(Fault::Failed("the link broke".to_owned())),
         }
     }

@@ -20,7 +20,7 @@ pub use local::Local;
 pub use session::Session;
 pub use ssh::Ssh;
 pub use staying::{AgentOrder, AgentState, AgentThere};
-pub use watchdog::Watchdog;
+pub use watchdog::{Watchdog, end_links};
 pub use when_lost::{WhenLost, WhenLostError};
 
 use std::io;
@@ -31,6 +31,11 @@ use thiserror::Error;
 pub trait Target {
     /// What the machine is called, for a user who has several; `None`: this one.
     fn name(&self) -> Option<String>;
+
+    /// The name that the user gives to the unit that is measured there.
+    fn unit(&self) -> Option<String> {
+        None
+    }
 
     /// The agent that is started next must be able to do all works: the small one leaves
     /// out databases and what few boards are asked for.

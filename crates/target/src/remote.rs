@@ -16,8 +16,8 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Connecting, and pushing the agent over a slow link, takes at most so long.
-const STARTING: Duration = Duration::from_secs(300);
+/// Connecting is over before the first line, which ssh limits itself (`ConnectTimeout`).
+const SILENCE: Duration = Duration::from_secs(30);
 /// What an agent may take to clean up before the link is cut; it goes on cleaning
 /// up without.
 pub(crate) const PARTING: Duration = Duration::from_secs(60);
@@ -31,6 +31,9 @@ pub(crate) trait Program: Clone + Send + 'static {
     /// The program with the words that make it carry out that command.
     fn carrying_out(&self, command: &str) -> Command;
 
+    /// The command by which its user reaches the machine without assay.
+    fn by_hand(&self) -> String;
+
     /// Why the machine is not reached, and what to do.
     fn in_words(&self, complaints: &Complaints) -> String;
 }
@@ -41,6 +44,8 @@ pub(crate) struct Remote<P> {
     pub(crate) program: P,
     pub(crate) agents: Agents,
     pub(crate) when_lost: WhenLost,
+    /// How long the shell over there may say nothing.
+    pub(crate) silence: Duration,
     /// Who is told what becomes of the link, a line at a time.
     pub(crate) tell: fn(&str),
 }
@@ -49,8 +54,8 @@ pub(crate) struct Remote<P> {
 pub(crate) struct Failed {
     pub(crate) fault: Fault,
     complaints: Complaints,
-    /// It took longer than this.
-    too_late: Option<Duration>,
+    /// It said nothing for too long.
+    silent: bool,
 }
 
 impl<P: Program> Remote<P> {
@@ -60,6 +65,7 @@ impl<P: Program> Remote<P> {
             program,
             agents: Agents::installed(),
             when_lost: WhenLost::Stop,
+            silence: SILENCE,
             tell: |_| (),
         }
     }
@@ -70,7 +76,7 @@ impl<P: Program> Remote<P> {
             WhenLost::Stop => Role::Serve,
             WhenLost::Wait(grace) => Role::Keep(grace),
         };
-        let reached = self.reach(&boot::command(), STARTING, |boot| boot.run(role));
+        let reached = self.reach(&boot::command(), self.silence, |boot| boot.run(role));
         let (session, folder) = reached.map_err(|failed| failed.into_error(&self.program))?;
         Ok(match self.when_lost {
             WhenLost::Stop => session,
@@ -90,7 +96,7 @@ impl<P: Program> Remote<P> {
         command: &str,
         talk: impl FnOnce(Boot<'_>) -> Result<T, Fault>,
     ) -> Result<T, TargetError> {
-        let reached = self.reach(command, STARTING, talk);
+        let reached = self.reach(command, self.silence, talk);
         let (_, said) = reached.map_err(|failed| failed.into_error(&self.program))?;
         Ok(said)
     }
@@ -105,7 +111,7 @@ impl<P: Program> Remote<P> {
         let mut child = self.spawn(command).map_err(|error| Failed {
             fault: Fault::NoAgent(error),
             complaints: Complaints::default(),
-            too_late: None,
+            silent: false,
         })?;
         let complaints = child.stderr.take().map(Complaints::listen);
         let complaints = complaints.unwrap_or_default();
@@ -113,13 +119,18 @@ impl<P: Program> Remote<P> {
         let mut session = Session::over(child, Box::new(move || heard.last()), PARTING);
         let watchdog = session.must_answer_within(patience);
         let target = self.program.target();
-        match talk(Boot::new(&target, &self.agents, &mut session)) {
+        match talk(Boot::new(
+            &target,
+            &self.agents,
+            &mut session,
+            (&watchdog, patience),
+        )) {
             Ok(done) => {
                 drop(watchdog);
                 Ok((session, done))
             }
             Err(fault) => {
-                let too_late = watchdog.has_barked().then_some(patience);
+                let silent = watchdog.has_barked();
                 drop(watchdog);
                 session.give_up();
                 drop(session);
@@ -127,7 +138,7 @@ impl<P: Program> Remote<P> {
                 Err(Failed {
                     fault,
                     complaints,
-                    too_late,
+                    silent,
                 })
             }
         }
@@ -167,21 +178,24 @@ impl Failed {
     pub(crate) fn into_error(self, program: &impl Program) -> TargetError {
         let target = program.target();
         let complaints = self.complaints;
-        match (self.fault, self.too_late) {
+        match (self.fault, self.silent) {
             (Fault::NoAgent(error), _) => error,
-            (_, Some(patience)) => TargetError::Unreachable {
+            (_, true) => TargetError::Unreachable {
                 target,
-                why: format!("no agent came up within {} s", patience.as_secs()),
+                why: format!(
+                    "it is silent: it may be off, busy or hang; does {} work?",
+                    program.by_hand()
+                ),
             },
-            (Fault::NotReached, None) => TargetError::Unreachable {
+            (Fault::NotReached, false) => TargetError::Unreachable {
                 target,
                 why: program.in_words(&complaints),
             },
-            (Fault::Gone, None) => TargetError::Unreachable {
+            (Fault::Gone, false) => TargetError::Unreachable {
                 target,
                 why: "the agent there is gone".to_owned(),
             },
-            (Fault::Failed(why), None) => TargetError::NotStarted {
+            (Fault::Failed(why), false) => TargetError::NotStarted {
                 target,
                 why: match complaints.last() {
                     Some(line) => format!("{why} ({line})"),

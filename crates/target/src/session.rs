@@ -1,7 +1,7 @@
 //! A running agent and its stream.
 
 use crate::kept::Kept;
-use crate::watchdog::{Watchdog, kill};
+use crate::watchdog::{Linking, Watchdog, kill, kill_group};
 use rustix::io::Errno;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::fmt;
@@ -10,7 +10,7 @@ use std::process::Child;
 use std::time::Duration;
 
 /// How long the other side of a link may take to end that was given up.
-const CUT: Duration = Duration::from_secs(5);
+const CUT: Duration = Duration::from_secs(1);
 
 /// A running agent and its stream. Dropping it closes the stream, which
 /// tells the agent to clean up, and waits until the agent is gone.
@@ -30,7 +30,7 @@ enum Carrier {
     /// The agent itself.
     Agent(Child),
     /// A program that reaches the machine of the agent.
-    Link(Child, Complaint),
+    Link(Child, Complaint, Linking),
     /// Links to an agent that outlives them.
     Kept(Kept),
 }
@@ -68,10 +68,11 @@ impl Session {
     /// the link, if it must: it is not waited for longer than `parting`.
     pub(crate) fn over(mut child: Child, complaint: Complaint, parting: Duration) -> Self {
         let (reader, writer) = streams(&mut child);
+        let linking = Linking::new(child.id());
         Self {
             reader,
             writer,
-            carrier: Carrier::Link(child, complaint),
+            carrier: Carrier::Link(child, complaint, linking),
             parting: Some(parting),
         }
     }
@@ -102,7 +103,11 @@ impl Session {
     #[must_use]
     pub fn must_answer_within(&self, patience: Duration) -> Watchdog {
         match &self.carrier {
-            Carrier::Agent(child) | Carrier::Link(child, _) => Watchdog::over(child.id(), patience),
+            Carrier::Agent(child) => Watchdog::over(child.id(), patience),
+            Carrier::Link(child, ..) => {
+                let id = child.id();
+                Watchdog::new(patience, move || kill_group(id))
+            }
             Carrier::Kept(kept) => {
                 let why = format!("no answer within {} s", patience.as_secs());
                 Watchdog::new(patience, kept.cutter(why))
@@ -115,9 +120,13 @@ impl Session {
     #[must_use]
     pub fn cutter(&self) -> Box<dyn FnOnce() + Send> {
         match &self.carrier {
-            Carrier::Agent(child) | Carrier::Link(child, _) => {
+            Carrier::Agent(child) => {
                 let id = child.id();
                 Box::new(move || kill(id))
+            }
+            Carrier::Link(child, ..) => {
+                let id = child.id();
+                Box::new(move || kill_group(id))
             }
             Carrier::Kept(kept) => Box::new(kept.cutter("it was cut".to_owned())),
         }
@@ -146,7 +155,7 @@ impl Session {
     pub fn complaint(&self) -> Option<String> {
         match &self.carrier {
             Carrier::Agent(_) => None,
-            Carrier::Link(_, complaint) => complaint(),
+            Carrier::Link(_, complaint, _) => complaint(),
             Carrier::Kept(kept) => kept.complaint(),
         }
     }
@@ -160,11 +169,11 @@ impl Drop for Session {
             drain(&mut self.reader, watchdog);
         }
         match &mut self.carrier {
-            Carrier::Agent(child) | Carrier::Link(child, _) => {
+            Carrier::Agent(child) => await_and_reap(child, watchdog),
+            Carrier::Link(child, _, linking) => {
                 await_end(child);
-                drop(watchdog);
-                // An agent that is gone already is as good as one that goes now.
-                let _ = child.wait();
+                linking.over();
+                await_and_reap(child, watchdog);
             }
             Carrier::Kept(kept) => kept.await_end(),
         }
@@ -188,6 +197,13 @@ fn streams(child: &mut Child) -> (Box<dyn Read + Send>, Option<Box<dyn Write + S
 fn drain(reader: &mut impl Read, watchdog: &Watchdog) {
     let mut chunk = [0; 4096];
     while !watchdog.has_barked() && reader.read(&mut chunk).is_ok_and(|read| read > 0) {}
+}
+
+fn await_and_reap(child: &mut Child, watchdog: Option<Watchdog>) {
+    await_end(child);
+    drop(watchdog);
+    // An agent that is gone already is as good as one that goes now.
+    let _ = child.wait();
 }
 
 /// Waits until a child has ended, and leaves its number to it: a watchdog may still

@@ -1,9 +1,9 @@
-//! Nobody is waited for without end.
+//! Ends what does not answer in time, and every link when this process ends.
 
-use rustix::process::{Pid, Signal, kill_process};
-use std::sync::Arc;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Ends a stream, as a rule by killing the process that it leads to, unless this is
@@ -11,7 +11,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Watchdog {
     barked: Arc<AtomicBool>,
-    _calm: Sender<()>,
+    more: Sender<Duration>,
 }
 
 impl Watchdog {
@@ -24,17 +24,26 @@ impl Watchdog {
     pub(crate) fn new(patience: Duration, bite: impl FnOnce() + Send + 'static) -> Self {
         let barked = Arc::new(AtomicBool::new(false));
         let bark = Arc::clone(&barked);
-        let (calm, calmed) = channel::<()>();
+        let (more, again) = channel::<Duration>();
         std::thread::spawn(move || {
-            if calmed.recv_timeout(patience) == Err(RecvTimeoutError::Timeout) {
-                bark.store(true, Ordering::Relaxed);
-                bite();
+            let mut patience = patience;
+            loop {
+                match again.recv_timeout(patience) {
+                    Ok(more) => patience = more,
+                    Err(RecvTimeoutError::Disconnected) => return,
+                    Err(RecvTimeoutError::Timeout) => break,
+                }
             }
+            bark.store(true, Ordering::Relaxed);
+            bite();
         });
-        Self {
-            barked,
-            _calm: calm,
-        }
+        Self { barked, more }
+    }
+
+    /// Something was heard: from now on it may be silent for so long.
+    pub(crate) fn restart(&self, patience: Duration) {
+        // One that has barked listens no more.
+        let _ = self.more.send(patience);
     }
 
     /// Whether the time was over.
@@ -49,6 +58,42 @@ pub(crate) fn kill(pid: u32) {
     if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::KILL);
     }
+}
+
+/// Kills a process that leads a group, with what it has started: the command by which
+/// ssh reaches a machine behind another.
+pub(crate) fn kill_group(pid: u32) {
+    if let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) {
+        let _ = kill_process_group(pid, Signal::KILL);
+    }
+}
+
+/// Programs that carry a link now.
+static LINKS: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// A program that carries a link.
+#[derive(Debug)]
+pub(crate) struct Linking(u32);
+
+impl Linking {
+    pub(crate) fn new(pid: u32) -> Self {
+        let mut links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
+        links.push(pid);
+        Self(pid)
+    }
+
+    /// It has ended, and its number may become another's.
+    pub(crate) fn over(&self) {
+        let mut links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
+        links.retain(|pid| *pid != self.0);
+    }
+}
+
+/// Ends the programs that carry links, for a process that ends at once: one that still
+/// connects would not notice. Agents behind them see the end of their input.
+pub fn end_links() {
+    let links = LINKS.lock().unwrap_or_else(PoisonError::into_inner);
+    links.iter().copied().for_each(kill_group);
 }
 
 #[cfg(test)]
@@ -72,5 +117,14 @@ mod tests {
         session.writer.as_mut().unwrap().write_all(b"x").unwrap();
         assert_eq!(session.reader.read(&mut [0]).unwrap(), 1);
         assert!(!watchdog.has_barked());
+    }
+
+    #[test]
+    fn the_last_word_on_patience_counts() {
+        let mut session = Local::new("sleep", &["1000"]).start().unwrap();
+        let watchdog = session.must_answer_within(Duration::from_secs(1000));
+        watchdog.restart(Duration::from_millis(1));
+        assert_eq!(session.reader.read(&mut [0]).unwrap(), 0);
+        assert!(watchdog.has_barked());
     }
 }

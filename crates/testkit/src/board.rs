@@ -14,7 +14,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -145,14 +145,14 @@ impl Board {
     /// A search path on which `ssh` knows the board's key.
     #[must_use]
     pub fn search_path(&self) -> String {
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = crate::search_path();
         format!("{}:{path}", self.folder.join("bin").display())
     }
 
     /// The same for an `ssh` that expects another host key.
     #[must_use]
     pub fn search_path_of_a_stranger(&self) -> String {
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = crate::search_path();
         format!("{}:{path}", self.folder.join("stranger").display())
     }
 
@@ -174,7 +174,7 @@ impl Board {
     }
 
     fn try_run_with(&self, script: &str, input: Stdio) -> Result<Output, Unavailable> {
-        Command::new(self.folder.join("bin/ssh"))
+        crate::command(self.folder.join("bin/ssh"))
             .args(["-p", &self.port.to_string(), "root@127.0.0.1", script])
             .stdin(input)
             .output()
@@ -287,7 +287,7 @@ fn write_client(parts: &Parts) -> Result<(), Unavailable> {
 }
 
 fn keep(parts: &Parts, cards: &Cards) -> Result<Child, Unavailable> {
-    let keeper = Command::new("sh")
+    let keeper = crate::command("sh")
         .args(["-c", KEEPER, "keeper"])
         .arg(parts.scratch.path())
         .args(emulator(parts, cards))

@@ -1,9 +1,23 @@
 //! Commands, and what undoes them.
 
+use signal_hook::consts::FORBIDDEN;
+use std::ffi::OsStr;
+use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 use thiserror::Error;
+
+/// Variables that programs get from whoever starts the tests. All others would make them
+/// behave otherwise here and there: locale, colours, columns, folders, settings of tools.
+const PASSED_ON: [&str; 2] = ["TMPDIR", "LLVM_PROFILE_FILE"];
+/// Folders of system tools; not all are on every user's path.
+pub(crate) const TOOLS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+/// The mask of new files that tests expect.
+const UMASK: u32 = 0o022;
+/// Signals with a fixed number, from 1 to this one.
+const LAST_SIGNAL: i32 = 31;
 
 /// How often, and how long apart, something is undone before it counts as left
 /// behind.
@@ -15,6 +29,62 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(200);
 #[error("{0}")]
 pub struct Unavailable(pub String);
 
+/// A command as every test starts it, whoever started the tests: with the default action
+/// for each signal, no input, and an environment that has nothing but a search path.
+#[must_use]
+pub fn command(program: impl AsRef<OsStr>) -> Command {
+    static SETTLED: Once = Once::new();
+    SETTLED.call_once(|| {
+        rustix::process::umask(UMASK.into());
+        give_children_default_signals();
+    });
+    let mut command = Command::new(program);
+    command.env_clear().stdin(Stdio::null());
+    command.env("PATH", search_path());
+    for name in PASSED_ON {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    command
+}
+
+/// Copies a program to be run at once. A child writes the copy: a program that this
+/// process has open for writing, or that a child of another thread inherited so for a
+/// moment, cannot be started (ETXTBSY of execve(2)).
+///
+/// # Errors
+/// Fails if the program cannot be read or the copy not be written.
+pub fn copy_program(from: &str, to: &Path) -> Result<(), Unavailable> {
+    run(&["cp", from, text(to)]).map(drop)
+}
+
+/// The search path of [`command`]: the user's, and system tools.
+#[must_use]
+pub fn search_path() -> String {
+    let own = std::env::var("PATH").unwrap_or_default();
+    format!("{own}:{}", TOOLS.join(":"))
+}
+
+/// A signal that is ignored stays so in a new program, one that is caught is not (execve(2)).
+/// `nohup`, `&` in a script and some CI runners have signals ignored. This process goes on
+/// ignoring them: their handler does nothing that anybody looks at.
+fn give_children_default_signals() {
+    for signal in (1..=LAST_SIGNAL).filter(|signal| is_ignored(*signal)) {
+        // Rust resets SIGPIPE itself, and these cannot be caught.
+        if signal != signal_hook::consts::SIGPIPE && !FORBIDDEN.contains(&signal) {
+            signal_hook::flag::register(signal, Arc::default())
+                .expect("a signal that can be ignored can be caught");
+        }
+    }
+}
+
+/// Whether this process ignores a signal: a bit of `SigIgn` (`proc_pid_status(5)`).
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
 /// The command's output without the spaces around it.
 ///
 /// # Errors
@@ -23,7 +93,7 @@ pub fn run(words: &[&str]) -> Result<String, Unavailable> {
     let (program, rest) = words
         .split_first()
         .ok_or_else(|| Unavailable("no command was given".to_owned()))?;
-    let output = Command::new(program)
+    let output = command(program)
         .args(rest)
         .output()
         .map_err(|error| Unavailable(format!("{program}: {error}")))?;
@@ -31,8 +101,8 @@ pub fn run(words: &[&str]) -> Result<String, Unavailable> {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let command = words.join(" ");
-    Err(Unavailable(format!("{command}: {}", complaint.trim())))
+    let words = words.join(" ");
+    Err(Unavailable(format!("{words}: {}", complaint.trim())))
 }
 
 /// A path as a word of a command.
@@ -118,6 +188,51 @@ mod tests {
         );
     }
 
+    /// Set for this program when it runs itself as one that was started badly.
+    const STARTED_BADLY: &str = "ASSAY_TEST_STARTED_BADLY";
+
+    #[test]
+    fn a_child_gets_nothing_from_whoever_starts_the_tests() {
+        if std::env::var_os(STARTED_BADLY).is_some() {
+            return child_of_a_badly_started_program();
+        }
+        let this = std::env::current_exe().unwrap();
+        let test = "command::tests::a_child_gets_nothing_from_whoever_starts_the_tests";
+        let script = "trap '' HUP INT QUIT TERM USR1 TSTP; umask 077; \"$0\" --exact \"$1\"";
+        let mut bad = Command::new("sh");
+        bad.args(["-c", script, text(&this), test]);
+        for (name, value) in [
+            (STARTED_BADLY, "1"),
+            ("LC_ALL", "zh_CN.UTF-8"),
+            ("NO_COLOR", "1"),
+            ("COLUMNS", "20"),
+            ("XDG_DATA_HOME", "/nowhere"),
+            ("HOME", "/nowhere"),
+        ] {
+            bad.env(name, value);
+        }
+        let ended = bad.output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(said.contains("1 passed"), "{said}");
+    }
+
+    fn child_of_a_badly_started_program() {
+        assert!(is_ignored(signal_hook::consts::SIGHUP));
+        let script = "grep SigIgn /proc/self/status; umask; read line || echo no input; env";
+        let said = run(&["sh", "-c", script]).unwrap();
+        let mut lines = said.lines();
+        let ignored = lines.next().and_then(|line| line.strip_prefix("SigIgn:\t"));
+        let ignored = u64::from_str_radix(ignored.unwrap(), 16).unwrap();
+        assert_eq!(ignored & ((1 << LAST_SIGNAL) - 1), 0, "{ignored:x}");
+        assert_eq!(lines.next(), Some("0022"));
+        assert_eq!(lines.next(), Some("no input"));
+        let names = lines.filter_map(|line| line.split('=').next());
+        // A shell sets these itself.
+        let mut names: Vec<_> = names.filter(|name| !["_", "PWD"].contains(name)).collect();
+        names.retain(|name| !PASSED_ON.contains(name) && *name != "OLDPWD");
+        assert_eq!(names, ["PATH"], "{said}");
+    }
+
     #[test]
     fn a_command_is_undone_once() {
         let folder = tempfile::tempdir().unwrap();
@@ -129,7 +244,7 @@ mod tests {
         assert!(!made.exists());
         let mut guard = make().unwrap();
         guard.now().unwrap();
-        std::fs::create_dir(&made).unwrap();
+        fs::create_dir(&made).unwrap();
         drop(guard);
         assert!(made.exists(), "undone twice");
     }

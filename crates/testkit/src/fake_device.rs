@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{sleep, spawn};
 use std::time::{Duration, Instant};
@@ -52,7 +52,7 @@ impl FakeDevice {
             }
         });
         let file = point.join("disk");
-        let mut command = Command::new("nbdfuse");
+        let mut command = crate::command("nbdfuse");
         command.arg(&file).arg("--unix").arg(&socket);
         let nbdfuse = Process::start(command.stdin(Stdio::null())).map_err(failed)?;
         let mount = Undo::by(&["umount", text(&point)]);

@@ -127,7 +127,7 @@ impl Lab {
 
     fn start(&mut self, name: &str, words: &[&str]) -> Result<(), Unavailable> {
         let failed = |error: io::Error| Unavailable(format!("cannot start {name}: {error}"));
-        let mut daemon = Command::new(self.python.join("python3"));
+        let mut daemon = crate::command(self.python.join("python3"));
         daemon.arg(self.python.join(name)).args(words);
         let log = File::create(self.scratch.join("log")).map_err(failed)?;
         let mut near = self.near(&daemon);
@@ -172,7 +172,7 @@ impl Lab {
     /// When it cannot be started.
     pub fn client_as(&self, who: &str, words: &[&str]) -> String {
         let (host, user) = who.split_once('/').unwrap_or((who, who));
-        let mut client = Command::new(self.python.join("python3"));
+        let mut client = crate::command(self.python.join("python3"));
         client
             .arg(self.python.join("labgrid-client"))
             .args(words)
@@ -219,12 +219,12 @@ impl Lab {
 fn search_path(command: &Command) -> String {
     let mut own = command.get_envs().filter(|(name, _)| *name == "PATH");
     let own = own.next().and_then(|(_, value)| value?.to_str());
-    own.map_or_else(|| std::env::var("PATH").unwrap_or_default(), str::to_owned)
+    own.map_or_else(crate::search_path, str::to_owned)
 }
 
 /// The same command, to be started otherwise.
 fn again(command: &Command) -> Command {
-    let mut again = Command::new(command.get_program());
+    let mut again = crate::command(command.get_program());
     again.args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {

@@ -39,14 +39,14 @@ mod volume;
 
 pub use agents::static_agent;
 pub use board::Board;
-pub use command::{Unavailable, Undo, run, text};
+pub use command::{Unavailable, Undo, command, copy_program, run, search_path, text};
 pub use fake::{Fake, Lie};
 pub use fake_device::FakeDevice;
 pub use known_speed::{BETWEEN_TRIALS, KnownSpeed};
 pub use lab::Lab;
 pub use loop_device::LoopDevice;
 pub use mount::Mount;
-pub use needs::{missing, skip};
+pub use needs::{FULL, SKIPS, missing, skip};
 pub use neighbour::Neighbour;
 pub use process::{Process, signal_to};
 pub use scratch::Scratch;

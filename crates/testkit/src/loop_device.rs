@@ -43,7 +43,7 @@ impl LoopDevice {
             undo: Undo::by(&["losetup", "--detach", &node]),
             node: node.into(),
         };
-        device.write_back();
+        device.reset();
         Ok(device)
     }
 
@@ -69,10 +69,26 @@ impl LoopDevice {
             .map_err(|error| Unavailable(format!("cannot set {setting}: {error}")))
     }
 
-    /// The setting outlives the file: the next one would inherit it. Where it
-    /// cannot be set there is no volatile cache.
-    fn write_back(&self) {
+    /// Gives it a share of the memory for dirty pages, in percent: up to that the kernel
+    /// does not write back early because others have more of it.
+    ///
+    /// # Errors
+    /// When the kernel does not let the setting be changed.
+    pub fn reserve_dirty(&self, percent: u8) -> Result<(), Unavailable> {
+        let setting = self.dirty_share();
+        fs::write(&setting, percent.to_string())
+            .map_err(|error| Unavailable(format!("cannot set {setting}: {error}")))
+    }
+
+    /// Settings outlive the file: the next one would inherit them. Where they cannot be set
+    /// there is no volatile cache, and no share.
+    fn reset(&self) {
         let _ = fs::write(self.write_cache(), "write back");
+        let _ = fs::write(self.dirty_share(), "0");
+    }
+
+    fn dirty_share(&self) -> String {
+        format!("/sys/block/{}/bdi/min_ratio", self.name())
     }
 
     fn write_cache(&self) -> String {
@@ -113,7 +129,7 @@ impl LoopDevice {
     /// # Errors
     /// When `losetup` fails.
     pub fn detach(mut self) -> Result<(), Unavailable> {
-        self.write_back();
+        self.reset();
         self.undo.now()
     }
 }
@@ -122,7 +138,7 @@ impl Drop for LoopDevice {
     fn drop(&mut self) {
         // A detached one may be another test's by now.
         if self.undo.is_pending() {
-            self.write_back();
+            self.reset();
         }
     }
 }

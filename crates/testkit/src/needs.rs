@@ -1,10 +1,16 @@
 //! Skipping a test, with its reason.
 
+use crate::command::TOOLS;
+use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::Path;
 
-/// Folders of system tools; not all are on every user's path.
-const TOOLS: [&str; 4] = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+/// Names the file to which each skip is added: a line with program, test and reason, between them tabs.
+/// `cargo xtask test` counts them.
+pub const SKIPS: &str = "ASSAY_TEST_SKIPS";
+
+/// Set where long simulations run as well.
+pub const FULL: &str = "ASSAY_TEST_FULL";
 
 /// Prints why a test is skipped, and which. Past `eprintln!`, whose output the
 /// test harness keeps to itself when a test passes.
@@ -12,15 +18,29 @@ pub fn skip(why: &str) {
     let thread = std::thread::current();
     let test = thread.name().unwrap_or("a test");
     let _ = writeln!(std::io::stderr(), "skipped {test}: {why}");
+    if let Some(file) = std::env::var_os(SKIPS) {
+        // One write: other test programs add lines at the same time.
+        let program = std::env::current_exe().unwrap_or_default();
+        let program = program.file_name().unwrap_or_default().display();
+        let why = why.replace(['\t', '\n'], " ");
+        let line = format!("{program}\t{test}\t{why}\n");
+        let file = OpenOptions::new().append(true).create(true).open(file);
+        let added = file.and_then(|mut file| file.write_all(line.as_bytes()));
+        added.expect("the skip can be counted");
+    }
 }
 
-/// The first of `needs` that is not there: `root`, or the name of a tool.
+/// The first of `needs` that is not there: `root`, `full`, or the name of a tool.
 #[must_use]
 pub fn missing(needs: &[&str]) -> Option<String> {
     needs.iter().find_map(|&need| match need {
         "root" => {
             let is_root = rustix::process::geteuid().is_root();
             (!is_root).then(|| "loop devices and mounts need root".to_owned())
+        }
+        "full" => {
+            let full = std::env::var_os(FULL).is_some();
+            (!full).then(|| "a long simulation, for cargo xtask test --full".to_owned())
         }
         tool => {
             let found = TOOLS.iter().any(|dir| Path::new(dir).join(tool).exists());
@@ -29,12 +49,15 @@ pub fn missing(needs: &[&str]) -> Option<String> {
     })
 }
 
-/// Ends the test, with the reason printed, unless all is there: `root`, and
-/// tools by their names.
+/// Ends the test, with the reason printed, unless all is there: `root`, tools by their
+/// names, and `full`: whoever started the tests wants the long ones, too.
 #[macro_export]
 macro_rules! needs {
     (root $(, $tool:literal)* $(,)?) => {
         $crate::needs!("root" $(, $tool)*)
+    };
+    (full) => {
+        $crate::needs!("full")
     };
     ($($need:literal),+ $(,)?) => {
         if let Some(why) = $crate::missing(&[$($need),+]) {
@@ -69,9 +92,26 @@ mod tests {
         assert_eq!(why.as_deref(), Some("no-such-tool is not installed"));
     }
 
+    /// Runs itself as a process that skips: here no test is skipped.
     #[test]
-    fn a_skip_ends_the_test() {
-        needs!("no-such-tool");
-        panic!("not skipped");
+    fn a_skip_ends_the_test_and_is_noted() {
+        const ITSELF: &str = "needs::tests::a_skip_ends_the_test_and_is_noted";
+        const SKIPPING: &str = "ASSAY_TEST_SKIPPING";
+        if std::env::var_os(SKIPPING).is_some() {
+            needs!("no-such-tool");
+            panic!("not skipped");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let noted = folder.path().join("noted");
+        let ended = crate::command(std::env::current_exe().unwrap())
+            .args(["--exact", ITSELF])
+            .envs([(SKIPPING, "1".as_ref()), (SKIPS, noted.as_os_str())])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&ended.stdout);
+        assert!(said.contains("1 passed"), "{said}");
+        let noted = std::fs::read_to_string(noted).unwrap();
+        let end = format!("\t{ITSELF}\tno-such-tool is not installed\n");
+        assert!(noted.ends_with(&end), "{noted}");
     }
 }

@@ -17,6 +17,8 @@ pub const SERVERS: &str = "servers";
 
 /// The neighbour's address; the other end of the cable has the next one.
 const ADDRESS: &str = "10.99.0.1";
+/// All addresses that begin so are the neighbour's, too.
+const ADDRESSES: &str = "10.99.1";
 
 /// Holds the near end of the cable, in a network of its own, and carries out what it
 /// is told, line by line. Ends all when its input ends: with the process that holds
@@ -30,6 +32,7 @@ read -r far <&4
 ip link add near type veth peer name far netns "$far"
 ip addr add 10.99.0.2/24 dev near
 ip link set near up
+ip route add 10.99.1.0/24 via 10.99.0.1
 echo wired >&3
 read -r ready <&4
 "$servers/adb" start-server 3>&- 4<&- 2>"$folder/adb.log"
@@ -59,7 +62,8 @@ read -r wired
 ip link set lo up
 ip addr add 10.99.0.1/24 dev far
 ip link set far up
-"$servers/dropbear" -F -e -E -s -P "$folder/pid" -r "$folder/host_key" -p 10.99.0.1:22 2>"$folder/ssh.log" &
+ip route add local 10.99.1.0/24 dev lo
+"$servers/dropbear" -F -e -E -s -P "$folder/pid" -r "$folder/host_key" -p 22 2>"$folder/ssh.log" &
 ssh=$!
 serve_adb() { ADBD_PORT=5555 "$servers/adbd" >"$folder/adbd.log" 2>&1 & adbd=$!; }
 serve_adb
@@ -131,11 +135,18 @@ impl Neighbour {
         format!("ssh://root@{ADDRESS}")
     }
 
+    /// Another address of it, as of another board: the same server of ssh listens there, and
+    /// tells what it starts in `SSH_CONNECTION`.
+    #[must_use]
+    pub fn address(board: u8) -> String {
+        format!("{ADDRESSES}.{board}")
+    }
+
     /// A command that runs at the near end of the cable, where adb and ssh know the
     /// neighbour.
     #[must_use]
     pub fn near(&self, command: &Command) -> Command {
-        let mut near = Command::new("nsenter");
+        let mut near = crate::command("nsenter");
         near.arg(format!("--net=/proc/{}/ns/net", self.keeper.id()))
             .arg("--")
             .arg(command.get_program())
@@ -146,7 +157,7 @@ impl Neighbour {
                 None => near.env_remove(name),
             };
         }
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = crate::search_path();
         near.env("PATH", format!("{}:{path}", self.bin().display()))
             .env("HOME", self.scratch.join("home"));
         near
@@ -184,7 +195,7 @@ impl Neighbour {
         let device = format!("{ADDRESS}:5555");
         // The old connection counts as one until somebody looks.
         for words in [["disconnect", &device], ["connect", &device]] {
-            let mut adb = Command::new("adb");
+            let mut adb = crate::command("adb");
             // Who needs it sees whether it went well.
             let _ = self.near(adb.args(words)).stdout(Stdio::null()).status();
         }
@@ -248,7 +259,7 @@ fn furnish(servers: &Path, scratch: &Scratch) -> Result<(), Unavailable> {
 }
 
 fn keep(servers: &Path, scratch: &Scratch) -> Result<Child, Unavailable> {
-    Command::new("unshare")
+    crate::command("unshare")
         .args(["--net", "sh", "-c", NEAR, "near"])
         .args([servers, scratch.path()])
         .arg(FAR)
@@ -276,7 +287,7 @@ mod tests {
             ["adb", "-s", serial, "shell", "echo here; ls /dev/shm"].as_slice(),
             &["ssh", &host, "echo here; ls /dev/shm"],
         ] {
-            let mut command = Command::new(words[0]);
+            let mut command = crate::command(words[0]);
             let said = neighbour.near(command.args(&words[1..])).output().unwrap();
             assert_eq!(String::from_utf8_lossy(&said.stdout), "here\n", "{said:?}");
         }

@@ -3,7 +3,6 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Serves one for a switch with the words `on` and `off`, until the process ends; its
 /// address. A request of `ADDRESS/0` switches it off, `ADDRESS/1` on.
@@ -34,7 +33,7 @@ fn answer(switch: &PathBuf, mut client: TcpStream) -> io::Result<()> {
         .is_some_and(|line| !line.is_empty())
     {}
     let word = if path.ends_with("/0") { "off" } else { "on" };
-    let status = Command::new(switch).arg(word).status()?;
+    let status = crate::command(switch).arg(word).status()?;
     let code = if status.success() {
         "200 OK"
     } else {

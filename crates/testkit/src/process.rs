@@ -25,7 +25,7 @@ impl Process {
     #[must_use]
     pub fn ready(words: &[&str]) -> Option<Self> {
         let (program, rest) = words.split_first()?;
-        let mut command = Command::new(program);
+        let mut command = crate::command(program);
         // An open input lets a script wait with `read`.
         command
             .args(rest)

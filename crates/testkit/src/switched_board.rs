@@ -9,7 +9,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::Instant;
 
@@ -58,7 +58,7 @@ impl SwitchedBoard {
         ssh_client::write(&client, &key, Path::new("/dev/null"), "no").map_err(failed)?;
         fs::write(parts.scratch.join("on"), "").map_err(failed)?;
         write_switch(parts.scratch.path()).map_err(failed)?;
-        let keeper = Command::new("sh")
+        let keeper = crate::command("sh")
             .args(["-c", KEEPER, "keeper"])
             .arg(parts.scratch.path())
             .args(emulator(&parts, &cards))
@@ -80,7 +80,7 @@ impl SwitchedBoard {
 
     fn await_login(&self) -> Result<(), Unavailable> {
         let until = Instant::now() + BOOT;
-        let mut login = Command::new(self.folder.join("bin/ssh"));
+        let mut login = crate::command(self.folder.join("bin/ssh"));
         login.args(["-p", &self.port.to_string(), "root@127.0.0.1", "true"]);
         login.stdin(Stdio::null()).stderr(Stdio::null());
         while !login.status().is_ok_and(|status| status.success()) {
@@ -109,7 +109,7 @@ impl SwitchedBoard {
     /// A search path on which `ssh` knows the board's key.
     #[must_use]
     pub fn search_path(&self) -> String {
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = crate::search_path();
         format!("{}:{path}", self.folder.join("bin").display())
     }
 

@@ -93,6 +93,7 @@ pub fn make_file_system(kind: &str, node: &Path) -> Result<(), Unavailable> {
     words.extend_from_slice(match kind {
         "vfat" => &[],
         "btrfs" => &["-q", "-f"],
+        "ntfs" => &["-q", "-F", "-f"],
         // Else the kernel goes on writing for a while after the mount.
         "ext4" => &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
         _ => &["-q"],

@@ -18,6 +18,7 @@ mod words;
 mod writing;
 
 use crate::{Context, Step, StepOutcome, WorkError};
+use assay_engine::held::{self, shown};
 use assay_engine::{Waker, own_file_table};
 use assay_model::job::Job;
 use assay_model::trial::Outcome;
@@ -86,13 +87,13 @@ fn tidy(work: &FileCopy, context: &mut Context<'_>) {
         return;
     };
     if work.remove_output {
-        if let Err(error) = std::fs::remove_file(output) {
-            let path = output.display();
+        if let Err(error) = held::remove_file(output) {
+            let path = shown(output);
             let text = format!("{path} could not be removed: {error}");
             context.observer.note(NoteWeight::Warning, text);
         }
     } else if work.settle
-        && let Ok(file) = std::fs::File::open(output)
+        && let Ok(file) = held::open_to_read(output)
     {
         let _ = file.sync_all();
     }

@@ -1,6 +1,7 @@
 //! Why a work cannot go on.
 
 use assay_engine::EngineError;
+use assay_engine::held::shown;
 use assay_model::trial::Outcome;
 use rustix::io::Errno;
 use std::io;
@@ -40,7 +41,7 @@ impl WorkError {
     /// Something cannot be done with a file or folder; `doing` says what (`open`).
     pub(crate) fn io(doing: &str, path: &Path, error: &io::Error) -> Self {
         Self::Failed {
-            message: format!("cannot {doing} {}: {error}", path.display()),
+            message: format!("cannot {doing} {}: {error}", shown(path)),
             errno: error.raw_os_error(),
         }
     }

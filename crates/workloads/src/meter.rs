@@ -24,6 +24,10 @@ pub(crate) struct Meter {
     read: Way,
     write: Way,
     flush: Histogram,
+    /// Of groups of writes, each with the flush that followed it.
+    durable: Option<Histogram>,
+    /// When the first write since the last flush began.
+    unflushed_since_ns: Option<u64>,
     errors: IoErrors,
     series: Series,
     last_end_ns: u64,
@@ -57,6 +61,8 @@ impl Meter {
             read: Way::default(),
             write: Way::default(),
             flush: Histogram::new(),
+            durable: None,
+            unflushed_since_ns: None,
             errors: IoErrors::default(),
             series: Series {
                 interval_ns,
@@ -80,7 +86,10 @@ impl Meter {
         let latency_ns = now_ns.saturating_sub(began_ns);
         let way = match direction {
             Direction::Read => &mut self.read,
-            Direction::Write => &mut self.write,
+            Direction::Write => {
+                self.unflushed_since_ns.get_or_insert(began_ns);
+                &mut self.write
+            }
         };
         way.ios += 1;
         way.bytes += bytes;
@@ -109,7 +118,20 @@ impl Meter {
         self.last_end_ns = self.now_ns();
         let latency_ns = self.last_end_ns.saturating_sub(began_ns);
         self.flush.record(latency_ns);
+        self.unflushed_since_ns = None;
         latency_ns
+    }
+
+    /// The same of a flush that the job asks for after so many writes: these are
+    /// durable now.
+    #[cfg(any(feature = "sqlite", test))]
+    pub(crate) fn flushed_group(&mut self, began_ns: u64) {
+        let since_ns = self.unflushed_since_ns;
+        self.flushed(began_ns);
+        if let Some(since_ns) = since_ns {
+            let latencies = self.durable.get_or_insert_with(Histogram::new);
+            latencies.record(self.last_end_ns.saturating_sub(since_ns));
+        }
     }
 
     /// Counts writes of which only the sum is known.
@@ -161,6 +183,17 @@ impl Meter {
         points.get_mut(number)
     }
 
+    /// Ends the series where the clock stopped: intervals after the last completion, a flush
+    /// for example, are empty, not missing.
+    fn fill(&mut self, elapsed_ns: u64) {
+        let points = &mut self.series.points;
+        if self.series.interval_ns > 0 && !points.is_empty() {
+            let intervals = elapsed_ns.div_ceil(self.series.interval_ns);
+            let intervals = usize::try_from(intervals).unwrap_or(usize::MAX);
+            points.resize(points.len().max(intervals), Interval::default());
+        }
+    }
+
     /// Stops the clock.
     pub(crate) fn stop(self) -> Measurement {
         let elapsed_ns = self.now_ns();
@@ -169,14 +202,17 @@ impl Meter {
 
     /// The same for a clock that stood still in between: it ran for
     /// `elapsed_ns`.
-    pub(crate) fn stop_at(self, elapsed_ns: u64) -> Measurement {
+    pub(crate) fn stop_at(mut self, elapsed_ns: u64) -> Measurement {
         let gap = self.longest_gap;
         let continuous = self.series.interval_ns > 0 && gap.length_ns > 0;
+        self.fill(elapsed_ns);
         Measurement {
             elapsed_ns,
             read: self.read.totals(),
             write: self.write.totals(),
             flush: self.flush.to_record(),
+            durable: self.durable.as_ref().map(Histogram::to_record),
+            unflushed_bytes: None,
             series: self.series,
             longest_gap: continuous.then_some(gap),
             errors: self.errors,
@@ -194,16 +230,28 @@ mod tests {
         let mut meter = Meter::start(1_000_000_000);
         meter.moved(Direction::Write, 4_096, 0);
         meter.moved(Direction::Read, 512, 0);
-        meter.flushed(0);
+        meter.flushed_group(0);
+        meter.flushed_group(0);
         meter.failed(None, 7, 9, &io::Error::from_raw_os_error(5));
         let measured = meter.stop();
         assert_eq!((measured.write.ios, measured.write.bytes), (1, 4_096));
         assert_eq!((measured.read.ios, measured.read.bytes), (1, 512));
         assert_eq!(measured.write.latency.count, 1);
-        assert_eq!(measured.flush.count, 1);
+        assert_eq!(measured.flush.count, 2);
+        // The second flush had no writes before it.
+        assert_eq!(measured.durable.unwrap().count, 1);
         assert_eq!(measured.errors.first[0].errno, Some(5));
         assert_eq!(measured.series.points[0].write_bytes, 4_096);
         assert!(measured.elapsed_ns >= measured.write.latency.max_ns);
+    }
+
+    #[test]
+    fn a_wait_after_the_last_completion_is_in_the_series() {
+        let mut meter = Meter::start(1_000_000_000);
+        meter.moved(Direction::Write, 4_096, 0);
+        let points = meter.stop_at(3_200_000_000).series.points;
+        let bytes: Vec<u64> = points.iter().map(|point| point.write_bytes).collect();
+        assert_eq!(bytes, [4_096, 0, 0, 0]);
     }
 
     #[test]

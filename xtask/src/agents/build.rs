@@ -1,24 +1,24 @@
-//! Building one agent.
+//! Building agents.
 
-use super::Agent;
 use super::toolchain::Toolchain;
+use super::{Agent, FOLDER};
 use crate::run::{build_folder, run};
-use anyhow::Result;
+use anyhow::{Result, bail};
+use std::fs;
 use std::path::PathBuf;
 
-/// What a profile of cargo cannot say. No tables for unwinding: an agent that panics
-/// ends. No places in messages of panics. io-uring's bindings are those of machines
-/// of 64 bits; `engines::uring` checks that they hold on others.
-const FLAGS: [&str; 4] = [
+/// What a profile of cargo cannot say, the same for both flavours, which then share the
+/// standard library. No tables for unwinding: an agent that panics ends, by a signal and
+/// without words, which take room. io-uring's bindings are those of machines of 64 bits;
+/// `engines::uring` checks that they hold on others.
+const FLAGS: [&str; 6] = [
+    "-Cpanic=immediate-abort",
+    "-Zunstable-options",
     "-Zlocation-detail=none",
     "-Cforce-unwind-tables=no",
     "-Clink-self-contained=no",
     "--cfg=io_uring_skip_arch_check",
 ];
-
-/// What an agent that panics would say is left out of the larger one, which has no room
-/// for that; a signal ends it.
-const WITHOUT_WORDS: [&str; 2] = ["-Cpanic=immediate-abort", "-Zunstable-options"];
 
 /// The same for what is written in C.
 const C_FLAGS: &str = "-fno-unwind-tables -fno-asynchronous-unwind-tables";
@@ -60,8 +60,37 @@ const SQLITE_FLAGS: [&str; 32] = [
     "-DSQLITE_OMIT_XFER_OPT",
 ];
 
-/// Builds an agent; where it is then.
-pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
+/// The folder of all agents, in which each has the name of its file.
+pub(super) fn folder() -> Result<PathBuf> {
+    let folder = build_folder()?.join(FOLDER);
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
+/// Builds agents into their folder; the reasons of those that cannot be built here.
+pub(super) fn build(agents: &[Agent], toolchain: &Toolchain) -> Result<Vec<String>> {
+    let mut missing = Vec::new();
+    for sqlite in [false, true] {
+        let of_flavour = agents.iter().filter(|agent| agent.sqlite == sqlite);
+        let flavour: Vec<Agent> = of_flavour.copied().collect();
+        // All machines at once: each one is linked by a single thread.
+        if build_flavour(&flavour, toolchain).is_ok() {
+            continue;
+        }
+        for agent in flavour {
+            if let Err(error) = build_flavour(&[agent], toolchain) {
+                missing.push(format!("{}: {error:#}", agent.name()));
+            }
+        }
+    }
+    Ok(missing)
+}
+
+/// Builds agents of one flavour.
+fn build_flavour(agents: &[Agent], toolchain: &Toolchain) -> Result<()> {
+    let Some(first) = agents.first() else {
+        return Ok(());
+    };
     let mut build = toolchain.cargo();
     build
         // The standard library is built with the agent, for size and for machines
@@ -71,25 +100,22 @@ pub(super) fn build(agent: Agent, toolchain: &Toolchain) -> Result<PathBuf> {
         .args(["-Zbuild-std=std,panic_abort"])
         .args(["-Zbuild-std-features=optimize_for_size"])
         .args(["--profile", "agent", "--package", "assay-agent"])
-        .args(features(agent))
-        .args(["--target", agent.target])
-        .env("RUSTFLAGS", flags(agent))
-        .env(
-            format!("CFLAGS_{}", agent.target.replace('-', "_")),
-            C_FLAGS,
-        )
+        .args(features(*first))
+        .env("RUSTFLAGS", FLAGS.join(" "))
         .env("LIBSQLITE3_FLAGS", SQLITE_FLAGS.join(" "));
+    for agent in agents {
+        let flags = format!("CFLAGS_{}", agent.target.replace('-', "_"));
+        build.args(["--target", agent.target]).env(flags, C_FLAGS);
+    }
     run(&mut build)?;
-    let program = build_folder()?.join(agent.target).join("agent/assay-agent");
-    Ok(program)
-}
-
-fn flags(agent: Agent) -> String {
-    let more: &[&str] = match agent.sqlite {
-        true => &WITHOUT_WORDS,
-        false => &[],
-    };
-    [&FLAGS[..], more].concat().join(" ")
+    for agent in agents {
+        let program = build_folder()?.join(agent.target).join("agent/assay-agent");
+        let place = folder()?.join(agent.file());
+        if let Err(error) = fs::copy(&program, &place) {
+            bail!("cannot copy {}: {error}", program.display());
+        }
+    }
+    Ok(())
 }
 
 /// What cargo is told of the features that an agent is built with.

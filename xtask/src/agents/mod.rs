@@ -4,9 +4,8 @@ mod build;
 pub mod size;
 mod toolchain;
 
-use crate::run::build_folder;
 use anyhow::{Result, bail};
-use std::fs;
+use std::env::consts::ARCH;
 use toolchain::Toolchain;
 
 /// Machines, as `uname -m` calls them and assay asks for their agents, with the
@@ -18,6 +17,9 @@ const MACHINES: [(&str, &str); 5] = [
     ("riscv64", "riscv64gc-unknown-linux-musl"),
     ("i686", "i686-unknown-linux-musl"),
 ];
+
+/// The machine that the emulated board is.
+const BOARD: &str = "aarch64";
 
 /// Where they are put, within the build folder; assay looks there.
 const FOLDER: &str = "agents";
@@ -66,28 +68,22 @@ impl Agent {
     }
 }
 
+/// Names of the agents that tests run: those of this machine and of the emulated board, or all.
+pub fn of_tests(full: bool) -> Vec<String> {
+    let run = |agent: &Agent| full || [ARCH, BOARD].contains(&agent.machine);
+    Agent::all().filter(run).map(Agent::name).collect()
+}
+
 /// Builds some agents, or all, and says which cannot be built here. An error when
 /// there is none at all, or not one that was named.
-pub fn provide(names: &[&str]) -> Result<()> {
-    let named = names.iter().map(|name| Agent::named(name));
+pub fn provide(names: &[impl AsRef<str>]) -> Result<()> {
+    let named = names.iter().map(|name| Agent::named(name.as_ref()));
     let mut agents = named.collect::<Result<Vec<_>>>()?;
     if agents.is_empty() {
         agents = Agent::all().collect();
     }
-    let folder = build_folder()?.join(FOLDER);
-    fs::create_dir_all(&folder)?;
-    let toolchain = Toolchain::provide()?;
-    let mut missing = Vec::new();
-    for &agent in &agents {
-        match build::build(agent, &toolchain) {
-            Ok(program) => {
-                let place = folder.join(agent.file());
-                fs::copy(program, &place)?;
-                println!("{}: {}", agent.name(), place.display());
-            }
-            Err(error) => missing.push(format!("{}: {error:#}", agent.name())),
-        }
-    }
+    let missing = build::build(&agents, &Toolchain::provide()?)?;
+    println!("agents: {}", build::folder()?.display());
     for line in &missing {
         println!("missing: {line}");
     }
@@ -110,5 +106,8 @@ mod tests {
         assert_eq!(large.target, small.target);
         let error = Agent::named("s390x").unwrap_err().to_string();
         assert!(error.contains("riscv64, riscv64-sqlite"), "{error}");
+        let usual = of_tests(false);
+        assert!(usual.contains(&"aarch64-sqlite".to_owned()), "{usual:?}");
+        assert!(usual.len() <= 4 && of_tests(true).len() == 10);
     }
 }

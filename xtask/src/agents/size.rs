@@ -2,7 +2,7 @@
 //! nothing there but a kernel, and is made of few crates.
 
 use super::Agent;
-use super::build::{build, features};
+use super::build::{build, features, folder};
 use super::toolchain::Toolchain;
 use crate::run::{cargo, output};
 use anyhow::{Context, Result, bail};
@@ -15,7 +15,7 @@ use std::path::Path;
 /// The most that agents may take, in bytes: all that are built on every change.
 const LIMITS: [(&str, u64); 3] = [
     ("aarch64", 840_000),
-    ("aarch64-sqlite", 2_200_000),
+    ("aarch64-sqlite", 2_240_000),
     ("x86_64", 973_000),
 ];
 
@@ -86,12 +86,16 @@ const OF_SQLITE: [&str; 9] = [
 
 /// Builds these agents and checks them; an error names all that is wrong.
 pub fn run_checks() -> Result<()> {
-    let toolchain = Toolchain::provide()?;
+    let agents = LIMITS.map(|(name, _)| Agent::named(name));
+    let agents = agents.into_iter().collect::<Result<Vec<_>>>()?;
+    let missing = build(&agents, &Toolchain::provide()?)?;
+    if !missing.is_empty() {
+        bail!("agents cannot be built:\n  {}", missing.join("\n  "));
+    }
     let mut problems = Vec::new();
-    for (name, limit_bytes) in LIMITS {
-        let agent = Agent::named(name)?;
+    for (agent, (name, limit_bytes)) in agents.into_iter().zip(LIMITS) {
         problems.extend(strangers(agent)?);
-        let program = build(agent, &toolchain)?;
+        let program = folder()?.join(agent.file());
         problems.extend(too_large(name, limit_bytes, &program)?);
         problems.extend(not_static(&program)?);
     }

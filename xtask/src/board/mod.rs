@@ -7,7 +7,6 @@
 pub mod fio;
 mod initramfs;
 
-use crate::agents;
 use crate::packages::{self, Packages, launcher, unpack};
 use crate::run::run;
 use anyhow::{Context, Result};
@@ -19,17 +18,6 @@ use std::process::Command;
 
 /// To be raised with every change of what is prepared here.
 const RECIPE: &str = "3";
-
-/// Its agents: works that a board need not have are in the second one alone.
-const AGENTS: [&str; 2] = ["aarch64", "aarch64-sqlite"];
-
-/// Prepares the board and its agents for the tests. Without them, the tests that need
-/// them are skipped.
-pub fn provide() {
-    if let Err(error) = prepare().and_then(|()| agents::provide(&AGENTS)) {
-        eprintln!("xtask: {error:#}\nxtask: tests on an emulated board are skipped");
-    }
-}
 
 /// Makes the folder unless it is there already.
 pub fn prepare() -> Result<()> {

@@ -63,7 +63,7 @@ pub fn run(words: &[&str]) -> Result<()> {
 fn request(words: &[&str]) -> Result<Request> {
     let mut request = Request {
         seed: 0,
-        cards: 100,
+        cards: 200,
         misses: false,
     };
     let mut words = words.iter();

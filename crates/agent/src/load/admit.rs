@@ -1,7 +1,7 @@
 //! Whether a load may be run: no device that is in use is written.
 
-use crate::permission::{device, is_free, not_owned, refuse};
-use assay_engine::load::traced_files;
+use crate::permission::{device, is_free, is_no_data, not_owned, refuse};
+use assay_engine::load::{laid_out, outputs, traced_files};
 use assay_model::load::{Ddir, Load, PerDirection, Stream};
 use assay_model::wire::Refusal;
 use assay_probe::roots::Roots;
@@ -19,6 +19,11 @@ use std::path::{Path, PathBuf};
 pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> {
     let streams = load.streams.iter().map(Touching::look);
     let streams = streams.collect::<Result<Vec<_>, _>>()?;
+    let owned = KernelOwned::look(roots);
+    let outputs = outputs(load);
+    outputs
+        .iter()
+        .try_for_each(|path| is_no_data(&owned, path))?;
     if load.readonly {
         streams.iter().try_for_each(only_reads)?;
         return Ok(Vec::new());
@@ -26,8 +31,10 @@ pub(super) fn admit(roots: &Roots, load: &Load) -> Result<Vec<String>, Refusal> 
     streams.iter().try_for_each(trims_devices_only)?;
     let mut nodes = BTreeSet::new();
     let mut warnings = Vec::new();
-    let owned = KernelOwned::look(roots);
     for touching in &streams {
+        for path in touching.laid_out(load) {
+            warnings.extend(not_owned(&path, owned.uses_of(&path))?);
+        }
         for path in touching.written() {
             match device(&path) {
                 Some(node) => drop(nodes.insert(node)),
@@ -64,6 +71,18 @@ impl<'a> Touching<'a> {
             Some(files) => of_traced(files, &[Ddir::Write, Ddir::Trim]),
             None if self.stream.blocks.rw.changes() => self.stream.files.paths.clone(),
             None => Vec::new(),
+        }
+    }
+
+    /// The files that it makes or makes longer before it reads them, which is a write to
+    /// them. Of a trace that may be any, as far as it reads.
+    fn laid_out(&self, load: &Load) -> Vec<PathBuf> {
+        if self.stream.blocks.rw.changes() {
+            return Vec::new();
+        }
+        match &self.traced {
+            Some(files) => of_traced(files, &[Ddir::Read]),
+            None => laid_out(load, self.stream),
         }
     }
 

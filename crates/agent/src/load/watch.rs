@@ -3,21 +3,27 @@
 
 use super::disks::Disks;
 use super::send_report;
-use crate::cached::pages;
+use super::stops::Stops;
+use crate::cached::{are_synchronous, pages, pages_of_parts};
 use crate::frame::FrameError;
 use crate::glances::Glances;
 use crate::inspect::storage_of;
 use crate::outbox::Outbox;
-use assay_engine::load::{LoadObserver, Note};
+use assay_engine::held;
+use assay_engine::load::{LoadObserver, Note, Turn};
 use assay_model::evidence::{Evidence, Snapshot};
 use assay_model::load::Load;
-use assay_model::load::report::{LoadProgress, LoadReport, WaveEvidence};
+use assay_model::load::report::{FilePart, LoadProgress, LoadReport, WaveEvidence};
 use assay_model::storage::Storage;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
-use assay_probe::snapshot::{glance, snapshot};
+use assay_probe::snapshot::{counters as counted, glance, snapshot};
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -45,15 +51,19 @@ struct Wave {
     processes: ProcessIoTable,
     began: Instant,
     glances: Glances,
+    /// The kernel drops the pages of a block device when nobody has it open any more: they
+    /// are looked at after the streams have closed it.
+    _held: Vec<File>,
 }
 
 /// One storage that a wave works on.
 struct Place {
     storage: Storage,
-    /// The wave's files there.
-    files: Vec<PathBuf>,
+    /// The wave's files there, each from where to where it is worked on.
+    files: BTreeMap<PathBuf, (u64, u64)>,
     streams: Vec<u32>,
     before: Snapshot,
+    stops: Stops,
 }
 
 impl<'a> Watch<'a> {
@@ -91,24 +101,20 @@ impl<'a> Watch<'a> {
     }
 
     /// The storages of a wave with the streams and files on each.
-    fn places(&self, files: &[(u32, Vec<PathBuf>)]) -> Vec<Place> {
+    fn places(&self, files: &[(u32, Vec<(PathBuf, FilePart)>)]) -> Vec<Place> {
         let mut places: Vec<Place> = Vec::new();
         for (stream, paths) in files {
             // Regular files side by side are on the same storage.
             let mut last: Option<(&Path, usize)> = None;
-            for path in paths {
+            for (path, part) in paths {
                 let folder = path.parent().filter(|_| !is_node(path));
                 let at = match (last, folder) {
                     (Some((known, at)), Some(folder)) if known == folder => at,
                     _ => place_of(&mut places, storage_of(self.roots, path)),
                 };
                 last = folder.map(|folder| (folder, at));
-                places[at].add(*stream, path);
+                places[at].add(*stream, path, *part);
             }
-        }
-        for place in &mut places {
-            place.files.sort();
-            place.files.dedup();
         }
         places
     }
@@ -128,7 +134,8 @@ impl<'a> Watch<'a> {
             .map(|place| snapshot(self.roots, &place.storage))
             .collect();
         for (place, after) in wave.places.iter().zip(&mut after) {
-            after.file_cache = pages(&place.files);
+            place.look_at_files(after);
+            after.synchronous_files = are_synchronous(&place.paths());
         }
         let processes = processes(self.roots);
         let others = busiest(&wave.processes, &processes, PROCESSES_KEPT);
@@ -146,6 +153,7 @@ impl<'a> Watch<'a> {
                     during: wave.glances.taken().to_vec(),
                     other_processes: others.clone(),
                 },
+                stops: place.stops.to_vec(),
             })
             .collect()
     }
@@ -163,18 +171,26 @@ impl LoadObserver for Watch<'_> {
     }
 
     /// The counters are read last: the clocks start right after them.
-    fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<PathBuf>)]) {
+    fn wave_starts(&mut self, wave: u32, files: &[(u32, Vec<(PathBuf, FilePart)>)]) {
         let mut places = self.places(files);
+        let nodes = files.iter().flat_map(|(_, paths)| paths);
+        let held = nodes.filter_map(|(path, _)| block_device(path)).collect();
         for place in &places {
             if self.shows_disks(place) {
                 self.disks.add(self.roots, &place.storage);
             }
         }
         let processes = processes(self.roots);
-        let cached: Vec<_> = places.iter().map(|place| pages(&place.files)).collect();
-        for (place, file_cache) in places.iter_mut().zip(cached) {
+        let cached = places.iter().map(|place| {
+            let mut cached = Snapshot::default();
+            place.look_at_files(&mut cached);
+            cached
+        });
+        let cached: Vec<Snapshot> = cached.collect();
+        for (place, cached) in places.iter_mut().zip(cached) {
             place.before = Snapshot {
-                file_cache,
+                file_cache: cached.file_cache,
+                region_cache: cached.region_cache,
                 ..snapshot(self.roots, &place.storage)
             };
         }
@@ -184,7 +200,15 @@ impl LoadObserver for Watch<'_> {
             processes,
             began: Instant::now(),
             glances: Glances::default(),
+            _held: held,
         });
+    }
+
+    fn clocks_turn(&mut self, _wave: u32, turn: Turn, streams: &[u32]) {
+        let roots = self.roots;
+        for place in self.under_way.iter_mut().flat_map(|wave| &mut wave.places) {
+            place.turn(roots, turn, streams);
+        }
     }
 
     fn wave_ended(&mut self, _wave: u32) {
@@ -216,11 +240,41 @@ impl LoadObserver for Watch<'_> {
 }
 
 impl Place {
-    fn add(&mut self, stream: u32, path: &Path) {
+    fn add(&mut self, stream: u32, path: &Path, part: FilePart) {
         if self.streams.last() != Some(&stream) {
             self.streams.push(stream);
         }
-        self.files.push(path.to_owned());
+        let end = part.offset.saturating_add(part.length);
+        let known = self.files.entry(path.to_owned());
+        let known = known.or_insert((part.offset, end));
+        *known = (known.0.min(part.offset), known.1.max(end));
+    }
+
+    fn paths(&self) -> Vec<&Path> {
+        self.files.keys().map(PathBuf::as_path).collect()
+    }
+
+    /// Looks at the cached pages of the files, and of the parts that are worked on.
+    fn look_at_files(&self, snapshot: &mut Snapshot) {
+        snapshot.file_cache = pages(&self.paths());
+        let parts = self.files.iter();
+        let parts = parts.map(|(path, (begin, end))| (path.as_path(), *begin, end - begin));
+        snapshot.region_cache = pages_of_parts(parts);
+    }
+
+    /// The clocks of streams turn: those that work here are waiting.
+    fn turn(&mut self, roots: &Roots, turn: Turn, streams: &[u32]) {
+        let here = self.streams.iter().filter(|s| streams.contains(s));
+        let here: Vec<u32> = here.copied().collect();
+        if here.is_empty() {
+            return;
+        }
+        let mut now = counted(roots, &self.storage);
+        self.look_at_files(&mut now);
+        match turn {
+            Turn::Stops => self.stops.stopped(here, now),
+            Turn::GoesOn => self.stops.go_on(&here, &now),
+        }
     }
 }
 
@@ -238,11 +292,21 @@ fn place_of(places: &mut Vec<Place>, storage: Storage) -> usize {
     }
     places.push(Place {
         storage,
-        files: Vec::new(),
+        files: BTreeMap::new(),
         streams: Vec::new(),
         before: Snapshot::default(),
+        stops: Stops::default(),
     });
     places.len() - 1
+}
+
+/// The block device of a path, opened; `None` for anything else.
+fn block_device(path: &Path) -> Option<File> {
+    if !path.metadata().ok()?.file_type().is_block_device() {
+        return None;
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK;
+    held::open(path, flags, Mode::empty()).ok().map(File::from)
 }
 
 /// Whether a path may lead away from its folder's storage: anything but a

@@ -1,11 +1,13 @@
 //! Which device is looked at.
 
+use super::named::paths;
 use crate::inspect::storage_of;
 use assay_model::storage::{Backing, Storage};
 use assay_probe::roots::Roots;
 use assay_probe::watch as counters;
 use assay_workloads::WorkError;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 
 /// So many names are given where none was meant for certain.
 const NEAREST: usize = 4;
@@ -15,20 +17,33 @@ const NEAREST: usize = 4;
 pub(super) enum Looked {
     /// The device of that kernel name.
     At(String),
+    /// The same, which this path of the command is on, and the current directory is not.
+    AtNamed { device: String, path: PathBuf },
     /// Every disk, of which the one that moved most so far is shown, and why.
     AtAll { because: String },
 }
 
-/// The device that the user named; without a name that of the current directory.
+/// The device that the user named; without a name that of the last path among the words of
+/// the command, which is where most programs have what they write; else that of the current
+/// directory.
 ///
 /// # Errors
 /// When there is nothing of that name, or no device behind it.
-pub(super) fn looked_at(roots: &Roots, named: Option<&Path>) -> Result<Looked, WorkError> {
+pub(super) fn looked_at(
+    roots: &Roots,
+    named: Option<&Path>,
+    command: &[OsString],
+) -> Result<Looked, WorkError> {
     let Some(path) = named else {
-        let here = storage_of(roots, Path::new("."));
-        return Ok(match name_of(&here) {
-            Ok(name) => Looked::At(name),
-            Err(why) => Looked::AtAll {
+        let here = name_of(&storage_of(roots, Path::new(".")));
+        let on_device = |path: PathBuf| Some((name_of(&storage_of(roots, &path)).ok()?, path));
+        let of_command = paths(command).into_iter().rev().find_map(on_device);
+        return Ok(match (of_command, here) {
+            (Some((device, path)), here) if here.as_ref() != Ok(&device) => {
+                Looked::AtNamed { device, path }
+            }
+            (_, Ok(name)) => Looked::At(name),
+            (_, Err(why)) => Looked::AtAll {
                 because: format!(
                     "no device behind the current directory: {why}; each row shows the disk that \
                      moved most so far, which others may have used: name one with --device"
@@ -126,14 +141,14 @@ mod tests {
     fn a_name_that_is_none_is_refused_with_the_nearest() {
         let (_folder, roots) = machine(&["mmcblk0", "mmcblk0p1", "mmcblk1", "sda", "vda", "zram0"]);
         for named in ["mmcblk2", "/dev/mmcblk2"] {
-            let refused = looked_at(&roots, Some(Path::new(named))).unwrap_err();
+            let refused = looked_at(&roots, Some(Path::new(named)), &[]).unwrap_err();
             let text = refused.to_string();
             assert!(text.contains(named), "{text}");
             let nearest = "nearest devices are mmcblk0, mmcblk1, mmcblk0p1";
             assert!(text.contains(nearest), "{text}");
         }
         let (_folder, roots) = machine(&[]);
-        let refused = looked_at(&roots, Some(Path::new("nope"))).unwrap_err();
+        let refused = looked_at(&roots, Some(Path::new("nope")), &[]).unwrap_err();
         assert!(refused.to_string().contains("no device with counters"));
     }
 

@@ -2,6 +2,7 @@
 //! works on one file would measure, and remove, each other's.
 
 use crate::permission::refuse;
+use assay_engine::held::shown;
 use assay_model::wire::Refusal;
 use assay_model::work::Work;
 use rustix::io::Errno;
@@ -35,7 +36,7 @@ pub(super) fn files_of(work: &Work) -> Result<Vec<UnixListener>, Refusal> {
             Err(error) if Errno::from_io_error(&error) == Some(Errno::ADDRINUSE) => {
                 return Err(refuse(format!(
                     "another assay works on {} now: wait for its end, or {}",
-                    path.display(),
+                    shown(&path),
                     otherwise(work)
                 )));
             }

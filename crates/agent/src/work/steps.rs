@@ -2,7 +2,7 @@
 
 use super::scratch::Scratch;
 use super::together;
-use crate::cached::pages;
+use crate::cached::{are_synchronous, pages};
 use crate::frame::FrameError;
 use crate::inbox::Inbox;
 use crate::inspect::storage_of;
@@ -328,6 +328,7 @@ impl Observer for Steps<'_> {
             let counters = self.after(&storage, started);
             step.after = Some(Snapshot {
                 file_cache: pages(&step.paths),
+                synchronous_files: are_synchronous(&step.paths),
                 ..counters
             });
         }

@@ -31,6 +31,7 @@ pub(super) fn wave(
                 wave: 0,
                 streams: (0..).take(all.len()).collect(),
                 evidence: evidence.clone(),
+                stops: Vec::new(),
             }],
             stopped: all.iter().any(|one| one.outcome == Outcome::Interrupted),
             ..LoadReport::default()
@@ -104,6 +105,7 @@ fn report(one: &Together, started_unix_ms: u64) -> StreamReport {
             trim: 0,
         },
         sync: measured.flush.clone(),
+        unflushed_bytes: measured.unflushed_bytes,
         flushed_at_end: completed && one.job.flush.at_end.is_some(),
         errors: measured.errors.clone(),
         cpu: measured.cpu,

@@ -2,37 +2,21 @@
 //! itself, wherever its name may lead by then.
 
 use super::{DATA, FRESH, OWNER, tree};
+use assay_engine::held::{named, remove_folder};
 use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
 use assay_model::work::androbench;
 use assay_model::work::scenario::SCENE;
-use rustix::fs::{AtFlags, Mode, OFlags, statat, unlinkat};
+use rustix::fs::{AtFlags, statat, unlinkat};
 use rustix::io::Errno;
-use std::fs;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::BorrowedFd;
 use std::path::Path;
 
-/// Opens a folder, not what a link of its name leads to.
-pub(super) fn open_folder(path: &Path) -> io::Result<OwnedFd> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?)
-}
-
 /// Removes the files that assay makes in a test folder, and the folder when
-/// nothing else is in it.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
-    match open_folder(path) {
-        Ok(folder) => remove_opened(path, folder.as_fd()),
-        // Gone with the storage it was on.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error),
-    }
-}
-
-/// The owner file goes last: while it is there, an interrupted removal can be
-/// taken up again.
-fn remove_opened(path: &Path, folder: BorrowedFd<'_>) -> io::Result<()> {
+/// nothing else is in it. The owner file goes last: while it is there, an
+/// interrupted removal can be taken up again.
+pub(super) fn remove(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
     tree::remove(folder, SCENE)?;
     for name in files().chain([OWNER.to_owned()]) {
         match unlinkat(folder, name.as_str(), AtFlags::empty()) {
@@ -40,24 +24,19 @@ fn remove_opened(path: &Path, folder: BorrowedFd<'_>) -> io::Result<()> {
             Err(error) => return Err(error.into()),
         }
     }
-    match fs::remove_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed,
-    }
+    remove_folder(folder, name)
 }
 
 /// Removes a test folder, and says what was there and whether it worked.
-pub(super) fn take_away(path: &Path, run_id: &str) -> Leftover {
-    let (size, removed) = match open_folder(path) {
-        Ok(folder) => (size_of(folder.as_fd()), remove_opened(path, folder.as_fd())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => (Bytes(0), Ok(())),
-        Err(error) => (Bytes(0), Err(error)),
-    };
+pub(super) fn take_away(folder: BorrowedFd<'_>, name: &Path, run_id: &str) -> Leftover {
+    let size = size_of(folder);
+    let removed = remove(folder, name);
     Leftover {
-        folder: path.to_owned(),
+        folder: named(name).into_owned(),
         run_id: run_id.to_owned(),
         size,
         problem: removed.err().map(|error| error.to_string()),
+        locked: false,
     }
 }
 

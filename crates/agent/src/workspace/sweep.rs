@@ -1,12 +1,14 @@
 //! Finding and removing the test folders of killed runs.
 
-use super::removal::{open_folder, take_away};
+use super::removal::take_away;
 use super::{OWNER, Owner, PREFIX};
+use assay_engine::held::{self, HeldFolder};
+use assay_model::units::Bytes;
 use assay_model::wire::Leftover;
-use rustix::fs::{FlockOperation, Mode, OFlags, flock, fstat, fstatfs, openat};
+use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,13 +18,12 @@ const STARTING: Duration = Duration::from_secs(60);
 /// Ours have some hundred; what is longer is somebody else's.
 const MAX_OWNER_BYTES: u64 = 64 << 10;
 
-/// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat,
-/// exfat, ntfs3. All files there belong to whom the mount says.
-const WITHOUT_OWNERS: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
-
 /// Removes the test folders that killed runs left in `directory`.
 pub(crate) fn sweep(directory: &Path) -> Vec<Leftover> {
-    let Ok(entries) = fs::read_dir(directory) else {
+    let Ok(held) = HeldFolder::open(directory) else {
+        return Vec::new();
+    };
+    let Ok(entries) = fs::read_dir(held.path()) else {
         return Vec::new();
     };
     entries
@@ -37,8 +38,8 @@ pub(crate) fn sweep(directory: &Path) -> Vec<Leftover> {
 
 /// One folder with the right name; `None` when it is not a leftover of ours.
 fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
-    let folder = open_folder(path).ok()?;
-    if !belongs_to_us(folder.as_fd()) {
+    let folder = held::open(path, OFlags::DIRECTORY, Mode::empty()).ok()?;
+    if !held::is_own(&folder) {
         return None;
     }
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
@@ -49,20 +50,17 @@ fn sweep_one(path: &Path, run_id: &str) -> Option<Leftover> {
     let ours = owner.is_ok_and(|owner| owner.is_ok_and(|owner| owner.run_id == run_id));
     let unfinished = file.metadata().is_ok_and(|meta| was_never_written(&meta));
     let abandoned = flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok();
-    if !(ours || unfinished) || !abandoned {
-        return None;
+    match abandoned {
+        true if ours || unfinished => Some(take_away(folder.as_fd(), path, run_id)),
+        false if ours => Some(Leftover {
+            folder: held::named(path).into_owned(),
+            run_id: run_id.to_owned(),
+            size: Bytes(0),
+            problem: Some("a process still uses it".to_owned()),
+            locked: true,
+        }),
+        _ => None,
     }
-    Some(take_away(path, run_id))
-}
-
-/// Whether this user made the folder, as far as the file system can tell.
-fn belongs_to_us(folder: BorrowedFd<'_>) -> bool {
-    let is_ours = |uid| uid == rustix::process::geteuid().as_raw();
-    let has_owners = || {
-        let kind = fstatfs(folder).map(|meta| u64::try_from(meta.f_type).unwrap_or(0));
-        !kind.is_ok_and(|kind| WITHOUT_OWNERS.contains(&kind))
-    };
-    fstat(folder).is_ok_and(|meta| is_ours(meta.st_uid)) || !has_owners()
 }
 
 /// Killed between making the owner file and writing it. A young empty file may
@@ -76,7 +74,6 @@ fn was_never_written(owner: &fs::Metadata) -> bool {
 mod tests {
     use super::super::{DATA, Folder};
     use super::*;
-    use assay_model::units::Bytes;
     use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
@@ -95,12 +92,17 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let living = Folder::new(parent.path(), "living").unwrap();
         let path = killed(parent.path(), "killed");
-        let swept = sweep(parent.path());
-        assert_eq!(swept.len(), 1);
+        let (locked, swept): (Vec<_>, Vec<_>) = sweep(parent.path())
+            .into_iter()
+            .partition(|found| found.locked);
+        assert_eq!((locked.len(), swept.len()), (1, 1));
         assert_eq!(swept[0].run_id, "killed");
         assert_eq!(swept[0].size, Bytes(1000));
         assert_eq!(swept[0].problem, None);
         assert!(!path.exists());
+        // It is there, which is not the same as nothing.
+        assert_eq!(locked[0].run_id, "living");
+        assert!(locked[0].folder.exists() && locked[0].problem.is_some());
         drop(living);
         assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
     }
@@ -163,7 +165,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let path = killed(parent.path(), "theirs");
         if std::os::unix::fs::chown(&path, Some(65_534), None).is_err() {
-            eprintln!("skipped: only root can give a folder away");
+            assay_testkit::skip("only root can give a folder away");
             return;
         }
         assert_eq!(sweep(parent.path()), []);

@@ -20,7 +20,7 @@ pub struct AndroBenchArgs {
     #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = like())]
     pub like: Like,
     /// How often all of it is repeated.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Only these steps, separated by commas (seq-read, seq-write, rand-read,
     /// rand-write, sqlite-insert, sqlite-update, sqlite-delete; Mobibench also

@@ -2,6 +2,7 @@
 
 use super::part::Board;
 use crate::exit::Failure;
+use crate::input;
 use crate::on::{self, On};
 use crate::toml_mistake;
 use crate::watch::args::parse_time;
@@ -9,7 +10,6 @@ use assay_model::units::Nanos;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ const COMMANDS: [&str; 9] = [
     "sweep",
 ];
 /// Options that are a campaign's own business.
-const OWN: [&str; 3] = ["--on", "--store", "--json"];
+const OWN: [&str; 4] = ["--on", "--store", "--json", "--unit"];
 
 /// A campaign.
 #[derive(Debug, Deserialize)]
@@ -94,7 +94,7 @@ impl Campaign {
     /// Reads a file; whether there are such boards is seen later.
     pub fn read(path: &Path) -> Result<Self, Failure> {
         let refuse = |why: String| Failure::usage(format!("{}: {why}", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| refuse(error.to_string()))?;
+        let text = input::text(path).map_err(|error| refuse(error.to_string()))?;
         parse(&text).map_err(refuse)
     }
 

@@ -1,6 +1,7 @@
 //! What else is different between two sides: a difference of figures may come
 //! from there.
 
+use super::units;
 use crate::figures::Source;
 use assay_lang::{Told, in_english, key, tr, translated};
 use assay_model::run::Run;
@@ -14,7 +15,8 @@ pub fn warnings(a: &[Source], b: &[Source]) -> Vec<Told> {
 }
 
 fn said(a: &[Source], b: &[Source]) -> Vec<String> {
-    let mut warnings = Vec::new();
+    let mut warnings: Vec<String> = Vec::new();
+    warnings.extend(units::warnings("A", a).chain(units::warnings("B", b)));
     for (what, of) in FACTS {
         let facts = |side: &[Source]| -> BTreeSet<String> {
             let runs = side.iter().filter_map(|source| source.run.as_deref());

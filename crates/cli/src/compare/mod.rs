@@ -4,6 +4,7 @@
 pub mod args;
 mod circumstances;
 mod paired;
+mod units;
 mod written;
 
 use crate::args::StoreArgs;
@@ -13,14 +14,12 @@ use crate::formats::{Format, OutputArgs};
 use crate::output::{print, style};
 use args::{CompareArgs, Terms, VerdictArgs};
 use assay_lang::counted;
-use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
 use assay_report::gate::{Status, Suite};
 use assay_report::terminal::{write_comparison, write_qualification};
-use assay_stats::verdict::compare::{Comparison, compare_figures};
+use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Options;
-use assay_stats::verdict::units::compare_units;
 use assay_target::Target;
 use std::process::ExitCode;
 
@@ -35,15 +34,6 @@ impl NamedSide {
     pub fn runs(&self) -> Vec<Run> {
         let runs = self.units.iter().filter_map(Source::run_of_figures);
         runs.collect()
-    }
-
-    /// As pages and charts take it.
-    pub fn shown<'a>(&'a self, runs: &'a [Run]) -> comparison::Side<'a> {
-        comparison::Side {
-            name: &self.name,
-            figures: self.units.iter().flat_map(|unit| &unit.figures).collect(),
-            runs: runs.iter().collect(),
-        }
     }
 
     /// A single unit.
@@ -125,12 +115,25 @@ pub struct Judged {
     pub a: NamedSide,
     /// What is judged.
     pub b: NamedSide,
+    figures: units::Figures,
     options: Options,
     comparison: Comparison,
     qualify: bool,
 }
 
 impl Judged {
+    /// Both sides as pages and charts take them, with their runs.
+    pub fn sides<'a>(&'a self, runs: [&'a [Run]; 2]) -> [comparison::Side<'a>; 2] {
+        let [a, b] = &self.figures.sides;
+        [(&self.a, a, runs[0]), (&self.b, b, runs[1])].map(|(side, figures, runs)| {
+            comparison::Side {
+                name: &side.name,
+                figures: figures.iter().flatten().collect(),
+                runs: runs.iter().collect(),
+            }
+        })
+    }
+
     fn of((a, b): (NamedSide, NamedSide), terms: &Terms) -> Result<Self, Failure> {
         refuse_the_same(&a, &b)?;
         let held = held_to(a.units.iter().chain(&b.units), terms.margin);
@@ -139,13 +142,15 @@ impl Judged {
             same_session: same_session(&a, &b),
             ..held
         };
-        let mut comparison = compare(&a, &b, &options);
+        let figures = units::Figures::of(&a.units, &b.units);
+        let mut comparison = figures.compare(&options);
         if terms.qualify {
             for line in comparison.lines.iter_mut().chain(&mut comparison.composite) {
                 line.notes.retain(|note| !note.is_on_more_trials());
             }
         }
         Ok(Self {
+            figures,
             comparison,
             qualify: terms.qualify,
             a,
@@ -229,26 +234,14 @@ fn two_conditions(source: &Source) -> Result<(NamedSide, NamedSide), Failure> {
 }
 
 /// Whether the places of trials count in one session: both sides are of the same
-/// run, or of two that took turns.
+/// run, or of two that took turns, or of results made elsewhere that tell them.
 fn same_session(a: &NamedSide, b: &NamedSide) -> bool {
-    let run = |side: &NamedSide| match side.units.as_slice() {
-        [unit] => unit.run.clone(),
-        _ => None,
-    };
-    let (Some(a), Some(b)) = (run(a), run(b)) else {
+    let ([a], [b]) = (a.units.as_slice(), b.units.as_slice()) else {
         return false;
     };
-    a.header.id == b.header.id || a.took_turns_with(&b)
-}
-
-fn compare(a: &NamedSide, b: &NamedSide, options: &Options) -> Comparison {
-    let figures = |side: &NamedSide| -> Vec<Vec<Figure>> {
-        let units = side.units.iter().map(|unit| unit.figures.clone());
-        units.collect()
-    };
-    let (a, b) = (figures(a), figures(b));
-    match (a.as_slice(), b.as_slice()) {
-        ([a], [b]) => compare_figures(a, b, options),
-        _ => compare_units(&a, &b, options),
+    match (&a.run, &b.run) {
+        (Some(a), Some(b)) => a.header.id == b.header.id || a.took_turns_with(b),
+        (None, None) => true,
+        _ => false,
     }
 }

@@ -38,7 +38,7 @@ fn writer_for(format: Format) -> Result<Writer, Failure> {
     Ok(match format {
         Format::Html => |judged, _, out| {
             let (a, b) = (judged.a.runs(), judged.b.runs());
-            let (a, b) = (judged.a.shown(&a), judged.b.shown(&b));
+            let [a, b] = judged.sides([&a, &b]);
             html::write_comparison(&judged.compared(), &a, &b, out)
         },
         Format::Json => |judged, _, out| {

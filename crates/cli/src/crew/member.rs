@@ -2,13 +2,14 @@
 
 use super::{Ended, Task, Told};
 use crate::exit::{FAILED, Failure};
-use crate::{interrupt, owner, part};
+use crate::part::{self, Claim};
+use crate::{interrupt, owner};
 use assay_model::text::clean;
 use assay_store::Owner;
 use assay_target::labgrid::Lease;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -33,8 +34,12 @@ pub struct Member {
     /// To whom signals go; nobody once it has ended, for its number may be another's.
     pid: Arc<Mutex<Option<Pid>>>,
     complaint: Option<String>,
+    /// What it is about to measure, or measures.
+    claim: Option<Claim>,
+    /// It waits for the answer to its claim.
+    pub waits: bool,
     /// It ends when this does: with this process, if it must.
-    _lifeline: Option<ChildStdin>,
+    lifeline: Option<ChildStdin>,
 }
 
 impl Member {
@@ -70,8 +75,30 @@ impl Member {
             lease: task.lease,
             pid,
             complaint: None,
-            _lifeline: lifeline,
+            claim: None,
+            waits: false,
+            lifeline,
         })
+    }
+
+    /// It says what it is about to measure.
+    pub fn claims(&mut self, claim: Claim) {
+        self.claim = Some(claim);
+        self.waits = true;
+    }
+
+    /// What it claims; `None`: it is not there yet.
+    pub fn claim(&self) -> Option<&Claim> {
+        self.claim.as_ref()
+    }
+
+    /// Lets it measure, or says why not.
+    pub fn answer(&mut self, refusal: Option<String>) {
+        self.waits = false;
+        if let Some(lifeline) = &mut self.lifeline {
+            // Who ended meanwhile needs no answer.
+            let _ = writeln!(lifeline, "{}", clean(&refusal.unwrap_or_default()));
+        }
     }
 
     /// Asks for an end in good order.

@@ -10,7 +10,7 @@ mod member;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::on::this_program;
-use crate::part;
+use crate::part::{self, Claim};
 use crate::progress::block::Block;
 use crate::progress::live::Reported;
 use assay_model::text::clean;
@@ -113,6 +113,8 @@ enum Told {
 pub struct Crew {
     program: PathBuf,
     members: BTreeMap<usize, Member>,
+    /// What was claimed, by the number and the name of who did.
+    claims: Vec<(usize, String, Claim)>,
     next: usize,
     told: Receiver<Told>,
     teller: Sender<Told>,
@@ -134,6 +136,7 @@ impl Crew {
         Ok(Self {
             program: this_program()?,
             members: BTreeMap::new(),
+            claims: Vec::new(),
             next: 0,
             told,
             teller,
@@ -180,6 +183,7 @@ impl Crew {
         let deadline = Instant::now() + patience;
         loop {
             self.end_the_late();
+            self.answer_claims();
             let now = Instant::now();
             if now >= self.drawn + FRAME {
                 self.block.draw();
@@ -218,6 +222,12 @@ impl Crew {
         let Some(member) = self.members.get_mut(&number) else {
             return;
         };
+        if let Some(claim) = Claim::read(line) {
+            self.claims
+                .push((number, member.name.clone(), claim.clone()));
+            member.claims(claim);
+            return;
+        }
         let line = member.hear(line);
         let line = format!("{}: {line}", member.name);
         self.block.say(&clean(&line));
@@ -236,6 +246,22 @@ impl Crew {
             board_lost,
             ..member.into_ended(number, code, out)
         })
+    }
+
+    /// Once all have said what they are about to measure, those that wait are let go, but
+    /// for those that would measure what another one measures.
+    fn answer_claims(&mut self) {
+        if self.members.values().any(|member| member.claim().is_none()) {
+            return;
+        }
+        for (&number, member) in &mut self.members {
+            if let Some(claim) = member.claim().filter(|_| member.waits) {
+                let mut others = self.claims.iter().filter(|(other, ..)| *other != number);
+                let same = others.find(|(_, _, other)| claim.is_of_the_same(other));
+                let refusal = same.map(|(_, name, _)| doubled(&member.name, name, claim));
+                member.answer(refusal);
+            }
+        }
     }
 
     /// Those whose time is over are asked to end, later made to.
@@ -257,6 +283,7 @@ impl Crew {
     fn see_them_end(&mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
         while !self.members.is_empty() {
+            self.answer_claims();
             let left = deadline.saturating_duration_since(Instant::now());
             match self.told.recv_timeout(left) {
                 Ok(Told::Ended { number, code, out }) => drop(self.ended(number, code, out)),
@@ -266,6 +293,17 @@ impl Crew {
             }
         }
     }
+}
+
+fn doubled(name: &str, other: &str, claim: &Claim) -> String {
+    let device = match claim.devices.as_str() {
+        "" => "the same storage".to_owned(),
+        devices => format!("the same device ({devices})"),
+    };
+    format!(
+        "{name} and {other} are {device} of one machine (same boot id): two runs at a time \
+         would measure each other, and two runs are no two units; name it once"
+    )
 }
 
 /// A board is given back only when nothing measures on it any more, whatever went wrong

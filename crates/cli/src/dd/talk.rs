@@ -52,7 +52,7 @@ impl Listener for Talk {
         Ok(())
     }
 
-    /// dd's last lines, and the line that dd does not have.
+    /// dd's last lines, after the line that dd does not have: scripts take the last one.
     fn ended(&mut self, trial: &TrialRecord) -> Result<(), Failure> {
         let Some(report) = report(trial).filter(|report| !report.reader_gone) else {
             return Ok(());
@@ -60,10 +60,11 @@ impl Listener for Talk {
         if self.ladder && self.status != Status::None {
             say(&format!("{}:", trial.job.name));
         }
-        self.tell(report);
         if self.status != Status::None {
+            self.close();
             say(&clean(&evidence(trial)));
         }
+        self.tell(report);
         Ok(())
     }
 

@@ -3,7 +3,6 @@
 
 use super::kinds::{Kind, Known};
 use super::observed::{Observed, as_f64};
-use super::start;
 use super::words::{basis, untold};
 use crate::model::fit::is_told;
 use crate::model::fit::stored::{Measured, of_results, simulated_part};
@@ -15,7 +14,7 @@ use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 use assay_flash::workload::{Issue, Job, run_issued};
 use assay_model::job::{Direction, OpenSync, Rw};
-use assay_model::storage::Storage;
+use assay_model::storage::{DeviceKind, Storage};
 use assay_report::text::clean;
 use std::collections::BTreeSet;
 
@@ -72,7 +71,10 @@ impl Costs {
             let policy = word.and_then(|word| word.parse().ok());
             return Self::Truth(Box::new(part), policy.unwrap_or(Policy::Closed));
         }
-        let measured = start().and_then(|start| of_results(observed, storage, start, None));
+        let kind = storage.device().map(|layer| &layer.identity.kind);
+        let name = Part::name_like(kind.unwrap_or(&DeviceKind::Sd));
+        let start = Part::find(name).ok_or_else(|| format!("no part is called {name}"));
+        let measured = start.and_then(|start| of_results(observed, storage, start, None));
         let measured = match measured {
             Ok(measured) => measured,
             Err(why) => return Self::Unknown(why),

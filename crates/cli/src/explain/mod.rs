@@ -25,7 +25,6 @@ use crate::output::print;
 use crate::stored::{Stored, load};
 use account::{Account, Context};
 use args::ExplainArgs;
-use assay_flash::experiment;
 use assay_flash::part::Part;
 use assay_lang::{in_english, tr};
 use assay_model::job::Direction;
@@ -279,9 +278,4 @@ impl Group<'_> {
             )
         })
     }
-}
-
-/// The part that fits begin with.
-fn start() -> Result<Part, String> {
-    Part::find(experiment::PART).ok_or_else(|| format!("no part is called {}", experiment::PART))
 }

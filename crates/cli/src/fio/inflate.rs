@@ -1,10 +1,10 @@
 //! `--inflate-log=FILE`: a log that was stored compressed, as text.
 
 use crate::exit::Failure;
+use crate::input;
 use crate::output::print;
 use flate2::bufread::ZlibDecoder;
 use std::fmt::Write;
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -21,8 +21,10 @@ const CLASS_SHIFT: u16 = 13;
 /// Prints a log.
 pub fn run(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
-    let stored =
-        fs::read(path).map_err(|error| Failure::usage(format!("cannot read {shown}: {error}")))?;
+    let failed = |error| Failure::usage(format!("cannot read {shown}: {error}"));
+    let mut stored = Vec::new();
+    let read = input::open(path).and_then(|mut file| file.read_to_end(&mut stored));
+    read.map_err(failed)?;
     let entries = inflate(&stored)
         .map_err(|error| Failure::usage(format!("{shown} is no compressed log of fio: {error}")))?;
     let text = text(&entries)

@@ -1,7 +1,7 @@
 //! Where results go: standard output, or the file of `--output`.
 
 use crate::exit::Failure;
-use crate::output::print;
+use crate::output::{admit_output, print};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -26,6 +26,7 @@ impl Sink {
         let Some(path) = path else {
             return Ok(Self::Stdout);
         };
+        admit_output(path)?;
         let file = File::create(path)
             .map_err(|error| Failure::usage(format!("cannot write {}: {error}", path.display())))?;
         Ok(Self::File {

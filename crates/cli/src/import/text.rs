@@ -2,7 +2,7 @@
 
 use super::name;
 use crate::exit::Failure;
-use std::fs::File;
+use crate::input;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ fn bytes(file: &Path) -> io::Result<Vec<u8>> {
     if file == Path::new(STDIN) {
         io::stdin().lock().take(MOST + 1).read_to_end(&mut bytes)?;
     } else {
-        File::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
+        input::open(file)?.take(MOST + 1).read_to_end(&mut bytes)?;
     }
     Ok(bytes)
 }

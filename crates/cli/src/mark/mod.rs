@@ -88,7 +88,7 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     let expected = estimate::of_trials(&plan);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
-    let header = header(plan, inspection, host.target());
+    let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
     let executed = plans::execute(

@@ -2,13 +2,17 @@
 
 mod args;
 
+use crate::announce::minutes;
+use crate::estimate;
 use crate::exit::{DATA_MISMATCH, Failure};
 use crate::host::Host;
+use crate::output::say;
 use crate::runs;
 use crate::steps::{Counted, StepTalk};
 use crate::works::{self, Done, Request};
 pub use args::MemArgs;
 use args::Part;
+use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::storage::Storage;
@@ -42,6 +46,7 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
     let mut host = Host::start(target)?;
     let inspection = inspection(&mut host)?;
     let request = request(args);
+    say(&expected(args, &request));
     let mut talk = StepTalk::new(Counted::Bytes, request.steps.len());
     let done = works::execute(
         target,
@@ -52,6 +57,27 @@ pub fn run(args: &MemArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         &mut talk,
     );
     conclude(talk.present(done, args.json)?)
+}
+
+/// Said before it starts.
+fn expected(args: &MemArgs, request: &Request) -> String {
+    let (steps, trials) = (request.steps.len(), request.trials);
+    let all = usize::try_from(trials).map_or(usize::MAX, |trials| steps.saturating_mul(trials));
+    let stress = args.wants(Part::Stress);
+    let limit = args.duration.filter(|_| stress);
+    match limit {
+        None if stress => tr!(
+            "assay: main memory, {steps} steps, {trials} times; a pass over all free memory takes minutes",
+            steps,
+            trials
+        ),
+        limit => tr!(
+            "assay: main memory, {steps} steps, {trials} times, about {time}",
+            steps,
+            trials,
+            time = minutes(limit.unwrap_or_else(|| estimate::of_memory(all)))
+        ),
+    }
 }
 
 /// The machine alone: what its root file system is on is no matter.

@@ -121,8 +121,9 @@ pub struct FitArgs {
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
     /// The part to begin with: one that assay knows, or a file. What is not fitted stays.
-    #[arg(long, value_name = "NAME|FILE", default_value = assay_flash::experiment::PART)]
-    pub part: String,
+    /// [default: the one that is nearest to the run's device; of a file the SD card]
+    #[arg(long, value_name = "NAME|FILE")]
+    pub part: Option<String>,
     /// How the host carried out the transfers [default: closed, or as the run was simulated].
     #[arg(long, value_name = "POLICY")]
     pub policy: Option<Policy>,

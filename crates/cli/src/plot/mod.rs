@@ -145,11 +145,8 @@ fn of_metric(run: Run, metric: &str) -> Result<Wanted, Failure> {
 fn of_two(words: [&String; 2], args: &PlotArgs) -> Result<Wanted, Failure> {
     let judged = Judged::of_two(words, &args.store)?;
     let (of_a, of_b) = (judged.a.runs(), judged.b.runs());
-    let gallery = gallery::comparison::Gallery::of(
-        &judged.compared(),
-        &judged.a.shown(&of_a),
-        &judged.b.shown(&of_b),
-    );
+    let [a, b] = judged.sides([&of_a, &of_b]);
+    let gallery = gallery::comparison::Gallery::of(&judged.compared(), &a, &b);
     pick(gallery.iter().cloned().collect(), args.chart.as_deref())
 }
 

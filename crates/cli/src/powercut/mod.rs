@@ -52,7 +52,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     }
     let work = work(args, &place)?;
     let seed = args.seed.unwrap_or_else(runs::random);
-    let header = header(plan(args, place, seed), inspection, host.target());
+    let header = header(plan(args, place, seed), inspection, host.names());
     let mut store = Store::open(&path)?;
     store.begin_run(&header, &owner::this_process())?;
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;

@@ -64,15 +64,22 @@ impl Session<'_> {
             (Ok(()), Some(_)) => RunStatus::Interrupted,
             (Ok(()), None) => RunStatus::Finished,
         };
-        let run = self.close(status)?;
+        let (run, noted) = self.close(status);
         if !run.trials.is_empty() {
             runs::present(&run, json)?;
         }
         // A loss that was found is the result, whatever befell the rest.
         if let Some(lost) = total(&run).and_then(|total| total.failure()) {
-            return Err(Failure::mismatch(lost));
+            let lost = Failure::mismatch(lost);
+            return Err(match &noted {
+                Err(noted) => lost.and(noted),
+                Ok(()) => lost,
+            });
         }
-        ended?;
+        match (ended, noted) {
+            (Err(first), Err(noted)) => return Err(first.and(&noted)),
+            (ended, noted) => ended.and(noted)?,
+        }
         Ok(interrupt.exit_code().map_or(DONE, ExitCode::from))
     }
 
@@ -107,7 +114,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Tells and stores a cycle.
+    /// Stores and tells a cycle.
     ///
     /// # Errors
     /// When it cannot be stored.
@@ -119,7 +126,7 @@ impl Session<'_> {
         step: CutStep,
     ) -> Result<(), Failure> {
         let (number, cycles) = (planned.number, args.cycles);
-        say(&format!("[{number}/{cycles}] {}", in_brief(&step)));
+        let told = format!("[{number}/{cycles}] {}", in_brief(&step));
         let outcome = match step.is_bad() {
             true => Outcome::Failed {
                 error: in_brief(&step),
@@ -141,31 +148,29 @@ impl Session<'_> {
             in_force: Vec::new(),
         };
         let saved = self.store.save_trial(&self.header.id, &record);
-        saved.map_err(of_store)?;
         self.trials.push(record);
+        saved.map_err(of_store)?;
+        say(&told);
         Ok(())
     }
 
     /// The run is in the store; without a cycle there is none.
-    fn close(mut self, status: RunStatus) -> Result<Run, Failure> {
-        let finished_unix_ms = unix_ms();
-        let none = self.trials.is_empty();
-        let closed = match none {
-            true => self.store.forget_run(&self.header.id),
-            false => self
-                .store
-                .finish_run(&self.header.id, &status, finished_unix_ms),
-        };
-        closed.map_err(of_store)?;
-        // What failed in a cycle goes on with it.
-        if none || !matches!(status, RunStatus::Failed { .. }) {
-            self.journal.remove();
-        }
-        Ok(Run {
+    fn close(mut self, status: RunStatus) -> (Run, Result<(), Failure>) {
+        let run = Run {
             header: self.header,
             status,
-            finished_unix_ms: Some(finished_unix_ms),
+            finished_unix_ms: Some(unix_ms()),
             trials: self.trials,
-        })
+        };
+        let none = run.trials.is_empty();
+        let noted = match none {
+            true => self.store.forget_run(&run.header.id).map_err(of_store),
+            false => runs::finish(&mut self.store, &run),
+        };
+        // What failed in a cycle goes on with it.
+        if noted.is_ok() && (none || !matches!(run.status, RunStatus::Failed { .. })) {
+            self.journal.remove();
+        }
+        (run, noted)
     }
 }

@@ -1,14 +1,13 @@
 //! A trial in one line, for logs.
 
 use assay_lang::tr;
-use assay_model::job::Direction;
 use assay_model::label::{Judgement, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_report::format::quantity;
 use assay_report::{describe, text::clean};
 use assay_stats::derive;
-use assay_stats::derive::{direction_of, label_of};
+use assay_stats::derive::{label_of, measured_of};
 use assay_stats::figures::measured_in_words;
 
 /// The deciding figures of a trial, each with what it measured, or how the
@@ -24,7 +23,8 @@ pub fn in_brief(record: &TrialRecord) -> String {
     }
     let metrics = derive::metrics(record);
     let judgement = judge(record);
-    let figures: Vec<&Metric> = derive::primary_metrics(&record.job)
+    let has = |name: &str| metrics.iter().any(|metric| metric.name == name);
+    let figures: Vec<&Metric> = derive::deciding_metrics(&record.job, has)
         .into_iter()
         .filter_map(|name| metrics.iter().find(|metric| metric.name == name))
         .collect();
@@ -44,16 +44,10 @@ fn figure(metric: &Metric, several: bool, judgement: Option<&Judgement>) -> Stri
     } else {
         String::new()
     };
-    let side = judgement.and_then(|judgement| match direction_of(&metric.name) {
-        Some(Direction::Read) => judgement.read.as_ref(),
-        Some(Direction::Write) => judgement.write.as_ref(),
-        // Memory has no direction; its one judgement stands among reads.
-        None => judgement.read.as_ref(),
-    });
-    let label = match (side, direction_of(&metric.name)) {
-        (Some(side), _) => side.measured.to_string(),
-        (None, Some(_)) => tr!("unknown").to_owned(),
-        (None, None) => measured_in_words(&label_of(&metric.name, judgement)),
+    let sides = judgement.map_or_else(Vec::new, |judgement| measured_of(&metric.name, judgement));
+    let label = match &sides[..] {
+        [side] => side.to_string(),
+        _ => measured_in_words(&label_of(&metric.name, judgement)),
     };
     format!("{subject}{value}, {label}")
 }

@@ -2,10 +2,10 @@
 
 use crate::args::QualifyArgs;
 use crate::exit::Failure;
+use crate::input;
 use crate::toml_mistake;
 use assay_model::limits::find;
 use assay_model::run::{Claims, Datasheet};
-use std::fs;
 use std::path::Path;
 
 /// What is said; `None` when nothing is.
@@ -27,7 +27,7 @@ pub fn of(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
 
 fn read(path: &Path) -> Result<Datasheet, Failure> {
     let refused = |why: String| Failure::usage(format!("{}: {why}", path.display()));
-    let text = fs::read_to_string(path).map_err(|error| refused(error.to_string()))?;
+    let text = input::text(path).map_err(|error| refused(error.to_string()))?;
     let sheet: Datasheet = toml::from_str(&text).map_err(|error| {
         let mistake = toml_mistake::said(&text, &error);
         refused(format!("it is no datasheet: {mistake}"))

@@ -16,6 +16,7 @@ use crate::{estimate, leftovers, owner, place};
 use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
 use assay_model::run::{RunHeader, RunStatus};
+use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
 use assay_store::Store;
 use assay_target::Target;
@@ -42,10 +43,10 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let scale = Scale::new(args, &inspection)?;
     let more = profile::more(args, &place, &mut host)?;
     let plan = plan(args, &inspection, place, &scale)?;
-    let duration = estimate::of_plan(&plan);
+    let duration = Nanos(estimate::of_plan(&plan).0 + more.time().0);
     announce(&plan, &inspection, host.target(), duration, store.path());
 
-    let mut header = header(plan, inspection, host.target());
+    let mut header = header(plan, inspection, host.names());
     header.claims = claims;
     let whole = RunHeader {
         plan: with(&header.plan, &more),

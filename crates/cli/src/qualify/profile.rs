@@ -1,7 +1,9 @@
 //! `assay qualify --profile`: the suite, then what a product with such a part does, then
 //! for an eMCP its memory; one run, so that two of them are compared in every dimension.
 
+use super::suite;
 use crate::args::QualifyArgs;
+use crate::estimate;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::mem;
@@ -14,6 +16,7 @@ use assay_lang::tr;
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::run::{Run, RunStatus};
 use assay_model::text::clean;
+use assay_model::units::Nanos;
 use assay_model::work::Work;
 use assay_store::Store;
 use assay_target::Target;
@@ -55,8 +58,10 @@ impl Profile {
 }
 
 /// What comes after the suite.
+#[derive(Default)]
 pub struct More {
     works: Vec<(Work, Vec<PlannedJob>)>,
+    time: Nanos,
 }
 
 /// What a profile adds to the suite in this place.
@@ -65,7 +70,7 @@ pub struct More {
 /// When nothing may be written there, or programs are missing.
 pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, Failure> {
     let Some(profile) = args.profile else {
-        return Ok(More { works: Vec::new() });
+        return Ok(More::default());
     };
     let names = match place {
         Place::Directory { .. } => profile.in_folder(),
@@ -84,20 +89,21 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         }
     };
     let scale = match (args.quick, args.thorough) {
-        (true, _) => 0.05,
-        (_, true) => 1.0,
-        _ => 0.3,
+        (true, _) => 0.04,
+        (_, true) => 0.6,
+        _ => 0.2,
     };
     let planned = |job| PlannedJob {
         job,
-        trials: args.trials,
+        trials: suite::trials(args),
     };
-    let mut works = Vec::new();
+    let (mut works, mut once_ns) = (Vec::new(), 0);
     for name in names {
         let Built {
             work,
             steps,
             written,
+            time,
         } = scenario::built(name, scale, place)?;
         scenario::tools::are_there(host, &work)?;
         say(&clean(&tr!(
@@ -105,19 +111,27 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
             name,
             written
         )));
+        once_ns += time.0;
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
         let (work, steps) = mem::short();
+        once_ns += estimate::of_memory(steps.len()).0;
         works.push((work, steps.into_iter().map(planned).collect()));
     }
-    Ok(More { works })
+    let time = Nanos(once_ns.saturating_mul(suite::trials(args).into()));
+    Ok(More { works, time })
 }
 
 impl More {
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
         self.works.is_empty()
+    }
+
+    /// What all of it may take.
+    pub const fn time(&self) -> Nanos {
+        self.time
     }
 
     /// Its steps, as the plan of the run has them.
@@ -147,7 +161,7 @@ impl More {
             let request = Request {
                 steps: jobs.into_iter().map(|planned| planned.job).collect(),
                 work,
-                trials: args.trials,
+                trials: suite::trials(args),
                 seed,
                 destroy_data: args.destroy_data,
                 place: done.run.header.plan.place.clone(),

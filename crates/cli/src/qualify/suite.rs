@@ -22,12 +22,12 @@ pub struct Scale {
     ladder: Bytes,
     /// The longest time of a trial.
     trial: Nanos,
-    /// The longest time of the sustained write.
+    /// The most that a trial of any other job writes.
+    written: Bytes,
+    /// The longest time of a trial of the sustained write.
     sustained: Nanos,
     /// The most it writes.
     sustained_bytes: Bytes,
-    /// How often it is repeated.
-    sustained_trials: u32,
 }
 
 impl Scale {
@@ -36,49 +36,74 @@ impl Scale {
         let mut scale = if args.quick {
             Self::quick()
         } else if args.thorough {
-            Self::thorough(inspection.system.memory, args.trials)
+            Self::thorough(inspection.system.memory)
         } else {
             Self::usual()
         };
         scale.file = file_size(args.size, scale.file, scale.ladder, inspection)?;
         scale.ladder = scale.ladder.min(scale.file);
+        scale.written = scale.written.min(scale.file);
         Ok(scale)
     }
 
+    /// With trials of twice the length, for rounds of a few jobs that look for small
+    /// differences.
+    pub fn with_longer_trials(self) -> Self {
+        Self {
+            trial: Nanos(2 * self.trial.0),
+            written: Bytes(2 * self.written.0).min(self.file),
+            ..self
+        }
+    }
+
+    /// With [`QUICK_TRIALS`] about a minute, and at most 6 GiB written.
     const fn quick() -> Self {
         Self {
             file: Bytes::mib(256),
-            ladder: Bytes::mib(128),
-            trial: Nanos::millis(700),
-            sustained: Nanos::secs(5),
-            sustained_bytes: Bytes::gib(4),
-            sustained_trials: 1,
+            ladder: Bytes::mib(64),
+            trial: Nanos::millis(400),
+            written: Bytes::mib(96),
+            sustained: Nanos::secs(2),
+            sustained_bytes: Bytes::mib(512),
         }
     }
 
+    /// With [`TRIALS`] less than five minutes, and at most 17 GiB written.
     const fn usual() -> Self {
         Self {
             file: Bytes::gib(1),
-            ladder: Bytes::mib(256),
-            trial: Nanos::millis(3_500),
-            sustained: Nanos::secs(30),
-            sustained_bytes: Bytes::gib(8),
-            sustained_trials: 1,
+            ladder: Bytes::mib(128),
+            trial: Nanos::millis(1_750),
+            written: Bytes::mib(192),
+            sustained: Nanos::secs(12),
+            sustained_bytes: Bytes::mib(1_280),
         }
     }
 
-    /// A file larger than the memory cannot hide in it.
-    fn thorough(memory: Bytes, trials: u32) -> Self {
+    /// A file larger than the memory cannot hide in it. With [`TRIALS`] half an hour.
+    fn thorough(memory: Bytes) -> Self {
         let file = Bytes((memory.0 + memory.0 / 8).next_multiple_of(MIB));
         Self {
             file,
-            ladder: Bytes::gib(1),
-            trial: Nanos::secs(10),
-            sustained: Nanos::secs(300),
-            sustained_bytes: Bytes(file.0.max(Bytes::gib(8).0)),
-            sustained_trials: trials,
+            ladder: Bytes::mib(512),
+            trial: Nanos::secs(6),
+            written: Bytes((file.0 / 2).next_multiple_of(MIB)),
+            sustained: Nanos::secs(180),
+            sustained_bytes: Bytes((file.0 / 2).next_multiple_of(MIB).max(Bytes::gib(4).0)),
         }
     }
+}
+
+/// How often each job is repeated: a verdict takes four trials a side, and one of them
+/// may fail.
+pub const TRIALS: u32 = 5;
+/// The same in the minute of `--quick`.
+pub const QUICK_TRIALS: u32 = 4;
+
+/// How often each job is repeated, as the flags say.
+pub fn trials(args: &QualifyArgs) -> u32 {
+    let usual = if args.quick { QUICK_TRIALS } else { TRIALS };
+    args.trials.unwrap_or(usual)
 }
 
 /// All jobs that make sense here, or those of `--only`.
@@ -89,7 +114,7 @@ pub fn jobs(
     scale: &Scale,
 ) -> Result<Vec<PlannedJob>, Failure> {
     let engine = inspection.async_engines.first().copied();
-    let mut jobs = all(scale, engine, args.trials);
+    let mut jobs = all(scale, engine, trials(args));
     if matches!(place, Place::File { .. }) {
         jobs.retain(|planned| !planned.job.rw.writes());
     }
@@ -171,15 +196,9 @@ fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob
     }
     jobs.push(mixed(scale));
     jobs.push(appends(scale));
-    let mut planned: Vec<PlannedJob> = jobs
-        .into_iter()
-        .map(|job| PlannedJob { job, trials })
-        .collect();
-    planned.push(PlannedJob {
-        job: sustained(scale),
-        trials: scale.sustained_trials.min(trials),
-    });
-    planned
+    jobs.push(sustained(scale));
+    let planned = jobs.into_iter().map(|job| PlannedJob { job, trials });
+    planned.collect()
 }
 
 /// dd's four ways to write a new file.
@@ -217,15 +236,15 @@ fn read_ladder(scale: &Scale) -> Vec<Job> {
     ]
 }
 
-/// Past the page cache, depth 1, until the time is over; writes no more than
-/// the file's size.
+/// Past the page cache, depth 1, until the time is over; writes no more than the scale
+/// allows.
 fn direct(scale: &Scale, name: &str, rw: Rw, bs: Bytes) -> Job {
     let mut job = Job::new(name, rw, bs, scale.file);
     job.direct = true;
     job.time_based = true;
     job.runtime = Some(scale.trial);
     if rw.writes() {
-        job.io_size = Some(scale.file);
+        job.io_size = Some(scale.written);
     }
     job
 }
@@ -254,4 +273,38 @@ fn sustained(scale: &Scale) -> Job {
     job.io_size = Some(scale.sustained_bytes);
     job.purpose = Some(Purpose::Sustained);
     job
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Seconds and bytes of all trials at the limits of their jobs, without the test file.
+    fn cost(scale: &Scale, trials: u32) -> (u64, Bytes) {
+        let jobs = all(scale, Some(EngineKind::IoUring), trials);
+        assert!(jobs.iter().all(|planned| planned.trials == trials));
+        let each = |planned: &PlannedJob| {
+            let job = &planned.job;
+            let time_ns = job.runtime.map_or(0, |time| time.0);
+            let written = job.max_written().map_or(0, |bytes| bytes.0);
+            (time_ns, written)
+        };
+        let (time_ns, written) = jobs
+            .iter()
+            .map(each)
+            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let trials = u64::from(trials);
+        (trials * time_ns / 1_000_000_000, Bytes(trials * written))
+    }
+
+    /// What the README and `--help` promise.
+    #[test]
+    fn a_default_run_can_be_compared_in_five_minutes_and_half_the_bytes() {
+        let (seconds, written) = cost(&Scale::usual(), TRIALS);
+        assert!(TRIALS >= 5 && seconds < 270, "{seconds}");
+        assert!(written.0 + Bytes::gib(1).0 <= Bytes::gib(17).0, "{written}");
+        let (seconds, written) = cost(&Scale::quick(), QUICK_TRIALS);
+        assert!(QUICK_TRIALS >= 4 && seconds < 50, "{seconds}");
+        assert!(written.0 <= Bytes::gib(6).0, "{written}");
+    }
 }

@@ -72,10 +72,7 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
 /// it has fewer than two.
 pub fn verdicts_of_import(import: &Import, margin: Option<f64>) -> Option<Verdicts> {
     let source = Source::of_import(import.clone());
-    let options = Options {
-        same_session: false,
-        ..held_to([&source], margin)
-    };
+    let options = held_to([&source], margin);
     let conditions = source.conditions();
     Verdicts::of_figures(&source.figures, conditions.first()?, options)
 }
@@ -95,10 +92,7 @@ impl Judged {
         baseline: Option<String>,
         margin: Option<f64>,
     ) -> Result<Self, RankError> {
-        let options = Options {
-            same_session: source.run.is_some(),
-            ..held_to([source], margin)
-        };
+        let options = held_to([source], margin);
         Ok(Self {
             ranking: rank_figures(&source.figures, baseline.as_deref(), &options)?,
             name: source.name.clone(),

@@ -6,6 +6,7 @@ mod place;
 
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
+use crate::input;
 use crate::output::{print, say, style};
 use crate::place::can_be_stored;
 use crate::run::Asked;
@@ -25,7 +26,6 @@ use assay_trace::Action;
 use assay_trace::describe::{Description, describe};
 use assay_trace::fit::{Shrink, extent, fit};
 use assay_trace::recording::Recording;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::process::ExitCode;
@@ -100,7 +100,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 /// Reads a trace, which is a file of this machine.
 fn read(path: &Path) -> Result<Recording, Failure> {
     let of = |error: std::io::Error| Failure::usage(format!("{}: {error}", path.display()));
-    let file = File::open(path).map_err(of)?;
+    let file = input::open(path).map_err(of)?;
     Recording::read(BufReader::new(file)).map_err(of)
 }
 

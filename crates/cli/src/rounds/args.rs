@@ -118,7 +118,7 @@ impl RoundArgs {
             quick: self.quick,
             thorough: self.thorough,
             // How often they are repeated is the schedule's business.
-            trials: 1,
+            trials: None,
             size: self.size,
             only,
             seed: self.seed,

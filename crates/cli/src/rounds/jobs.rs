@@ -81,7 +81,7 @@ pub fn choose(
             .collect();
     }
     let suite = args.suite(inspection.path.clone(), only);
-    let scale = Scale::new(&suite, inspection)?;
+    let scale = Scale::new(&suite, inspection)?.with_longer_trials();
     let planned = suite::jobs(&suite, inspection, place, &scale)?;
     Ok(Jobs {
         all: planned.into_iter().map(|planned| planned.job).collect(),

@@ -3,10 +3,12 @@
 use crate::exit::Failure;
 use assay_lang::tr;
 use assay_model::job::Job;
+use assay_model::run::Stopping;
 use assay_report::format::percent_points;
 use assay_report::text::clean;
 use assay_stats::derive::primary_metrics;
 use assay_stats::figures::of_trials;
+use assay_stats::verdict::line::Options;
 use assay_stats::verdict::power;
 use assay_store::Store;
 
@@ -14,6 +16,23 @@ use assay_store::Store;
 const LOOKED_INTO: usize = 5;
 /// Spreads of trials to speak of where nothing is known.
 const GUESSED_CV: [f64; 3] = [0.01, 0.02, 0.05];
+
+/// What comparisons are held to.
+#[derive(Clone, Copy, Debug)]
+pub struct Held {
+    /// The level of one test of a family.
+    pub alpha: f64,
+    /// The margin, as a share.
+    pub margin: f64,
+}
+
+impl Held {
+    /// To this level, and the margin of the run.
+    pub fn to(alpha: f64, stopping: &Stopping) -> Self {
+        let margin = Options::of_run(stopping).margin;
+        Self { alpha, margin }
+    }
+}
 
 /// How much trials vary, and how that is known.
 #[derive(Default)]
@@ -51,10 +70,9 @@ impl Spread {
     /// What so many trials show in four of five comparisons at that level: one
     /// difference, or the least and the largest of all metrics. `None` when nothing is
     /// known.
-    pub fn shows(&self, trials: u32, alpha: f64) -> Option<String> {
+    pub fn shows(&self, trials: u32, held: Held) -> Option<String> {
         let all = self.metrics.iter();
-        let all =
-            all.filter_map(|one| Some((shown(one.careful_cv(), trials, alpha)?, &one.metric)));
+        let all = all.filter_map(|one| Some((shown(one.careful_cv(), trials, held)?, &one.metric)));
         let mut all: Vec<(f64, &String)> = all.collect();
         all.sort_by(|one, other| one.0.total_cmp(&other.0));
         let words = |(percent, metric): &(f64, &String)| format!("{percent:.1} % ({metric})");
@@ -72,9 +90,21 @@ impl Spread {
         Some(clean(&text))
     }
 
-    /// The same before anything was measured.
-    pub fn foretells(&self, trials: u32, alpha: f64) -> String {
-        match (self.shows(trials, alpha), &self.run) {
+    /// The same before anything was measured; of a fixed number of trials with what would go
+    /// on until there is a verdict.
+    pub fn foretells(&self, trials: u32, held: Held, stopping: &Stopping) -> String {
+        let told = self.told(trials, held);
+        match stopping.looks {
+            Some(_) => told,
+            None => tr!(
+                "{told}; --trials auto goes on until there is a verdict",
+                told
+            ),
+        }
+    }
+
+    fn told(&self, trials: u32, held: Held) -> String {
+        match (self.shows(trials, held), &self.run) {
             (Some(shows), Some(run)) => {
                 tr!(
                     "{shows} with {trials} trials, if they vary as in run {run}",
@@ -85,7 +115,7 @@ impl Spread {
             }
             _ => {
                 let each = GUESSED_CV.map(|cv| {
-                    let found = shown(cv, trials, alpha).unwrap_or(f64::NAN);
+                    let found = shown(cv, trials, held).unwrap_or(f64::INFINITY);
                     tr!(
                         "{found} % if they vary by {cv} %",
                         found = format_args!("{found:.1}"),
@@ -104,9 +134,9 @@ impl Spread {
 }
 
 /// The difference in percent that is found in four of five comparisons.
-fn shown(cv: f64, trials: u32, alpha: f64) -> Option<f64> {
-    let rows = power::table(cv, alpha, &[trials]);
-    rows.first().map(|row| row.difference_percent)
+fn shown(cv: f64, trials: u32, held: Held) -> Option<f64> {
+    let rows = power::table(cv, held.alpha, held.margin, &[trials]);
+    rows.first()?.difference_percent
 }
 
 /// How many metrics decide on these jobs: as many tests share the level.

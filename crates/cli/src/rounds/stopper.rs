@@ -1,7 +1,7 @@
 //! Whether a run ends before all rounds of its plan were run: at a look that finds
 //! everything settled, or when its time is over.
 
-use super::outlook::Spread;
+use super::outlook::{Held, Spread};
 use crate::announce::minutes;
 use crate::progress::Voice;
 use assay_lang::tr;
@@ -147,7 +147,7 @@ impl<'a> Stopper<'a> {
     }
 
     fn outlook(&self, fits: u32, round: Nanos, spread: &Spread) -> String {
-        let shows = spread.shows(fits, self.alpha);
+        let shows = spread.shows(fits, Held::to(self.alpha, self.stopping));
         let shows = shows.map_or_else(String::new, |shows| tr!("; they show {shows}", shows));
         tr!(
             "a round takes {round}: {fits} of {planned} trials fit into the budget{shows}",

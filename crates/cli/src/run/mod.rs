@@ -108,7 +108,7 @@ impl Asked {
         let header = header(
             plan(&self.load, &self.entries, self.trials, self.place),
             self.inspection,
-            host.target(),
+            host.names(),
         );
         let mut runner = Runner {
             load: self.load,
@@ -266,12 +266,6 @@ impl Runner {
         started_unix_ms: u64,
         stopped: bool,
     ) -> Result<(), Failure> {
-        if !self.begun {
-            self.store
-                .begin_run(&self.header, &owner::this_process())
-                .map_err(of_store)?;
-            self.begun = true;
-        }
         let streams = report.streams.iter();
         self.mismatches += streams.map(|stream| stream.data_mismatches).sum::<u64>();
         let repetition = Repetition {
@@ -282,26 +276,39 @@ impl Runner {
             started_unix_ms,
             replay: self.replay.as_ref(),
         };
+        let first = self.trials.len();
         for entry in &self.entries {
             let position = u32::try_from(self.trials.len()).unwrap_or(u32::MAX);
-            let trial = repetition.trial(entry, position);
-            self.store
-                .save_trial(&self.header.id, &trial)
-                .map_err(of_store)?;
+            self.trials.push(repetition.trial(entry, position));
+        }
+        self.store_from(first)?;
+        for trial in &self.trials[first..] {
             self.voice.say(&format!(
                 "[{}/{}] {} #{number}: {}",
-                position + 1,
+                trial.position + 1,
                 self.header.plan.order.len(),
                 trial.job.name,
-                in_brief(&trial)
+                in_brief(trial)
             ));
-            self.trials.push(trial);
         }
         Ok(())
     }
 
+    fn store_from(&mut self, first: usize) -> Result<(), Failure> {
+        // There is something to keep from here on, wherever it can be.
+        if !std::mem::replace(&mut self.begun, true) {
+            let owner = owner::this_process();
+            let begun = self.store.begin_run(&self.header, &owner);
+            begun.map_err(of_store)?;
+        }
+        let saved = self
+            .store
+            .save_trials(&self.header.id, &self.trials[first..]);
+        saved.map_err(of_store)
+    }
+
     /// Shows what came of it.
-    fn close(mut self, ending: Ending, as_json: bool) -> Result<ExitCode, Failure> {
+    fn close(mut self, mut ending: Ending, as_json: bool) -> Result<ExitCode, Failure> {
         if !self.begun {
             return runs::conclude(
                 &Run {
@@ -314,20 +321,15 @@ impl Runner {
                 ending.signal,
             );
         }
-        let finished_unix_ms = unix_ms();
-        let noted = self
-            .store
-            .finish_run(&self.header.id, &ending.status, finished_unix_ms);
         let run = Run {
             header: self.header,
-            status: ending.status,
-            finished_unix_ms: Some(finished_unix_ms),
+            status: ending.status.clone(),
+            finished_unix_ms: Some(unix_ms()),
             trials: self.trials,
         };
+        ending.and_noted(runs::finish(&mut self.store, &run));
         runs::present(&run, as_json)?;
-        let code = runs::conclude(&run, ending.failure, ending.signal)?;
-        noted.map_err(of_store)?;
-        Ok(code)
+        runs::conclude(&run, ending.failure, ending.signal)
     }
 }
 

@@ -253,9 +253,14 @@ impl Repetition<'_> {
                 streams: reports.map(bare).collect(),
                 evidence: evidence
                     .map(|mut evidence| {
-                        let streams = evidence.streams.iter();
-                        evidence.streams =
-                            streams.filter_map(|&index| place(index as usize)).collect();
+                        let places = |streams: &[u32]| -> Vec<u32> {
+                            let streams = streams.iter();
+                            streams.filter_map(|&index| place(index as usize)).collect()
+                        };
+                        evidence.streams = places(&evidence.streams);
+                        for stop in &mut evidence.stops {
+                            stop.streams = places(&stop.streams);
+                        }
                         evidence
                     })
                     .collect(),
@@ -394,6 +399,7 @@ mod tests {
     fn a_trial_has_the_evidence_of_its_own_storage() {
         let seen = |stream, at_ns| WaveEvidence {
             wave: 0,
+            stops: Vec::new(),
             streams: vec![stream],
             evidence: Evidence {
                 storage: Storage {

@@ -43,7 +43,7 @@ pub struct ScenarioArgs {
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = parse_scale)]
     pub scale: f64,
     /// How often all of it is repeated.
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Let the programs run that the scenario names. Read it first: it is code.
     #[arg(long)]

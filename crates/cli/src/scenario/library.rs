@@ -4,7 +4,7 @@
 use super::file::ScenarioFile;
 use super::keys::meant;
 use crate::exit::Failure;
-use std::fs;
+use crate::input;
 use std::path::Path;
 
 /// Names and files.
@@ -46,8 +46,9 @@ pub fn find(wanted: &str) -> Result<Found, Failure> {
     let is_file = wanted.contains('/') || path.extension().is_some_and(|end| end == "toml");
     let text = match (built_in(wanted), is_file) {
         (Some(text), false) => text.to_owned(),
-        (_, true) => fs::read_to_string(path)
-            .map_err(|error| Failure::usage(format!("{wanted}: {error}")))?,
+        (_, true) => {
+            input::text(path).map_err(|error| Failure::usage(format!("{wanted}: {error}")))?
+        }
         (None, false) => return Err(unknown(wanted)),
     };
     let file = super::file::parse(&text).map_err(|mistake| {

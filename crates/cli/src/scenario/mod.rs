@@ -10,6 +10,7 @@ mod resolve;
 mod step;
 pub mod tools;
 
+use crate::announce::minutes;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::{print, say};
@@ -22,7 +23,7 @@ use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::text::clean;
-use assay_model::units::Bytes;
+use assay_model::units::{Bytes, Nanos};
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
 use assay_model::work::scenario::Scenario;
@@ -106,6 +107,8 @@ pub struct Built {
     pub steps: Vec<Job>,
     /// What it writes at most.
     pub written: Bytes,
+    /// What it may take each time.
+    pub time: Nanos,
 }
 
 /// A built-in scenario as a part of something larger.
@@ -130,6 +133,7 @@ pub fn built(name: &str, scale: f64, place: &Place) -> Result<Built, Failure> {
     Ok(Built {
         steps: measured(&resolved),
         written: resolved.written,
+        time: resolved.time,
         work: Work::Scenario(Box::new(resolved.scenario)),
     })
 }
@@ -221,7 +225,7 @@ fn announce(
     let path = request.place.path().display();
     let device = inspection.storage.words();
     say(&clean(&tr!(
-        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; seed {seed}",
+        "assay: {name}: {steps} steps, {trials} times, on {device} in {path}; writes up to {written} each time{more}; about {time} in all, longer on slow storage; seed {seed}",
         name = found.name,
         steps = request.steps.len(),
         trials = args.trials,
@@ -229,6 +233,7 @@ fn announce(
         path,
         written,
         more,
+        time = minutes(Nanos(resolved.time.0.saturating_mul(args.trials.into()))),
         seed = request.seed
     )));
     say(&clean(&found.file.about));

@@ -5,9 +5,11 @@ use super::file::{PlaceWanted, ScenarioFile};
 use super::job::job;
 use super::keys::Mistake;
 use super::step::{ActWanted, Step};
-use assay_model::units::Bytes;
+use crate::estimate;
+use assay_model::job::FlushCall;
+use assay_model::units::{Bytes, Nanos};
 use assay_model::work::scenario::{
-    Act, DEVICE, Deed, Scenario, Stage, Sync, Tree, TreeAct, Writing,
+    Act, DEVICE, Deed, Pace, Scenario, Stage, Sync, Tree, TreeAct, Writing,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,6 +28,8 @@ pub struct Resolved {
     pub written: Bytes,
     /// Acts in the background write as long as the others take.
     pub and_more: bool,
+    /// What it may take each time.
+    pub time: Nanos,
 }
 
 /// How a file is to be carried out.
@@ -53,11 +57,14 @@ pub fn resolve(file: &ScenarioFile, wanted: &Wanted<'_>) -> Result<Resolved, Mis
         ..Known::default()
     };
     let mut stages = Vec::new();
+    let mut time_ns = 0;
     for step in file.steps.iter().filter(|step| is_here(step, wanted)) {
+        known.stage = Nanos(0);
         let acts = step.acts.iter().map(|act| one(act, wanted, &mut known));
         stages.push(Stage {
             acts: acts.collect::<Result<_, _>>()?,
         });
+        time_ns += known.stage.0;
     }
     Ok(Resolved {
         scenario: Scenario {
@@ -70,6 +77,7 @@ pub fn resolve(file: &ScenarioFile, wanted: &Wanted<'_>) -> Result<Resolved, Mis
         },
         written: Bytes(known.written),
         and_more: known.and_more,
+        time: Nanos(time_ns),
     })
 }
 
@@ -94,6 +102,8 @@ struct Known {
     mounted: bool,
     written: u64,
     and_more: bool,
+    /// The longest act of the stage so far, those in the background apart.
+    stage: Nanos,
 }
 
 fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, Mistake> {
@@ -111,6 +121,9 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, M
     pace.limit_ns = pace
         .limit_ns
         .map(|limit| times(limit, wanted.scale).max(SHORTEST_NS.min(limit)));
+    if !act.background {
+        known.stage = known.stage.max(time(&deed, &pace, bytes));
+    }
     Ok(Act {
         job: job(&act.name, &deed, &pace, &bytes),
         // Waiting is nothing to measure.
@@ -126,6 +139,32 @@ fn one(act: &ActWanted, wanted: &Wanted<'_>, known: &mut Known) -> Result<Act, M
 pub struct Moved {
     pub read: u64,
     pub written: u64,
+}
+
+/// What an act may take.
+fn time(deed: &Deed, pace: &Pace, moved: Moved) -> Nanos {
+    let blocks = |bytes: u64, block: u64| bytes.div_ceil(block.max(1));
+    let (operations, sync) = match deed {
+        Deed::Write(spec) => (blocks(spec.bytes, spec.block), spec.sync),
+        Deed::Read(spec) => (blocks(moved.read, spec.block), Sync::None),
+        Deed::Database(phase) => (phase.transactions, Sync::Each(FlushCall::Fdatasync)),
+        Deed::Tree(spec) => (u64::from(spec.files.unwrap_or(0)), spec.sync),
+        Deed::Pause { time_ns } => return Nanos(*time_ns),
+        _ => (0, Sync::None),
+    };
+    let inflated = match deed {
+        Deed::Inflate { bytes } => *bytes,
+        _ => 0,
+    };
+    let flushes = match sync {
+        Sync::Each(_) => operations,
+        Sync::EveryBytes(bytes) => blocks(moved.written, bytes),
+        Sync::None | Sync::AtEnd => 1,
+    };
+    let bytes = Bytes(moved.read + moved.written + inflated);
+    let own = estimate::of_flushes(flushes).0 + estimate::of_bytes(bytes).0;
+    let due = pace.every_ns.unwrap_or(0).saturating_mul(operations);
+    Nanos(own.max(due).min(pace.limit_ns.unwrap_or(u64::MAX)))
 }
 
 impl Known {

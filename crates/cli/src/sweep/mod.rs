@@ -13,7 +13,7 @@ use crate::host::Host;
 use crate::plans::{self, Executed};
 use crate::progress::Voice;
 use crate::rounds::jobs::{self, Jobs, Source};
-use crate::rounds::outlook::Spread;
+use crate::rounds::outlook::{Held, Spread};
 use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
 use crate::rounds::stopper::{Found, Stopper};
@@ -102,7 +102,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let plan = plan(&args.rounds, seed, jobs, conditions, place, schedule.trials);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
-    let mut header = header(plan, inspection, host.target());
+    let mut header = header(plan, inspection, host.names());
     header.stopping = schedule.stopping;
     foretell(&header, schedule.trials, &store)?;
     store.begin_run(&header, &owner::this_process())?;
@@ -161,7 +161,11 @@ fn foretell(header: &RunHeader, trials: u32, store: &Store) -> Result<(), Failur
         let spread = Spread::known(store, &header.storage.words(), &jobs)?;
         facts.push((
             tr!("Shows"),
-            spread.foretells(trials, alpha_of_pair(header)),
+            spread.foretells(
+                trials,
+                Held::to(alpha_of_pair(header), &header.stopping),
+                &header.stopping,
+            ),
         ));
     }
     tell(&facts);

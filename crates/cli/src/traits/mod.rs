@@ -62,7 +62,7 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     }
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
-    let header = header(plan, inspection, host.target());
+    let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
     let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;

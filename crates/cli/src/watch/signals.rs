@@ -3,7 +3,8 @@
 
 use crate::exit::Failure;
 use crate::host::Requests;
-use crate::interrupt::{code, is_ignored};
+use crate::interrupt::{code, taken_over};
+use assay_agent::is_ignored;
 use assay_model::wire::ToAgent;
 use assay_model::work::watch::Phase;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -32,6 +33,7 @@ impl Stop {
             command_runs: Arc::new(AtomicBool::new(command_runs)),
             signal: Arc::default(),
         };
+        taken_over();
         let caught = stop.clone();
         let mut signals =
             signals().map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;

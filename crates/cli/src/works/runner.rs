@@ -6,7 +6,8 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::leftovers;
-use crate::runs::{Ending, of_store, unix_ms};
+use crate::runs::{self, Ending, of_store, unix_ms};
+use assay_model::job::Job;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
@@ -18,6 +19,13 @@ use assay_target::Target;
 /// Steps that are taken of one run: whole matrices of iozone have some thousand.
 const MOST_STEPS: usize = 1_000_000;
 
+/// An event of a step that the listener hears of once the steps that ended are stored.
+pub(super) enum Untold {
+    Started(Box<Job>),
+    /// The index of its trial.
+    Ended(usize),
+}
+
 /// A work under way.
 pub(super) struct Runner<'a> {
     /// `None`: it goes unstored.
@@ -26,6 +34,8 @@ pub(super) struct Runner<'a> {
     pub(super) trials: Vec<TrialRecord>,
     /// How many of `trials` are stored.
     pub(super) kept: usize,
+    /// Events since the trials were stored last, in their order.
+    pub(super) untold: Vec<Untold>,
     /// How many repetitions are not to be done again.
     pub(super) finished: usize,
     pub(super) listener: &'a mut dyn Listener,
@@ -43,7 +53,7 @@ impl Runner<'_> {
         let ended = self.repeat(host, request, interrupt);
         let ending = ended.unwrap_or_else(Ending::of_failure);
         if ending.agent_lost && request.work.private_folder_in().is_some() {
-            for leftover in leftovers::clear_after_loss(target, &request.place) {
+            for leftover in leftovers::clear_after_loss(target, &request.place, &self.header.id) {
                 // What cannot be told is no reason to lose the run.
                 let _ = self.listener.note(&leftovers::note(&leftover));
             }
@@ -83,6 +93,7 @@ impl Runner<'_> {
                 host.cancel()?;
             }
             let (end, report) = self.follow(host)?;
+            self.keep()?;
             self.listener.repeated(trial, report.as_ref())?;
             if end != RunEnd::Finished {
                 return Ok(Ending::of(end, interrupt.exit_code()));
@@ -96,11 +107,16 @@ impl Runner<'_> {
         loop {
             match host.hear()? {
                 FromAgent::LoadNote(note) => self.listener.note(&note)?,
-                FromAgent::StepStarted { job } => self.listener.started(&job)?,
-                FromAgent::StepDone(record) if self.trials.len() < MOST_STEPS => {
-                    self.ended(*record)?;
+                FromAgent::StepStarted { job } if self.untold.is_empty() => {
+                    self.listener.started(&job)?;
                 }
-                FromAgent::StepDone(_) => {
+                FromAgent::StepStarted { job } if self.untold.len() < 2 * MOST_STEPS => {
+                    self.untold.push(Untold::Started(job));
+                }
+                FromAgent::StepDone(record) if self.trials.len() < MOST_STEPS => {
+                    self.ended(*record);
+                }
+                FromAgent::StepStarted { .. } | FromAgent::StepDone(_) => {
                     return Err(Failure::lost("the agent tells of steps without end"));
                 }
                 FromAgent::KeepSteps { position } => {
@@ -135,45 +151,49 @@ impl Runner<'_> {
         }
     }
 
-    /// What was measured is not lost when it cannot be told.
-    fn ended(&mut self, record: TrialRecord) -> Result<(), Failure> {
-        let told = self.listener.ended(&record);
+    fn ended(&mut self, record: TrialRecord) {
+        self.untold.push(Untold::Ended(self.trials.len()));
         self.trials.push(record);
-        told
     }
 
-    /// Stores the steps that were not stored yet, together.
+    /// Stores the steps that were not stored yet, together, and only then tells them:
+    /// a step that is said to have ended survives a kill. One that cannot be told is
+    /// not lost, and one that cannot be stored is still told.
     fn keep(&mut self) -> Result<(), Failure> {
         let new = self.trials.get(self.kept..).unwrap_or_default();
-        if let Some(store) = &mut self.store {
-            store.save_trials(&self.header.id, new).map_err(of_store)?;
+        let saved = match &mut self.store {
+            Some(store) if !new.is_empty() => store.save_trials(&self.header.id, new),
+            _ => Ok(()),
+        };
+        if saved.is_ok() {
+            self.kept = self.trials.len();
         }
-        self.kept = self.trials.len();
-        Ok(())
+        let untold = std::mem::take(&mut self.untold);
+        let told = untold.iter().try_for_each(|event| match event {
+            Untold::Started(job) => self.listener.started(job),
+            Untold::Ended(index) => self.listener.ended(&self.trials[*index]),
+        });
+        saved.map_err(of_store).and(told)
     }
 
-    fn close(mut self, ending: Ending) -> Result<Done, Failure> {
+    fn close(mut self, mut ending: Ending) -> Result<Done, Failure> {
         // What was heard of an agent that is gone is kept too.
-        if self.kept < self.trials.len() {
-            self.keep()?;
-        }
-        let finished_unix_ms = unix_ms();
-        let id = &self.header.id;
-        let stored = self.store.is_some() && !self.trials.is_empty();
-        // A work that is refused leaves no run behind.
-        let closed = match &mut self.store {
-            Some(store) if stored => store.finish_run(id, &ending.status, finished_unix_ms),
-            Some(store) => store.forget_run(id),
-            None => Ok(()),
+        ending.and_noted(self.keep());
+        let run = Run {
+            header: self.header,
+            status: ending.status.clone(),
+            finished_unix_ms: Some(unix_ms()),
+            trials: self.trials,
         };
-        closed.map_err(of_store)?;
+        let stored = self.store.is_some() && !run.trials.is_empty();
+        match &mut self.store {
+            Some(store) if stored => ending.and_noted(runs::finish(store, &run)),
+            // A work that is refused leaves no run behind.
+            Some(store) => store.forget_run(&run.header.id).map_err(of_store)?,
+            None => {}
+        }
         Ok(Done {
-            run: Run {
-                header: self.header,
-                status: ending.status.clone(),
-                finished_unix_ms: Some(finished_unix_ms),
-                trials: self.trials,
-            },
+            run,
             ending,
             stored,
         })
@@ -184,8 +204,8 @@ impl Runner<'_> {
 mod tests {
     use super::super::{begin, plan};
     use super::*;
-    use crate::runs::header;
-    use assay_model::job::{Job, Rw};
+    use crate::runs::{Names, header};
+    use assay_model::job::Rw;
     use assay_model::plan::Place;
     use assay_model::storage::{Backing, Storage};
     use assay_model::system::System;
@@ -242,12 +262,13 @@ mod tests {
             sweep: None,
         };
         let store = Store::open(&folder.path().join("store")).unwrap();
-        let header = header(plan(&request), inspection(), None);
+        let header = header(plan(&request), inspection(), &Names::default());
         let mut runner = Runner {
             store: Some(begin(store, &header).unwrap()),
             header,
             trials: Vec::new(),
             kept: 0,
+            untold: Vec::new(),
             finished: 0,
             listener: &mut Mute,
         };
@@ -265,7 +286,8 @@ mod tests {
             condition: None,
             in_force: Vec::new(),
         };
-        let failure = runner.ended(record).unwrap_err();
+        runner.ended(record);
+        let failure = runner.keep().unwrap_err();
         let done = runner.close(Ending::of_failure(failure)).unwrap();
         assert!(done.stored);
         assert_eq!(done.run.trials.len(), 1);

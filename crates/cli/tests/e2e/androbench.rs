@@ -8,6 +8,7 @@ use assay_testkit::{
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
+use std::thread::sleep;
 use std::time::Duration;
 
 /// `assay androbench FOLDER WORDS`, once, as JSON.
@@ -216,8 +217,22 @@ fn endless(folder: &Path) -> [&str; 8] {
 fn what_a_killed_run_leaves_is_named_and_removed_by_the_next_start() {
     let bed = Bed::new();
     let folder = bed.folder();
-    let mut running = bed.start(&endless(&folder));
-    running.await_trials(4);
+    let mut words = endless(&folder);
+    words[5] = "2000";
+    let mut running = bed.start(&words);
+    running.await_trials(3);
+    // Steps are told once they are stored, when their folder goes: wait for the next.
+    let begun = || {
+        let there = || {
+            let folders = test_folders(&folder);
+            folders.iter().any(|left| left.join("testing.db").exists())
+        };
+        there() && {
+            sleep(Duration::from_millis(100));
+            there()
+        }
+    };
+    until("the next database", begun);
     running.kill(true);
     let left = test_folders(&folder);
     assert_eq!(left.len(), 1);

@@ -57,7 +57,7 @@ impl Bed {
     pub fn command(&self, words: &[&str]) -> Command {
         let own = words.iter().position(|word| *word == "--");
         let (own, others) = words.split_at(own.unwrap_or(words.len()));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
         command.args(own).arg("--store").arg(self.store());
         command.args(others);
         command.env(JOURNALS, self.join("journals"));
@@ -66,7 +66,7 @@ impl Bed {
 
     /// `assay WORDS` of a command that has no store.
     pub fn command_without_store(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
         command.args(words);
         command.env(JOURNALS, self.join("journals"));
         command
@@ -84,14 +84,15 @@ impl Bed {
         const NOBODY: u32 = 65534;
         let program = self.join("assay");
         if !program.exists() {
-            fs::copy(env!("CARGO_BIN_EXE_assay"), &program).expect("a copy they may run");
+            assay_testkit::copy_program(env!("CARGO_BIN_EXE_assay"), &program)
+                .expect("a copy they may run");
         }
         for path in [self.scratch.path(), &program] {
             fs::set_permissions(path, Permissions::from_mode(0o755)).expect("it is ours");
             std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY)).expect("as root");
         }
         let id = NOBODY.to_string();
-        let mut command = Command::new("setpriv");
+        let mut command = assay_testkit::command("setpriv");
         command.args(["--reuid", &id, "--regid", &id, "--clear-groups"]);
         command.arg(program).args(words);
         command.env(JOURNALS, self.join("journals"));

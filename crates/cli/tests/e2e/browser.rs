@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// Chromium, alone with a page: nothing of it may reach for the network.
 fn chromium(bed: &Bed, words: &[&str], page: &Path) -> Command {
-    let mut command = Command::new("chromium");
+    let mut command = assay_testkit::command("chromium");
     command.args([
         "--headless",
         "--no-sandbox",

@@ -8,14 +8,13 @@ use serde_json::Value;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::process::Command;
 
 const MIB: u64 = 1 << 20;
 
 /// Sectors that are ok, corrupted, changed and overwritten, as f3read says.
 /// Its exit code says nothing of them.
 fn f3read(folder: &Path) -> [u64; 4] {
-    let output = Command::new("f3read")
+    let output = assay_testkit::command("f3read")
         .arg(folder)
         .output()
         .expect("it is there");
@@ -309,7 +308,7 @@ fn probed_by_both(bytes: u64, lie: Lie) -> Result<(String, Value), assay_testkit
     let fake = FakeDevice::over(&scratch, Fake::new(bytes, lie))?;
     let node = fake.device().node();
     // Its exit code is the kind.
-    let output = Command::new("f3probe")
+    let output = assay_testkit::command("f3probe")
         .arg(node)
         .output()
         .expect("it is there");

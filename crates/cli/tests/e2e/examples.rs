@@ -3,7 +3,6 @@
 use crate::assay::Bed;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// A job file that does the same in a moment and with little room.
 fn short(text: &str) -> String {
@@ -33,7 +32,7 @@ fn the_examples_run() {
         let bed = Bed::new();
         let job_file = bed.join("short.fio");
         fs::write(&job_file, short(&fs::read_to_string(&file).unwrap())).unwrap();
-        let ended = Command::new(env!("CARGO_BIN_EXE_assay"))
+        let ended = assay_testkit::command(env!("CARGO_BIN_EXE_assay"))
             .args(["fio", "--output-format=json"])
             .arg(&job_file)
             .current_dir(bed.folder())

@@ -5,7 +5,6 @@ use crate::assay::{Bed, text};
 use assay_testkit::{Mount, Volume, needs, or_skip};
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
 
 /// A card that costs what it says, and nothing beside.
 const CARD: &str = r#"
@@ -304,7 +303,7 @@ fn a_trial_that_is_damaged_is_named_and_the_others_are_explained() {
         store = sqlite3.connect(sys.argv[1])\n\
         store.execute(\"UPDATE trials SET record = x'00' WHERE job = 'randread-4k'\")\n\
         store.commit()";
-    let mut python = Command::new("/usr/bin/python3");
+    let mut python = assay_testkit::command("/usr/bin/python3");
     let status = python.args(["-c", damage]).arg(bed.store()).status();
     assert!(status.expect("it can be started").success());
     let ended = bed.run(&["explain", "last", "--json"]);

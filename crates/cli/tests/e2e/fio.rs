@@ -1,7 +1,9 @@
 //! `assay fio`: fio's words on assay's engine, with evidence on top.
 
 use crate::assay::{Bed, Ended, Running, lives, text, until};
-use assay_testkit::{LoopDevice, Mount, Scratch, Volume, make_file_system, needs, or_skip};
+use assay_testkit::{
+    LoopDevice, Mount, Scratch, Volume, copy_program, make_file_system, needs, or_skip,
+};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::ffi::{OsStr, OsString};
@@ -9,12 +11,11 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_assay");
 
 fn start(folder: &Path, words: &[&str]) -> Running {
-    let mut command = Command::new(PROGRAM);
+    let mut command = assay_testkit::command(PROGRAM);
     command.arg("fio").args(words).current_dir(folder);
     Running::start(&mut command)
 }
@@ -151,8 +152,14 @@ fn a_link_named_fio_is_fio() {
     let folder = bed.folder();
     let link = bed.join("fio");
     symlink(PROGRAM, &link).unwrap();
-    let run =
-        |words: &[&str]| Running::start(Command::new(&link).args(words).current_dir(&folder)).end();
+    let run = |words: &[&str]| {
+        Running::start(
+            assay_testkit::command(&link)
+                .args(words)
+                .current_dir(&folder),
+        )
+        .end()
+    };
     let version = run(&["--version"]);
     version.assert_code(0);
     assert!(version.out.starts_with("fio-3."), "{}", version.out);
@@ -165,7 +172,7 @@ fn a_link_named_fio_is_fio() {
     assert_eq!(job(&ended)["read"]["total_ios"], 128);
     // The same program under that name.
     fs::remove_file(&link).unwrap();
-    fs::copy(PROGRAM, &link).unwrap();
+    copy_program(PROGRAM, &link).unwrap();
     assert_eq!(job(&run(&words))["read"]["total_ios"], 128);
     // Neither is read by the parser of assay's own commands.
     assert!(run(&["--help"]).out.contains("--output-format"));
@@ -197,7 +204,7 @@ fn names_that_are_no_text_are_refused_or_shown_as_well_as_can_be() {
     let strange = OsStr::from_bytes(b"f\xff");
     let mut option = OsString::from("--filename=");
     option.push(strange);
-    let mut command = Command::new(PROGRAM);
+    let mut command = assay_testkit::command(PROGRAM);
     let words = ["fio", "--name=a", "--size=1M", "--rw=write"];
     command.args(words).arg(option).current_dir(&folder);
     let line = Running::start(&mut command).end().refusal();

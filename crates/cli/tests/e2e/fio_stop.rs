@@ -5,7 +5,6 @@ use assay_testkit::signal_to;
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 /// A job whose command waits for a minute, and says which process does.
 const STUCK: &str = "sleep 60 & echo $! > sleeper; wait";
@@ -16,7 +15,7 @@ const DEAF: &str = "trap '' TERM; sleep 60 & echo $! > sleeper; while :; do wait
 fn stuck(folder: &Path, command: &str) -> (Running, u32) {
     let prerun = format!("--exec_prerun={command}");
     let words = ["fio", "--name=a", "--rw=read", "--size=1M", &prerun];
-    let mut assay = Command::new(env!("CARGO_BIN_EXE_assay"));
+    let mut assay = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
     let running = Running::start(assay.args(words).current_dir(folder));
     let file = folder.join("sleeper");
     let mut sleeper = None;

@@ -6,7 +6,6 @@ use assay_testkit::needs;
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// Slower in `rand_read`, equivalent in `seq_read`, open in `rand_write`.
 const TABLE: &str = "\
@@ -39,7 +38,7 @@ fn junit_is_well_formed_and_has_each_status() {
     let bed = Bed::new();
     let xml = written(&bed, ".xml", &[]);
     let asked = |path: &str| {
-        let mut xmllint = Command::new("xmllint");
+        let mut xmllint = assay_testkit::command("xmllint");
         let ended = xmllint
             .args(["--xpath", path, text(&xml)])
             .output()
@@ -76,7 +75,7 @@ fn prove_reads_tap() {
     needs!("prove");
     let bed = Bed::new();
     let prove = |tap: &Path| {
-        let mut prove = Command::new("prove");
+        let mut prove = assay_testkit::command("prove");
         let ended = prove
             .args(["--verbose", "--exec", "cat", text(tap)])
             .output()
@@ -140,7 +139,7 @@ import json, sys
 from kcidb_io import schema
 schema.LATEST.validate(json.load(open(sys.argv[1])))
 ";
-        let mut python = Command::new("/usr/bin/python3");
+        let mut python = assay_testkit::command("/usr/bin/python3");
         python
             .env("PYTHONPATH", &packages)
             .args(["-c", script, text(&document)]);

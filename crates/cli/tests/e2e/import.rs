@@ -51,7 +51,7 @@ fn values(figure: &Value) -> Vec<f64> {
 }
 
 fn fio(folder: &Path, format: &str) -> String {
-    let mut command = Command::new("fio");
+    let mut command = assay_testkit::command("fio");
     command.current_dir(folder).args([
         "--name=j",
         "--filename=data",
@@ -122,7 +122,7 @@ fn the_normal_output_of_fio_and_of_assay_fio_comes_through_a_pipe() {
         assert_eq!(values(figure(&json, "", &format!("j: {metric}"))).len(), 1);
     }
 
-    let mut own = Command::new(env!("CARGO_BIN_EXE_assay"));
+    let mut own = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
     own.current_dir(&folder);
     own.args(["fio", "--name=own", "--rw=write", "--size=2m", "--bs=64k"]);
     let own = file(&bed, "own.txt", &output(&mut own));
@@ -142,7 +142,7 @@ fn tables_blocks_and_throughput_of_iozone() {
     let bed = Bed::new();
     let folder = bed.folder();
     let iozone = |words: &[&str]| {
-        let mut command = Command::new("iozone");
+        let mut command = assay_testkit::command("iozone");
         output(command.current_dir(&folder).args(words))
     };
     let single = iozone(&["-i", "0", "-i", "2", "-s", "256", "-r", "4", "-R"]);
@@ -201,7 +201,7 @@ fn lines_of_dd() {
     let words = ["if=/dev/zero", "of=f", "bs=64k", "count=16"];
     let mut said = String::new();
     for _ in 0..2 {
-        let mut dd = Command::new("dd");
+        let mut dd = assay_testkit::command("dd");
         let output = dd
             .current_dir(&folder)
             .args(words)

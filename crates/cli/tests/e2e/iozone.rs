@@ -116,7 +116,7 @@ fn the_text_is_that_of_iozone() {
         let bed = Bed::new();
         let words: Vec<&str> = line.split(' ').collect();
         let folder = bed.folder();
-        let mut theirs = Command::new("iozone");
+        let mut theirs = assay_testkit::command("iozone");
         theirs.args(&words);
         let theirs = in_folder(theirs, &folder);
         for left in ["iozone.tmp", "out.xlsx"] {
@@ -172,7 +172,7 @@ fn children_that_cannot_be_started_end_the_run_and_hold_up_nobody() {
     needs!(root, "setpriv", "prlimit");
     let bed = Bed::new();
     let nobody = bed.command_of_nobody(&["iozone", "-t", "200", "-i", "0", "-s", "64k", "-f"]);
-    let mut command = Command::new("prlimit");
+    let mut command = assay_testkit::command("prlimit");
     // Of all that the user runs: enough for the two processes of assay.
     command.arg("--nproc=60").arg(nobody.get_program());
     let file = bed.join("children");
@@ -292,7 +292,7 @@ fn the_page_cache_ends_where_memory_does() {
         "iozone", "-a", "-i0", "-i1", "-n", "8m", "-g", "256m", "-r", "1m", "-f",
     ];
     let command = bed.command(&[words.as_slice(), &[file.to_str().expect("UTF-8")]].concat());
-    let mut limited = Command::new("sh");
+    let mut limited = assay_testkit::command("sh");
     limited.args(["-c", "echo $$ > \"$0\" && exec \"$@\""]);
     limited.arg(limit.0.join("cgroup.procs"));
     limited.arg(command.get_program()).args(command.get_args());
@@ -420,7 +420,7 @@ fn files_of_latencies_are_those_of_iozone() {
     ] {
         let bed = Bed::new();
         let words: Vec<&str> = line.split(' ').collect();
-        let mut theirs = Command::new("iozone");
+        let mut theirs = assay_testkit::command("iozone");
         theirs.args(&words);
         let (folder, other) = (bed.folder(), bed.folder_named("theirs"));
         in_folder(theirs, &other);

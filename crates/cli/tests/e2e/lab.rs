@@ -2,7 +2,7 @@
 
 use crate::assay::{Bed, Ended, Running, lives, test_folders, text, until};
 use assay_testkit::lab::Place;
-use assay_testkit::{Lab, or_skip, signal_to};
+use assay_testkit::{Lab, Neighbour, or_skip, signal_to};
 use rustix::process::Signal;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -13,6 +13,13 @@ use std::process::Command;
 
 const SHORT: &str = r#"["--quick", "--size", "1M", "--trials", "1", "--only", "read-cached"]"#;
 const LONG: &str = r#"["--quick", "--size", "1M", "--trials", "500", "--only", "read-cached"]"#;
+
+/// What starts a command as on a board that was started by itself: its first word is the
+/// boot id there.
+pub const AS_BOARD: &str = r#"exec unshare --mount sh -c '
+    id=$(mktemp) && echo "$0" >"$id" && mount --bind "$id" /proc/sys/kernel/random/boot_id
+    rm "$id"
+    exec "$@"'"#;
 
 /// A lab, and a machine that uses it.
 pub struct Desk<'a> {
@@ -30,7 +37,9 @@ impl<'a> Desk<'a> {
         let machine = rustix::system::uname();
         let machine = machine.machine().to_string_lossy();
         let program = env!("CARGO_BIN_EXE_assay");
-        let script = format!("#!/bin/sh\nexec '{program}' --serve-as-assay-agent \"$@\"\n");
+        let script = format!(
+            "#!/bin/sh\nserver=${{SSH_CONNECTION#* * }}\n{AS_BOARD} \"${{server%% *}}\" '{program}' --serve-as-assay-agent \"$@\"\n"
+        );
         for flavour in ["", "-sqlite"] {
             let agent = agents.join(format!("assay-agent-{machine}{flavour}"));
             fs::write(&agent, &script).expect("a file");
@@ -80,7 +89,7 @@ impl<'a> Desk<'a> {
     }
 
     fn release_stale(&self) -> Ended {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
         command.args(["targets", "--release-stale"]);
         Running::start(&mut self.near(&mut command)).end()
     }
@@ -110,11 +119,15 @@ impl<'a> Desk<'a> {
     }
 }
 
-fn places(count: usize, part: &str) -> Vec<Place> {
+/// Places of a part, each of which has an address of its own.
+fn places(count: u8, part: &str) -> Vec<Place> {
     let name = |number| format!("{part}{number:02}");
-    (0..count)
-        .map(|number| Place::new(&name(number), "part", part))
-        .collect()
+    let first = if part == "a" { 1 } else { 101 };
+    let place = |number| {
+        let address = Neighbour::address(first + number);
+        Place::new(&name(number), "part", part).at(&address, 22)
+    };
+    (0..count).map(place).collect()
 }
 
 fn part(name: &str, boards: usize) -> String {
@@ -206,9 +219,15 @@ fn long_campaign(desk: &Desk<'_>) -> Running {
 
 /// Processes whose parent this is.
 fn children(pid: u32, name: &str) -> Vec<u32> {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
-    let all = list.unwrap_or_default();
-    let all = all.split_whitespace().filter_map(|word| word.parse().ok());
+    // Any of its threads may have started one.
+    let threads = fs::read_dir(format!("/proc/{pid}/task"))
+        .into_iter()
+        .flatten();
+    let lists =
+        threads.filter_map(|thread| fs::read_to_string(thread.ok()?.path().join("children")).ok());
+    let all: Vec<String> = lists.collect();
+    let all = all.iter().flat_map(|list| list.split_whitespace());
+    let all = all.filter_map(|word| word.parse().ok());
     let is_named = |pid: &u32| {
         let own = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
         own.starts_with(name)

@@ -3,11 +3,10 @@
 use crate::assay::{Bed, Ended, Running, text};
 use serde_json::Value;
 use std::fs;
-use std::process::Command;
 
 /// `assay model WORDS`: nothing is stored.
 fn model(words: &[&str]) -> Ended {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
     Running::start(command.arg("model").args(words)).end()
 }
 

@@ -1,12 +1,14 @@
 //! What comes out: standard output is data, standard error is talk, and
 //! neither is coloured where nobody asked for it.
 
-use crate::assay::{Bed, Ended, Running, text};
-use assay_testkit::needs;
+use crate::assay::{Bed, Ended, Running, pattern, text};
+use assay_testkit::{LoopDevice, Scratch, needs, or_skip};
+use rustix::fs::{Mode, OFlags};
 use serde_json::Value;
 use std::fs;
 use std::io::Read;
-use std::process::{Command, Stdio};
+use std::os::unix::fs::FileTypeExt;
+use std::process::Stdio;
 
 const ESCAPE: char = '\u{1b}';
 
@@ -74,7 +76,7 @@ fn a_terminal_gets_colour_unless_it_is_not_wanted() {
     let assay = env!("CARGO_BIN_EXE_assay");
     let line = format!("{assay} show last --store {}", text(&bed.store()));
     let shown = |no_color: Option<&str>| {
-        let mut command = Command::new("script");
+        let mut command = assay_testkit::command("script");
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
         command.env("TERM", "xterm").env_remove("NO_COLOR");
         command.envs(no_color.map(|value| ("NO_COLOR", value)));
@@ -180,7 +182,7 @@ print(book.sheetnames)
 print([cell.value for cell in book['Summary']['B']])
 print(sum(1 for row in book['Trials'].values if row[11] == 'write_bw' and row[13] > 0))
 ";
-    let mut python = Command::new("/usr/bin/python3");
+    let mut python = assay_testkit::command("/usr/bin/python3");
     let read = python.args(["-c", script, text(&path)]).output().unwrap();
     let said = String::from_utf8(read.stdout).unwrap();
     let failed = String::from_utf8_lossy(&read.stderr);
@@ -211,4 +213,118 @@ fn a_report_to_a_link_is_written_where_the_link_leads() {
         assert!(written.starts_with('{'), "{name}");
     }
     assert_eq!(fs::read_dir(there).unwrap().count(), 2, "nothing else");
+}
+
+/// Words of commands that would write results to a path.
+fn writers(path: &str) -> Vec<Vec<String>> {
+    let job = [
+        "fio",
+        "--name=j",
+        "--ioengine=null",
+        "--rw=read",
+        "--size=4k",
+    ];
+    let job: Vec<String> = job.map(str::to_owned).to_vec();
+    let with = |word: String| [job.clone(), vec![word]].concat();
+    vec![
+        with(format!("--output={path}")),
+        with(format!("--write_iolog={path}")),
+        ["plot", "last", "-o", path].map(str::to_owned).to_vec(),
+    ]
+}
+
+#[test]
+fn results_are_not_written_over_a_device_or_the_file_behind_one() {
+    needs!(root);
+    let bed = Bed::new();
+    let image = bed.join("disk.svg");
+    let content = pattern(1 << 20);
+    fs::write(&image, &content).unwrap();
+    let device = or_skip!(LoopDevice::over(&image));
+    bed.short_run(&bed.folder());
+    for path in [image.as_path(), device.node()] {
+        for words in writers(text(path)) {
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            let mut command = match words[0] {
+                "fio" => bed.command_without_store(&words),
+                _ => bed.command(&words),
+            };
+            let ended = Running::start(&mut command).end();
+            assert_ne!(ended.code, Some(0), "{words:?}");
+            assert!(fs::read(&image).unwrap() == content, "{words:?}");
+            let said = ended.err.join("\n");
+            let reason = said.contains("is a block device") || said.contains("the file behind");
+            assert!(reason || words[0] == "plot", "{words:?}: {said}");
+        }
+    }
+    assert!(
+        fs::metadata(device.node())
+            .unwrap()
+            .file_type()
+            .is_block_device()
+    );
+}
+
+#[test]
+fn laying_out_the_file_behind_a_device_in_use_is_refused() {
+    needs!(root);
+    let scratch = or_skip!(Scratch::new());
+    let image = scratch.join("disk.img");
+    let content = pattern(1 << 20);
+    fs::write(&image, &content).unwrap();
+    let device = or_skip!(LoopDevice::over(&image));
+    // As a mount does.
+    let flags = OFlags::RDWR | OFlags::EXCL;
+    let held = rustix::fs::open(device.node(), flags, Mode::empty()).unwrap();
+    let bed = Bed::new();
+    let file = format!("--filename={}", image.display());
+    let read = |size: &str| {
+        let words = ["fio", "--name=j", "--rw=read", &file, size];
+        Running::start(&mut bed.command_without_store(&words)).end()
+    };
+    let refused = read("--size=2m");
+    refused.assert_code(2);
+    assert!(fs::read(&image).unwrap() == content);
+    read("--size=1m").assert_code(0);
+    drop(held);
+}
+
+#[test]
+fn a_pipe_or_a_null_device_takes_a_report() {
+    let bed = Bed::new();
+    bed.short_run(&bed.folder());
+    let words = ["report", "last", "--format", "json", "-o", "/dev/null"];
+    bed.run(&words).assert_code(0);
+    let kind = fs::metadata("/dev/null").unwrap().file_type();
+    assert!(kind.is_char_device(), "it is in nobody's way");
+}
+
+#[test]
+fn a_named_pipe_is_not_waited_for() {
+    let bed = Bed::new();
+    let pipe = bed.join("pipe");
+    let made = assay_testkit::command("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|made| made.success()));
+    let import = bed.refused(&["import", text(&pipe)]);
+    assert!(import.contains("a named pipe"), "{import}");
+    let folder = bed.folder();
+    let replay = bed.refused(&["replay", text(&pipe), text(&folder)]);
+    assert!(replay.contains("a named pipe"), "{replay}");
+}
+
+#[test]
+fn a_small_stack_is_enough() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let line = format!(
+        "ulimit -s 64; exec {} qualify {} --quick --size 1M --trials 1 --only read-cached \
+         --store {}",
+        env!("CARGO_BIN_EXE_assay"),
+        text(&folder),
+        text(&bed.store())
+    );
+    let mut shell = assay_testkit::command("sh");
+    Running::start(shell.args(["-c", &line]))
+        .end()
+        .assert_code(0);
 }

@@ -3,6 +3,7 @@
 //! say, and what it may not.
 
 use crate::assay::{Bed, Ended, Running, test_folders, text, until};
+use crate::lab::AS_BOARD;
 use assay_testkit::Scratch;
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::{self, Permissions};
@@ -10,13 +11,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Runs the last of its arguments as a login shell would (on all hosts but `dead`), but in a session of its
-/// own: the shell lives on when the group of this one is killed, and only its streams
-/// end.
+/// Runs the last of its arguments as a login shell would (on all hosts but `dead`), but in
+/// a session of its own: the shell lives on when the group of this one is killed, and only
+/// its streams end. What it starts finds the host's name in `BOARD`.
 const SSH: &str = "\
 #!/bin/sh
 for last; do :; done
 case \"$*\" in *' -- dead '*) echo 'connect to host dead: No route to host' >&2; exit 255; esac
+host=\"$*\"
+host=\"${host#* -- }\"
+export BOARD=\"${host%% *}\"
 export TMPDIR=\"${0%/*}/there\"
 mkfifo \"$0.$$.in\" \"$0.$$.out\"
 setsid sh -c \"$last\" <\"$0.$$.in\" >\"$0.$$.out\" &
@@ -57,9 +61,17 @@ impl Machine {
         Self::new(&format!("exec '{program}' --serve-as-assay-agent \"$@\""))
     }
 
+    /// The same for several hosts, each of which is a machine that was started by itself.
+    pub fn with_boards() -> Self {
+        let program = env!("CARGO_BIN_EXE_assay");
+        Self::new(&format!(
+            "{AS_BOARD} \"$BOARD\" '{program}' --serve-as-assay-agent \"$@\""
+        ))
+    }
+
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = self.bed.command(words);
-        let path = std::env::var("PATH").unwrap_or_default();
+        let path = assay_testkit::search_path();
         command
             .env("PATH", format!("{}:{path}", text(self.folder.path())))
             .env("ASSAY_AGENTS", self.folder.path());
@@ -213,7 +225,7 @@ fn what_needs_this_machine_is_refused_elsewhere() {
         ),
         (vec!["list", "--on", "ssh://board"], "unknown argument"),
     ] {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+        let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
         let refusal = Running::start(command.args(&words)).end().refusal();
         assert!(refusal.contains(expected), "{refusal}");
     }

@@ -4,7 +4,6 @@ use crate::assay::{Bed, Running, text};
 use assay_testkit::needs;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 /// A bed with a run of three jobs.
 fn bed_with_run() -> Bed {
@@ -60,7 +59,7 @@ fn gnuplot_draws_every_chart_of_a_run() {
     for name in names {
         plotted(&bed, "x.gp", &["--chart", name]);
         let script: PathBuf = bed.join("x.gp");
-        let mut gnuplot = Command::new("gnuplot");
+        let mut gnuplot = assay_testkit::command("gnuplot");
         gnuplot.args([
             "-e",
             "set terminal svg; set output '/dev/null'",

@@ -7,7 +7,6 @@ use rustix::process::Signal;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 const SHORT: [&str; 6] = ["--size", "1M", "--trials", "1", "--only", "read-cached"];
 const LONG: [&str; 6] = ["--size", "1M", "--trials", "500", "--only", "read-cached"];
@@ -45,7 +44,8 @@ fn pairs(of: &[(&str, &str)]) -> Vec<(String, String)> {
 
 #[test]
 fn each_target_has_a_run_of_its_own() {
-    let machine = Machine::with_honest_agent();
+    needs!(root, "unshare");
+    let machine = Machine::with_boards();
     let folder = machine.bed.folder();
     let list = machine.bed.join("boards");
     fs::write(&list, "# more of them\nssh://two\n").unwrap();
@@ -90,7 +90,8 @@ fn a_target_that_fails_is_named_and_takes_no_other_with_it() {
 
 #[test]
 fn tools_and_job_files_run_on_several_too() {
-    let machine = Machine::with_honest_agent();
+    needs!(root, "unshare");
+    let machine = Machine::with_boards();
     let folder = machine.bed.folder();
     let job = machine.bed.join("j.fio");
     let data = folder.join("data");
@@ -110,6 +111,42 @@ fn tools_and_job_files_run_on_several_too() {
     let refused = machine.run(&[&iozone[..], &["-b", "x.xls"]].concat());
     refused.assert_code(2);
     refused.assert_says(&["ssh://dead", "the same workbook"]);
+}
+
+#[test]
+fn targets_that_are_one_device_of_one_machine_are_refused_before_they_measure() {
+    needs!(root, "unshare");
+    let machine = Machine::with_honest_agent();
+    let folder = machine.bed.folder();
+    let targets = ["ssh://one", "ssh://two", "ssh://dead"];
+    let ended = machine.run(&words(&targets, &folder, &SHORT));
+    ended.assert_code(5);
+    ended.assert_says(&["ssh://one ended with 2: ssh://one and ssh://two are the same"]);
+    ended.assert_says(&["ssh://two ended with 2: ssh://two and ssh://one are the same"]);
+    ended.assert_says(&["3 of 3 targets failed"]);
+    assert!(!machine.bed.join("runs.sqlite").exists());
+    assert!(test_folders(&folder).is_empty());
+    machine.assert_clean();
+
+    // Nor are they units of two parts; what was measured before the second one came is kept.
+    let file = machine.bed.join("campaign.toml");
+    for (at_once, there) in [(2, 0), (1, 1)] {
+        let head =
+            format!("at_once = {at_once}\ncommand = [\"qualify\", {folder:?}, \"--quick\", ");
+        let words = SHORT.map(|word| format!("{word:?}")).join(", ");
+        let part = |name| format!("[[part]]\nname = \"{name}\"\ntargets = [\"ssh://{name}\"]\n");
+        let parts = ["one", "two"].map(part).concat();
+        fs::write(&file, format!("{head}{words}]\n{parts}")).unwrap();
+        let ended = machine.run(&["campaign", text(&file)]);
+        ended.assert_code(2);
+        ended.assert_says(&[
+            "part two: ssh://two ended with 2",
+            "same boot id",
+            "no other board",
+        ]);
+        assert_eq!(stored(&machine).len(), there, "{:#?}", ended.err);
+    }
+    machine.assert_clean();
 }
 
 #[test]
@@ -154,8 +191,9 @@ fn long_on_two(machine: &Machine, folder: &Path) -> Running {
 
 #[test]
 fn an_interrupt_ends_all_in_good_order() {
+    needs!(root, "unshare");
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let machine = Machine::with_honest_agent();
+        let machine = Machine::with_boards();
         let folder = machine.bed.folder();
         let running = long_on_two(&machine, &folder);
         running.signal(signal);
@@ -168,7 +206,8 @@ fn an_interrupt_ends_all_in_good_order() {
 
 #[test]
 fn all_end_with_the_one_who_started_them() {
-    let machine = Machine::with_honest_agent();
+    needs!(root, "unshare");
+    let machine = Machine::with_boards();
     let folder = machine.bed.folder();
     let running = long_on_two(&machine, &folder);
     signal_to(running.id(), Signal::KILL);
@@ -179,8 +218,8 @@ fn all_end_with_the_one_who_started_them() {
 /// On a terminal each target has a line that is drawn over.
 #[test]
 fn a_terminal_has_a_line_for_each_target() {
-    needs!("script");
-    let machine = Machine::with_honest_agent();
+    needs!(root, "unshare", "script");
+    let machine = Machine::with_boards();
     let folder = machine.bed.folder();
     let targets = ["ssh://one", "ssh://two"];
     let more = ["--size", "1M", "--trials", "40", "--only", "read-cached"];
@@ -189,7 +228,7 @@ fn a_terminal_has_a_line_for_each_target() {
         .chain(command.get_args())
         .map(|word| format!("'{}'", word.to_string_lossy()))
         .collect();
-    let mut script = Command::new("script");
+    let mut script = assay_testkit::command("script");
     script.args([
         "--quiet",
         "--return",

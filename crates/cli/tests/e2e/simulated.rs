@@ -38,6 +38,91 @@ fn a_qualification_says_of_every_figure_that_it_is_simulated() {
     }
 }
 
+/// The part at half its speed: all that it does takes twice as long.
+fn half_as_fast() -> String {
+    let part = include_str!("../../../flash/parts/emmc-8gb-hs400.toml");
+    let slower = |line: &str| match line.split_once("_us = ") {
+        Some((what, time)) => format!(
+            "{what}_us = {:.2}",
+            2.0 * time.parse::<f64>().expect("a number")
+        ),
+        None => line.to_owned(),
+    };
+    part.lines().map(slower).collect::<Vec<_>>().join("\n")
+}
+
+/// As they stand: without a number of trials.
+#[test]
+fn default_runs_of_devices_that_differ_by_two_end_in_verdicts() {
+    let bed = Bed::new();
+    let file = bed.join("slow.toml");
+    fs::write(&file, half_as_fast()).expect("a part");
+    let slow = format!("sim:{},noise=5", file.to_str().expect("UTF-8"));
+    for (quick, trials_of_each) in [(&[][..], 5), (&["--quick"][..], 4)] {
+        let measured = |part: &str, seed: &str| {
+            let words = ["qualify", part, "--json", "--seed", seed];
+            let ended = bed.run(&[&words, quick].concat());
+            ended.assert_code(0);
+            let run = ended.json();
+            for trial in run["trials"].as_array().expect("trials") {
+                let name = trial["job"]["name"].as_str().expect("a name");
+                assert_eq!(trials(&run, name).len(), trials_of_each, "{name}");
+            }
+            run["run"]["id"].as_str().expect("an id").to_owned()
+        };
+        let (a, b) = (measured(EMMC, "1"), measured(&slow, "2"));
+        let compared = bed.run(&["compare", &a, &b, "--json"]).json();
+        let pairs = compared["pairs"].as_array().expect("pairs").iter();
+        let deciding: Vec<_> = pairs.filter(|pair| pair["primary"] == true).collect();
+        assert!(deciding.len() > 15, "{compared:#}");
+        for pair in deciding {
+            assert_eq!(pair["verdict"], "slower", "{pair:#}");
+        }
+    }
+}
+
+/// Three runs of one device say nothing of other units of its part.
+#[test]
+fn runs_of_one_device_are_one_unit() {
+    let bed = Bed::new();
+    let file = bed.join("slow.toml");
+    fs::write(&file, half_as_fast()).expect("a part");
+    let slow = format!("sim:{},noise=5", file.to_str().expect("UTF-8"));
+    let compared = |named: bool| {
+        let mut words = vec!["compare".to_owned()];
+        for (side, part) in [("a", EMMC), ("b", &slow)] {
+            for seed in ["1", "2", "3"] {
+                let mut run = vec!["qualify", part, "--quick", "--only", "seq-write-1m"];
+                run.extend(["--seed", seed]);
+                let unit = format!("{side}{seed}");
+                if named {
+                    run.extend(["--unit", &unit]);
+                }
+                let ended = bed.run(&run);
+                ended.assert_code(0);
+                let id = ended.run_id().expect("it is stored").to_owned();
+                words.extend([format!("--{side}"), id]);
+            }
+        }
+        words.push("--json".to_owned());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        bed.run(&words).json()
+    };
+    let one = compared(false);
+    let scope = "these two units, by 3 and 3 runs";
+    assert_eq!(one["scope"], scope, "{one:#}");
+    assert_eq!(one["pairs"][0]["a_n"], 3, "{one:#}");
+    let warnings = one["warnings"].to_string();
+    assert!(warnings.contains("A: 3 runs"), "{warnings}");
+    assert!(warnings.contains("they count as one unit"), "{warnings}");
+    let three = compared(true);
+    assert_eq!(three["scope"], "the parts, by 3 and 3 units", "{three:#}");
+    assert_eq!(three["pairs"][0]["a_n"], 3, "{three:#}");
+    assert!(!three["warnings"].to_string().contains("count as one"));
+    let notes = three["pairs"][0]["notes"].to_string();
+    assert!(!notes.contains("trials"), "{notes}");
+}
+
 #[test]
 fn the_same_seed_gives_the_same_figures() {
     let bed = Bed::new();

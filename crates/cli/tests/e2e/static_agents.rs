@@ -16,7 +16,7 @@ use assay_testkit::{Scratch, needs, or_skip, skip, static_agent};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 const GIB: u64 = 1 << 30;
 /// Where a machine of 32 bits has to count further than its words do.
@@ -127,7 +127,7 @@ fn peak_kib(process: u32) -> u64 {
 
 /// An agent of this machine, what it is asked with, and what answers.
 fn started(agent: &Path) -> (Child, ChildStdin, ChildStdout) {
-    let mut process = Command::new(agent)
+    let mut process = assay_testkit::command(agent)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

@@ -1,6 +1,6 @@
 //! Ctrl-C and its kin end a run in good order.
 
-use crate::assay::{Bed, Running, lives, test_folders, until};
+use crate::assay::{Bed, Running, lives, test_folders, text, until};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
@@ -48,6 +48,28 @@ fn sigterm_ends_with_143() {
 #[test]
 fn a_closed_terminal_ends_with_129() {
     assert_stops(Signal::HUP, 129);
+}
+
+/// `nohup` is for host and agent.
+#[test]
+fn a_run_under_nohup_survives_a_closed_terminal() {
+    let bed = Bed::new();
+    let folder = bed.folder();
+    let size = ["--size", "8M", "--trials", "30", "--only", "ladder-dsync"];
+    let words = [&["qualify", text(&folder), "--quick"][..], &size].concat();
+    let command = bed.command(&words);
+    let mut nohup = assay_testkit::command("sh");
+    nohup.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]);
+    nohup.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        nohup.env(name, value.expect("a value"));
+    }
+    let mut running = Running::start(&mut nohup);
+    running.await_trials(1);
+    assay_testkit::signal_to(running.agent(), Signal::HUP);
+    running.signal(Signal::HUP);
+    running.end().assert_code(0);
+    assert_eq!(bed.stored("last")["run"]["status"], "finished");
 }
 
 /// While the test file is being written.

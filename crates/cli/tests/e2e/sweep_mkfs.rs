@@ -7,7 +7,6 @@ use assay_testkit::{LoopDevice, Scratch, needs, or_skip};
 use rustix::process::Signal;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 const READ: [&str; 5] = ["--quick", "--size", "1M", "--only", "read-cached"];
 
@@ -17,7 +16,7 @@ struct Unmount<'a>(&'a Path);
 impl Drop for Unmount<'_> {
     fn drop(&mut self) {
         if !mounts(self.0).is_empty() {
-            let _ = Command::new("umount").arg(self.0).status();
+            let _ = assay_testkit::command("umount").arg(self.0).status();
         }
     }
 }

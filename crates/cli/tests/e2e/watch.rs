@@ -12,7 +12,7 @@ const MIB: u64 = 1 << 20;
 
 /// `assay watch WORDS`; it has no store.
 fn command(words: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+    let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
     command.arg("watch").args(words);
     command
 }

@@ -1,9 +1,9 @@
 //! Gathering figures: what comes again under the same name is another trial.
 
-use super::unit::{self, Prefixes};
+use super::unit;
 use super::{ImportError, Taken};
 use assay_model::figures::{Figure, Results, Sample};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// One metric under one condition.
 #[derive(Clone, Debug, Default)]
@@ -27,24 +27,25 @@ pub(super) struct Moments {
 #[derive(Debug)]
 pub(super) struct Collector {
     results: Results,
-    prefixes: Prefixes,
     /// Places of the figures of a metric, one for each condition. Their unit is
     /// that of the metric.
     places: HashMap<String, Vec<usize>>,
     /// Condition and metric of figures whose trials measured different things.
     mixed: HashSet<[String; 2]>,
+    /// Metrics of which some trials have a position and others have none.
+    half_ordered: BTreeSet<String>,
 }
 
 impl Collector {
-    pub(super) fn new(tool: impl Into<String>, prefixes: Prefixes) -> Self {
+    pub(super) fn new(tool: impl Into<String>) -> Self {
         Self {
             results: Results {
                 tool: tool.into(),
                 ..Results::default()
             },
-            prefixes,
             places: HashMap::new(),
             mixed: HashSet::new(),
+            half_ordered: BTreeSet::new(),
         }
     }
 
@@ -82,16 +83,23 @@ impl Collector {
             return Ok(());
         };
         let differs = figure.measured != key.measured;
+        let mut half = false;
         match &mut figure.sample {
             Sample::Values { values, positions } => {
                 // An order that is known in part is none.
                 match position {
                     Some(position) if positions.len() == values.len() => positions.push(position),
-                    _ => positions.clear(),
+                    position => {
+                        half = position.is_some() || !positions.is_empty();
+                        positions.clear();
+                    }
                 }
                 values.push(value);
             }
             Sample::Moments { .. } => return Err(twice(&key, line)),
+        }
+        if half {
+            self.half_ordered.insert(key.metric.clone());
         }
         if differs {
             self.measured_differently(&key);
@@ -137,6 +145,11 @@ impl Collector {
     /// Says of which metrics two trials have the same place in the session: their order
     /// is unknown then.
     pub(super) fn check_order(&mut self) {
+        for metric in std::mem::take(&mut self.half_ordered) {
+            self.note(format!(
+                "{metric}: some of its trials have no position, so their order is unknown."
+            ));
+        }
         let figures = &self.results.figures;
         let has_one_twice = |places: &Vec<usize>| {
             let samples = places.iter().map(|place| &figures[*place].sample);
@@ -200,7 +213,7 @@ impl Collector {
         else {
             return Ok(1.0);
         };
-        let Some(factor) = unit::factor(&key.unit, first, self.prefixes) else {
+        let Some(factor) = assay_stats::unit::factor(&key.unit, first) else {
             let problem = format!(
                 "{} is in '{}', and was in '{first}' before: one metric has one unit",
                 name(key),
@@ -278,10 +291,9 @@ pub fn together(mut texts: Vec<Taken>, condition: Option<&str>) -> Result<Result
     if texts.len() == 1 && condition.is_none() {
         return Ok(texts.swap_remove(0).results);
     }
-    let mut all = Collector::new("", Prefixes::Fixed);
+    let mut all = Collector::new("");
     let mut tools: Vec<String> = Vec::new();
-    for Taken { format, results } in texts {
-        all.prefixes = format.prefixes();
+    for Taken { results, .. } in texts {
         add(&mut tools, results.tool);
         for line in results.circumstances {
             all.circumstance(line);

@@ -4,7 +4,6 @@ use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::lines;
 use super::number::leading;
-use super::unit::Prefixes;
 use assay_model::figures::Results;
 
 /// `104857600 bytes (105 MB, 100 MiB) copied, 0.259118 s, 405 MB/s`.
@@ -22,7 +21,7 @@ pub(super) fn is_copied(line: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    let mut all = Collector::new("dd", Prefixes::Decimal);
+    let mut all = Collector::new("dd");
     let counted = lines::unquoted(text).any(|line| is_count(line.text));
     let mut operands = String::new();
     // Since the last figure: without its counts, a figure is one of progress.

@@ -7,7 +7,6 @@ use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::fio_words::{Copies, UNLABELLED, ended_with};
 use super::lines;
-use super::unit::Prefixes;
 use assay_model::figures::Results;
 use document::{Direction, Document, Job, Latency, Options};
 use serde_json::Value;
@@ -17,7 +16,7 @@ use serde_json::error::Category;
 const DIRECTIONS: [&str; 4] = ["read", "write", "trim", "mixed"];
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    let mut all = Collector::new("fio", Prefixes::Fixed);
+    let mut all = Collector::new("fio");
     let unquoted = unquoted(text);
     let text = unquoted.as_deref().unwrap_or(text);
     let documents = without_interim(documents(text, &mut all)?, &mut all);

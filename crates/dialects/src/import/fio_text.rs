@@ -6,7 +6,6 @@ use super::error::ImportError;
 use super::fio_words::{Copies, UNLABELLED, ended_with};
 use super::lines::{self, Line};
 use super::number::{after, leading, with_suffix};
-use super::unit::Prefixes;
 use assay_model::figures::Results;
 use std::collections::HashMap;
 
@@ -16,7 +15,7 @@ pub(super) fn is_job(line: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    let mut all = Collector::new("fio", Prefixes::Fio);
+    let mut all = Collector::new("fio");
     let mut reader = Reader::default();
     for line in whole_lines(text) {
         reader.line(&line, &mut all)?;
@@ -212,13 +211,19 @@ impl Reader {
     /// `read : io=1034.6MB, bw=105936KB/s, iops=26483, runt= 10001msec`.
     fn headline(&mut self, line: &Whole) -> Result<(), ImportError> {
         let text = line.text.as_str();
+        let is_old = after(text, "BW").is_none();
         if let Some(rest) = after(text, "BW").or_else(|| after(text, "bw")) {
             let (value, rest) = number(rest, line)?;
             let unit: String = rest
                 .chars()
                 .take_while(|c| c.is_alphabetic() || *c == '/')
                 .collect();
-            self.found("bw", &unit, value, line);
+            // Fio before 3 changes between powers of 1024, which others take for powers of 1000.
+            match unit.as_str() {
+                "MB/s" if is_old => self.found("bw", "KB/s", 1024.0 * value, line),
+                "GB/s" if is_old => self.found("bw", "KB/s", 1_048_576.0 * value, line),
+                unit => self.found("bw", unit, value, line),
+            }
         }
         if let Some(rest) = after(text, "IOPS").or_else(|| after(text, "iops")) {
             let (value, _) = number(rest, line)?;

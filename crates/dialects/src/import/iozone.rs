@@ -10,7 +10,6 @@ mod throughput;
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::lines;
-use super::unit::Prefixes;
 use assay_model::figures::Results;
 use heading::Heading;
 use marks::Marks;
@@ -31,7 +30,7 @@ struct Cell {
 }
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    let mut all = Collector::new("iozone", Prefixes::Fixed);
+    let mut all = Collector::new("iozone");
     let mut heading = Heading::default();
     let mut marks = Marks::default();
     let mut table = rows::Table::default();

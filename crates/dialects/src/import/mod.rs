@@ -27,7 +27,6 @@ pub use detect::detect;
 pub use error::ImportError;
 
 use assay_model::figures::Results;
-use unit::Prefixes;
 
 /// Which program wrote a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -80,15 +79,6 @@ impl Format {
             Self::Dd => "dd's lines",
             Self::Table => "a table with separators (CSV)",
             Self::Vmstat => "vmstat's lines",
-        }
-    }
-
-    /// Which units it changes between, from figure to figure.
-    const fn prefixes(self) -> Prefixes {
-        match self {
-            Self::FioText => Prefixes::Fio,
-            Self::Dd => Prefixes::Decimal,
-            Self::FioJson | Self::Iozone | Self::Table | Self::Vmstat => Prefixes::Fixed,
         }
     }
 }

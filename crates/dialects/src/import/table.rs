@@ -12,7 +12,6 @@ mod sheet;
 
 use super::collect::{Collector, Key, Moments};
 use super::error::ImportError;
-use super::unit::Prefixes;
 use assay_model::figures::Results;
 use assay_model::label::Measured;
 use decimal::Quantity;
@@ -43,9 +42,9 @@ pub(super) fn read(text: &str) -> Result<Results, ImportError> {
              column for each condition, or a column for each metric with its unit in brackets",
         )
     })?;
-    let mut all = Collector::new("table", Prefixes::Fixed);
+    let mut all = Collector::new("table");
     if shape == Shape::Copies {
-        all = Collector::new("dd", Prefixes::Decimal);
+        all = Collector::new("dd");
     }
     for comment in &sheet.comments {
         all.circumstance(comment);

@@ -3,7 +3,6 @@
 use super::collect::{Collector, Key};
 use super::error::ImportError;
 use super::lines;
-use super::unit::Prefixes;
 use assay_model::figures::Results;
 
 /// The columns that are read, and what they are.
@@ -16,7 +15,7 @@ pub(super) fn is_head(line: &str) -> bool {
 }
 
 pub(super) fn read(text: &str) -> Result<Results, ImportError> {
-    let mut all = Collector::new("vmstat", Prefixes::Fixed);
+    let mut all = Collector::new("vmstat");
     let rows = rows(text)?;
     // The first line is since boot.
     let rows = match rows.len() {

@@ -4,12 +4,11 @@
 //! They are one type: a call through a pointer is nothing beside what they do,
 //! and a worker's loop need not be compiled for each of them.
 
+use crate::held;
 use crate::io::{IoEngine, IoUnit, OpenFile, flush_open};
 use assay_model::job::{EngineKind, FlushCall};
 use assay_model::load::Ddir;
-use rustix::fs::{
-    FallocateFlags, Mode, OFlags, fallocate, ftruncate, mkdir, open, rmdir, stat, unlink,
-};
+use rustix::fs::{AtFlags, FallocateFlags, Mode, OFlags, fallocate, ftruncate};
 use rustix::io::{Errno, retry_on_intr};
 
 /// fio makes files that only their owner may read.
@@ -46,28 +45,28 @@ impl FileCall {
     pub(crate) fn create() -> Self {
         Self::on_path(|file, _| {
             let flags = OFlags::CREATE | OFlags::RDWR | OFlags::CLOEXEC;
-            open(&file.path, flags, MODE).map(drop)
+            held::open(&file.path, flags, MODE).map(drop)
         })
     }
 
     /// `stat(2)`, whatever the direction.
     pub(crate) fn stat() -> Self {
-        Self::on_path(|file, _| stat(&file.path).map(drop))
+        Self::on_path(|file, _| held::stat(&file.path).map(drop))
     }
 
     /// `unlink(2)`, whatever the direction.
     pub(crate) fn delete() -> Self {
-        Self::on_path(|file, _| unlink(&file.path))
+        Self::on_path(|file, _| held::unlink(&file.path, AtFlags::empty()))
     }
 
     /// `mkdir(2)`, whatever the direction.
     pub(crate) fn make_directory() -> Self {
-        Self::on_path(|file, _| mkdir(&file.path, DIRECTORY_MODE))
+        Self::on_path(|file, _| held::make_folder(&file.path, DIRECTORY_MODE))
     }
 
     /// `rmdir(2)`, whatever the direction.
     pub(crate) fn remove_directory() -> Self {
-        Self::on_path(|file, _| rmdir(&file.path))
+        Self::on_path(|file, _| held::unlink(&file.path, AtFlags::REMOVEDIR))
     }
 
     /// Each write makes the file end where the block starts; the block's length

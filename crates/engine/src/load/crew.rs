@@ -1,6 +1,5 @@
 //! The threads of the streams, from their preparation to their last word.
 
-use super::Note;
 use super::extra::{Extra, Loads};
 use super::files::{FilePlan, FileTable, SharedFiles};
 use super::logs::LogSet;
@@ -10,7 +9,9 @@ use super::sequence::Sequence;
 use super::shared::Shared;
 use super::source::{Source, longest};
 use super::trace::{TraceReader, TraceWriter};
+use super::turns::{Turns, has_turns};
 use super::worker::{Checks, Finished, Parts, Worker};
+use super::{Note, Turn};
 use crate::buffer::IoBuf;
 use crate::clock::{Clock, MonotonicClock};
 use crate::content::Filler;
@@ -37,6 +38,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Sender;
 
+/// Name of the file with the output of a command that runs before or after a stream.
+pub(super) fn output_name(stream: &str, when: &str) -> String {
+    format!("{stream}.{when}.txt")
+}
+
 /// Between two looks at the stop flag while a stream waits for its start.
 const LOOK_EVERY_NS: u64 = 50_000_000;
 /// Between two looks at a command of the user.
@@ -48,6 +54,8 @@ pub(super) enum Event {
     Ready,
     /// Something to tell the user.
     Note(Note),
+    /// Its clock turns; it waits until this is dropped.
+    Clock(Turn, Sender<()>),
     /// It cannot start, or was not let.
     NotStarted(Option<EngineError>),
     /// It has ended.
@@ -172,7 +180,7 @@ impl Post<'_> {
         let (Some(command), Some(_)) = (command, Loads::here()) else {
             return Ok(());
         };
-        let path = self.beside(&format!("{}.{when}.txt", self.stream.name));
+        let path = self.beside(&output_name(&self.stream.name, when));
         let output =
             std::fs::File::create(&path).map_err(|e| EngineError::file("create", &path, e))?;
         let errors = (output.try_clone()).map_err(|e| EngineError::file("duplicate", &path, e))?;
@@ -324,6 +332,9 @@ impl Post<'_> {
             })?,
             trace,
             gaps: self.gaps.clone(),
+            turns: Extra::new(|| {
+                has_turns(stream).then(|| Turns::new(self.events.clone(), self.index))
+            }),
         })
     }
 

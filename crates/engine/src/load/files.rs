@@ -23,7 +23,9 @@ pub(crate) use table::{FileTable, LockBusy, Room};
 use super::sequence;
 use crate::engines::is_of_directories;
 use crate::error::EngineError;
+use crate::held::shown;
 use assay_model::job::EngineKind;
+use assay_model::load::report::FilePart;
 use assay_model::load::{Load, Stream};
 use assay_model::units::Bytes;
 use std::path::PathBuf;
@@ -114,7 +116,7 @@ impl FilePlan {
                 stream,
                 format!(
                     "it would overwrite the device {}: if all data on it may be lost, say so with --destroy-data",
-                    device.path.display()
+                    shown(&device.path)
                 ),
             ));
         }
@@ -137,6 +139,15 @@ impl FilePlan {
         spans.collect()
     }
 
+    /// The parts of the files to work on, by number.
+    pub(crate) fn parts(&self) -> Vec<FilePart> {
+        let parts = self.files.iter().map(|file| FilePart {
+            offset: file.span.offset,
+            length: file.span.length,
+        });
+        parts.collect()
+    }
+
     /// The paths with the sizes of the files.
     pub(crate) fn sizes(&self) -> Vec<(PathBuf, Bytes)> {
         let sizes = self.files.iter();
@@ -155,7 +166,7 @@ impl FilePlan {
         for (file, found) in self.files.iter().zip(found) {
             let missing = file.kind == FileKind::Missing;
             if missing && !stream.files.allow_create {
-                let path = file.path.display();
+                let path = shown(&file.path);
                 return Err(problem(
                     stream,
                     format!("{path} does not exist, and allow_file_create=0 forbids to make it"),
@@ -164,7 +175,7 @@ impl FilePlan {
             let too_short = file.kind == FileKind::Regular
                 && found.size.is_some_and(|size| size < file.file_size);
             if load.readonly && (missing || too_short) {
-                let path = file.path.display();
+                let path = shown(&file.path);
                 let size = file.file_size;
                 return Err(problem(
                     stream,

@@ -12,6 +12,8 @@ mod samples;
 mod tests;
 mod windows;
 
+#[cfg(feature = "loads")]
+pub(crate) use files::log_names;
 pub(crate) use files::write_logs;
 
 use crate::error::EngineError;

@@ -2,6 +2,7 @@
 
 mod bandwidth;
 mod conductor;
+#[cfg(feature = "loads")]
 mod replay;
 mod steady;
 mod telling;
@@ -18,13 +19,18 @@ use crate::gaps::{SharedGaps, WorkerGaps};
 use assay_model::load::report::{LoadReport, StreamReport, StreamState};
 use assay_model::load::{Load, Stream};
 use assay_model::rng::SplitMix64;
+#[cfg(feature = "loads")]
+pub(super) use bandwidth::log_names_of_all;
 use conductor::Conductor;
+#[cfg(feature = "loads")]
+pub use replay::adopt;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Runs a load until all its streams have ended or it is stopped. Streams that
 /// fail are part of the report; disks and evidence are the observer's to add.
+/// Those that replay must have taken their files from their traces ([`adopt`]).
 ///
 /// The files of all streams are made before the first one starts, in their
 /// order; they stay when the load ends.
@@ -72,15 +78,10 @@ pub(crate) fn conduct(
     signals: Signals<'_>,
     observer: &mut dyn LoadObserver,
 ) -> Outcome {
-    let mut load = load.clone();
-    let unreadable = match Loads::here() {
-        Some(_) => replay::adopt(&mut load),
-        None => load.streams.iter().map(|_| None).collect(),
-    };
     let mut outcome = Outcome::default();
     outcome.report.streams = vec![StreamReport::default(); load.streams.len()];
-    let mut stage = Stage::new(&load, signals);
-    stage.prepare(unreadable, &mut outcome, observer);
+    let mut stage = Stage::new(load, signals);
+    stage.prepare(&mut outcome, observer);
     Conductor::new(&stage, outcome, observer).run()
 }
 
@@ -138,21 +139,11 @@ impl<'a> Stage<'a> {
     }
 
     /// Settles the files of all streams and makes them.
-    fn prepare(
-        &mut self,
-        unreadable: Vec<Option<EngineError>>,
-        outcome: &mut Outcome,
-        observer: &mut dyn LoadObserver,
-    ) {
-        for (index, unreadable) in unreadable.into_iter().enumerate() {
+    fn prepare(&mut self, outcome: &mut Outcome, observer: &mut dyn LoadObserver) {
+        for (index, stream) in self.load.streams.iter().enumerate() {
             if self.is_stopped() {
                 return;
             }
-            if let Some(error) = unreadable {
-                self.cannot_run(index, outcome, error, observer);
-                continue;
-            }
-            let stream = &self.load.streams[index];
             self.shared[index].set_state(StreamState::SettingUp);
             match self.lay_out(stream, observer) {
                 Ok(plan) if stream.files.create_only => {

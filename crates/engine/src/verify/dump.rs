@@ -3,15 +3,17 @@
 
 use super::{Expected, Header, Mark, Mismatch, Verifier, header, header_bytes};
 use crate::error::EngineError;
+use crate::held::{self, HeldFolder};
 use assay_model::load::verify::VerifyKind;
-use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 impl Verifier {
     /// Writes the interval of `block` that the mismatch is about to
     /// `<name of file>.<offset>.received` in `folder`, and what should have
     /// been there to `….expected`, which is not always known: see
-    /// [`Verifier::expected_block`]. The paths are those of the files written.
+    /// [`Verifier::expected_block`]. What had such a name is replaced; a link is not
+    /// followed. The paths are those of the files written.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -23,6 +25,9 @@ impl Verifier {
         expected: Expected,
         mismatch: &Mismatch,
     ) -> Result<Vec<PathBuf>, EngineError> {
+        let held = HeldFolder::if_open_to_others(folder)
+            .map_err(|source| EngineError::file("open", folder, source))?;
+        let folder = held.as_ref().map_or(folder, HeldFolder::path);
         let skip = usize::try_from(mismatch.offset.saturating_sub(expected.offset));
         let skip = skip.unwrap_or(usize::MAX).min(block.len());
         let end = skip.saturating_add(mismatch.length as usize);
@@ -35,9 +40,9 @@ impl Verifier {
             name.push(what);
             folder.join(name)
         };
-        let mut written = vec![save(path(".received"), &block[interval.clone()])?];
+        let mut written = vec![save(&path(".received"), &block[interval.clone()])?];
         if let Some(wanted) = self.expected_block(block, skip, expected) {
-            written.push(save(path(".expected"), &wanted[interval])?);
+            written.push(save(&path(".expected"), &wanted[interval])?);
         }
         Ok(written)
     }
@@ -91,9 +96,15 @@ impl Verifier {
     }
 }
 
-fn save(path: PathBuf, bytes: &[u8]) -> Result<PathBuf, EngineError> {
-    fs::write(&path, bytes).map_err(|source| EngineError::file("write", &path, source))?;
-    Ok(path)
+fn save(path: &Path, bytes: &[u8]) -> Result<PathBuf, EngineError> {
+    let written = match held::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => held::create_new(path)
+            .map_err(io::Error::from)
+            .and_then(|mut file| file.write_all(bytes)),
+    };
+    written.map_err(|source| EngineError::file("write", path, source))?;
+    Ok(held::named(path).into_owned())
 }
 
 #[cfg(test)]
@@ -101,6 +112,7 @@ mod tests {
     use super::*;
     use assay_model::load::content::Pattern;
     use assay_model::load::verify::Verify;
+    use std::fs;
 
     const MARK: Mark = Mark {
         offset: 8192,
@@ -151,6 +163,18 @@ mod tests {
             let (written, files) = dumped(&spec, 3000, expected);
             assert_eq!(files[1..], [written]);
         }
+    }
+
+    #[test]
+    fn a_dump_replaces_a_link_and_leaves_what_it_leads_to() {
+        let folder = tempfile::tempdir().unwrap();
+        let (precious, link) = (folder.path().join("precious"), folder.path().join("link"));
+        fs::write(&precious, "precious").unwrap();
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        save(&link, b"dumped").unwrap();
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert!(!link.is_symlink());
+        assert_eq!(fs::read(&link).unwrap(), b"dumped");
     }
 
     #[test]

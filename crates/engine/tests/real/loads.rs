@@ -1,10 +1,10 @@
 //! Loads on the real kernel: several streams, their files, their checks.
 
-use assay_engine::load::{Controls, LoadObserver, Note, run};
+use assay_engine::load::{Controls, LoadObserver, Note, adopt, run};
 use assay_model::job::{EngineKind, FlushCall};
 use assay_model::load::blocks::BlockSizes;
 use assay_model::load::files::FileLock;
-use assay_model::load::report::{LoadProgress, LoadReport};
+use assay_model::load::report::{FilePart, LoadProgress, LoadReport};
 use assay_model::load::schedule::ExitWhat;
 use assay_model::load::verify::{Verify, VerifyKind};
 use assay_model::load::{Extent, Load, PerDirection, Stream};
@@ -27,7 +27,7 @@ impl LoadObserver for Listener {
     fn note(&mut self, note: &Note) {
         self.notes.push(note.clone());
     }
-    fn wave_starts(&mut self, wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
+    fn wave_starts(&mut self, wave: u32, _files: &[(u32, Vec<(PathBuf, FilePart)>)]) {
         self.waves.push((wave, true));
     }
     fn ramp_ended(&mut self, wave: u32) {
@@ -43,11 +43,12 @@ impl LoadObserver for Listener {
 }
 
 fn go(streams: Vec<Stream>) -> (LoadReport, Listener) {
-    let load = Load {
+    let mut load = Load {
         streams,
         destroy_data: true,
         ..Load::default()
     };
+    adopt(&mut load).expect("a trace that is there");
     let mut listener = Listener::default();
     let report = run(&load, &Controls::default(), &mut listener);
     (report, listener)

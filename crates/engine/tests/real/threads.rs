@@ -8,7 +8,6 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 
 /// Somebody who owns no other processes, as a rule.
@@ -20,7 +19,7 @@ fn threads_that_cannot_be_had_are_a_typed_error() {
     let _alone = alone();
     needs!(root);
     let myself = Path::new("/proc/self/exe");
-    let child = Command::new(myself)
+    let child = assay_testkit::command(myself)
         .args([
             "--ignored",
             "--exact",

@@ -66,6 +66,7 @@ fn the_part_in_the_file_is_the_fitted_one() {
 
 #[test]
 fn the_fit_is_the_same_from_elsewhere() {
+    assay_testkit::needs!(full);
     let there = experiment()
         .model
         .with(&[150.0, 3.0, 60.0, 150.0, 600.0, 10.0, 6.0, 120.0, 1.0]);

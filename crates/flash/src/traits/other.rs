@@ -9,6 +9,13 @@ use assay_model::units::Nanos;
 const SIGMAS: f64 = 6.0;
 /// Share of the smaller time that it needs.
 const SHARE: f64 = 0.03;
+/// What a difference that is told may be off, as a share of it; [`SLIGHT`] where that is more.
+const OFF: f64 = 0.15;
+/// What a difference that is told may be off, as a share of an I/O: half of the least
+/// difference.
+const SLIGHT: f64 = SHARE / 2.0;
+/// Standard errors in what it may be off: chance adds up to more in 1 of 100 cases.
+const SURE: f64 = 2.6;
 /// An effect is over when so much of it is left.
 const REST: f64 = 0.1;
 
@@ -20,12 +27,25 @@ fn more(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
     if enough { Ok(extra) } else { Err(Why::Flat) }
 }
 
+/// The same, when noise lets it be told how much more that is.
+fn told(series: &Series, first: &Point, second: &Point) -> Result<f64, Why> {
+    let extra = more(series, first, second)?;
+    let error = series.error(first).hypot(series.error(second));
+    let most_off = (OFF * extra).max(SLIGHT * first.mean());
+    let is_known = SURE * error <= most_off;
+    if is_known {
+        Ok(extra)
+    } else {
+        Err(Why::Unclear)
+    }
+}
+
 /// Reads in order (0) against reads nearby (1).
 pub(super) fn jump(series: &Series) -> Result<Finding, Why> {
     let (Some(order), Some(random)) = (series.at(0.0), series.at(1.0)) else {
         return Err(Why::TooFew);
     };
-    let extra_us = more(series, order, random)?;
+    let extra_us = told(series, order, random)?;
     Ok(Finding::Break { extra_us })
 }
 
@@ -37,7 +57,7 @@ pub(super) fn deferred(series: &Series, alone: &Series) -> Result<Finding, Why> 
     if series.0.len() < 3 {
         return Err(Why::TooFew);
     }
-    let extra_us = more(series, alone, at_once)?;
+    let extra_us = told(series, alone, at_once)?;
     let gone = |point: &&Point| point.mean() - alone.mean() < REST * extra_us;
     let paused = series.0.iter().filter(|point| point.x > 0.0);
     let gone_after = paused.clone().find(gone).map(|point| millis(point.x));

@@ -159,6 +159,31 @@ fn a_flush_is_told_with_its_buffer_and_without() {
     assert_eq!(cliff::flush(&powers(14, 22, |_| 0.0)), Err(Why::Flat));
 }
 
+#[test]
+fn a_difference_is_told_only_when_noise_lets_it_be_told_how_much() {
+    let reads = |spread: f64, behind: f64| {
+        let point = |x: f64, us: f64| Point {
+            x,
+            us: [1.0 - spread, 1.0, 1.0 + spread]
+                .map(|share| us * share)
+                .into(),
+        };
+        let alone = Series([0.0, 1.0].map(|x| point(x, 700.0)).into());
+        let paired = [
+            (0.0, behind),
+            (10.0, behind),
+            (160.0, 700.0),
+            (500.0, 700.0),
+        ];
+        let paired = Series(paired.map(|(x, us)| point(x, us)).into());
+        other::deferred(&paired, &alone)
+    };
+    // 60 us of 760 with standard errors of 8 us: there, but between 40 and 80.
+    assert_eq!(reads(0.01, 760.0), Err(Why::Unclear));
+    assert!(matches!(reads(0.003, 760.0), Ok(Finding::Deferred { .. })));
+    assert!(matches!(reads(0.01, 960.0), Ok(Finding::Deferred { .. })));
+}
+
 /// Bursts whose flush rises from 120 ms by an eighth, as far as the buffer goes.
 fn slight_rise(burst: f64) -> f64 {
     120_000.0 + (burst / 1024.0).min(1024.0) * 16.0

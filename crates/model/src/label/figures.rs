@@ -19,7 +19,8 @@ impl Case<'_> {
         })
     }
 
-    /// Bytes of the test file that were not on the device at clock stop.
+    /// Bytes of the test file that were not on the device at clock stop,
+    /// whoever wrote them: of the job's own region, where that is known.
     pub(super) fn dirty_at_stop(&self) -> Option<u64> {
         let FileCache {
             dirty_bytes,
@@ -29,12 +30,55 @@ impl Case<'_> {
         Some(dirty_bytes? + writeback_bytes?)
     }
 
-    /// Pages of the test file at clock stop. Those of a file on an overlay are
+    /// Pages of the job's region of the test file at clock stop. Those of a file on an overlay are
     /// kept with the file below, where the kernel does not look for them.
     pub(super) fn pages_at_stop(&self) -> Option<FileCache> {
+        let after = &self.evidence.after;
+        after
+            .region_cache
+            .or(after.file_cache)
+            .filter(|_| !self.on_overlay())
+    }
+
+    /// Dirty bytes that others may have made there, where a sign says that somebody did:
+    /// some were dirty before, or are although the job wrote past the page cache or flushed
+    /// all, or are more than it wrote. Then all that others are seen to have written may be
+    /// there.
+    pub(super) fn foreign_dirt(&self) -> u64 {
+        let before = &self.evidence.before;
+        let cache = before.region_cache.or(before.file_cache);
+        let already = cache.map_or(0, |cache| {
+            cache.dirty_bytes.unwrap_or(0) + cache.writeback_bytes.unwrap_or(0)
+        });
+        let dirty = self.dirty_at_stop().unwrap_or(0);
+        let too_many = dirty.saturating_sub(self.most_dirtied());
+        let not_its_own = dirty > 0 && (self.job.direct || self.ended_durable());
+        match already > 0 || too_many > 0 || not_its_own {
+            true => already
+                .saturating_add(self.others(Direction::Write))
+                .max(too_many),
+            false => 0,
+        }
+    }
+
+    /// The most that the job itself can have made dirty: whole pages are accounted, those
+    /// that were dirty before are not.
+    pub(super) fn most_dirtied(&self) -> u64 {
+        self.own_written()
+            .unwrap_or(0)
+            .max(self.measured.write.bytes)
+    }
+
+    /// Whether a process of user space reads the device for the job (`fuseblk`).
+    pub(super) fn in_user_space(&self) -> bool {
         let mount = self.evidence.storage.mount.as_ref();
-        let on_overlay = mount.is_some_and(|mount| mount.fs_type == "overlay");
-        self.evidence.after.file_cache.filter(|_| !on_overlay)
+        mount.is_some_and(|mount| mount.fs_type.starts_with("fuse"))
+    }
+
+    /// Whether the test file is on an overlay.
+    pub(super) fn on_overlay(&self) -> bool {
+        let mount = self.evidence.storage.mount.as_ref();
+        mount.is_some_and(|mount| mount.fs_type == "overlay")
     }
 
     /// I/O of other processes, on whatever device.

@@ -1,14 +1,29 @@
 //! Whether data that reached the device is also safe from a power cut.
 
 use super::{Case, Measured};
-use crate::evidence::WriteCache;
-use crate::job::{Direction, OpenSync};
+use crate::evidence::{Evidence, WriteCache};
+use crate::job::{Direction, EngineKind, OpenSync};
 use crate::storage::Layer;
 use crate::work::androbench::DatabaseStep;
 use assay_lang::tr;
 
 /// Mount options with which a file system never tells the device to flush.
 const NO_BARRIERS: [&str; 3] = ["nobarrier", "barrier=0", "fsync_mode=nobarrier"];
+
+/// How writes are made durable: by the flags that the file was opened with, else by the
+/// mount (`-o sync`) or the file itself (`chattr +S`), which the kernel obeys as `O_DSYNC`
+/// (`IS_SYNC` in `iocb_is_dsync`). Stores through a map are not writes.
+pub(super) fn in_force(asked: OpenSync, engine: EngineKind, evidence: &Evidence) -> OpenSync {
+    if asked != OpenSync::None || engine == EngineKind::Mmap {
+        return asked;
+    }
+    let mount = evidence.storage.mount.as_ref();
+    let mounted = mount.is_some_and(|mount| mount.super_options.iter().any(|o| o == "sync"));
+    match mounted || evidence.after.synchronous_files == Some(true) {
+        true => OpenSync::Dsync,
+        false => OpenSync::None,
+    }
+}
 
 impl Case<'_> {
     /// The label of writes that reached the device, and the clause that says
@@ -59,10 +74,13 @@ impl Case<'_> {
         }
     }
 
-    /// Whether all that the job wrote was flushed before the clock stopped,
-    /// by its own description. A job that was cut short skips its last flush.
+    /// Whether all that the job wrote was flushed before the clock stopped: no
+    /// write came after its last flush, or by its own description. A job that
+    /// was cut short skips its last flush.
     pub(super) fn ended_durable(&self) -> bool {
-        self.job.sync != OpenSync::None || (self.completed && self.job.ends_durable())
+        self.job.sync != OpenSync::None
+            || self.measured.unflushed_bytes == Some(0)
+            || (self.completed && self.job.ends_durable())
     }
 
     /// The fewest flushes that the job can have caused: one for each call or
@@ -118,7 +136,7 @@ impl Case<'_> {
         self.mounted_with("data=journal")
     }
 
-    fn mounted_with(&self, option: &str) -> bool {
+    pub(super) fn mounted_with(&self, option: &str) -> bool {
         let mount = self.evidence.storage.mount.as_ref();
         mount.is_some_and(|mount| {
             let mut all = mount.options.iter().chain(&mount.super_options);

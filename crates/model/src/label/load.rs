@@ -8,12 +8,14 @@
 //! it.
 
 mod group;
+mod order;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod trims;
 mod ways;
 
-use super::{DirectionEvidence, Judgement, Measured, simulated};
+use super::{CallEnd, DirectionEvidence, Judgement, Measured, simulated};
 use crate::job::EngineKind;
 use crate::load::report::{LoadReport, StreamReport, WaveRecord};
 use crate::load::{Ddir, Load, Stream};
@@ -93,6 +95,9 @@ fn as_one<'a>(mut parts: impl Iterator<Item = &'a DirectionEvidence>) -> Option<
             one.measured = Measured::unknown(why);
             one.because = why.to_owned();
             one.device_share = None;
+        }
+        if part.calls != one.calls {
+            one.calls = CallEnd::Unclear;
         }
     }
     Some(one)

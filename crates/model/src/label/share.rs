@@ -112,14 +112,17 @@ impl Case<'_> {
     /// How much of what was read came from the device.
     ///
     /// The block layer is asked for whole pages and reads ahead, so it may
-    /// move more than the job took: bytes that were cached beforehand can hide
-    /// behind that surplus. They bound the share from below.
+    /// move more than the job took: bytes that were cached, beforehand or by an
+    /// earlier pass, can hide behind that surplus. Two things bound the share
+    /// from below: what was read for the first time and was not cached, and
+    /// what was fetched less what nobody can have asked for.
     pub(super) fn read_share(&self) -> Result<Share, String> {
         let Some(device) = self.device_bytes(Direction::Read)? else {
             return Ok(Share::NONE);
         };
         let job = self.measured.read.bytes;
-        let own = self.own_io().map(|io| io.read_bytes);
+        let own = self.own_io().filter(|_| !self.in_user_space());
+        let own = own.map(|io| io.read_bytes);
         let device = self.trusted(device, Direction::Read, own.is_some());
         // Each small random read needs a page of its own; those that find
         // theirs already read are not the device's.
@@ -133,15 +136,20 @@ impl Case<'_> {
             self.agree(ratio(device.most, asked), ratio(own, asked))?;
         }
         let came = |device: u64| device.min(own.unwrap_or(device));
-        let uncached = ratio(job.saturating_sub(self.reads_served_by_old_pages()), job);
-        let least = ratio(came(device.least), asked);
+        let uncached = ratio(self.touched.first.saturating_sub(self.old_pages()), job);
+        let fetched = came(device.least);
+        let unasked = match self.needs_all_that_is_fetched() || self.fetched_as_asked(device.least)
+        {
+            true => 0,
+            false => self.touched.unasked,
+        };
+        let sure = ratio(fetched.saturating_sub(unasked), asked);
+        // What was asked of the device, not yet what came: so are the pages beyond.
+        let of_use = own.map_or(u64::MAX, |own| own.saturating_sub(self.read_beyond()));
+        let most = ratio(came(device.most).min(of_use), asked);
         Ok(Share {
-            least: if self.needs_all_that_is_fetched() {
-                least
-            } else {
-                least.min(uncached)
-            },
-            most: ratio(came(device.most), asked),
+            least: ratio(fetched, asked).min(uncached).max(sure).min(most),
+            most,
         })
     }
 
@@ -192,26 +200,23 @@ impl Case<'_> {
         })
     }
 
-    /// At most so many of the bytes read were in the page cache before.
-    fn reads_served_by_old_pages(&self) -> u64 {
+    /// At most so many of the bytes that were read for the first time were in
+    /// the page cache before.
+    fn old_pages(&self) -> u64 {
         if self.job.direct {
             return 0;
         }
-        let cached = self.evidence.before.file_cache.map(|c| c.cached_bytes);
-        let passes = self
-            .measured
-            .read
-            .bytes
-            .div_ceil(self.job.size.0.max(1))
-            .max(1);
-        cached.unwrap_or(u64::MAX).saturating_mul(passes)
+        let before = &self.evidence.before;
+        let cache = before.region_cache.or(before.file_cache);
+        cache.map_or(u64::MAX, |cache| cache.cached_bytes)
     }
 
     /// How much of what was written reached the device.
     ///
     /// Pages the process dirtied or wrote directly, less those still dirty,
     /// have gone to the device, whoever else wrote meanwhile. A page that was
-    /// dirty already is not accounted again: overwriting it reaches nothing.
+    /// dirty already is not accounted again: overwriting it reaches nothing,
+    /// unless somebody else had made it dirty.
     pub(super) fn write_share(&self) -> Result<Share, String> {
         if let Some(why) = self.failed_write() {
             return Err(why);
@@ -235,17 +240,19 @@ impl Case<'_> {
         // What the kernel wrote back before the counters were read counts as
         // written while the clock ran.
         let sure = if self.looked_too_late() {
-            0
+            device.least.min(self.flushed_on_the_way())
         } else {
             device.least
         };
         let cleaned = |dirty: u64| ratio(written.saturating_sub(dirty), of);
+        let not_accounted = self.foreign_dirt().min(job.saturating_sub(written));
+        let most = written.saturating_add(not_accounted);
         if own.is_some() {
             self.agree(ratio(device.most, job), cleaned(dirty.most))?;
         }
         Ok(Share {
             least: ratio(sure, job).min(cleaned(dirty.most)),
-            most: ratio(device.most, job).min(cleaned(dirty.least)),
+            most: ratio(device.most, job).min(ratio(most.saturating_sub(dirty.least), of)),
         })
     }
 
@@ -267,14 +274,31 @@ impl Case<'_> {
         Some(io.write_bytes.saturating_sub(io.cancelled_write_bytes))
     }
 
-    /// Bytes of the test file that were dirty at clock stop. Where the kernel
-    /// does not tell, they are at most what is cached of the file and at most
-    /// what is dirty in all of memory; none after a flush of all of it.
+    /// Bytes that had reached the device for sure before the clock stopped:
+    /// flushes covered them.
+    fn flushed_on_the_way(&self) -> u64 {
+        let unflushed = self.measured.unflushed_bytes;
+        unflushed.map_or(0, |left| self.measured.write.bytes.saturating_sub(left))
+    }
+
+    /// Bytes of the test file that the job left dirty at clock stop. Where the
+    /// kernel does not tell, they are at most what is cached of the file and at
+    /// most what is dirty in all of memory; none after a flush of all of it.
+    ///
+    /// Where others may have made pages dirty too, the job answers for no more
+    /// than it wrote. It answers for none after a flush: others' processes may have ended, or
+    /// not be visible.
     fn left_dirty(&self) -> Range {
         if let Some(dirty) = self.dirty_at_stop() {
+            let foreign = self.foreign_dirt();
+            let most = match foreign {
+                _ if self.ended_durable() => 0,
+                0 => dirty,
+                _ => dirty.min(self.most_dirtied()),
+            };
             return Range {
-                least: dirty,
-                most: dirty,
+                least: dirty.saturating_sub(foreign).min(most),
+                most,
             };
         }
         let after = &self.evidence.after;
@@ -308,6 +332,12 @@ impl Case<'_> {
             tr!(
                 "other processes used storage meanwhile and the kernel cannot tell whose bytes the device moved"
             )
+        } else if self.foreign_dirt() > 0 && self.dirty_at_stop().is_some() {
+            tr!(
+                "others wrote meanwhile or before, and whose pages of the file are still dirty cannot be told"
+            )
+        } else if self.on_overlay() {
+            tr!("the kernel does not tell how much of a file on an overlay is still dirty")
         } else {
             tr!("the kernel does not tell how much of the file is still dirty (Linux 6.5 does)")
         }

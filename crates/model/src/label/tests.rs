@@ -1,6 +1,7 @@
 //! Cases of evidence and the label each must get. Most of them try to make
 //! the judge say `device` where it was not.
 
+mod calls;
 mod databases;
 mod foreign;
 mod idle;

@@ -134,6 +134,12 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// The number of the first copy of its job: the same for all copies that `numjobs` makes.
+    #[must_use]
+    pub const fn job(&self) -> u32 {
+        self.number.saturating_sub(self.clone)
+    }
+
     /// A stream with fio's defaults: sequential reads of 4 KiB with psync,
     /// named `name`.
     #[must_use]

@@ -4,7 +4,7 @@
 use super::priority::IoPriority;
 use super::stats::SteadyCriterion;
 use super::{Load, PerDirection};
-use crate::evidence::Evidence;
+use crate::evidence::{DeviceCounters, Evidence, OwnIo, Snapshot};
 use crate::latency::LatencyRecord;
 use crate::trial::{CpuUse, Gap, IoErrors, Series};
 use crate::units::Bytes;
@@ -39,6 +39,40 @@ pub struct WaveEvidence {
     pub streams: Vec<u32>,
     /// The evidence.
     pub evidence: Evidence,
+    /// Counters when the clocks of streams stopped that went on with something else then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stops: Vec<ClockStop>,
+}
+
+/// What the kernel said when the clocks of some streams stopped, before they read back what
+/// they had written, closed or removed their files, or ran a command of the user.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClockStop {
+    /// The streams.
+    pub streams: Vec<u32>,
+    /// Counters at their last stop.
+    pub after: Snapshot,
+    /// The sum of all times between their passes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between: Option<BetweenPasses>,
+}
+
+/// What was counted while the clocks of streams stood still between two passes, all such
+/// times together.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BetweenPasses {
+    /// How often they stood still.
+    pub times: u64,
+    /// How long.
+    pub elapsed_ns: u64,
+    /// What the devices moved meanwhile.
+    pub devices: Vec<DeviceCounters>,
+    /// What the kernel accounted to the agent meanwhile.
+    pub own_io: Option<OwnIo>,
+    /// Bytes that were dirty or under write-back when the clocks stopped.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes that were cached when they went on.
+    pub cached_bytes: Option<u64>,
 }
 
 /// The wave of a load that a trial was part of, without what only reports need.
@@ -80,12 +114,25 @@ pub struct StreamReport {
     pub moved_bytes: PerDirection<u64>,
     /// Flush calls.
     pub sync: LatencyRecord,
+    /// Groups of writes that a flush follows, each from its first write to the end of that
+    /// flush; `None` where the job does not flush after so many writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub durable: Option<LatencyRecord>,
     /// Calls of `sync_file_range(2)` among them, which make nothing durable.
     #[serde(default)]
     pub range_syncs: u64,
     /// All its files were flushed after the last write, as the job asks.
     #[serde(default)]
     pub flushed_at_end: bool,
+    /// Bytes it wrote that no flush covers which began after they were written and ended
+    /// before its clock stopped; `None` when it wrote none, and in records before this field
+    /// existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unflushed_bytes: Option<u64>,
+    /// When the clock that gives the rate of its writes stopped for the last time, as time
+    /// since the load began; `None`: not before it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stopped_ns: Option<u64>,
     /// Completions over time.
     pub series: Series,
     /// Longest time without a completion of any stream that reports as one with
@@ -107,10 +154,23 @@ pub struct StreamReport {
     pub steady_state: Option<SteadyStateReached>,
     /// Files: (path, size when it ran).
     pub files: Vec<(PathBuf, Bytes)>,
+    /// The part of each file that it worked on, in the order of `files`; empty in records
+    /// before this field existed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub regions: Vec<FilePart>,
     /// Of a replay that keeps times: how much later than it was due each I/O or flush
     /// was handed over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lateness: Option<LatencyRecord>,
+}
+
+/// A part of a file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePart {
+    /// Where it begins.
+    pub offset: u64,
+    /// Its length.
+    pub length: u64,
 }
 
 /// One direction of a stream.

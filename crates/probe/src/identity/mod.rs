@@ -70,7 +70,7 @@ fn disk(device: &Device) -> DeviceIdentity {
         Some((subsystem, dir)) => match subsystem.as_str() {
             "mmc" => mmc::identity(device, dir),
             "scsi" => scsi::identity(device, dir),
-            "nvme" | "nvme-subsystem" => nvme::identity(dir),
+            "nvme" | "nvme-subsystem" => nvme::identity(device, dir),
             "virtio" => virt::virtio(device),
             _ => virt::identity(device),
         },

@@ -2,14 +2,17 @@
 
 use super::Raw;
 use crate::attr;
+use crate::device::Device;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// `dir` is the controller's folder (`nvme0`), or with native multipath the
 /// subsystem's (`nvme-subsys0`), which links to its controllers.
-pub(super) fn identity(dir: &Path) -> DeviceIdentity {
+pub(super) fn identity(device: &Device, dir: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
+    // Those of the namespace.
+    raw.take(&device.dir, &["eui", "nguid", "wwid"]);
     raw.take(
         dir,
         &["model", "serial", "firmware_rev", "subsysnqn", "transport"],

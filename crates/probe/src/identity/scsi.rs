@@ -10,7 +10,7 @@ use std::path::Path;
 /// `unit` is the folder of the logical unit, for example `6:0:0:0`.
 pub(super) fn identity(device: &Device, unit: &Path) -> DeviceIdentity {
     let mut raw = Raw::default();
-    raw.take(unit, &["vendor", "model", "rev", "queue_depth"]);
+    raw.take(unit, &["vendor", "model", "rev", "queue_depth", "wwid"]);
     let generic = DeviceIdentity {
         kind: DeviceKind::Scsi,
         model: raw.text("model"),

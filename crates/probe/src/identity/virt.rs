@@ -4,6 +4,8 @@ use super::Raw;
 use crate::attr;
 use crate::device::Device;
 use assay_model::storage::{DeviceIdentity, DeviceKind};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 
 /// A virtio disk; its host may give it a serial number.
 pub(super) fn virtio(device: &Device) -> DeviceIdentity {
@@ -25,6 +27,10 @@ pub(super) fn identity(device: &Device) -> DeviceIdentity {
         DeviceKind::Loop => {
             let names = ["autoclear", "backing_file", "dio", "offset", "sizelimit"];
             raw.take(&device.dir.join("loop"), &names);
+            let file = raw.get("backing_file").map(fs::metadata);
+            if let Some(Ok(file)) = file {
+                raw.put("backing_inode", file.ino().to_string());
+            }
             None
         }
         DeviceKind::Dm => {

@@ -96,13 +96,13 @@ impl<'a> View<'a> {
                 let size = device.as_ref().ok().and_then(Device::size);
                 Ok(self.storage(found.path, device.map(Holder::Device), size))
             }
-            FileKind::Directory | FileKind::Regular => Ok(self.on_file_system(found)),
+            FileKind::Directory | FileKind::Regular => Ok(self.on_file_system(path, found)),
             FileKind::Other => Err(ResolveError::NotStorage(found.path)),
         }
     }
 
-    fn on_file_system(&self, found: Found) -> Storage {
-        let room = self.files.room(&found.path);
+    fn on_file_system(&self, path: &Path, found: Found) -> Storage {
+        let room = self.files.room(path);
         let mount = self.mount_of(&found).map(|entry| entry.mount.clone());
         let holder = self.holder(&found);
         Storage {

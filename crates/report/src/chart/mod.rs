@@ -157,7 +157,9 @@ pub enum Tint {
     Flush,
     /// What was found in the data: levels, edges.
     Ink,
-    /// Where nothing completed.
+    /// What is better.
+    Good,
+    /// Where nothing completed; what is worse.
     Bad,
     /// One of several runs or conditions, by number.
     Nth(usize),
@@ -175,6 +177,7 @@ impl Tint {
             Self::Write => "write".to_owned(),
             Self::Flush => "flush".to_owned(),
             Self::Ink => "ink".to_owned(),
+            Self::Good => "good".to_owned(),
             Self::Bad => "bad".to_owned(),
             Self::Nth(number) => format!("nth{}", number % TINTS),
         }

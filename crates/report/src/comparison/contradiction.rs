@@ -6,12 +6,9 @@ use super::words::{in_short, tallied};
 use crate::text::enumerate;
 use assay_lang::tr;
 use assay_model::verdict::Verdict;
-use assay_stats::verdict::line::Line;
 
 /// Verdicts, as they are counted.
 const WORDS: [&str; 4] = ["faster", "slower", "equivalent", "no conclusion"];
-/// What says that the device was not measured.
-const PAGE_CACHE: &str = "page-cache";
 
 impl Compared<'_> {
     /// The conclusion in a few sentences; not yet safe to show.
@@ -25,7 +22,7 @@ impl Compared<'_> {
     }
 
     /// That B is faster at some work and slower at other; `None` when all that was found
-    /// points one way. Figures of the page cache have no say.
+    /// points one way.
     #[must_use]
     pub fn contradiction(&self) -> Option<String> {
         let faster = self.kinds(|verdict| matches!(verdict, Verdict::Faster(_)));
@@ -62,24 +59,16 @@ impl Compared<'_> {
     fn kinds(&self, wanted: fn(&Verdict) -> bool) -> Vec<String> {
         let lines = self.comparison.lines.iter();
         let found = lines.filter(|line| line.primary && wanted(&line.verdict));
-        let found = found.filter(|line| !self.is_of_page_cache(line));
         let kinds = self.jobs().grouped(found, |line| &line.metric);
         let kinds = kinds.into_iter();
         kinds.map(|(title, _)| format!("“{title}”")).collect()
-    }
-
-    fn is_of_page_cache(&self, line: &Line) -> bool {
-        let sources = self.a_sources.iter().chain(&self.b_sources);
-        let mut figures = sources.flat_map(|source| source.figures);
-        figures.any(|figure| {
-            figure.metric == line.metric && figure.measured.as_deref() == Some(PAGE_CACHE)
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use crate::sides::{Sides, repeated};
+    use assay_model::verdict::Verdict;
 
     fn of(factor: fn(&str) -> f64) -> Option<String> {
         let sides = Sides::of(repeated(2, |_| 1.0), repeated(2, factor));
@@ -104,13 +93,27 @@ mod tests {
         assert_eq!(of(|_| 1.0), None);
     }
 
+    /// Nor in the conclusion: `dd-plain` measured the page cache on both sides.
     #[test]
     fn the_page_cache_has_no_say() {
-        let mut sides = Sides::new();
-        assert!(sides.compared().contradiction().is_some());
-        for figure in &mut sides.b_figures {
-            figure.measured = Some("page-cache".to_owned());
-        }
-        assert_eq!(sides.compared().contradiction(), None);
+        let slower = |factor: fn(&str) -> f64| Sides::of(repeated(2, |_| 1.0), repeated(2, factor));
+        let sides = slower(|job| if job == "dd-plain" { 1.4 } else { 1.0 });
+        let lines = sides.comparison.lines.iter();
+        let mut plain = lines.filter(|line| line.metric == "dd-plain: write_bw");
+        let plain = plain.next().expect("it is shown");
+        assert!(matches!(plain.verdict, Verdict::Slower(_)), "{plain:#?}");
+        assert!(!plain.primary);
+        assert!(
+            plain.notes[0].to_string().contains("page-cache"),
+            "{plain:#?}"
+        );
+        let concluded = sides.compared().conclusion();
+        assert!(!concluded.contains("dd-plain"), "{concluded}");
+        let mixed = slower(|job| match job {
+            "dd-plain" => 1.4,
+            "rand-rw-4k" => 0.7,
+            _ => 1.0,
+        });
+        assert_eq!(mixed.compared().contradiction(), None);
     }
 }

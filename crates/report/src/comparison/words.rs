@@ -15,7 +15,8 @@ use std::collections::BTreeMap;
 /// A change as `-3.9 %`.
 #[must_use]
 pub fn percent(change: Change) -> String {
-    format!("{:+.1} %", change.percent)
+    // The sum makes +0.0 of -0.0.
+    format!("{:+.1} %", (10.0 * change.percent).round() / 10.0 + 0.0)
 }
 
 /// Its interval as `-11.7 .. +4.6 %`.
@@ -55,6 +56,8 @@ pub fn tallied<'a>(words: impl Iterator<Item = &'a str>, kinds: &[&str]) -> Stri
 #[must_use]
 pub fn drift(comparison: &Comparison) -> Option<String> {
     let primary = comparison.lines.iter().filter(|line| line.primary);
+    // Where it cannot be told from a difference, it is not taken out.
+    let primary = primary.filter(|line| !line.notes.contains(&Note::OrderConfounded));
     let known: Vec<(&str, Change)> = primary
         .filter_map(|line| Some((line.metric.as_str(), line.drift?)))
         .collect();
@@ -85,7 +88,14 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
         .filter(|line| line.primary)
         .collect();
     if primary.is_empty() {
-        return tr!("No metric that decides is there on both sides.").to_owned();
+        let mut notes = comparison.lines.iter().flat_map(|line| &line.notes);
+        return match notes.any(Note::is_on_label) {
+            true => tr!(
+                "Nothing decides: no figure is of the device on both sides, with the same label."
+            ),
+            false => tr!("No metric that decides is there on both sides."),
+        }
+        .to_owned();
     }
     let with = |wanted: fn(&Verdict) -> bool| {
         let found = primary.iter().filter(|line| wanted(&line.verdict));
@@ -127,17 +137,50 @@ fn is_single(line: &Line) -> bool {
     sides.any(|n| n == 1)
 }
 
-/// What would be said of every metric, to be said once.
-#[must_use]
-pub fn common_notes(comparison: &Comparison) -> Vec<String> {
-    let mut lines = comparison.lines.iter();
-    let Some(first) = lines.next().filter(|_| comparison.lines.len() > 1) else {
-        return Vec::new();
-    };
-    let others: Vec<&Line> = lines.collect();
-    let shared = |note: &&Note| others.iter().all(|line| line.notes.contains(note));
-    let shared = first.notes.iter().filter(shared);
-    shared.map(ToString::to_string).collect()
+/// Notes that stand beside several metrics, to be said once.
+#[derive(Debug)]
+pub struct SharedNotes {
+    /// Each with how many metrics it is said of.
+    notes: Vec<(String, usize)>,
+    metrics: usize,
+}
+
+impl SharedNotes {
+    /// What is said of every metric; that trials are too few, already of two.
+    #[must_use]
+    pub fn of(comparison: &Comparison) -> Self {
+        let metrics = comparison.lines.len();
+        let mut notes: Vec<(String, usize)> = Vec::new();
+        for note in comparison.lines.iter().flat_map(|line| &line.notes) {
+            let with = comparison.lines.iter();
+            let with = with.filter(|line| line.notes.contains(note)).count();
+            let text = note.to_string();
+            let enough = with > 1 && (with == metrics || note.is_on_trials());
+            if enough && !notes.iter().any(|(known, _)| *known == text) {
+                notes.push((text, with));
+            }
+        }
+        Self { notes, metrics }
+    }
+
+    /// Each with the metrics that it is said of.
+    pub fn told(&self) -> impl Iterator<Item = String> + '_ {
+        self.notes.iter().map(|(note, with)| match *with {
+            all if all == self.metrics => tr!("all metrics: {note}", note),
+            some => tr!(
+                "{metrics}: {note}",
+                metrics = counted!(some, "{n} metric", "{n} metrics"),
+                note
+            ),
+        })
+    }
+
+    /// What is left to be said of a metric alone.
+    pub fn not_among(&self, notes: &[Note]) -> Vec<String> {
+        let notes = notes.iter().map(ToString::to_string);
+        let shared = |note: &String| self.notes.iter().any(|(known, _)| known == note);
+        notes.filter(|note| !shared(note)).collect()
+    }
 }
 
 /// The places that a condition may have: `2`, `1-3`.
@@ -179,5 +222,29 @@ fn pair_words(pair: &Pair, baseline: bool) -> String {
     match interval {
         Some((low, high)) => format!("{name} ({percent:+.1} %, {low:+.1} .. {high:+.1})"),
         None => format!("{name} ({percent:+.1} %)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sides::Sides;
+
+    /// Beside metrics that cannot be judged for another reason.
+    #[test]
+    fn too_few_trials_are_told_once() {
+        let mut comparison = Sides::new().comparison;
+        let few = Note::TooFew(3, 4);
+        for line in &mut comparison.lines {
+            line.notes = vec![few.clone()];
+        }
+        let (first, last) = (comparison.lines.len() - 1, &mut comparison.lines[0]);
+        last.notes = vec![Note::Directions];
+        let shared = SharedNotes::of(&comparison);
+        let told: Vec<String> = shared.told().collect();
+        assert_eq!(told, [format!("{first} metrics: {few}")]);
+        let lines = comparison.lines.iter();
+        let beside: Vec<String> = lines.flat_map(|l| shared.not_among(&l.notes)).collect();
+        assert_eq!(beside, [Note::Directions.to_string()]);
     }
 }

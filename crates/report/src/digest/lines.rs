@@ -114,11 +114,16 @@ fn append<'v, 'a>(view: &'v View<'a>) -> Option<&'v JobSummary<'a>> {
 }
 
 fn durable_append(views: &[View<'_>]) -> Option<Line> {
-    let median = Over::of(views, |view| append(view)?.figure("flush_lat_p50"))?;
-    let p99 = Over::of(views, |view| {
-        let job = append(view)?;
-        describe::p99_of(job, &job.figure("flush_lat_p50")?)
-    });
+    let of = |percentile: &str| {
+        // Runs from before that was measured have the flush alone.
+        let found = |subject: &str| {
+            let name = format!("{subject}_lat_{percentile}");
+            Over::of(views, |view| append(view)?.figure(&name))
+        };
+        found(describe::DURABLE_WRITE).or_else(|| found("flush"))
+    };
+    let median = of("p50")?;
+    let p99 = of("p99");
     let labels = median.labels();
     let text = if labels.agreed() == Some("device") {
         let p99 = p99.map_or_else(String::new, |p99| format!(" (p99 {})", p99.value()));

@@ -1,8 +1,8 @@
-//! Two sides: by how much B is better, the trials of each metric before and after,
+//! Two sides: by how much B differs, the trials of each metric before and after,
 //! and the latencies of both over each other.
 
 use super::latency::{SUBJECTS, overlaid, records};
-use super::ranking::{Bar, changes, in_words};
+use super::ranking::{Bar, changes, in_words, tint};
 use crate::chart::{
     Axis, Body, Chart, Mark, Measure, Panel, Plane, Point, Scale, Series, Tint, slug,
 };
@@ -15,12 +15,14 @@ use assay_model::job::Direction;
 use assay_model::latency::LatencyRecord;
 use assay_stats::latency::pooled;
 use assay_stats::summary::Summary as Statistics;
+use assay_stats::unit::converted;
 use assay_stats::verdict::line::Line;
+use assay_stats::verdict::units::unit_means;
 
 /// The charts of a comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Gallery {
-    /// By how much B is better, metric by metric.
+    /// By how much B differs, metric by metric.
     pub changes: Option<Chart>,
     /// The trials of both sides, a chart a metric that decides.
     pub pairs: Vec<Chart>,
@@ -44,7 +46,7 @@ impl Gallery {
             changes: changes_of(&lines),
             pairs: deciding
                 .iter()
-                .filter_map(|line| pair(line, a, b))
+                .filter_map(|line| pair(compared, line, a, b))
                 .collect(),
             latencies: latencies(a, b),
         }
@@ -74,24 +76,32 @@ fn changes_of(lines: &[&Line]) -> Option<Chart> {
     let bars = known.iter().map(|line| Bar {
         name: clean(translated(&line.metric)),
         change: line.change,
+        tint: tint(&line.verdict),
         words: translated(line.verdict.word()).to_owned(),
     });
     let bars: Vec<Bar> = bars.collect();
     (!known.is_empty()).then(|| Chart {
         name: "changes".to_owned(),
-        title: tr!("By how much B is better").to_owned(),
-        description: tr!("positive is better: {metrics}", metrics = words.join("; ")),
-        body: changes(&bars),
+        title: tr!("By how much B differs").to_owned(),
+        description: tr!("from A to B: {metrics}", metrics = words.join("; ")),
+        body: changes(
+            &bars,
+            tr!("change: of a rate more is better, of a time less"),
+        ),
     })
 }
 
-/// One metric: the trials of A, those of B, and a line between their means.
-fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
-    let values = [values(a, &line.metric), values(b, &line.metric)];
+/// One metric: the trials of A, those of B, and a line between their means; where means are
+/// compared, a value of each unit or run.
+fn pair(compared: &Compared<'_>, line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
+    let values = [values(compared, a, line), values(compared, b, line)];
     let stats = [Statistics::of(&values[0])?, Statistics::of(&values[1])?];
     let measure = Measure::of_symbol(&line.unit);
     let dots = (0_usize..).zip(&values).map(|(side, values)| Series {
-        name: tr!("trials of {side}", side = if side == 0 { "A" } else { "B" }),
+        name: match (compared.is_of_means(), if side == 0 { "A" } else { "B" }) {
+            (true, side) => tr!("means of {side}", side),
+            (false, side) => tr!("trials of {side}", side),
+        },
         tint: Tint::Nth(side),
         mark: Mark::Dots,
         points: values
@@ -121,9 +131,9 @@ fn pair(line: &Line, a: &Side<'_>, b: &Side<'_>) -> Option<Chart> {
     ];
     let words = [0, 1].map(|side| {
         tr!(
-            "{mean} ({n} trials)",
+            "{mean} ({values})",
             mean = measure.write(centre(&stats[side])),
-            n = stats[side].n
+            values = compared.counted(stats[side].n)
         )
     });
     Some(Chart {
@@ -173,14 +183,23 @@ fn told(side: usize, value: f64, measure: &Measure) -> Point {
     }
 }
 
-/// The values of one metric; none where only a summary was handed down.
-fn values(side: &Side<'_>, metric: &str) -> Vec<f64> {
-    let these = side.figures.iter().filter(|figure| figure.metric == metric);
-    let values = these.filter_map(|figure: &&Figure| match &figure.sample {
+/// The values of one metric in its unit: of trials, none where only a summary was handed
+/// down; or means.
+fn values(compared: &Compared<'_>, side: &Side<'_>, line: &Line) -> Vec<f64> {
+    let these = side.figures.iter();
+    let these = these.filter(|figure| figure.metric == line.metric);
+    let these = these.filter_map(|figure| converted(figure, &line.unit));
+    let these: Vec<Figure> = these.collect();
+    let of_means = compared.is_of_means();
+    let samples = match of_means {
+        true => vec![unit_means(&these.iter().collect::<Vec<_>>())],
+        false => these.into_iter().map(|figure| figure.sample).collect(),
+    };
+    let values = samples.into_iter().filter_map(|sample| match sample {
         Sample::Values { values, .. } => Some(values),
         Sample::Moments { .. } => None,
     });
-    values.flatten().copied().collect()
+    values.flatten().filter(|value| value.is_finite()).collect()
 }
 
 /// Jobs that both sides timed.
@@ -205,4 +224,42 @@ fn pool(summaries: &[Summary<'_>], job: &str, subject: Option<Direction>) -> Opt
     let these = jobs.filter(|found| found.job.name == job);
     let pool = pooled(these.flat_map(|found| records(found, subject)));
     (pool.count > 0).then_some(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sides::Sides;
+    use assay_stats::verdict::units::compare_units;
+
+    #[test]
+    fn parts_are_drawn_by_a_mark_for_each_unit() {
+        let sides = Sides::new();
+        let part = |figures: &[Figure]| vec![figures.to_vec(); 3];
+        let (a, b) = (part(&sides.a_figures), part(&sides.b_figures));
+        let comparison = compare_units(&a, &b, &sides.options);
+        let compared = Compared {
+            comparison: &comparison,
+            ..sides.compared()
+        };
+        fn side<'a>(name: &'a str, units: &'a [Vec<Figure>]) -> Side<'a> {
+            Side {
+                name,
+                figures: units.iter().flatten().collect(),
+                runs: Vec::new(),
+            }
+        }
+        let gallery = Gallery::of(&compared, &side("old", &a), &side("new", &b));
+        let chart = gallery.pairs.first().expect("metrics decide");
+        assert_eq!(chart.description.matches("(3 units)").count(), 2);
+        let Body::Plane(plane) = &chart.body else {
+            panic!("a plane");
+        };
+        let dots = plane.panels[0].series.iter();
+        let dots = dots.filter(|series| series.mark == Mark::Dots);
+        let dots: Vec<(&str, usize)> = dots
+            .map(|series| (series.name.as_str(), series.points.len()))
+            .collect();
+        assert_eq!(dots, [("means of A", 3), ("means of B", 3)]);
+    }
 }

@@ -107,7 +107,7 @@ fn words(kind: SampleKind, trial: &JudgedTrial<'_>) -> String {
     };
     let all = [
         (tr!("lowest"), "min"),
-        (tr!("average"), "mean"),
+        (tr!("mean of samples"), "mean"),
         (tr!("highest"), "max"),
     ];
     let words = all

@@ -1,4 +1,4 @@
-//! The conditions of a sweep: by how much each is better than the first, with its
+//! The conditions of a sweep: by how much each differs from the first, with its
 //! interval and its letters.
 
 use super::row;
@@ -9,8 +9,9 @@ use crate::comparison::{ends, percent};
 use crate::sweep::Verdicts;
 use crate::text::clean;
 use assay_lang::tr;
-use assay_model::verdict::Change;
-use assay_stats::verdict::ranking::{MetricRanking, Ranked};
+use assay_model::figures::Better;
+use assay_model::verdict::{Change, Verdict};
+use assay_stats::verdict::ranking::{MetricRanking, Pair, Ranked};
 
 /// Intervals are drawn up to here, in percent: with few trials they are so wide that
 /// nothing else would be seen. The words beside them have their ends.
@@ -29,16 +30,16 @@ pub fn charts(verdicts: &Verdicts) -> Vec<Chart> {
 }
 
 fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Chart {
-    let rows: Vec<(&Ranked, Option<Change>)> = metric
+    let rows: Vec<(&Ranked, Option<&Pair>)> = metric
         .conditions
         .iter()
         .map(|ranked| {
             let mut pairs = against.pairs.iter();
-            let pair = pairs.find(|pair| pair.b == ranked.condition);
-            (ranked, pair.and_then(|pair| pair.change))
+            (ranked, pairs.find(|pair| pair.b == ranked.condition))
         })
         .collect();
-    let words = rows.iter().map(|(ranked, change)| {
+    let words = rows.iter().map(|(ranked, pair)| {
+        let change = pair.and_then(|pair| pair.change);
         let change = change.map_or_else(|| tr!("nothing to compare").to_owned(), in_words);
         let change = if ranked.condition == baseline {
             tr!("the baseline").to_owned()
@@ -51,12 +52,16 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
         }
     });
     let words: Vec<String> = words.collect();
-    let bars = rows.iter().map(|(ranked, change)| Bar {
+    let bars = rows.iter().map(|(ranked, pair)| Bar {
         name: clean(&ranked.condition),
-        change: change.or((ranked.condition == baseline).then_some(ZERO)),
+        change: pair
+            .and_then(|pair| pair.change)
+            .or((ranked.condition == baseline).then_some(ZERO)),
+        tint: pair.map_or(UNTOLD, |pair| tint(&pair.verdict)),
         words: ranked.letters.clone().unwrap_or_default(),
     });
     let bars: Vec<Bar> = bars.collect();
+    let conditions = words.join("; ");
     Chart {
         name: format!("change-{}", slug(&metric.metric)),
         title: tr!(
@@ -64,11 +69,17 @@ fn chart(metric: &MetricRanking, against: &MetricRanking, baseline: &str) -> Cha
             metric = clean(&metric.metric),
             baseline = clean(baseline)
         ),
-        description: tr!(
-            "positive is better: {conditions}. Conditions without a common letter differ.",
-            conditions = words.join("; ")
-        ),
-        body: changes(&bars),
+        description: match metric.better {
+            Some(Better::Lower) => tr!(
+                "less is better: {conditions}. Conditions without a common letter differ.",
+                conditions
+            ),
+            _ => tr!(
+                "more is better: {conditions}. Conditions without a common letter differ.",
+                conditions
+            ),
+        },
+        body: changes(&bars, direction(metric.better)),
     }
 }
 
@@ -93,15 +104,39 @@ pub fn in_words(change: Change) -> String {
 pub struct Bar {
     /// Of what it is.
     pub name: String,
-    /// By how much that is better; `None` leaves its row empty.
+    /// By how much that differs; `None` leaves its row empty.
     pub change: Option<Change>,
+    /// How it is coloured ([`tint`]).
+    pub tint: Tint,
     /// What stands behind it.
     pub words: String,
 }
 
-/// Bars of changes, each with its interval and words behind it.
+/// The tint of a change without a direction that was found.
+pub const UNTOLD: Tint = Tint::Nth(0);
+
+/// The tint of a change: whether it is good is not told by its sign.
 #[must_use]
-pub fn changes(bars: &[Bar]) -> Body {
+pub const fn tint(verdict: &Verdict) -> Tint {
+    match verdict {
+        Verdict::Faster(_) => Tint::Good,
+        Verdict::Slower(_) => Tint::Bad,
+        Verdict::Equivalent(_) | Verdict::NoConclusion { .. } => UNTOLD,
+    }
+}
+
+/// Words for an axis of changes of one metric.
+fn direction(better: Option<Better>) -> &'static str {
+    match better {
+        Some(Better::Higher) => tr!("change, better to the right"),
+        Some(Better::Lower) => tr!("change, better to the left"),
+        None => tr!("change"),
+    }
+}
+
+/// Bars of changes, each with its interval and words behind it; `label` is of their axis.
+#[must_use]
+pub fn changes(bars: &[Bar], label: &str) -> Body {
     let known = || {
         (0..)
             .zip(bars)
@@ -119,12 +154,21 @@ pub fn changes(bars: &[Bar]) -> Body {
         note: Some(bar.words.clone()),
         ..value((index, change, bar))
     };
-    let bars = Series {
-        name: tr!("change").to_owned(),
-        tint: Tint::Nth(0),
+    let tints = [
+        (Tint::Good, tr!("faster")),
+        (Tint::Bad, tr!("slower")),
+        (UNTOLD, tr!("change")),
+    ];
+    let series = tints.into_iter().map(|(tint, name)| Series {
+        name: name.to_owned(),
+        tint,
         mark: Mark::Bars,
-        points: known().map(value).collect(),
-    };
+        points: known()
+            .filter(|(.., bar)| bar.tint == tint)
+            .map(value)
+            .collect(),
+    });
+    let series = series.filter(|series| !series.points.is_empty());
     let intervals = Series {
         name: tr!("95 % interval").to_owned(),
         tint: Tint::Ink,
@@ -134,7 +178,7 @@ pub fn changes(bars: &[Bar]) -> Body {
     Body::Plane(Plane {
         limits: Some((-WIDEST, WIDEST)),
         x: Axis {
-            label: tr!("change, better to the right").to_owned(),
+            label: label.to_owned(),
             measure: Measure::Change,
             scale: Scale::Linear,
         },
@@ -144,7 +188,7 @@ pub fn changes(bars: &[Bar]) -> Body {
                 measure: Measure::Foreign(String::new()),
                 scale: Scale::Names(names),
             },
-            series: vec![bars, intervals],
+            series: series.chain([intervals]).collect(),
         }],
     })
 }

@@ -106,10 +106,34 @@ mod tests {
     }
 
     #[test]
+    fn the_end_of_a_stretch_is_no_cliff() {
+        let mut run = samples::with_sustained();
+        let mut written = run.trials.pop().expect("the sustained write");
+        let series = &mut written.measured.as_mut().unwrap().series;
+        let (width_ns, whole) = (series.interval_ns, series.points[0]);
+        series.points = vec![whole; 12];
+        series.points.push(assay_model::trial::Interval {
+            write_bytes: whole.write_bytes / 10,
+            ..whole
+        });
+        written.measured.as_mut().unwrap().elapsed_ns = 12 * width_ns + width_ns / 10;
+        written.detail = stretch(Stretch::Writing, 8);
+        run.trials = vec![written.clone(), written];
+        let summary = Summary::of(&run);
+        let joined = together(&steps(&summary)).expect("whole intervals");
+        assert_eq!(joined.elapsed_ns, 24 * width_ns);
+        assert_eq!(joined.series.points, vec![whole; 24]);
+        let course = Course::of(&joined).expect("a course");
+        assert_eq!(course.rates.values.len(), 24);
+        let rates = || course.rates.values.iter().copied();
+        assert_eq!(rates().reduce(f64::min), rates().reduce(f64::max));
+    }
+
+    #[test]
     fn stretches_are_one_curve_and_checks_are_none_of_it() {
         let mut run = samples::with_sustained();
         let mut written = run.trials.pop().expect("the sustained write");
-        let intervals = written.measured.as_ref().unwrap().series.points.len() as u64;
+        let elapsed_s = Nanos(written.measured.as_ref().unwrap().elapsed_ns).as_secs_f64();
         assert_eq!(chart(&Summary::of(&run)), None, "no soak");
         run.trials.clear();
         for (of, filled) in [
@@ -131,7 +155,7 @@ mod tests {
         };
         assert_eq!((first.y, half.y, end.y), (0.0, 50.0, 100.0));
         assert!((end.x - 2.0 * half.x).abs() < 1e-9, "evenly: {points:?}");
-        let width_s = written.measured.unwrap().series.interval_ns as f64 / 1e9;
-        assert!((half.x - width_s * as_f64(intervals - 1)).abs() < 1e-9);
+        let width_s = Nanos(written.measured.unwrap().series.interval_ns).as_secs_f64();
+        assert!((half.x - (elapsed_s / width_s).floor() * width_s).abs() < 1e-9);
     }
 }

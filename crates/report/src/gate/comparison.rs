@@ -10,7 +10,7 @@ use assay_lang::in_english;
 use assay_model::verdict::Verdict;
 use assay_stats::verdict::judge::Qualification;
 use assay_stats::verdict::line::Line;
-use assay_stats::verdict::note::Side;
+use assay_stats::verdict::note::{Note, Side};
 use serde_json::{Map, Value};
 
 /// How the case of a line ends; `qualify`: it was asked whether B may take the place
@@ -69,6 +69,7 @@ fn judged_case(line: &Line, compared: &Compared<'_>) -> Case {
     let finite = centre.filter(|value| value.is_finite());
     Case {
         job: clean(job),
+        condition: String::new(),
         metric: clean(metric),
         status: status(line, compared.qualify),
         word: compared.word(line),
@@ -82,7 +83,8 @@ fn judged_case(line: &Line, compared: &Compared<'_>) -> Case {
     }
 }
 
-/// Metrics that decide, of which one side has nothing.
+/// Metrics that would decide, but one side has nothing of them, or measured something
+/// else.
 fn missing(compared: &Compared<'_>) -> Vec<Case> {
     let mut cases: Vec<Case> = Vec::new();
     for (side, other, name) in [
@@ -91,10 +93,17 @@ fn missing(compared: &Compared<'_>) -> Vec<Case> {
     ] {
         let figures = side.iter().flat_map(|source| source.figures);
         for figure in figures.filter(|figure| figure.primary) {
-            let has_line = |line: &Line| line.metric == figure.metric;
+            let mut lines = compared.comparison.lines.iter();
+            let line = lines.find(|line| line.metric == figure.metric);
+            let differs = |note: &&Note| matches!(note, Note::Measured(..));
+            let why = match line {
+                None => Some(format!(
+                    "missing on side {other} ({name}), so it is not compared"
+                )),
+                Some(line) => line.notes.iter().find(differs).map(ToString::to_string),
+            };
             let has_case = |case: &Case| case.name() == clean(&figure.metric);
-            if !compared.comparison.lines.iter().any(has_line) && !cases.iter().any(has_case) {
-                let why = format!("missing on side {other} ({name}), so it is not compared");
+            if let Some(why) = why.filter(|_| !cases.iter().any(has_case)) {
                 cases.push(skipped(&figure.metric, &why));
             }
         }
@@ -106,6 +115,7 @@ fn skipped(name: &str, why: &str) -> Case {
     let (job, metric) = name.split_once(": ").unwrap_or((name, ""));
     Case {
         job: clean(job),
+        condition: String::new(),
         metric: clean(metric),
         status: Status::Skip,
         word: "no conclusion",

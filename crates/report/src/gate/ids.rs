@@ -3,12 +3,12 @@
 use super::{Case, Suite};
 use std::collections::HashSet;
 
-/// An id for each case: job and metric as segments of letters, digits, `_` and `-`,
+/// An id for each case: job, condition and metric as segments of letters, digits, `_` and `-`,
 /// joined by a full stop. Each is there once.
-pub(super) fn ids(suite: &Suite, name: fn(&Case) -> Vec<&str>) -> Vec<String> {
+pub(super) fn ids(suite: &Suite) -> Vec<String> {
     let mut taken = HashSet::new();
-    let ids = suite.cases.iter().map(|case| {
-        let id = path(&name(case));
+    let ids = suite.cases.iter().map(|case: &Case| {
+        let id = path(&case.names());
         let numbered = |n: u32| match n {
             1 => id.clone(),
             n => format!("{id}-{n}"),

@@ -78,7 +78,11 @@ fn write_properties(suite: &Suite, xml: &mut Xml<'_>) -> io::Result<()> {
 
 fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
     // The same in every comparison: CI servers keep a history by it.
-    let class = format!("assay.{}", case.job.replace('.', "-"));
+    let names = [&case.job, &case.condition].into_iter();
+    let names = names.filter(|name| !name.is_empty());
+    let class = names.fold("assay".to_owned(), |class, name| {
+        format!("{class}.{}", name.replace('.', "-"))
+    });
     let name = match case.metric.as_str() {
         "" => &case.job,
         metric => metric,

@@ -25,8 +25,11 @@ pub fn document(suite: &Suite, submission: &Submission<'_>) -> Value {
     let release = kernel.map_or("unknown", |kernel| kernel.release.as_str());
     let made_up = format!("{origin}:{release}");
     let build = submission.build.unwrap_or(&made_up);
-    let tests = suite.cases.iter().zip(ids(suite, id));
-    let tests = tests.map(|(case, path)| test(case, &path, suite, (origin, build)));
+    let tests = suite.cases.iter().zip(ids(suite));
+    let tests = tests.map(|(case, path)| {
+        let path = format!("assay.{path}");
+        test(case, &path, suite, (origin, build))
+    });
     let mut document = json!({
         "version": { "major": 5, "minor": 3 },
         "tests": tests.collect::<Vec<_>>(),
@@ -56,10 +59,6 @@ pub fn write(suite: &Suite, submission: &Submission<'_>, out: &mut dyn Write) ->
 pub fn is_word(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     !text.is_empty() && text.chars().all(allowed)
-}
-
-fn id(case: &Case) -> Vec<&str> {
-    vec!["assay", &case.job, &case.metric]
 }
 
 fn test(case: &Case, path: &str, suite: &Suite, (origin, build): (&str, &str)) -> Value {

@@ -3,7 +3,7 @@
 //! id, a result and a figure; the reason stands in a line of its own before.
 
 use super::ids::ids;
-use super::{Case, Status, Suite};
+use super::{Status, Suite};
 use std::io::{self, Write};
 
 /// Writes the suite, a signal for each case.
@@ -12,7 +12,7 @@ use std::io::{self, Write};
 /// When `out` cannot be written.
 pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "{}", unsignalled(&suite.name))?;
-    for (case, id) in suite.cases.iter().zip(ids(suite, id)) {
+    for (case, id) in suite.cases.iter().zip(ids(suite)) {
         let result = match case.status {
             Status::Pass | Status::Done => "pass",
             Status::Fail | Status::Error => "fail",
@@ -38,13 +38,6 @@ pub fn write(suite: &Suite, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "warning: {}", unsignalled(warning))?;
     }
     Ok(())
-}
-
-/// A figure that is not the device's has its label in its id, so that it never comes
-/// into the series of one that is.
-fn id(case: &Case) -> Vec<&str> {
-    let label = case.measured.as_deref().filter(|label| *label != "device");
-    vec![&case.job, &case.metric, label.unwrap_or_default()]
 }
 
 /// No text of others is taken for a signal.

@@ -45,6 +45,8 @@ pub enum Status {
 pub struct Case {
     /// The job, such as `rand-read-4k`; for figures of others the metric.
     pub job: String,
+    /// The condition, of a sweep; empty elsewhere.
+    pub condition: String,
     /// The metric, such as `read_iops`; empty where the job is all there is.
     pub metric: String,
     /// How it ended.
@@ -101,13 +103,23 @@ pub struct Kernel {
 }
 
 impl Case {
-    /// `rand-read-4k: read_iops`.
+    /// `rand-read-4k: read_iops`, of a sweep `rand-read-4k under bfq: read_iops`.
     #[must_use]
     pub fn name(&self) -> String {
-        match self.metric.as_str() {
+        let job = match self.condition.as_str() {
             "" => self.job.clone(),
-            metric => format!("{}: {metric}", self.job),
+            condition => format!("{} under {condition}", self.job),
+        };
+        match self.metric.as_str() {
+            "" => job,
+            metric => format!("{job}: {metric}"),
         }
+    }
+
+    /// Job, condition and metric, which are all that a name may be made of: labels and
+    /// numbers of trials change from run to run, and a history is kept by the name.
+    fn names(&self) -> [&str; 3] {
+        [&self.job, &self.condition, &self.metric]
     }
 }
 

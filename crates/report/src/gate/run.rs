@@ -23,7 +23,8 @@ impl Suite {
 
     fn told(run: &Run) -> Self {
         let summary = Summary::of(run);
-        let mut cases: Vec<Case> = summary.jobs.iter().flat_map(cases).collect();
+        let jobs = summary.jobs.iter();
+        let mut cases: Vec<Case> = jobs.flat_map(|job| under_each(job, run)).collect();
         cases.extend(lost(&summary));
         if cases.is_empty() {
             cases.push(without_figure("run", "no job was run"));
@@ -85,6 +86,22 @@ pub(super) fn lost(summary: &Summary<'_>) -> impl Iterator<Item = Case> {
     })
 }
 
+/// The cases of a job, under each condition of a sweep by itself.
+fn under_each(job: &JobSummary<'_>, run: &Run) -> Vec<Case> {
+    let conditions = &run.header.plan.conditions;
+    if conditions.is_empty() {
+        return cases(job);
+    }
+    let under = conditions.iter().flat_map(|condition| {
+        let cases = cases(&job.under(&condition.name)).into_iter();
+        cases.map(|case| Case {
+            condition: clean(&condition.name),
+            ..case
+        })
+    });
+    under.collect()
+}
+
 fn cases(job: &JobSummary<'_>) -> Vec<Case> {
     let figures = job.headlines();
     let mut cases: Vec<Case> = figures.iter().map(|figure| measured(job, figure)).collect();
@@ -111,6 +128,7 @@ fn measured(job: &JobSummary<'_>, figure: &Figure) -> Case {
     let labels = figure.labels.to_string();
     Case {
         job: clean(&job.job.name),
+        condition: String::new(),
         metric: clean(&figure.name),
         status: Status::Done,
         word: "measured",
@@ -168,6 +186,7 @@ fn unmeasured(job: &JobSummary<'_>) -> Case {
 fn without_figure(job: &str, why: &str) -> Case {
     Case {
         job: clean(job),
+        condition: String::new(),
         metric: String::new(),
         status: Status::Error,
         word: "error",

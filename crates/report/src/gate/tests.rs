@@ -1,8 +1,10 @@
 use super::kcidb::Submission;
 use super::{Status, Suite, junit, kcidb, lava, tap};
-use crate::sides::{Sides, repeated};
+use crate::comparison::Compared;
+use crate::sides::{Sides, repeated, swept};
 use crate::{fixture, samples};
 use assay_model::run::Run;
+use assay_stats::verdict::compare::compare_figures;
 use quick_xml::Reader;
 use quick_xml::events::Event;
 use serde_json::Value;
@@ -30,8 +32,8 @@ fn only_what_was_found_good_passes() {
     for (case, status) in [
         ("seq-read-1m: read_bw", Status::Fail),
         ("rand-rw-4k: read_iops", Status::Pass),
-        ("dd-plain: write_bw", Status::Pass),
-        ("rand-read-4k: read_iops", Status::Skip),
+        ("dd-fdatasync: write_bw", Status::Pass),
+        ("dd-direct: write_bw", Status::Skip),
     ] {
         assert_eq!(status_of(&suite, case), status, "{case}");
     }
@@ -50,13 +52,37 @@ fn a_replacement_passes_unless_it_is_worse() {
     compared.qualify = true;
     let suite = Suite::of_comparison(&compared);
     assert_eq!(status_of(&suite, "seq-read-1m: read_bw"), Status::Fail);
-    assert_eq!(status_of(&suite, "rand-read-4k: read_iops"), Status::Skip);
-    let plain = suite
+    assert_eq!(status_of(&suite, "dd-direct: write_bw"), Status::Skip);
+    let synced = suite
         .cases
         .iter()
-        .find(|case| case.job == "dd-plain")
+        .find(|case| case.job == "dd-fdatasync")
         .unwrap();
-    assert_eq!((plain.status, plain.word), (Status::Pass, "pass"));
+    assert_eq!((synced.status, synced.word), (Status::Pass, "pass"));
+}
+
+/// On both sides it is no case; on one of them it is skipped, not forgotten.
+#[test]
+fn what_measured_the_page_cache_closes_no_gate() {
+    let slower = |job: &str| if job == "dd-plain" { 2.0 } else { 1.0 };
+    let sides = Sides::of(repeated(2, |_| 1.0), repeated(2, slower));
+    let suite = Suite::of_comparison(&sides.compared());
+    assert_eq!(suite.count(Status::Fail), 0, "{:?}", suite.cases);
+    assert!(suite.cases.iter().all(|case| case.job != "dd-plain"));
+
+    let sides = Sides::new();
+    let mut b_figures = sides.b_figures.clone();
+    let figures = b_figures.iter_mut();
+    for figure in figures.filter(|figure| figure.metric == "seq-read-1m: read_bw") {
+        figure.measured = Some("page-cache".to_owned());
+    }
+    let comparison = compare_figures(&sides.a_figures, &b_figures, &sides.options);
+    let compared = Compared {
+        comparison: &comparison,
+        ..sides.compared()
+    };
+    let suite = Suite::of_comparison(&compared);
+    assert_eq!(status_of(&suite, "seq-read-1m: read_bw"), Status::Skip);
 }
 
 #[test]
@@ -103,7 +129,7 @@ fn tap_has_a_block_for_each_case() {
     let mut suite = Suite::of_comparison(&sides.compared());
     suite
         .cases
-        .retain(|case| ["seq-read-1m", "rand-read-4k"].contains(&&*case.job));
+        .retain(|case| ["seq-read-1m", "dd-direct"].contains(&&*case.job));
     let text = written(&suite, tap::write);
     // Last digits are the mathematics library's.
     let is_figure = |line: &&str| {
@@ -134,8 +160,37 @@ fn signals_of_lava_keep_to_their_form() {
             "{signal}"
         );
     }
-    assert!(text.contains("ID=dd-plain.write_bw.page-cache RESULT=pass UNITS=B/s MEASUREMENT="));
+    assert!(text.contains("ID=dd-plain.write_bw RESULT=pass UNITS=B/s MEASUREMENT="));
     assert!(text.contains("TEST_CASE_ID=dd-fdatasync RESULT=fail>"));
+}
+
+fn ids(run: &Run) -> Vec<String> {
+    let mut ids = super::ids::ids(&Suite::of_run(run));
+    ids.sort();
+    ids
+}
+
+#[test]
+fn names_have_neither_labels_nor_numbers_of_trials() {
+    let run = repeated(2, |_| 1.0);
+    let mut other = repeated(3, |_| 1.0);
+    for trial in other.trials.iter_mut().skip(1).step_by(2) {
+        // Nothing is known of what it measured.
+        trial.evidence = None;
+    }
+    assert_eq!(ids(&run), ids(&other));
+}
+
+#[test]
+fn each_condition_of_a_sweep_has_its_case() {
+    let run = swept();
+    let (first, all) = (&run.header.plan.conditions[0].name, ids(&run));
+    let mut reversed = run.clone();
+    reversed.trials.reverse();
+    assert_eq!(ids(&reversed), all);
+    let suite = Suite::of_run(&run);
+    assert!(suite.cases.iter().all(|case| !case.condition.is_empty()));
+    assert!(suite.cases[0].name().contains(&format!(" under {first}")));
 }
 
 /// Every element and attribute that is written, and each text.

@@ -4,7 +4,7 @@ use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{figure, method, parts, storage};
 use crate::chart::Chart;
-use crate::comparison::{Compared, Side as Shown, common_notes, ends, percent, value};
+use crate::comparison::{Compared, SharedNotes, Side as Shown, ends, percent, value};
 use crate::digest::Digest;
 use crate::format::percent_points;
 use crate::gallery::comparison::Gallery;
@@ -12,10 +12,11 @@ use crate::json;
 use crate::summary::Summary;
 use crate::text::{clean, enumerate, sentence};
 use crate::warnings;
-use assay_lang::{Language, counted, current, in_english, key, tr, translated};
+use assay_lang::{Language, current, in_english, key, tr, translated};
 use assay_stats::verdict::line;
 use assay_stats::verdict::line::Line;
 use assay_stats::verdict::note::{Note, Side};
+use assay_stats::verdict::units::MIN_UNITS;
 use maud::{Markup, html};
 use std::io;
 
@@ -50,7 +51,14 @@ pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result
             new(
                 "pairs",
                 tr!("A and B, trial by trial"),
-                drawn(&gallery.pairs, PAIRS),
+                drawn(
+                    &gallery.pairs,
+                    if compared.is_of_means() {
+                        PAIRS_OF_MEANS
+                    } else {
+                        PAIRS
+                    },
+                ),
             ),
             new(
                 "latency",
@@ -72,6 +80,10 @@ pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result
     })
 }
 
+const PAIRS_OF_MEANS: &str = key!(
+    "Every unit, or run where one device is compared, is a mark, the mean of its trials: circles on side A, squares on side B. The line joins the geometric \
+    means; the bars are their 95 % intervals. The axis does not begin at 0."
+);
 const PAIRS: &str = key!(
     "Every trial is a mark: circles on side A, squares on side B. The line joins the geometric means; the bars are \
     their 95 % intervals. The axis does not begin at 0."
@@ -139,7 +151,7 @@ fn notes(compared: &Compared<'_>) -> Vec<String> {
 
 fn metrics(compared: &Compared<'_>) -> Markup {
     let comparison = compared.comparison;
-    let common = common_notes(comparison);
+    let shared = SharedNotes::of(comparison);
     let of = |primary: bool| {
         let lines = comparison
             .lines
@@ -150,17 +162,17 @@ fn metrics(compared: &Compared<'_>) -> Markup {
             .collect::<Vec<&Line>>()
     };
     html! {
-        @for note in &common { p.note { (tr!("All metrics: ")) (sentence(&clean(note))) } }
+        @for note in shared.told() { p.note { (sentence(&clean(&note))) } }
         @for (title, lines) in [(tr!("Metrics that decide"), of(true)), (tr!("Exploratory"), of(false))] {
             @if !lines.is_empty() {
                 h3 { (title) }
-                (table(&lines, &common))
+                (table(compared, &lines, &shared))
             }
         }
     }
 }
 
-fn table(lines: &[&Line], common: &[String]) -> Markup {
+fn table(compared: &Compared<'_>, lines: &[&Line], shared: &SharedNotes) -> Markup {
     html! {
         div.scroll.narrow.stack tabindex="0" {
             table {
@@ -174,25 +186,24 @@ fn table(lines: &[&Line], common: &[String]) -> Markup {
                         th scope="col" { (tr!("Verdict")) }
                     }
                 }
-                tbody { @for line in lines { (row(line, common)) } }
+                tbody { @for line in lines { (row(compared, line, shared)) } }
             }
         }
     }
 }
 
-fn row(line: &Line, common: &[String]) -> Markup {
+fn row(compared: &Compared<'_>, line: &Line, shared: &SharedNotes) -> Markup {
     let figure = |side: &Option<line::Summary>| match side {
         Some(side) if !line.unit.is_empty() => {
             format!(
                 "{} ({})",
                 value(&line.unit, side.centre),
-                counted!(side.n, "{n} trial", "{n} trials")
+                compared.counted(side.n)
             )
         }
         _ => "\u{2013}".to_owned(),
     };
-    let notes = line.notes.iter().map(ToString::to_string);
-    let notes: Vec<String> = notes.filter(|note| !common.contains(note)).collect();
+    let notes = shared.not_among(&line.notes);
     html! {
         tr {
             th scope="row" { (clean(translated(&line.metric))) }
@@ -244,11 +255,15 @@ fn sides(a: &Shown<'_>, b: &Shown<'_>) -> Option<Markup> {
 }
 
 fn limits(compared: &Compared<'_>) -> Markup {
+    let fewest = match compared.is_of_means() {
+        true => MIN_UNITS,
+        false => compared.options.min_trials,
+    };
     html! {
         ul {
-            li { (tr!("A change is the ratio of geometric means; positive is better, also where less is better.")) }
+            li { (tr!("A change is that of the figure itself, of geometric means: of a rate more is better, of a time less. The verdict says which.")) }
             li { (tr!("A metric is faster or slower only if its test holds at the level that all metrics together are held to, and equivalent only if its whole interval lies within the margin. Everything else is no conclusion, which does not say that there is no difference.")) }
-            li { (tr!("Verdicts need at least {n} trials a side. Metrics that decide are named before they are looked at; the others are exploratory.", n = compared.options.min_trials)) }
+            li { (tr!("Verdicts need at least {n} a side. Metrics that decide are named before they are looked at; the others are exploratory.", n = compared.counted(fewest))) }
             li { (tr!("Two sides that were measured one after the other differ by heat and wear, too: trials in turn (assay sweep) tell them apart.")) }
         }
         h3 { (tr!("Labels")) }

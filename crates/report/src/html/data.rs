@@ -8,7 +8,7 @@ use assay_lang::tr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use maud::{Markup, html};
-use std::io::{self, Cursor, Write};
+use std::io::{self, BufWriter, Cursor, Write};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, DateTime, ZipWriter};
 
@@ -79,18 +79,34 @@ impl Archive {
 
 fn packed(charts: &[&Chart], document: Option<(&str, &Way<'_>)>) -> io::Result<Vec<u8>> {
     let mut archive = ZipWriter::new(Cursor::new(Vec::new()));
-    let options = SimpleFileOptions::default()
-        .compression_method(CompressionMethod::Deflated)
-        .last_modified_time(DateTime::default());
     for chart in charts {
-        archive.start_file(format!("{}.csv", chart.name), options)?;
-        csv::write(chart, &mut archive)?;
+        let name = format!("{}.csv", chart.name);
+        add(&mut archive, &name, |out| csv::write(chart, out))?;
     }
     if let Some((name, way)) = document {
-        archive.start_file(name, options)?;
-        (way.write)(&mut archive)?;
+        add(&mut archive, name, |out| (way.write)(out))?;
     }
     Ok(archive.finish()?.into_inner())
+}
+
+/// Adds a file. The compressor clears a buffer of 32 KiB for each piece that it is given, and
+/// serde writes a few bytes at a time: the pieces are made large.
+fn add(
+    archive: &mut ZipWriter<Cursor<Vec<u8>>>,
+    name: &str,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<()> {
+    const PIECE: usize = 64 << 10;
+    /// Takes less than half the time of the usual level (6), for a sixth more bytes.
+    const LEVEL: i64 = 2;
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .compression_level(Some(LEVEL))
+        .last_modified_time(DateTime::default());
+    archive.start_file(name, options)?;
+    let mut pieces = BufWriter::with_capacity(PIECE, archive);
+    write(&mut pieces)?;
+    pieces.flush()
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ pub fn markup(verdicts: &Verdicts, gallery: &Gallery) -> Markup {
         p { (clean(&deciding)) }
         p.soft {
             (tr!("Margin {margin} %. Conditions without a common letter differ; a common letter does not say that they are \
-             equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition; \
-             positive is better. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
+             equal. Delta is against the median of the conditions, the bars are against {baseline}, the first condition: \
+             of a rate more is better, of a time less. Intervals are unadjusted, letters hold for all pairs of a metric together. A bar \
              without an end goes on. CV is that of trials without the drift that all conditions share.", margin = percent_points(verdicts.options.margin), baseline = clean(&verdicts.baseline)))
         }
         @for metric in &ranking.metrics {

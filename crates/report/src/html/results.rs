@@ -54,7 +54,7 @@ pub fn markup(summary: &Summary<'_>) -> Option<Markup> {
                         th.n scope="col" { (tr!("Lowest .. highest")) }
                         th.n scope="col" { (tr!("Trials")) }
                         th scope="col" { (tr!("Trials around the median")) }
-                        th.n scope="col" { "p99" }
+                        th.n scope="col" { (tr!("median p99")) }
                     }
                 }
                 @for group in Group::ALL {
@@ -91,6 +91,7 @@ fn row(job: &JobSummary<'_>, figure: &Figure, strip: &Markup) -> Markup {
                 (clean(&job.job.name))
                 br;
                 span.soft { (describe::job(job.job)) }
+                @if let Some(durable) = describe::durable(job, figure) { br; span.soft { (durable) } }
             }
             td data-name=(tr!("Figure")) { (describe::metric(&figure.name)) }
             td.n.main data-name=(tr!("Result")) { (quantity(figure.unit, stats.median)) }
@@ -98,7 +99,7 @@ fn row(job: &JobSummary<'_>, figure: &Figure, strip: &Markup) -> Markup {
             td.n data-name=(tr!("Lowest .. highest")) { (parts::spread(figure)) }
             td.n data-name=(tr!("Trials")) { (stats.n) }
             td { (strip) }
-            td.n data-name="p99" { @if let Some(p99) = p99 { (quantity(p99.unit, p99.stats.median)) } }
+            td.n data-name="p99" { @if let Some(p99) = p99 { (p99) } }
         }
     }
 }

@@ -2,11 +2,16 @@
 
 use crate::comparison::{Compared, Power, Ranked};
 use assay_lang::in_english;
+use assay_model::figures::Better;
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::line::{Line, Summary};
 use assay_stats::verdict::ranking::{MetricRanking, Pair};
 use serde::Serialize;
 use serde_json::Value;
+
+/// Version of the form of comparisons and rankings: 2 since a change is that of the quantity
+/// itself, where 1 had that of speed.
+const SCHEMA: u32 = 2;
 
 #[derive(Serialize)]
 struct Document<'a> {
@@ -30,6 +35,7 @@ struct PairPart<'a> {
     unit: &'a str,
     a: &'a str,
     b: &'a str,
+    better: Option<Better>,
     change_pct: Option<f64>,
     ci95_pct: Option<[f64; 2]>,
     p_adjusted: Option<f64>,
@@ -45,6 +51,7 @@ impl<'a> PairPart<'a> {
             unit: &line.unit,
             a,
             b,
+            better: line.better,
             change_pct: line.change.map(|change| change.percent),
             ci95_pct: line.change.and_then(ends),
             p_adjusted: line.p_adjusted,
@@ -60,6 +67,7 @@ impl<'a> PairPart<'a> {
             unit: &metric.unit,
             a: &pair.a,
             b: &pair.b,
+            better: metric.better,
             change_pct: pair.change.map(|change| change.percent),
             ci95_pct: pair.change.and_then(ends),
             p_adjusted: pair.p_adjusted,
@@ -137,7 +145,7 @@ fn whole(compared: &Compared<'_>) -> Value {
     let pair = |line| LinePart::of(line, compared.a, compared.b);
     let found = compared.comparison;
     let document = Document {
-        schema: super::SCHEMA,
+        schema: SCHEMA,
         a: compared.a,
         b: compared.b,
         scope: found.scope.to_string(),
@@ -169,6 +177,7 @@ struct RankingPart<'a> {
 struct MetricPart<'a> {
     metric: &'a str,
     unit: &'a str,
+    of_device: bool,
     welch_f: Option<f64>,
     welch_p: Option<f64>,
     welch_f_raw: Option<f64>,
@@ -205,6 +214,7 @@ impl<'a> MetricPart<'a> {
         Self {
             metric: &metric.metric,
             unit: &metric.unit,
+            of_device: metric.of_device,
             welch_f: log.map(|found| found.f),
             welch_p: log.map(|found| found.p),
             welch_f_raw: raw.map(|found| found.f),
@@ -228,7 +238,7 @@ fn ranked_whole(ranked: &Ranked<'_>) -> Value {
         pairs.map(|pair| PairPart::of_pair(metric, pair))
     });
     let part = RankingPart {
-        schema: super::SCHEMA,
+        schema: SCHEMA,
         source: ranked.source,
         baseline: ranked.baseline,
         margin_pct: 100.0 * ranked.options.margin,
@@ -258,6 +268,8 @@ pub fn power(tables: &[Power]) -> Value {
             serde_json::json!({
                 "name": table.name,
                 "cv_pct": 100.0 * table.cv,
+                "alpha": table.alpha,
+                "margin_pct": 100.0 * table.margin,
                 "rows": rows.collect::<Vec<_>>(),
             })
         })

@@ -4,7 +4,7 @@ use assay_model::evidence::{
     CpuState, DeviceCounters, Evidence, FileCache, Glance, MemoryCounters, OwnIo, Pressure,
     ProcessIo, QueueSettings, Snapshot, ThermalZone,
 };
-use assay_model::label::{DirectionEvidence, ForeignIo, Judgement, Measured};
+use assay_model::label::{DirectionEvidence, ForeignIo, Judgement, Measured, Quantity};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -66,6 +66,7 @@ impl<T> Around<T> {
 #[derive(Serialize)]
 struct DirectionPart {
     label: &'static str,
+    latency_label: &'static str,
     because: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     why: Option<String>,
@@ -85,9 +86,11 @@ struct LayerBytes {
 
 impl DirectionPart {
     fn of(judged: DirectionEvidence) -> Self {
+        let latency_label = judged.of(Quantity::Call).label();
         let layers = judged.layers.into_iter();
         Self {
             label: judged.measured.label(),
+            latency_label,
             because: judged.because,
             why: match judged.measured {
                 Measured::Unknown { why } => Some(why),

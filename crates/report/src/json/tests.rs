@@ -202,6 +202,7 @@ fn the_examples_in_the_docs_are_parts_of_a_real_document() {
 fn with_every_field() -> Run {
     let mut run = samples::with_tails();
     run.header.target = Some("ssh://root@board".to_owned());
+    run.header.unit = Some("A1".to_owned());
     run.header.claims = Some(Claims {
         bus: Some("hs400".to_owned()),
         datasheet: Some(Datasheet {
@@ -243,6 +244,7 @@ fn with_every_field() -> Run {
         direction.submission = Some(one_operation());
     }
     totals.flush = one_operation();
+    totals.durable = Some(one_operation());
     let trial = measured.next().unwrap();
     trial.job.rate = Some(RateLimit::Iops(100));
     let totals = trial.measured.as_mut().unwrap();
@@ -254,6 +256,7 @@ fn with_every_field() -> Run {
         direction.latency = damaged.clone();
         direction.submission = Some(damaged.clone());
     }
+    totals.durable = Some(damaged.clone());
     totals.flush = damaged;
     let trial = measured.next().unwrap();
     trial.job.rate = Some(RateLimit::BytesPerSec(1_000_000));

@@ -224,6 +224,7 @@ struct LatencyParts {
     read: Option<LatencyPart>,
     write: Option<LatencyPart>,
     flush: Option<LatencyPart>,
+    durable_write: Option<LatencyPart>,
     submission: SubmissionParts,
 }
 
@@ -243,6 +244,7 @@ impl LatencyParts {
             read: LatencyPart::of(&measured.read.latency),
             write: LatencyPart::of(&measured.write.latency),
             flush: LatencyPart::of(&measured.flush),
+            durable_write: measured.durable.as_ref().and_then(LatencyPart::of),
             submission: SubmissionParts {
                 read: submission(&measured.read),
                 write: submission(&measured.write),

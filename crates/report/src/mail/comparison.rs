@@ -1,7 +1,7 @@
 //! Before and after: the table that maintainers ask for, and how to get it again.
 
 use super::{Sheet, place};
-use crate::comparison::{Compared, common_notes, ends, percent, tallied, value};
+use crate::comparison::{Compared, SharedNotes, ends, percent, tallied, value};
 use crate::jobs;
 use crate::labels::Labels;
 use crate::terminal::table::{Column, Row, Table};
@@ -14,7 +14,7 @@ use std::io;
 
 const METHOD: &str = key!(
     "Each trial gives one value per metric; centres are geometric means, a \
-                      positive change is better. Intervals are unadjusted, verdicts hold for \
+                      change is that of the figure itself. Intervals are unadjusted, verdicts hold for \
                       all metrics together."
 );
 
@@ -22,7 +22,7 @@ pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Resu
     let [a, b] = compared.known_by();
     sheet.title(&tr!("B: {b}, compared with A: {a}", b, a))?;
     sheet.paragraph(&clean(&conclusion(compared)))?;
-    let common = common_notes(compared.comparison);
+    let shared = SharedNotes::of(compared.comparison);
     let (primary, exploratory): (Vec<&Line>, Vec<&Line>) = compared
         .comparison
         .lines
@@ -30,18 +30,16 @@ pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Resu
         .partition(|line| line.primary);
     if !primary.is_empty() {
         sheet.heading(tr!("Metrics that decide"))?;
-        let mut table = table(compared, &primary, &common);
+        let mut table = table(compared, &primary, &shared);
         if let Some(composite) = &compared.comparison.composite {
             table.rows.push(heading(tr!("All together")));
-            table.rows.push(row(compared, composite, &primary, &common));
+            table.rows.push(row(compared, composite, &primary, &shared));
         }
         sheet.table(table)?;
     }
-    explored(compared, &exploratory, &common, sheet)?;
-    let all_metrics = common
-        .iter()
-        .map(|note| clean(&tr!("all metrics: {note}", note)));
-    let warnings: Vec<String> = all_metrics.chain(compared.all_warnings()).collect();
+    explored(compared, &exploratory, &shared, sheet)?;
+    let told = shared.told().map(|note| clean(&note));
+    let warnings: Vec<String> = told.chain(compared.all_warnings()).collect();
     if !warnings.is_empty() {
         sheet.heading(tr!("To be read with it"))?;
         sheet.list(&warnings)?;
@@ -57,21 +55,25 @@ pub(super) fn write(compared: &Compared<'_>, sheet: &mut impl Sheet) -> io::Resu
     ))
 }
 
-/// Of exploratory metrics only those that differ: there are many.
+/// Of exploratory metrics only those that differ, for there are many, and those that only
+/// what they measured keeps from deciding.
 fn explored(
     compared: &Compared<'_>,
     lines: &[&Line],
-    common: &[String],
+    shared: &SharedNotes,
     sheet: &mut impl Sheet,
 ) -> io::Result<()> {
-    let differs = |line: &&&Line| matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
-    let told: Vec<&Line> = lines.iter().filter(differs).copied().collect();
+    let is_told = |line: &&&Line| {
+        let differs = matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
+        differs || compared.is_kept_by_label(line)
+    };
+    let told: Vec<&Line> = lines.iter().filter(is_told).copied().collect();
     if lines.is_empty() {
         return Ok(());
     }
     sheet.heading(tr!("Exploratory"))?;
     if !told.is_empty() {
-        sheet.table(table(compared, &told, common))?;
+        sheet.table(table(compared, &told, shared))?;
     }
     let words = lines.iter().map(|line| line.verdict.word());
     let counts = tallied(words, &["faster", "slower", "equivalent", "no conclusion"]);
@@ -95,7 +97,7 @@ fn conclusion(compared: &Compared<'_>) -> String {
     tr!("May B take the place of A? Of {of}: {counts}.", of, counts)
 }
 
-fn table(compared: &Compared<'_>, lines: &[&Line], common: &[String]) -> Table<5> {
+fn table(compared: &Compared<'_>, lines: &[&Line], shared: &SharedNotes) -> Table<5> {
     let column = |head, right| Column { head, right };
     let groups = compared
         .jobs()
@@ -105,7 +107,7 @@ fn table(compared: &Compared<'_>, lines: &[&Line], common: &[String]) -> Table<5
         let heading = several.then(|| heading(&title));
         let rows = group
             .into_iter()
-            .map(|line| row(compared, line, lines, common));
+            .map(|line| row(compared, line, lines, shared));
         heading.into_iter().chain(rows.collect::<Vec<_>>())
     });
     Table {
@@ -129,7 +131,7 @@ pub(super) fn heading(title: &str) -> Row {
     }
 }
 
-fn row(compared: &Compared<'_>, line: &Line, lines: &[&Line], common: &[String]) -> Row {
+fn row(compared: &Compared<'_>, line: &Line, lines: &[&Line], shared: &SharedNotes) -> Row {
     let figure = |side: &Option<Summary>| {
         let side = side.as_ref().filter(|_| !line.unit.is_empty());
         side.map_or_else(|| "-".to_owned(), |side| value(&line.unit, side.centre))
@@ -145,28 +147,31 @@ fn row(compared: &Compared<'_>, line: &Line, lines: &[&Line], common: &[String])
             compared.word(line).to_owned(),
         ],
         labels: Labels::default(),
-        sentence: Some(clean(&behind(compared, line, common))),
+        sentence: Some(clean(&behind(compared, line, shared))),
     }
 }
 
 /// What the verdict rests on.
-fn behind(compared: &Compared<'_>, line: &Line, common: &[String]) -> String {
+fn behind(compared: &Compared<'_>, line: &Line, shared: &SharedNotes) -> String {
     let mut words = Vec::new();
     if let Some(ends) = line.change.and_then(ends) {
         words.push(tr!("95 % interval {ends}", ends));
     }
     let n = |side: &Option<Summary>| side.as_ref().map_or(0, |side| side.n);
-    words.push(tr!("n {a} and {b}", a = n(&line.a), b = n(&line.b)));
-    if let Some(measured) = compared.measured(&line.metric) {
+    let (a, b) = (n(&line.a), n(&line.b));
+    words.push(match compared.is_of_means() {
+        true => tr!("by {a} and {b}", a, b = compared.counted(b)),
+        false => tr!("n {a} and {b}", a, b),
+    });
+    let is_told = line.notes.iter().any(Note::is_on_label);
+    if let Some(measured) = compared.measured(&line.metric).filter(|_| !is_told) {
         words.push(tr!("measured {measured}", measured));
     }
     words.extend(outliers(&line.notes));
-    let notes = line
-        .notes
-        .iter()
-        .filter(|note| !matches!(note, Note::Outlier(..)));
-    let notes = notes.map(ToString::to_string);
-    words.extend(notes.filter(|note| !common.contains(note)));
+    let notes = line.notes.iter();
+    let notes = notes.filter(|note| !matches!(note, Note::Outlier(..)));
+    let notes: Vec<Note> = notes.cloned().collect();
+    words.extend(shared.not_among(&notes));
     words.join("; ")
 }
 

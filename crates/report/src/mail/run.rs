@@ -81,7 +81,8 @@ fn row(job: &JobSummary<'_>, figure: Figure, name: String) -> Row {
             spread(figure.unit, stats.median, stats.min, stats.max),
             stats.n.to_string(),
         ],
-        sentence: p99.map(|p99| format!("p99 {}", quantity(p99.unit, p99.stats.median))),
+        sentence: describe::durable(job, &figure)
+            .or_else(|| p99.map(|p99| tr!("median p99 {p99}", p99))),
         labels: figure.labels,
     }
 }

@@ -19,7 +19,7 @@ use std::io;
 pub(super) const METHOD: &str = key!(
     "Values are geometric means. Conditions without a common letter differ; a \
                       common letter does not say that they are equal. Delta is against the \
-                      median of the conditions, positive is better."
+                      median of the conditions: of a rate more is better, of a time less."
 );
 
 pub(super) fn write(run: &Run, ranked: &Ranked<'_>, sheet: &mut impl Sheet) -> io::Result<()> {

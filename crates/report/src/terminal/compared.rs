@@ -4,7 +4,7 @@
 use super::style::Tone;
 use super::table::{Column, Row, Table};
 use super::{Page, Style};
-use crate::comparison::{Compared, common_notes, drift, ends, percent, value};
+use crate::comparison::{Compared, SharedNotes, drift, ends, percent, value};
 use crate::format::percent_points;
 use crate::labels::Labels;
 use crate::text::{clean, pad, width};
@@ -73,6 +73,7 @@ pub fn write_qualification(
     );
     page.paragraph("  ".into(), &terms, Some(Tone::Soft))?;
     page.blank()?;
+    let shared = SharedNotes::of(compared.comparison);
     for line in compared.comparison.lines.iter().filter(|line| line.primary) {
         let word = match line.qualification {
             Qualification::Fail => tr!("FAIL"),
@@ -81,9 +82,12 @@ pub fn write_qualification(
         let change = line.change.map_or_else(|| "-".to_owned(), percent);
         let text = format!("{}: {word} ({change})", clean(translated(&line.metric)));
         page.paragraph("  ".into(), &text, None)?;
-        for note in &line.notes {
-            page.paragraph("      ".into(), &clean(&note.to_string()), Some(Tone::Soft))?;
+        for note in shared.not_among(&line.notes) {
+            page.paragraph("      ".into(), &clean(&note), Some(Tone::Soft))?;
         }
+    }
+    for note in shared.told() {
+        page.paragraph("  ! ".into(), &clean(&note), None)?;
     }
     warnings(compared, &mut page)
 }
@@ -110,7 +114,7 @@ fn warnings(compared: &Compared<'_>, page: &mut Page<'_>) -> io::Result<()> {
 }
 
 fn lines(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
-    let common = common_notes(comparison);
+    let shared = SharedNotes::of(comparison);
     for (primary, title) in [
         (true, tr!("Metrics that decide")),
         (false, tr!("Exploratory")),
@@ -123,21 +127,17 @@ fn lines(comparison: &Comparison, page: &mut Page<'_>) -> io::Result<()> {
         let these: Vec<&Line> = these.chain(composite).collect();
         if !these.is_empty() {
             page.title(title)?;
-            table(&these, &common, page)?;
+            table(&these, &shared, page)?;
         }
     }
-    for note in common {
-        page.paragraph(
-            "  ! ".into(),
-            &clean(&tr!("all metrics: {note}", note)),
-            None,
-        )?;
+    for note in shared.told() {
+        page.paragraph("  ! ".into(), &clean(&note), None)?;
     }
     Ok(())
 }
 
 /// Without a column of intervals where there are none.
-fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<()> {
+fn table(lines: &[&Line], shared: &SharedNotes, page: &mut Page<'_>) -> io::Result<()> {
     let left = |head| Column { head, right: false };
     let right = |head| Column { head, right: true };
     let [metric, a, b, change] = [
@@ -147,7 +147,7 @@ fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<
         right(tr!("change")),
     ];
     let interval = right(tr!("95 % interval"));
-    let rows = lines.iter().map(|line| row(line, common));
+    let rows = lines.iter().map(|line| row(line, shared));
     if lines
         .iter()
         .any(|line| line.change.and_then(ends).is_some())
@@ -169,14 +169,13 @@ fn table(lines: &[&Line], common: &[String], page: &mut Page<'_>) -> io::Result<
     .write(page)
 }
 
-fn row(line: &Line, common: &[String]) -> Row {
+fn row(line: &Line, shared: &SharedNotes) -> Row {
     let figure = |side: &Option<Summary>| {
         side.as_ref()
             .filter(|_| !line.unit.is_empty())
             .map_or_else(|| "-".to_owned(), |side| value(&line.unit, side.centre))
     };
-    let notes = line.notes.iter().map(ToString::to_string);
-    let notes: Vec<String> = notes.filter(|note| !common.contains(note)).collect();
+    let notes = shared.not_among(&line.notes);
     Row {
         cells: vec![
             clean(translated(&line.metric)),

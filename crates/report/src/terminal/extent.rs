@@ -32,7 +32,7 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
         columns: [
             column("", false),
             column(tr!("lowest"), true),
-            column(tr!("average"), true),
+            column(tr!("mean of samples"), true),
             column(tr!("highest"), true),
         ],
         rows: jobs

@@ -53,7 +53,7 @@ pub fn write_ranking(ranked: &Ranked<'_>, style: Style, out: &mut dyn Write) -> 
     }
     page.blank()?;
     let note = tr!(
-        "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions, positive is better. CV is that of trials without the drift that all conditions share."
+        "Conditions without a common letter differ; a common letter does not say that they are equal. Delta is against the median of the conditions: of a rate more is better, of a time less. CV is that of trials without the drift that all conditions share."
     );
     page.paragraph("".into(), note, Some(Tone::Soft))
 }
@@ -126,11 +126,14 @@ pub fn write_power(tables: &[Power], style: Style, out: &mut dyn Write) -> io::R
             cv = percent_points(table.cv)
         )))?;
         let column = |head| Column { head, right: true };
+        let shown = |percent: Option<f64>| {
+            percent.map_or_else(|| "-".to_owned(), |percent| format!("{percent:.1} %"))
+        };
         let rows = table.rows.iter().map(|row| Row {
             cells: vec![
                 row.n.to_string(),
-                format!("{:.1} %", row.difference_percent),
-                format!("{:.1} %", row.equivalence_percent),
+                shown(row.difference_percent),
+                shown(row.equivalence_percent),
             ],
             labels: Labels::default(),
             sentence: None,
@@ -146,6 +149,18 @@ pub fn write_power(tables: &[Power], style: Style, out: &mut dyn Write) -> io::R
         .write(&mut page)?;
     }
     page.blank()?;
-    let note = tr!("What four of five comparisons find at a level of 5 %.");
-    page.paragraph("".into(), note, Some(Tone::Soft))
+    let Some(table) = tables.first() else {
+        return Ok(());
+    };
+    let note = tr!(
+        "The smallest difference that four of five comparisons call faster or slower at a level of \
+         {level} %, and the smallest margin within which four of five of like sides are equivalent. \
+         A smaller difference usually ends in *equivalent* where it is below the margin \
+         ({margin} %) and so many trials can show it, in *no conclusion* elsewhere. Three trials a side \
+         count for results made elsewhere only. The numbers hold for trials in turn and without \
+         stragglers; --trials auto of compare --paired-on and of sweep goes on until there is a verdict.",
+        level = format_args!("{:.2}", 100.0 * table.alpha),
+        margin = percent_points(table.margin)
+    );
+    page.paragraph("".into(), &note, Some(Tone::Soft))
 }

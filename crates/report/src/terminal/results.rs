@@ -3,11 +3,14 @@
 use super::Page;
 use super::table::{Column, Row, Table};
 use crate::describe;
+use crate::extent;
 use crate::format::{self, quantity};
 use crate::labels::Labels;
 use crate::summary::{Figure, Group, JobSummary, Summary};
 use crate::text::{clean, shorten, width};
 use assay_lang::{tr, translated};
+use assay_model::units::Bytes;
+use assay_model::work::memory::Found;
 use std::io;
 
 /// Longer names are shortened; assay's own are at most 20 with their
@@ -15,8 +18,15 @@ use std::io;
 const LONGEST_NAME: usize = 24;
 
 pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    // Samples have a table of their own, with another mean.
+    let sampled: Vec<&str> = extent::jobs(summary)
+        .iter()
+        .map(|(_, job)| job.job.name.as_str())
+        .collect();
     let is_row = |job: &&JobSummary<'_>| {
-        !matches!(job.group, Group::WriteLadder | Group::ReadLadder) && !job.is_cuts()
+        !matches!(job.group, Group::WriteLadder | Group::ReadLadder)
+            && !job.is_cuts()
+            && !sampled.contains(&job.job.name.as_str())
     };
     let rows: Vec<Row> = summary.jobs.iter().filter(is_row).flat_map(rows).collect();
     if rows.is_empty() {
@@ -29,7 +39,7 @@ pub(super) fn write(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()
             column("", false),
             column(tr!("median"), true),
             column(tr!("low .. high"), true),
-            column("p99", true),
+            column(tr!("median p99"), true),
         ],
         rows,
     }
@@ -59,12 +69,11 @@ fn rows(job: &JobSummary<'_>) -> Vec<Row> {
 }
 
 fn row(job: &JobSummary<'_>, figure: Figure, name: String) -> Row {
-    let p99 = describe::p99_of(job, &figure);
-    let p99 = p99.map_or_else(String::new, |p99| quantity(p99.unit, p99.stats.median));
+    let p99 = describe::p99_of(job, &figure).unwrap_or_default();
     Row {
         cells: vec![name, median(&figure), spread(&figure), p99],
+        sentence: describe::durable(job, &figure),
         labels: figure.labels,
-        sentence: None,
     }
 }
 
@@ -92,7 +101,18 @@ pub(crate) fn no_figure(job: &JobSummary<'_>) -> String {
             words.push(word);
         }
     }
+    let details = job
+        .trials
+        .iter()
+        .filter_map(|trial| trial.record.detail.as_deref());
+    // A stress of memory has no rate to be judged by.
+    let stressed = details.filter_map(|detail| match &detail.memory()?.found {
+        Found::Stress(found) => Some(found.moved_bytes),
+        _ => None,
+    });
+    let moved: u64 = stressed.sum();
     match words.as_slice() {
+        ["completed"] if moved > 0 => tr!("{bytes} written and read", bytes = Bytes(moved)),
         ["completed"] => tr!("completed without moving a byte").to_owned(),
         words => {
             let words: Vec<&str> = words.iter().map(|word| translated(word)).collect();

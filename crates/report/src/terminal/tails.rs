@@ -8,7 +8,6 @@ use crate::summary::{Group, JobSummary, Summary};
 use crate::tails::{JobTail, Operation, of_run};
 use crate::text::{clean, shorten};
 use assay_lang::tr;
-use assay_model::job::Direction;
 use assay_model::metric::Unit;
 use std::io;
 
@@ -52,6 +51,7 @@ fn rows(job: &JobSummary<'_>, tails: &[JobTail<'_>]) -> Vec<Row> {
         Group::RandomRead | Group::RandomWrite | Group::Mixed => {
             &[Operation::Read, Operation::Write]
         }
+        Group::Fsync if of(Operation::DurableWrite).is_some() => &[Operation::DurableWrite],
         Group::Fsync => &[Operation::Flush],
         _ => &[],
     };
@@ -70,9 +70,11 @@ fn row(job: &JobSummary<'_>, found: &JobTail<'_>) -> Row {
     if job.group == Group::Mixed {
         name = format!("{name} {}", describe::operation(found.operation.word()));
     }
-    let direction = match found.operation {
-        Operation::Read => Direction::Read,
-        Operation::Write | Operation::Flush => Direction::Write,
+    let metric = match found.operation {
+        Operation::Read => "read_lat_p99",
+        Operation::Write => "write_lat_p99",
+        Operation::Flush => "flush_lat_p99",
+        Operation::DurableWrite => "durable_write_lat_p99",
     };
     let each = tail.each.map_or_else(Default::default, |each| {
         [time(each.geometric_mean_ns), time(each.worst_ns as f64)]
@@ -85,7 +87,7 @@ fn row(job: &JobSummary<'_>, found: &JobTail<'_>) -> Row {
             mean,
             worst,
         ],
-        labels: job.labels(Some(direction)),
+        labels: job.labels_of(metric),
         sentence: None,
     }
 }

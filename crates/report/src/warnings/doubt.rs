@@ -51,6 +51,10 @@ impl Warning {
                 "{jobs} measured part page cache",
                 jobs = jobs(list.len())
             )),
+            Self::ToolLimit { jobs: list } => Doubt::Some(tr!(
+                "the tool was the limit of {jobs}",
+                jobs = jobs(list.len())
+            )),
             Self::Disagreement { jobs: list } => Doubt::Some(tr!(
                 "trials of {jobs} measured different things",
                 jobs = jobs(list.len())
@@ -74,6 +78,7 @@ impl Warning {
                 Doubt::Exactness(tr!("this machine caches the file behind {name}", name))
             }
             Self::Skipped { .. }
+            | Self::ForcedWriteThrough { .. }
             | Self::Unflushed { .. }
             | Self::Stalls { .. }
             | Self::ShortTransfers { .. }

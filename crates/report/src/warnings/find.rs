@@ -14,7 +14,9 @@ use assay_model::run::RunStatus;
 use assay_model::storage::Backing;
 use assay_model::trial::{IoErrors, Measurement, Outcome, TrialRecord};
 use assay_model::units::{Bytes, Nanos};
+use assay_stats::derive::{TOOL_LIMITS_FROM, processor_share};
 use assay_stats::steps::stalls as stalls_in;
+use assay_stats::summary::Summary as Statistics;
 
 /// A coefficient of variation above this is a warning.
 const WIDE_SPREAD: f64 = 0.10;
@@ -33,6 +35,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     found.extend(memory(summary));
     found.extend(page_cache(summary));
     found.extend(mixed(summary));
+    found.extend(tool_limit(summary));
     found.extend(disagreement(summary));
     found.extend(unknown(summary));
     found.extend(unflushed(summary));
@@ -195,6 +198,30 @@ fn mixed(summary: &Summary<'_>) -> Option<Warning> {
         means_the_device(job).then(|| tr!("device {share}", share))
     });
     (!jobs.is_empty()).then_some(Warning::Mixed { jobs })
+}
+
+/// Jobs whose figures claim the device, or may be the device's, while the threads that
+/// measure had hardly time to wait for it.
+fn tool_limit(summary: &Summary<'_>) -> Option<Warning> {
+    let processors = summary.run.header.system.cpus.max(1);
+    let claims = |label: &Measured| {
+        use Measured::{Device, DeviceUnflushed, Mixed, Unknown};
+        matches!(
+            label,
+            Device | DeviceUnflushed | Mixed { .. } | Unknown { .. }
+        )
+    };
+    let jobs = details(summary, |job| {
+        let threads = job.job.numjobs.clamp(1, processors);
+        let figures = job.headlines();
+        let mut labels = figures.iter().flat_map(|figure| figure.labels.iter());
+        let device = job.job.ioengine.moves_data() && labels.any(claims);
+        let measured = job.completed().filter_map(JudgedTrial::measured);
+        let shares = measured.filter_map(|m| processor_share(m.cpu, m.elapsed_ns, threads));
+        let share = Statistics::of(&shares.collect::<Vec<_>>())?.median.min(1.0);
+        (device && share >= TOOL_LIMITS_FROM).then(|| crate::format::percent(share))
+    });
+    (!jobs.is_empty()).then_some(Warning::ToolLimit { jobs })
 }
 
 fn disagreement(summary: &Summary<'_>) -> Option<Warning> {

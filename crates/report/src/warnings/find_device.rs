@@ -5,12 +5,19 @@ use crate::health;
 use crate::summary::Summary;
 use crate::text::clean;
 use assay_lang::tr;
+use assay_model::evidence::WriteCache;
 use assay_model::storage::{DeviceIdentity, DeviceKind, Layer};
+use assay_model::trial::TrialRecord;
 
 /// All of them.
 pub fn all(summary: &Summary<'_>) -> Vec<Warning> {
     let layers = &summary.run.header.storage.layers;
     let mut found: Vec<Warning> = layers.iter().filter_map(loop_device).collect();
+    found.extend(
+        layers
+            .iter()
+            .filter_map(|layer| forced_write_through(layer, summary)),
+    );
     found.extend(layers.iter().filter_map(worn));
     found.extend(layers.iter().filter_map(of_bus));
     found
@@ -22,6 +29,24 @@ fn loop_device(layer: &Layer) -> Option<Warning> {
     Some(Warning::Loop {
         name: clean(&layer.name),
         file: clean(&file.to_string_lossy()),
+    })
+}
+
+/// The kernel gives each loop device that can be written a volatile cache when it is set up
+/// (`loop_update_limits`), whatever its file is on. Since Linux 6.11 another setting outlives
+/// the one who made it.
+fn forced_write_through(layer: &Layer, summary: &Summary<'_>) -> Option<Warning> {
+    let through = |record: &TrialRecord| {
+        let written = record.measured.as_ref().is_some_and(|m| m.write.bytes > 0);
+        let queues = record.evidence.iter().flat_map(|evidence| &evidence.queues);
+        let mut queues = queues.filter(|queue| queue.name == layer.name);
+        written && queues.any(|queue| queue.write_cache == Some(WriteCache::Through))
+    };
+    let mut trials = summary.jobs.iter().flat_map(|job| &job.trials);
+    let forced =
+        layer.identity.kind == DeviceKind::Loop && trials.any(|trial| through(trial.record));
+    forced.then(|| Warning::ForcedWriteThrough {
+        name: clean(&layer.name),
     })
 }
 

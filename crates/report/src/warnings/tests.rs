@@ -1,7 +1,7 @@
 use super::{Warning, collect};
 use crate::summary::Summary;
 use crate::{fixture, samples};
-use assay_model::evidence::ProcessIo;
+use assay_model::evidence::{ProcessIo, WriteCache};
 use assay_model::job::Direction;
 use assay_model::run::Run;
 use assay_model::storage::{Backing, DeviceKind};
@@ -40,6 +40,46 @@ fn calm() -> Run {
 #[test]
 fn a_calm_run_has_no_warning() {
     assert_eq!(warnings(&calm()), []);
+}
+
+#[test]
+fn threads_that_fill_the_clock_are_the_limit_of_what_claims_the_device() {
+    let busy = |percent: u64| {
+        let mut run = calm();
+        for measured in run.trials.iter_mut().filter_map(|t| t.measured.as_mut()) {
+            measured.cpu.user_ns = measured.elapsed_ns / 2;
+            measured.cpu.system_ns = measured.elapsed_ns * percent / 100 - measured.cpu.user_ns;
+        }
+        run
+    };
+    let found = warnings(&busy(97));
+    let [warning @ Warning::ToolLimit { .. }] = &found[..] else {
+        panic!("{found:?}");
+    };
+    let text = warning.message(usize::MAX);
+    assert!(text.contains("seq-read-1m (97 %)"), "{text}");
+    assert!(warning.remedy().contains("may be faster"));
+    assert!(warning.is_severe());
+    // A device that is waited for a seventh of the clock.
+    assert_eq!(warnings(&busy(86)), []);
+    let is_limit = |w: &Warning| matches!(w, Warning::ToolLimit { .. });
+    // The share is that of as many threads as there are processors.
+    let mut two = busy(97);
+    two.trials
+        .iter_mut()
+        .for_each(|trial| trial.job.numjobs = 2);
+    two.header.system.cpus = 2;
+    assert!(!warnings(&two).iter().any(is_limit));
+    two.header.system.cpus = 1;
+    assert!(warnings(&two).iter().any(is_limit));
+    // Where memory is measured, the processor is the limit by nature.
+    let mut cached = busy(97);
+    for trial in &mut cached.trials {
+        trial.evidence.as_mut().unwrap().storage.backing = Backing::Memory {
+            fs_type: "tmpfs".to_owned(),
+        };
+    }
+    assert!(!warnings(&cached).iter().any(is_limit));
 }
 
 #[test]
@@ -369,6 +409,29 @@ fn a_loop_device_names_its_file() {
     let raw = &mut run.header.storage.layers[0].identity.raw;
     raw.insert("dio".to_owned(), "1".to_owned());
     assert_eq!(warnings(&run), [], "it goes past the cache");
+}
+
+/// Nobody but a user makes a loop device write through, and flushes end there.
+#[test]
+fn a_loop_device_that_was_set_to_write_through_is_told() {
+    let mut run = calm();
+    let layer = &mut run.header.storage.layers[0];
+    let name = layer.name.clone();
+    layer.identity.kind = DeviceKind::Loop;
+    for measured in run.trials.iter_mut().flat_map(|trial| &mut trial.measured) {
+        measured.write.bytes = MIB;
+    }
+    let mut set = |cache: WriteCache| {
+        let evidence = run.trials.iter_mut().flat_map(|trial| &mut trial.evidence);
+        for queue in evidence.flat_map(|evidence| &mut evidence.queues) {
+            queue.name.clone_from(&name);
+            queue.write_cache = Some(cache);
+        }
+        let forced = |warning: &Warning| matches!(warning, Warning::ForcedWriteThrough { .. });
+        warnings(&run).iter().any(forced)
+    };
+    assert!(set(WriteCache::Through));
+    assert!(!set(WriteCache::Back));
 }
 
 #[test]

@@ -54,6 +54,12 @@ impl Warning {
                     jobs = list(&in_brackets(jobs))
                 )
             }
+            Self::ToolLimit { jobs } => {
+                tr!(
+                    "the tool was the limit, its threads used the processor for nearly all of the clock: {jobs}",
+                    jobs = list(&in_brackets(jobs))
+                )
+            }
             Self::Disagreement { jobs } => {
                 tr!(
                     "trials measured different things: {jobs}",
@@ -140,6 +146,10 @@ impl Warning {
                     file
                 )
             }
+            Self::ForcedWriteThrough { name } => tr!(
+                "the cache of {name} was set to write through, which no loop device is by itself: flushes do not reach its file",
+                name
+            ),
             Self::Worn { device, state } => tr!("{device} is worn: {state}", device, state),
             Self::SlowBus { device, bus } => tr!("{device} runs on a slow bus: {bus}", device, bus),
         }
@@ -182,6 +192,12 @@ impl Warning {
                  (qualify --thorough; size= of a job file)"
                 )
             }
+            Self::ToolLimit { .. } => {
+                tr!(
+                    "the device may be faster: take larger blocks, more threads (numjobs), or contents and \
+                 checks that cost less; a faster clock of the CPU helps too (governor performance)"
+                )
+            }
             Self::Disagreement { .. } => {
                 tr!(
                     "do not average them; see the evidence of each trial, and repeat on an idle machine"
@@ -213,6 +229,12 @@ impl Warning {
                     "figures labelled device are those of this loop device, not of a real one; measure \
                  that, or set losetup --direct-io=on"
                 )
+            }
+            Self::ForcedWriteThrough { name } => {
+                return tr!(
+                    "echo write back > /sys/block/{name}/queue/write_cache, and measure again",
+                    name
+                );
             }
             Self::Worn { .. } => {
                 tr!("compare with a fresh device; speed and reliability fall with wear")

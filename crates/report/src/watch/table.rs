@@ -7,9 +7,9 @@ use assay_model::work::watch::Sample;
 
 /// The headings come again after so many rows.
 const ROWS_A_HEAD: usize = 20;
-/// Columns: heading and width.
+/// Columns: heading, and width with the space before it.
 const COLUMNS: [(&str, usize); 21] = [
-    ("s", 7),
+    ("s", 8),
     ("free", 7),
     ("cache", 7),
     ("dirty", 7),
@@ -59,8 +59,9 @@ impl Table {
 
 fn line(cells: &[String; COLUMNS.len()]) -> String {
     let cells = cells.iter().zip(COLUMNS);
-    let cells = cells.map(|(cell, (_, width))| format!("{cell:>width$}"));
-    cells.collect::<Vec<_>>().concat()
+    // A figure that is wider than its column moves the rest, but never touches the next.
+    let cells = cells.map(|(cell, (_, width))| format!("{cell:>0$}", width - 1));
+    cells.collect::<Vec<_>>().join(" ")
 }
 
 fn cells(row: &Row<'_>) -> [String; COLUMNS.len()] {

@@ -82,6 +82,30 @@ fn dd() -> Name {
 }
 
 #[test]
+fn figures_that_are_wider_than_their_columns_stand_apart() {
+    let mut later = sample(1000, Phase::Command, 12, 120);
+    later.paging = Some(Paging {
+        in_bytes: 121_831_193 * 1024,
+        out_bytes: 80_123_456 * 1024,
+        ..Paging::default()
+    });
+    later.processor = Some(Processor {
+        interrupts: 1_234_567,
+        context_switches: 7_654_321,
+        ..later.processor.expect("a processor")
+    });
+    let mut table = Table::default();
+    let _ = table.lines(&sample(0, Phase::Command, 0, 0));
+    let line = table.lines(&later).concat();
+    let words: Vec<&str> = line.split(' ').filter(|word| !word.is_empty()).collect();
+    assert_eq!(words.len(), 21, "{line}");
+    assert_eq!(
+        words[7..11],
+        ["121831193", "80123456", "1234567", "7654321"]
+    );
+}
+
+#[test]
 fn the_end_says_when_the_data_was_on_the_device() {
     let drain = left();
     assert_eq!(

@@ -106,7 +106,7 @@ fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), X
     );
     sheet.write_string(2, 0, asked)?;
     let how = tr!(
-        "Centres are geometric means; a positive change is better. Intervals are unadjusted, \
+        "Centres are geometric means; a change is that of the figure itself. Intervals are unadjusted, \
                verdicts hold for all metrics together."
     );
     sheet.write_string(3, 0, how)?;

@@ -7,15 +7,18 @@ use assay_model::trial::TrialRecord;
 use assay_model::work::androbench::DatabaseStep;
 
 impl Metrics {
-    /// Rates divide by the time spent in transactions, as AndroBench does, not
-    /// by the elapsed time.
+    /// Rates divide by the time spent in transactions, as AndroBench does. Where a pace is
+    /// given they divide by the elapsed time: what the waits leave is no rate that anybody saw.
     pub(super) fn transactions(&mut self, step: &DatabaseStep, trial: &TrialRecord) {
         if step.transactions == 0 {
             return;
         }
         let transactions = as_f64(step.transactions);
-        if step.latency.sum_ns > 0 {
-            let rate = transactions * 1e9 / as_f64(step.latency.sum_ns);
+        let elapsed_ns = trial.measured.as_ref().map(|measured| measured.elapsed_ns);
+        let paced_ns = elapsed_ns.filter(|_| trial.job.rate.is_some());
+        let time_ns = paced_ns.unwrap_or(step.latency.sum_ns);
+        if time_ns > 0 {
+            let rate = transactions * 1e9 / as_f64(time_ns);
             self.push("commit_tps", Unit::Tps, rate);
         }
         self.latencies("commit_lat", &step.latency);
@@ -44,7 +47,7 @@ mod tests {
     use super::super::metrics;
     use crate::histogram::Histogram;
     use assay_model::evidence::{DeviceCounters, Evidence, Snapshot};
-    use assay_model::job::{Job, Rw};
+    use assay_model::job::{Job, RateLimit, Rw};
     use assay_model::storage::{Backing, DeviceIdentity, Layer, LayerRole, Storage};
     use assay_model::trial::{DirectionTotals, Measurement, Outcome, TrialRecord};
     use assay_model::units::Bytes;
@@ -142,6 +145,13 @@ mod tests {
         assert_eq!(value(&trial(), "commit_tps"), Some(500.0));
         assert_eq!(value(&trial(), "commit_lat_mean"), Some(2_000_000.0));
         assert_eq!(value(&trial(), "checkpoint_time"), Some(7.0));
+    }
+
+    #[test]
+    fn the_rate_of_a_given_pace_divides_by_the_elapsed_time() {
+        let mut paced = trial();
+        paced.job.rate = Some(RateLimit::Iops(200));
+        assert_eq!(value(&paced, "commit_tps"), Some(200.0));
     }
 
     #[test]

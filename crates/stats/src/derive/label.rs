@@ -1,7 +1,8 @@
 //! What a metric is about, and which label stands beside it.
 
 use assay_model::job::Direction;
-use assay_model::label::{DirectionEvidence, Judgement};
+use assay_model::label::{Judgement, Measured, Quantity};
+use std::borrow::Cow;
 
 /// The direction a metric is about, from its name; flushes and commits belong
 /// to writes.
@@ -9,27 +10,101 @@ use assay_model::label::{DirectionEvidence, Judgement};
 pub fn direction_of(metric: &str) -> Option<Direction> {
     match metric.split('_').next() {
         Some("read") => Some(Direction::Read),
-        Some("write" | "flush" | "commit") => Some(Direction::Write),
+        Some("write" | "flush" | "commit" | "durable") => Some(Direction::Write),
         _ => None,
     }
 }
 
-/// The label that stands next to a metric: that of its direction. A metric of
-/// the whole trial has the one label of both directions, or both where they
-/// differ, `device+page-cache`, reads first.
+/// What a metric measures of its direction, from its name: that decides which
+/// label it gets.
+///
+/// ```
+/// use assay_model::label::Quantity;
+/// use assay_stats::derive::quantity_of;
+/// assert_eq!(quantity_of("write_bw"), Quantity::Whole);
+/// assert_eq!(quantity_of("write_lat_p99"), Quantity::Call);
+/// assert_eq!(quantity_of("flush_lat_p99"), Quantity::Whole);
+/// ```
+#[must_use]
+pub fn quantity_of(metric: &str) -> Quantity {
+    let of_calls = ["read_lat_", "read_slat_", "write_lat_", "write_slat_"];
+    if metric == "longest_gap" || of_calls.iter().any(|calls| metric.starts_with(calls)) {
+        Quantity::Call
+    } else if metric.starts_with("operation_lat_") {
+        Quantity::Operation
+    } else if metric.ends_with("_level_bw") || metric.ends_with("_level_bytes") {
+        Quantity::Level
+    } else {
+        Quantity::Whole
+    }
+}
+
+/// What a metric measured, reads first: that of its direction, or of both for
+/// a metric of the whole trial.
+#[must_use]
+pub fn measured_of<'a>(metric: &str, judgement: &'a Judgement) -> Vec<Cow<'a, Measured>> {
+    let (read, write) = (judgement.read.as_ref(), judgement.write.as_ref());
+    let sides = match direction_of(metric) {
+        Some(Direction::Read) => [read, None],
+        Some(Direction::Write) => [None, write],
+        None => [read, write],
+    };
+    let quantity = quantity_of(metric);
+    let sides = sides.into_iter().flatten();
+    sides.map(|evidence| evidence.of(quantity)).collect()
+}
+
+/// The label that stands next to a metric. A metric of the whole trial has the
+/// one label of both directions, or both where they differ, `device+page-cache`,
+/// reads first.
 #[must_use]
 pub fn label_of(metric: &str, judgement: Option<&Judgement>) -> String {
-    let (read, write) = judgement.map_or((None, None), |j| (j.read.as_ref(), j.write.as_ref()));
-    let label = |evidence: Option<&DirectionEvidence>| evidence.map(|e| e.measured.label());
-    let (first, second) = match direction_of(metric) {
-        Some(Direction::Read) => (label(read), None),
-        Some(Direction::Write) => (label(write), None),
-        None => (label(read), label(write)),
-    };
-    match (first, second) {
-        (Some(read), Some(write)) if read != write => format!("{read}+{write}"),
-        (Some(one), _) | (None, Some(one)) => one.to_owned(),
+    let measured = judgement.map_or_else(Vec::new, |judgement| measured_of(metric, judgement));
+    let labels: Vec<&str> = measured.iter().map(|measured| measured.label()).collect();
+    match labels[..] {
+        [read, write] if read != write => format!("{read}+{write}"),
+        [one, ..] => one.to_owned(),
         // Nothing was judged, so nothing may be claimed.
-        (None, None) => "unknown".to_owned(),
+        [] => "unknown".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A trap: `write_bw` and `write_lat` must not share a rule by their prefix alone.
+    #[test]
+    fn only_single_calls_flushes_apart_are_calls() {
+        let is_call = |name: &&str| quantity_of(name) == Quantity::Call;
+        let names = [
+            "write_bw",
+            "write_iops",
+            "write_lat_mean",
+            "write_lat_p99.9",
+            "write_slat_mean",
+            "read_lat_p50",
+            "longest_gap",
+            "flush_lat_p50",
+            "flush_count",
+            "commit_lat_p99",
+            "commit_tps",
+            "durable_write_lat_p50",
+            "act_time",
+            "operation_lat_p99",
+            "write_last_level_bw",
+            "write_sample_bw_mean",
+        ];
+        let calls: Vec<&str> = names.into_iter().filter(is_call).collect();
+        assert_eq!(
+            calls,
+            [
+                "write_lat_mean",
+                "write_lat_p99.9",
+                "write_slat_mean",
+                "read_lat_p50",
+                "longest_gap"
+            ]
+        );
     }
 }

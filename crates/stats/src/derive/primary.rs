@@ -5,12 +5,15 @@ use assay_model::units::KIB;
 
 /// From this block size on, bandwidth decides instead of IOPS.
 const BANDWIDTH_FROM_BYTES: u64 = 64 * KIB;
+const DURABLE: &str = "durable_write_lat_p50";
+/// Decided until writes were measured together with their flush.
+const FLUSH: &str = "flush_lat_p50";
 
 /// Names of the metrics that decide how good a job went, reads first: these
 /// stand in summaries and are compared.
 ///
-/// - `flush_lat_p50` instead of the write side when the job flushes after
-///   every small write: then the flush is what is waited for;
+/// - `durable_write_lat_p50` instead of the write side when the job flushes
+///   after every small write: then write and flush are what is waited for;
 /// - the mean latency when the pace is limited, for then the rate says only
 ///   what was asked for;
 /// - transactions per second where these are what the job is for;
@@ -44,12 +47,33 @@ pub fn primary_metrics(job: &Job) -> Vec<&'static str> {
         ("read_iops", "write_iops")
     };
     let write = match job.flush.every {
-        Some((1, _)) if job.bs.0 < BANDWIDTH_FROM_BYTES => "flush_lat_p50",
+        Some((1, _)) if job.bs.0 < BANDWIDTH_FROM_BYTES => DURABLE,
         _ => write,
     };
     let sides = [(job.rw.reads(), read), (job.rw.writes(), write)];
     let wanted = sides.into_iter().filter(|(does, _)| *does);
     wanted.map(|(_, name)| name).collect()
+}
+
+/// The same of a job that is known to have these metrics: one that was stored
+/// before writes were measured together with their flush is decided by
+/// `flush_lat_p50`.
+#[must_use]
+pub fn deciding_metrics(job: &Job, has: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let names = primary_metrics(job).into_iter();
+    let known = names.map(|name| match name {
+        DURABLE if !has(DURABLE) => FLUSH,
+        name => name,
+    });
+    known.collect()
+}
+
+/// Whether a metric decides between two sides, on each of which it may.
+/// A run from before writes were measured together with their flush has only
+/// the flush, by which it is compared with newer ones.
+pub(crate) fn decides_between(metric: &str, a: bool, b: bool) -> bool {
+    let older = (a || b) && metric.rsplit(' ').next() == Some(FLUSH);
+    a && b || older
 }
 
 #[cfg(test)]
@@ -100,15 +124,27 @@ mod tests {
     fn a_flush_after_every_write_decides_the_write_side() {
         let every = |job: &mut Job| job.flush.every = Some((1, FlushCall::Fsync));
         let kib = Bytes::kib(4);
-        assert_eq!(deciding(Rw::Write, kib, every), ["flush_lat_p50"]);
+        assert_eq!(deciding(Rw::Write, kib, every), ["durable_write_lat_p50"]);
         assert_eq!(
             deciding(Rw::RandRw, kib, every),
-            ["read_iops", "flush_lat_p50"]
+            ["read_iops", "durable_write_lat_p50"]
         );
         assert_eq!(deciding(Rw::Read, kib, every), ["read_iops"]);
         let seldom = |job: &mut Job| job.flush.every = Some((8, FlushCall::Fsync));
         assert_eq!(deciding(Rw::Write, kib, seldom), ["write_iops"]);
         assert_eq!(deciding(Rw::Write, Bytes::mib(10), every), ["write_bw"]);
+    }
+
+    #[test]
+    fn what_was_stored_before_is_decided_by_its_flush() {
+        let mut job = Job::new("job", Rw::RandRw, Bytes::kib(4), Bytes::mib(64));
+        job.flush.every = Some((1, FlushCall::Fsync));
+        let of = |has: bool| deciding_metrics(&job, |_| has);
+        assert_eq!(of(true), ["read_iops", DURABLE]);
+        assert_eq!(of(false), ["read_iops", FLUSH]);
+        assert!(decides_between("log: flush_lat_p50", true, false));
+        assert!(!decides_between("log: flush_lat_p50", false, false));
+        assert!(!decides_between("log: write_bw", true, false));
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Arm {
     pub variance: Option<f64>,
     /// Geometric mean in the metric's unit; of a summary its arithmetic mean.
     pub centre: f64,
+    /// Which way the quantity is good; y is good upwards.
+    pub better: Better,
 }
 
 /// Why figures cannot be compared at all.
@@ -93,17 +95,14 @@ impl Arm {
     /// # Errors
     /// When a logarithm does not exist or the direction is not known.
     pub fn of(sample: &Sample, better: Option<Better>) -> Result<Self, ArmError> {
-        let sign = match better.ok_or(ArmError::NoDirection)? {
-            Better::Higher => 1.0,
-            Better::Lower => -1.0,
-        };
+        let better = better.ok_or(ArmError::NoDirection)?;
         match sample {
-            Sample::Values { values, positions } => Self::of_values(values, positions, sign),
-            Sample::Moments { n, mean, stdev } => Self::of_moments(*n, *mean, *stdev, sign),
+            Sample::Values { values, positions } => Self::of_values(values, positions, better),
+            Sample::Moments { n, mean, stdev } => Self::of_moments(*n, *mean, *stdev, better),
         }
     }
 
-    fn of_values(values: &[f64], positions: &[f64], sign: f64) -> Result<Self, ArmError> {
+    fn of_values(values: &[f64], positions: &[f64], better: Better) -> Result<Self, ArmError> {
         for (i, &value) in values.iter().enumerate() {
             let trial = i + 1;
             if !value.is_finite() {
@@ -119,15 +118,15 @@ impl Arm {
         } else {
             Vec::new()
         };
-        let y = values.iter().map(|x| sign * x.ln()).collect();
-        Self::of_logs(y, positions, sign)
+        let y = values.iter().map(|x| better.sign() * x.ln()).collect();
+        Self::of_logs(y, positions, better)
     }
 
     /// From values on the scale of comparison.
     ///
     /// # Errors
     /// When there is none.
-    pub fn of_logs(y: Vec<f64>, positions: Vec<f64>, sign: f64) -> Result<Self, ArmError> {
+    pub fn of_logs(y: Vec<f64>, positions: Vec<f64>, better: Better) -> Result<Self, ArmError> {
         if y.is_empty() {
             return Err(ArmError::Empty);
         }
@@ -136,13 +135,14 @@ impl Arm {
             n: y.len(),
             mean,
             variance: variance(&y, mean),
-            centre: (sign * mean).exp(),
+            centre: (better.sign() * mean).exp(),
             y,
             positions,
+            better,
         })
     }
 
-    fn of_moments(n: u32, mean: f64, stdev: Option<f64>, sign: f64) -> Result<Self, ArmError> {
+    fn of_moments(n: u32, mean: f64, stdev: Option<f64>, better: Better) -> Result<Self, ArmError> {
         if n == 0 {
             return Err(ArmError::Empty);
         }
@@ -158,11 +158,12 @@ impl Arm {
             y: Vec::new(),
             positions: Vec::new(),
             n: n as usize,
-            mean: sign * mean.ln(),
+            mean: better.sign() * mean.ln(),
             variance: stdev
                 .map(|s| (s / mean).powi(2).ln_1p())
                 .filter(|v| v.is_finite()),
             centre: mean,
+            better,
         })
     }
 
@@ -179,7 +180,7 @@ impl Arm {
         if index < positions.len() {
             positions.remove(index);
         }
-        let mut arm = Self::of_logs(y, positions, 1.0).ok()?;
+        let mut arm = Self::of_logs(y, positions, self.better).ok()?;
         arm.centre = self.centre;
         Some(arm)
     }

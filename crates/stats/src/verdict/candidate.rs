@@ -8,6 +8,7 @@ use super::judge::Qualification;
 use super::judge::{Judgement, Rule, Word, judge, qualify};
 use super::line::{Line, Options, SHOWN, Summary, change, none};
 use super::note::{Note, Side};
+use super::order::{self, is_confounded};
 use super::outlier;
 use super::shift::Tables;
 use super::trials::detectable_effect;
@@ -22,6 +23,11 @@ pub(crate) struct Candidate {
     estimate: Option<Estimate>,
     /// Whether a reason forbids a verdict.
     barred: bool,
+    /// Sides of sessions of their own: the largest drift that shows within one of them, on
+    /// the scale of logarithms.
+    drift_within: Option<f64>,
+    /// Whether the places of both sides are known, in sessions of their own.
+    has_places: bool,
 }
 
 impl Candidate {
@@ -35,12 +41,20 @@ impl Candidate {
         options: &Options,
         tables: &mut Tables,
     ) -> Self {
-        if !options.same_session {
+        let known = !a.positions.is_empty() && !b.positions.is_empty();
+        let has_places = known && !options.same_session;
+        let confounded = options.same_session && is_confounded(&a.positions, &b.positions);
+        let mut drift_within = None;
+        if !(options.same_session && in_one_session(&a, &b)) {
+            let drifts = [&a, &b].into_iter();
+            let drifts = drifts.filter_map(|arm| order::drift_within(arm, options.alpha));
+            drift_within = drifts.max_by(|one, other| one.abs().total_cmp(&other.abs()));
             a.positions.clear();
             b.positions.clear();
         }
         (line.a, line.b) = (Some(Summary::of(&a)), Some(Summary::of(&b)));
-        line.change = change(b.mean - a.mean, None);
+        line.better = Some(a.better);
+        line.change = change(b.mean - a.mean, None, a.better);
         let mut candidate = Self {
             line,
             a,
@@ -48,9 +62,14 @@ impl Candidate {
             level,
             estimate: None,
             barred,
+            drift_within,
+            has_places,
         };
-        match Estimate::of(&candidate.a, &candidate.b, level, tables) {
-            Ok(estimate) => candidate.take(estimate, options),
+        if confounded {
+            candidate.bar(Note::OrderConfounded);
+        }
+        match Estimate::of(&candidate.a, &candidate.b, tables) {
+            Ok(estimate) => candidate.take(estimate),
             Err(why) => candidate.bar(Note::NoEstimate(why)),
         }
         candidate.check_number(options);
@@ -62,18 +81,13 @@ impl Candidate {
         self.barred = true;
     }
 
-    fn take(&mut self, estimate: Estimate, options: &Options) {
-        self.line.change = change(estimate.d(), estimate.interval(SHOWN));
+    fn take(&mut self, estimate: Estimate) {
+        self.line.change = change(estimate.d(), estimate.interval(SHOWN), self.a.better);
         if estimate.is_alternating() {
             self.line.notes.push(Note::Alternating);
         }
         if let Some(drift) = estimate.linear.drift {
-            self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)));
-            if drift.is_confounded() && drift.total().abs() > options.log_margin() {
-                self.bar(Note::OrderConfounded(100.0 * drift.total().exp_m1()));
-            } else if drift.is_confounded() {
-                self.line.notes.push(Note::NotInterleaved);
-            }
+            self.line.drift = change(drift.total(), Some(drift.interval(SHOWN)), self.a.better);
         }
         self.estimate = Some(estimate);
     }
@@ -102,6 +116,11 @@ impl Candidate {
     /// Whether the trials of both sides are known to be of one session.
     pub fn is_ordered(&self) -> bool {
         in_one_session(&self.a, &self.b)
+    }
+
+    /// Whether the places of both sides are known, in sessions of their own.
+    pub fn has_places(&self) -> bool {
+        self.has_places
     }
 
     /// The arms.
@@ -140,6 +159,7 @@ impl Candidate {
         self.line.qualification = qualify(&estimate, options.alpha, rule.margin);
         self.compare_methods(&estimate, judged, &rule);
         let word = self.settle(judged, &rule, tables);
+        let word = self.unless_drifted(word, &estimate, &rule);
         self.line.verdict = self.verdict(word, &estimate, &rule, options);
         if word == judged.word {
             self.add_suffix(judged, options);
@@ -176,6 +196,23 @@ impl Candidate {
         word
     }
 
+    /// What was measured in sessions of their own is not told from a drift that shows within
+    /// them and is as large.
+    fn unless_drifted(&mut self, word: Word, estimate: &Estimate, rule: &Rule) -> Word {
+        let found = match word {
+            Word::Faster | Word::Slower => estimate.d().abs(),
+            Word::Equivalent => rule.margin,
+            Word::NoConclusion => return word,
+        };
+        let Some(drift) = self.drift_within.filter(|drift| drift.abs() >= found) else {
+            return word;
+        };
+        let drift = change(drift, None, self.a.better).map_or(f64::NAN, |drift| drift.percent);
+        self.line.notes.push(Note::DriftsWithin(drift));
+        self.line.qualification = Qualification::Inconclusive;
+        Word::NoConclusion
+    }
+
     fn word_without(
         &self,
         side: Side,
@@ -184,8 +221,8 @@ impl Candidate {
         tables: &mut Tables,
     ) -> Option<Word> {
         let estimate = match side {
-            Side::A => Estimate::of(&self.a.without(index)?, &self.b, self.level, tables),
-            Side::B => Estimate::of(&self.a, &self.b.without(index)?, self.level, tables),
+            Side::A => Estimate::of(&self.a.without(index)?, &self.b, tables),
+            Side::B => Estimate::of(&self.a, &self.b.without(index)?, tables),
         };
         Some(judge(&estimate.ok()?, rule).word)
     }
@@ -201,6 +238,8 @@ impl Candidate {
             (Word::Faster, Some(change)) => Verdict::Faster(change),
             (Word::Slower, Some(change)) => Verdict::Slower(change),
             (Word::Equivalent, Some(change)) => Verdict::Equivalent(change),
+            // More trials of the same kind drift as well.
+            (_, change) if self.line.notes.iter().any(Note::is_on_drift) => none(change),
             (_, change) => {
                 let trials_needed = self.more_trials(estimate, rule, options);
                 Verdict::NoConclusion {

@@ -3,6 +3,7 @@
 use super::arm::Arm;
 use super::estimate::{Difference, Linear, NoEstimate};
 use super::neighbours;
+use super::order::is_uneven;
 use super::shift::{Shift, Tables};
 use super::trials::Outlook;
 
@@ -22,19 +23,20 @@ pub(crate) struct Estimate {
     pub linear: Linear,
     shift: Option<Shift>,
     alternating: Option<Linear>,
+    /// Where the arms are unevenly spread over the session: the means, which know how
+    /// uncertain the drift is.
+    uneven: Option<Linear>,
 }
 
 impl Estimate {
     /// # Errors
     /// When an arm has no variance, or neither varies.
-    pub fn of(a: &Arm, b: &Arm, level: Level, tables: &mut Tables) -> Result<Self, NoEstimate> {
-        let linear = match level {
-            Level::Trials => Linear::of(a, b)?,
-            Level::Units => Linear::pooled(a, b)?,
-        };
+    pub fn of(a: &Arm, b: &Arm, tables: &mut Tables) -> Result<Self, NoEstimate> {
+        let linear = Linear::of(a, b)?;
         Ok(Self {
             shift: Shift::of(a, b, &linear, tables),
             alternating: neighbours::alternating(a, b, &linear),
+            uneven: is_uneven(a, b).then_some(linear),
             linear,
         })
     }
@@ -59,6 +61,11 @@ impl Estimate {
         Outlook::careful(self.d(), spread.s, spread.df)
     }
 
+    /// Those that have to agree with the first one.
+    fn others(&self) -> impl Iterator<Item = &Linear> {
+        self.alternating.iter().chain(&self.uneven)
+    }
+
     fn first(&self) -> &dyn Difference {
         match &self.shift {
             Some(shift) => shift,
@@ -67,28 +74,28 @@ impl Estimate {
     }
 }
 
-/// With neighbours: the interval that holds both, and the larger p value.
+/// Of all that have to agree: the interval that holds each, and the largest p value.
 impl Difference for Estimate {
     fn d(&self) -> f64 {
         self.first().d()
     }
 
     fn interval(&self, alpha: f64) -> Option<(f64, f64)> {
-        let (low, high) = self.first().interval(alpha)?;
-        let Some(neighbours) = &self.alternating else {
-            return Some((low, high));
-        };
-        let (lower, higher) = neighbours.interval(alpha)?;
-        Some((low.min(lower), high.max(higher)))
+        let (mut low, mut high) = self.first().interval(alpha)?;
+        for other in self.others() {
+            let (lower, higher) = other.interval(alpha)?;
+            (low, high) = (low.min(lower), high.max(higher));
+        }
+        Some((low, high))
     }
 
     fn p_difference(&self) -> f64 {
-        let p = self.alternating.map_or(0.0, |n| n.p_difference());
-        self.first().p_difference().max(p)
+        let others = self.others().map(Difference::p_difference);
+        others.fold(self.first().p_difference(), f64::max)
     }
 
     fn p_equivalence(&self, margin: f64) -> f64 {
-        let p = self.alternating.map_or(0.0, |n| n.p_equivalence(margin));
-        self.first().p_equivalence(margin).max(p)
+        let others = self.others().map(|other| other.p_equivalence(margin));
+        others.fold(self.first().p_equivalence(margin), f64::max)
     }
 }

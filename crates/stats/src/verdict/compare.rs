@@ -8,6 +8,9 @@ use super::composite;
 use super::line::{Line, Options};
 use super::note::{Note, Side};
 use super::shift::Tables;
+use crate::derive::decides_between;
+use crate::figures::may_decide;
+use crate::unit::converted;
 use assay_lang::tr;
 use assay_model::figures::Figure;
 use std::collections::{HashMap, HashSet};
@@ -20,6 +23,8 @@ pub enum Scope {
     TwoUnits,
     /// These units, too few of each part to stand for it.
     Units(usize),
+    /// One unit of each part, by so many runs of each.
+    Runs(usize, usize),
     /// The parts, by so many units of each.
     Parts(usize, usize),
 }
@@ -29,6 +34,7 @@ impl Display for Scope {
         match *self {
             Self::TwoUnits => f.write_str(tr!("these two units")),
             Self::Units(n) => f.write_str(&tr!("these {n} units", n)),
+            Self::Runs(a, b) => f.write_str(&tr!("these two units, by {a} and {b} runs", a, b)),
             Self::Parts(a, b) => f.write_str(&tr!("the parts, by {a} and {b} units", a, b)),
         }
     }
@@ -69,13 +75,19 @@ pub(crate) fn compare_at(
     let mut tables = Tables::default();
     let (pairs, mut notes) = pairs(a, b);
     notes.extend(measured_unknown(&pairs));
+    notes.extend(not_recorded(&pairs));
     let mut candidates = Vec::new();
     for (a, b) in pairs {
         candidates.push(candidate(a, b, level, options, &mut tables));
     }
     let ready = || candidates.iter().filter_map(|c| c.as_ref().ok());
-    if level == Level::Trials && ready().any(|c| !c.is_ordered() && c.p().is_some()) {
-        notes.push(Note::OrderUnknown);
+    let unordered = |c: &&Candidate| !c.is_ordered() && c.p().is_some();
+    if level == Level::Trials && ready().any(|c| unordered(&c)) {
+        let apart = ready().filter(unordered).all(Candidate::has_places);
+        notes.push(match apart {
+            true => Note::OwnSessions,
+            false => Note::OrderUnknown,
+        });
     }
     let joined = composite::candidate(&ready().collect::<Vec<_>>(), level, options, &mut tables);
     let adjusted = adjust(&candidates, options);
@@ -104,6 +116,13 @@ fn measured_unknown(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
     let unknown = pairs.iter().filter(|(a, b)| is_unknown(a) && is_unknown(b));
     let metrics: Vec<String> = unknown.map(|(a, _)| a.metric.clone()).collect();
     (!metrics.is_empty()).then_some(Note::MeasuredUnknown(metrics))
+}
+
+/// Results of others that do not say what they measured.
+fn not_recorded(pairs: &[(&Figure, &Figure)]) -> Option<Note> {
+    let mut pairs = pairs.iter();
+    let any = pairs.any(|(a, b)| a.measured.is_none() && b.measured.is_none());
+    any.then_some(Note::MeasuredNotRecorded)
 }
 
 /// Figures that belong together: by metric, or by condition and metric where a
@@ -157,14 +176,20 @@ fn candidate(
     options: &Options,
     tables: &mut Tables,
 ) -> Result<Candidate, Unjudged> {
-    let primary = a.primary && b.primary;
-    let unjudged = |why| Line::unjudged(a.metric.clone(), a.unit.clone(), primary, why);
-    if a.unit != b.unit {
+    let barred = a.measured != b.measured;
+    let of_device = may_decide(a.measured.as_deref());
+    let decides = decides_between(&a.metric, a.primary, b.primary);
+    let primary = decides && of_device && !barred;
+    let unjudged = |why| Line {
+        better: a.better.or(b.better),
+        ..Line::unjudged(a.metric.clone(), a.unit.clone(), primary, why)
+    };
+    let Some(b) = &converted(b, &a.unit) else {
         return Err(Box::new(unjudged(Note::Units(
             a.unit.clone(),
             b.unit.clone(),
         ))));
-    }
+    };
     if a.better.is_some() && b.better.is_some() && a.better != b.better {
         return Err(Box::new(unjudged(Note::Directions)));
     }
@@ -174,11 +199,11 @@ fn candidate(
         arm.map_err(|error| Box::new(unjudged(Note::Unusable(side, error))))
     };
     let arms = (arm(a, Side::A)?, arm(b, Side::B)?);
-    let barred = a.measured != b.measured;
-    let line = match barred {
+    let mut line = match barred {
         true => unjudged(Note::Measured(a.measured.clone(), b.measured.clone())),
         false => Line::new(a.metric.clone(), a.unit.clone(), primary),
     };
+    line.notes.extend(Note::beside(&[a, b]));
     Ok(Candidate::new(line, arms, level, barred, options, tables))
 }
 

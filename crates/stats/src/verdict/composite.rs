@@ -8,6 +8,7 @@ use super::line::{Line, Options};
 use super::note::Note;
 use super::shift::Tables;
 use assay_lang::key;
+use assay_model::figures::Better;
 use assay_model::verdict::Verdict;
 
 /// The composite of each trial, c = mean of its y over the primary metrics, so
@@ -26,7 +27,10 @@ pub(crate) fn candidate(
     }
     let a = join(&primary.iter().map(|c| c.arms().0).collect::<Vec<_>>())?;
     let b = join(&primary.iter().map(|c| c.arms().1).collect::<Vec<_>>())?;
-    let line = Line::new(key!("all primary metrics").to_owned(), String::new(), true);
+    let mut line = Line::new(key!("all primary metrics").to_owned(), String::new(), true);
+    if primary.iter().any(|c| c.arms().0.better != a.better) {
+        line.notes.push(Note::AsSpeed);
+    }
     Some(Candidate::new(line, (a, b), level, false, options, tables))
 }
 
@@ -46,7 +50,14 @@ fn join(arms: &[&Arm]) -> Option<Arm> {
     } else {
         Vec::new()
     };
-    Arm::of_logs(y, positions, 1.0).ok()
+    Arm::of_logs(y, positions, direction(arms)).ok()
+}
+
+/// The way in which all metrics are good; of rates and times together it is that of speed.
+fn direction(arms: &[&Arm]) -> Better {
+    let mixed = arms.windows(2).any(|pair| pair[0].better != pair[1].better);
+    let common = arms.first().filter(|_| !mixed);
+    common.map_or(Better::Higher, |arm| arm.better)
 }
 
 /// Judges the composite at the full level. It is never "faster" while a
@@ -83,9 +94,8 @@ pub(crate) fn conclude(
 }
 
 fn worse(lines: &[Line], options: &Options) -> Vec<String> {
-    let limit = 100.0 * (-options.log_margin()).exp_m1();
     let is_worse = |line: &&Line| match &line.verdict {
-        Verdict::Slower(change) => line.primary && change.percent < limit,
+        Verdict::Slower(change) => line.primary && change.log().abs() > options.log_margin(),
         _ => false,
     };
     lines

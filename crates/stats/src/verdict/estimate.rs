@@ -21,7 +21,7 @@ pub trait Difference {
 }
 
 /// A normal theory estimate: with a drift by least squares of y ~ 1 + arm +
-/// position, without one of means (Welch 1947, of units Student 1908).
+/// position, without one of means (Welch 1947).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Linear {
     /// Difference.
@@ -47,13 +47,7 @@ pub struct Drift {
     pub df: f64,
     /// Positions from the first trial to the last.
     pub span: f64,
-    /// Share of the positions' variance that the arms explain: 0 when
-    /// interleaved, 3/4 and more when one arm came after the other.
-    pub confounding: f64,
 }
-
-/// Above this share the order cannot be told from the condition.
-pub const CONFOUNDED: f64 = 0.3;
 
 impl Drift {
     /// Change over the whole session, on the scale of logarithms.
@@ -67,13 +61,6 @@ impl Drift {
     pub fn interval(&self, alpha: f64) -> (f64, f64) {
         let half = student::quantile(alpha / 2.0, self.df) * self.se * self.span;
         (self.total() - half, self.total() + half)
-    }
-
-    /// Whether the arms came so much one after the other that drift and
-    /// difference cannot be told apart.
-    #[must_use]
-    pub fn is_confounded(&self) -> bool {
-        self.confounding > CONFOUNDED
     }
 }
 
@@ -115,26 +102,6 @@ impl Linear {
         let (variance_a, variance_b) = (variance(a)?, variance(b)?);
         let found = Order::of(a, b).and_then(|order| order.fit(a, b));
         let linear = found.unwrap_or_else(|| welch(a, b, variance_a, variance_b));
-        linear.checked(a, b)
-    }
-
-    /// Of two arms that have the same variance, as units of a part: df = n_a +
-    /// n_b - 2.
-    ///
-    /// # Errors
-    /// As [`Self::of`].
-    pub fn pooled(a: &Arm, b: &Arm) -> Result<Self, NoEstimate> {
-        let (variance_a, variance_b) = (variance(a)?, variance(b)?);
-        let (n_a, n_b) = (a.n as f64, b.n as f64);
-        let df = n_a + n_b - 2.0;
-        let s2 = ((n_a - 1.0) * variance_a + (n_b - 1.0) * variance_b) / df;
-        let linear = Self {
-            d: b.mean - a.mean,
-            se: (s2 * (1.0 / n_a + 1.0 / n_b)).sqrt(),
-            df,
-            s: s2.sqrt(),
-            drift: None,
-        };
         linear.checked(a, b)
     }
 
@@ -263,7 +230,6 @@ impl Order {
                 se: s / left_of_t.sqrt(),
                 df,
                 span: self.span,
-                confounding: self.gt * self.gt / (self.gg * self.tt),
             }),
         })
     }
@@ -292,9 +258,10 @@ pub fn in_one_session(a: &Arm, b: &Arm) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::figures::Better;
 
     fn arm(y: &[f64], positions: &[f64]) -> Arm {
-        Arm::of_logs(y.to_vec(), positions.to_vec(), 1.0).unwrap()
+        Arm::of_logs(y.to_vec(), positions.to_vec(), Better::Higher).unwrap()
     }
 
     fn near(found: f64, truth: f64) {
@@ -315,8 +282,7 @@ mod tests {
         near(linear.d, 0.5);
         near(linear.df, 5.0);
         let drift = linear.drift.unwrap();
-        near(drift.confounding, 0.0);
-        assert!((drift.total() - 0.7).abs() < 0.02 && !drift.is_confounded());
+        assert!((drift.total() - 0.7).abs() < 0.02);
         let welch = Linear::of(&arm(&a.y, &[]), &arm(&b.y, &[])).unwrap();
         assert!(welch.se > 10.0 * linear.se);
     }
@@ -337,23 +303,25 @@ mod tests {
     }
 
     #[test]
-    fn one_arm_after_the_other_is_confounded() {
-        let a = arm(&[1.0, 1.1, 1.0, 1.2], &[0.0, 1.0, 2.0, 3.0]);
-        let b = arm(&[1.1, 1.3, 1.2, 1.4], &[4.0, 5.0, 6.0, 7.0]);
-        assert!(Linear::of(&a, &b).unwrap().drift.unwrap().is_confounded());
-    }
-
-    #[test]
     fn places_taken_twice_are_not_of_one_session() {
         let a = arm(&[1.0, 1.1, 1.0], &[0.0, 1.0, 2.0]);
         assert!(Linear::of(&a, &a).unwrap().drift.is_none());
+    }
+
+    /// Deviations of .11 and .25, three and three: the parts need not vary alike.
+    #[test]
+    fn arms_need_not_vary_alike() {
+        let of = |s: f64| arm(&[-s, 0.0, s], &[]);
+        let linear = Linear::of(&of(0.11), &of(0.25)).unwrap();
+        let (low, high) = linear.interval(0.05).unwrap();
+        let percent = [low, high].map(|end| (100.0 * end.exp_m1()).round());
+        assert_eq!(percent, [-41.0, 70.0]);
     }
 
     #[test]
     fn without_spread_there_is_no_estimate() {
         let same = arm(&[1.0; 4], &[]);
         assert_eq!(Linear::of(&same, &same), Err(NoEstimate::NoSpread));
-        assert_eq!(Linear::pooled(&same, &same), Err(NoEstimate::NoSpread));
         let one = arm(&[1.0], &[]);
         assert_eq!(Linear::of(&one, &same), Err(NoEstimate::OneTrial));
         // Drift that explains all leaves nothing either.

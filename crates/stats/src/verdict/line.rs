@@ -3,6 +3,7 @@
 use super::arm::Arm;
 use super::judge::Qualification;
 use super::note::Note;
+use assay_model::figures::Better;
 use assay_model::run::Stopping;
 use assay_model::verdict::{Change, LEVEL, Verdict};
 
@@ -105,8 +106,10 @@ pub struct Line {
     pub a: Option<Summary>,
     /// Side B.
     pub b: Option<Summary>,
-    /// By how much B is better, with the unadjusted interval of the first
-    /// method; `None` when not even that is known.
+    /// Which way the metric is good; `None` where it is not known.
+    pub better: Option<Better>,
+    /// How the metric of B differs from that of A, with the unadjusted interval of the
+    /// first method; `None` when not even that is known.
     pub change: Option<Change>,
     /// p value after correction for the other metrics of its family; `None`
     /// when it was not tested.
@@ -132,6 +135,7 @@ impl Line {
             primary,
             a: None,
             b: None,
+            better: None,
             change: None,
             p_adjusted: None,
             verdict: none(None),
@@ -158,11 +162,16 @@ pub(crate) const fn none(change: Option<Change>) -> Verdict {
     }
 }
 
-/// A difference of logarithms in percent; `None` beyond all numbers.
+/// From a difference of y, which is good upwards, to the change of the quantity itself in
+/// percent: where less is better it has the other sign, and the ends of its interval are
+/// swapped. `None` beyond all numbers.
 #[must_use]
-pub fn change(d: f64, interval: Option<(f64, f64)>) -> Option<Change> {
-    let percent = |d: f64| 100.0 * d.exp_m1();
-    let interval = interval.map(|(low, high)| (percent(low), percent(high)));
+pub fn change(d: f64, interval: Option<(f64, f64)>, better: Better) -> Option<Change> {
+    let percent = |d: f64| 100.0 * (better.sign() * d).exp_m1();
+    let interval = interval.map(|(low, high)| match better {
+        Better::Higher => (percent(low), percent(high)),
+        Better::Lower => (percent(high), percent(low)),
+    });
     percent(d).is_finite().then(|| Change {
         percent: percent(d),
         interval: interval.filter(|(low, high)| low.is_finite() && high.is_finite()),
@@ -175,11 +184,25 @@ mod tests {
 
     #[test]
     fn what_is_beyond_all_numbers_is_absent() {
-        let found = change(0.0, Some((-0.1, 1e4))).unwrap();
+        let found = change(0.0, Some((-0.1, 1e4)), Better::Higher).unwrap();
         assert_eq!((found.percent, found.interval), (0.0, None));
-        assert_eq!(change(1e4, None), None);
-        let small = change(1.1f64.ln(), Some((0.0, 1.2f64.ln()))).unwrap();
+        assert_eq!(change(1e4, None, Better::Higher), None);
+        let small = change(1.1f64.ln(), Some((0.0, 1.2f64.ln())), Better::Higher).unwrap();
         assert!((small.percent - 10.0).abs() < 1e-9);
         assert!((small.interval.unwrap().1 - 20.0).abs() < 1e-9);
+    }
+
+    /// 201 us to 1.46 ms is +626 %, however bad that is.
+    #[test]
+    fn a_change_is_that_of_the_quantity() {
+        let d = -(1_460.0f64 / 201.0).ln();
+        let interval = Some((d - 0.1, d + 0.2));
+        let time = change(d, interval, Better::Lower).unwrap();
+        assert!((time.percent - 626.4).abs() < 0.1, "{time:?}");
+        let (low, high) = time.interval.unwrap();
+        assert!(low < time.percent && time.percent < high, "{time:?}");
+        assert!((high / 100.0).ln_1p() - time.log() < 0.100_001);
+        let rate = change(d, interval, Better::Higher).unwrap();
+        assert!((rate.percent + 86.2).abs() < 0.1, "{rate:?}");
     }
 }

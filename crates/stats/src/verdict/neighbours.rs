@@ -66,6 +66,7 @@ fn differences(a: &Arm, b: &Arm) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::figures::Better;
 
     /// Trials in the order of `sides`; A is 0.
     fn session(sides: &[usize], y: impl Fn(usize, usize) -> f64) -> [Arm; 2] {
@@ -73,7 +74,7 @@ mod tests {
             let places = || (0..sides.len()).filter(|&place| sides[place] == side);
             let y = places().map(|place| y(place, side)).collect();
             let positions = places().map(|place| place as f64).collect();
-            Arm::of_logs(y, positions, 1.0).unwrap()
+            Arm::of_logs(y, positions, Better::Higher).unwrap()
         })
     }
 
@@ -111,7 +112,7 @@ mod tests {
         assert!(of(&a, &b).is_none());
         let [a, b] = session(&ROUNDS, zigzag);
         assert!(of(&a, &b).is_some());
-        let unknown = Arm::of_logs(a.y.clone(), Vec::new(), 1.0).unwrap();
+        let unknown = Arm::of_logs(a.y.clone(), Vec::new(), Better::Higher).unwrap();
         assert!(of(&unknown, &b).is_none());
     }
 }

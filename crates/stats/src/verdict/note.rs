@@ -2,8 +2,9 @@
 
 use super::arm::ArmError;
 use super::estimate::NoEstimate;
-use crate::figures::measured_in_words;
+use crate::figures::{may_decide, measured_in_words};
 use assay_lang::{counted, tr};
+use assay_model::figures::Figure;
 pub use assay_model::verdict::Side;
 use std::fmt::{self, Display, Formatter};
 
@@ -29,6 +30,10 @@ pub enum Note {
     Measured(Option<String>, Option<String>),
     /// What these metrics measured is unknown on both sides.
     MeasuredUnknown(Vec<String>),
+    /// All figures measured this, which is not the device.
+    NotOfDevice(String),
+    /// What was measured is not recorded in results that were made elsewhere.
+    MeasuredNotRecorded,
     /// No error of the difference.
     NoEstimate(NoEstimate),
     /// Too few trials for a verdict: those of the smaller side, and what it
@@ -36,12 +41,14 @@ pub enum Note {
     TooFew(usize, usize),
     /// Few trials: allowed, but said.
     Few(usize),
-    /// One after the other, and drift (in percent of the session) is more than
-    /// the margin.
-    OrderConfounded(f64),
-    /// One after the other, with a drift below the margin.
-    NotInterleaved,
-    /// One after the other, or nobody knows.
+    /// One after the other, so that a drift would look like a difference.
+    OrderConfounded,
+    /// Sides of sessions of their own, within one of which the metric drifted by as much as
+    /// they differ, in percent.
+    DriftsWithin(f64),
+    /// Each side is of a session of its own.
+    OwnSessions,
+    /// Nobody knows the order.
     OrderUnknown,
     /// The verdict hangs on one trial (counted from 1).
     DependsOnTrial(Side, usize),
@@ -62,24 +69,148 @@ pub enum Note {
     OutOfReach(u32, f64, f64),
     /// Better over all, but a metric is worse.
     TradeOff(Vec<String>),
+    /// The composite of rates and times.
+    AsSpeed,
     /// No composite, and why.
     NoComposite,
     /// Units of a part were too few to stand for it.
     FewUnits(usize, usize),
+    /// The same where a value is a mean, not a trial.
+    Of(Mean, Box<Note>),
+}
+
+/// What a value of a side is the mean of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mean {
+    /// The trials of a unit.
+    Unit,
+    /// The trials of a run.
+    Run,
+}
+
+impl Mean {
+    /// In words: one of them, or several.
+    fn word(self, n: usize) -> &'static str {
+        match (self, n) {
+            (Self::Unit, 1) => tr!("unit (board)"),
+            (Self::Unit, _) => tr!("units (boards)"),
+            (Self::Run, 1) => tr!("run"),
+            (Self::Run, _) => tr!("runs"),
+        }
+    }
 }
 
 impl Note {
+    /// What keeps figures of one metric from deciding, where all measured the same.
+    #[must_use]
+    pub fn beside(figures: &[&Figure]) -> Option<Self> {
+        let what = figures.first()?.measured.as_ref()?;
+        let alike = figures
+            .iter()
+            .all(|figure| figure.measured.as_ref() == Some(what));
+        (alike && !may_decide(Some(what))).then(|| Self::NotOfDevice(what.clone()))
+    }
+
     /// Whether it tells what would settle which side is faster. Nobody asks that who asks
     /// whether B may take the place of A.
     #[must_use]
-    pub const fn is_on_more_trials(&self) -> bool {
-        matches!(self, Self::MoreTrials(_) | Self::OutOfReach(..))
+    pub fn is_on_more_trials(&self) -> bool {
+        match self {
+            Self::MoreTrials(_) | Self::OutOfReach(..) => true,
+            Self::Of(_, note) => note.is_on_more_trials(),
+            _ => false,
+        }
+    }
+
+    /// Whether it tells that a metric does not decide for what it measured.
+    #[must_use]
+    pub fn is_on_label(&self) -> bool {
+        matches!(self, Self::Measured(..) | Self::NotOfDevice(_))
+    }
+
+    /// Whether it says that a drift cannot be told from a difference.
+    #[must_use]
+    pub const fn is_on_drift(&self) -> bool {
+        matches!(
+            self,
+            Self::OneAfterAnother(..) | Self::OrderConfounded | Self::DriftsWithin(_)
+        )
     }
 
     /// Whether it says that trials are too few, or too much alike, to judge by.
     #[must_use]
-    pub const fn is_on_trials(&self) -> bool {
-        matches!(self, Self::NoEstimate(_) | Self::TooFew(..) | Self::Few(_))
+    pub fn is_on_trials(&self) -> bool {
+        match self {
+            Self::NoEstimate(_) | Self::TooFew(..) | Self::Few(_) => true,
+            Self::Of(_, note) => note.is_on_trials(),
+            _ => false,
+        }
+    }
+
+    /// Speaks of units or runs where it would speak of trials.
+    #[must_use]
+    pub fn of(self, mean: Mean) -> Self {
+        match self {
+            Self::Few(_)
+            | Self::TooFew(..)
+            | Self::NoEstimate(_)
+            | Self::MoreTrials(_)
+            | Self::OutOfReach(..)
+            | Self::Outlier(..)
+            | Self::DependsOnTrial(..) => Self::Of(mean, Box::new(self)),
+            other => other,
+        }
+    }
+
+    fn told_of(&self, mean: Mean) -> String {
+        let (one, several) = (mean.word(1), mean.word(2));
+        match self {
+            Self::Few(n) => tr!(
+                "only {n} {several} on a side: the verdict rests on the assumption that the logarithms of their means are normal",
+                n,
+                several
+            ),
+            Self::TooFew(n, floor) => tr!(
+                "{n} {what} on a side: a verdict takes {floor}",
+                n,
+                what = mean.word(*n),
+                floor
+            ),
+            Self::NoEstimate(NoEstimate::OneTrial) => tr!(
+                "a single {one} has no spread: nothing tells a difference from chance",
+                one
+            ),
+            Self::NoEstimate(NoEstimate::NoSpread) => tr!(
+                "all {several} of a side gave the same figure, so their spread is hidden by rounding: record more digits",
+                several
+            ),
+            Self::MoreTrials(n) => tr!(
+                "{n} more {what} a side would probably settle it; more trials of the same {several} would not",
+                n,
+                what = mean.word(usize::try_from(*n).unwrap_or(usize::MAX)),
+                several
+            ),
+            Self::OutOfReach(n, cv, percent) => tr!(
+                "not decidable within {n} {several} a side at CV {cv} %; they would show a difference of {percent} %",
+                n,
+                several,
+                cv = format_args!("{cv:.1}"),
+                percent = format_args!("{percent:.1}")
+            ),
+            Self::Outlier(side, place) => tr!(
+                "{one} {place} of side {side} is far off the others; it was kept",
+                one,
+                place,
+                side
+            ),
+            Self::DependsOnTrial(side, place) => tr!(
+                "depends on {one} {place} of side {side}, which is far off the others: find its cause or repeat",
+                one,
+                place,
+                side
+            ),
+            other => other.to_string(),
+        }
     }
 }
 
@@ -88,7 +219,7 @@ impl Display for Note {
         match self {
             Self::Unusable(side, error) => f.write_str(&tr!("side {side}: {error}", side, error)),
             Self::Condition(condition, error) => write!(f, "{condition}: {error}"),
-            Self::OneAfterAnother(drift, margin) => f.write_str(&tr!("order-confounded: the conditions were run one after another, so a drift ({drift} % was seen within them, the margin is {margin} %) would look like a difference; run them in rounds", drift = format_args!("{drift:+.1}"), margin = format_args!("{margin:.1}"))),
+            Self::OneAfterAnother(drift, margin) => f.write_str(&tr!("order-confounded: conditions were run one after another, so a drift ({drift} % of speed was seen within them, the margin is {margin} %) would look like a difference; run them in rounds", drift = format_args!("{drift:+.1}"), margin = format_args!("{margin:.1}"))),
             Self::Missing(side, metric) => {
                 f.write_str(&tr!("{metric} is missing on side {side}, so it is not compared", metric, side))
             }
@@ -97,6 +228,10 @@ impl Display for Note {
             Self::Directions => f.write_str(tr!("the sides disagree whether more or less is better")),
             Self::Measured(a, b) => f.write_str(&tr!("A measured {a}, B measured {b}: not the same thing, so it is not judged", a = measured(a.as_deref()), b = measured(b.as_deref()))),
             Self::MeasuredUnknown(metrics) => f.write_str(&tr!("what was measured is unknown on both sides ({metrics}): one may be the page cache's and the other the device's; a difference says nothing of the device", metrics = metrics.join(", "))),
+            Self::NotOfDevice(what) => f.write_str(&tr!("measured: {what}; only figures of the device decide", what = measured(Some(what)))),
+            Self::MeasuredNotRecorded => f.write_str(
+                tr!("what results that were made elsewhere measured is not recorded: the device, or a page cache"),
+            ),
             Self::NoEstimate(why) => write!(f, "{why}"),
             Self::TooFew(n, floor) => {
                 let few = counted!(
@@ -108,12 +243,13 @@ impl Display for Note {
                 f.write_str(&few)
             }
             Self::Few(n) => f.write_str(&tr!("only {n} trials on a side: the verdict rests on the assumption that their logarithms are normal", n)),
-            Self::OrderConfounded(drift) => f.write_str(&tr!("order-confounded: one side was run after the other and speed drifted by {drift} %; interleave the trials", drift = format_args!("{drift:+.1}"))),
-            Self::NotInterleaved => f.write_str(
-                tr!("one side was run after the other: the drift is told from the difference only as far as it is a straight line; interleave the trials"),
+            Self::OrderConfounded => f.write_str(tr!("order-confounded: one side was measured after the other, so a drift cannot be told from a difference; measure them in turn: A B B A")),
+            Self::DriftsWithin(drift) => f.write_str(&tr!("drift: it changed by {drift} % within one of the sides, which is as much as they differ; measure them in turn: A B B A (assay compare --paired-on)", drift = format_args!("{drift:+.1}"))),
+            Self::OwnSessions => f.write_str(
+                tr!("each side is of a session of its own: a drift between them would look like a difference; assay compare --paired-on measures them in turn"),
             ),
             Self::OrderUnknown => f.write_str(
-                tr!("the order of the trials is unknown, or the sides are of different sessions: a drift would look like a difference"),
+                tr!("the order of the trials is unknown: a drift would look like a difference"),
             ),
             Self::DependsOnTrial(side, trial) => f.write_str(&tr!("depends on trial {trial} of side {side}, which is far off the others: find its cause or repeat", trial, side)),
             Self::Outlier(side, trial) => f.write_str(&tr!("trial {trial} of side {side} is far off the others; it was kept", trial, side)),
@@ -128,9 +264,11 @@ impl Display for Note {
             Self::MoreTrials(n) => f.write_str(&tr!("{n} more trials per side would probably settle it", n)),
             Self::OutOfReach(n, cv, percent) => f.write_str(&tr!("not decidable within {n} trials per side at CV {cv} %; they would show a difference of {percent} %", n, cv = format_args!("{cv:.1}"), percent = format_args!("{percent:.1}"))),
             Self::TradeOff(metrics) => f.write_str(&tr!("trade-off: {metrics} slower", metrics = metrics.join(", "))),
+            Self::AsSpeed => f.write_str(tr!("of speed: where less is better the inverse counts")),
             Self::NoComposite => f.write_str(
                 tr!("no composite: it takes the values of all trials, as many for each primary metric"),
             ),
+            Self::Of(mean, note) => f.write_str(&note.told_of(*mean)),
             Self::FewUnits(a, b) => f.write_str(&tr!("{a} and {b} units: what is found holds for these units; three of each stand for the parts", a, b)),
         }
     }

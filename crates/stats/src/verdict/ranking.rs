@@ -12,10 +12,12 @@ use super::arm::Arm;
 use super::line::{Options, Summary};
 use super::note::{Note, Side};
 use super::outlier::median;
+use crate::figures::may_decide;
+use crate::unit::converted;
 use anova::Omnibus;
 use assay_model::figures::{Better, Figure};
 use assay_model::verdict::{Change, Verdict};
-use pairs::Found;
+use pairs::{Found, Refusals};
 use thiserror::Error;
 
 /// All metrics of several conditions.
@@ -36,6 +38,10 @@ pub struct MetricRanking {
     pub metric: String,
     /// Its unit, of the first condition.
     pub unit: String,
+    /// Whether it is of the device, and so has a say in what is concluded.
+    pub of_device: bool,
+    /// Which way it is good; `None` where it is not known.
+    pub better: Option<Better>,
     /// Whether any differ, on logarithms; a header, not a gate. `None` when it
     /// cannot be computed.
     pub omnibus: Option<Omnibus>,
@@ -56,8 +62,7 @@ pub struct Ranked {
     pub condition: String,
     /// Its figures.
     pub summary: Summary,
-    /// How much better than the median of conditions, in percent; positive is
-    /// better, also where less is.
+    /// How its figure differs from the median of conditions, in percent.
     pub delta_percent: f64,
     /// Conditions without a common letter differ (Games-Howell). A common
     /// letter does not say that they are equal. `None` when no pair with it could be
@@ -76,7 +81,7 @@ pub struct Pair {
     pub a: String,
     /// What is judged.
     pub b: String,
-    /// By how much B is better, with its unadjusted interval.
+    /// How the metric of B differs from that of A, with its unadjusted interval.
     pub change: Option<Change>,
     /// p value after correction for the other pairs.
     pub p_adjusted: Option<f64>,
@@ -126,14 +131,16 @@ pub fn rank_figures(
     let mut tables = Vec::new();
     for metric in names(figures.iter().map(|figure| &figure.metric)) {
         let of_metric = figures.iter().filter(|figure| figure.metric == metric);
+        let of_metric = in_one_unit(&of_metric.collect::<Vec<_>>());
         tables.push(rank_metric(
-            &of_metric.collect::<Vec<_>>(),
+            &of_metric.iter().collect::<Vec<_>>(),
             baseline,
             options,
         ));
     }
-    let sentence = sentence::of(&tables, &known);
-    let deciding = tables.iter().filter(|table| table.decides());
+    let of_device: Vec<&Table> = tables.iter().filter(|t| t.ranking.of_device).collect();
+    let sentence = sentence::of(&of_device, &known);
+    let deciding = of_device.iter().filter(|table| table.decides());
     Ok(Ranking {
         deciding: deciding.map(|table| table.ranking.metric.clone()).collect(),
         metrics: tables.into_iter().map(|table| table.ranking).collect(),
@@ -151,10 +158,21 @@ fn names<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
     names
 }
 
+/// The figures in the unit of the first, those of another quantity as they are.
+fn in_one_unit(figures: &[&Figure]) -> Vec<Figure> {
+    let told = |figure: &&Figure| converted(figure, &figures[0].unit);
+    let figures = figures.iter();
+    figures
+        .map(|figure| told(figure).unwrap_or_else(|| Figure::clone(figure)))
+        .collect()
+}
+
 /// A condition's trials.
 struct Entry {
     condition: String,
     arm: Arm,
+    /// Places of its trials, before the drift was taken out.
+    places: Vec<f64>,
 }
 
 /// A metric's ranking with what was found of all pairs.
@@ -196,15 +214,20 @@ impl Table {
 
 fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -> Table {
     let (mut entries, mut notes) = entries(figures, options);
-    let refused =
-        order::straighten(&mut entries, options).or_else(|| differently_measured(figures));
-    let found = pairs::all(&entries, options, refused.as_ref());
+    let confounded = order::straighten(&mut entries, options);
+    let refused = differently_measured(figures);
+    let refusals = Refusals {
+        all: refused.as_ref(),
+        confounded: confounded.as_ref(),
+    };
+    let found = pairs::all(&entries, options, &refusals);
     let pairs = match baseline {
-        Some(name) => pairs::against(&entries, name, options, refused.as_ref()),
+        Some(name) => pairs::against(&entries, name, options, &refusals),
         None => found.pairs.clone(),
     };
-    let conditions = places(&entries, better(figures), &found);
-    notes.extend(refused);
+    let conditions = places(&entries, &found);
+    notes.extend(confounded.clone().into_iter().chain(refused.clone()));
+    notes.extend(Note::beside(figures));
     for note in found.pairs.iter().flat_map(|pair| &pair.notes) {
         if note.is_on_trials() && !notes.contains(note) {
             notes.push(note.clone());
@@ -218,6 +241,8 @@ fn rank_metric(figures: &[&Figure], baseline: Option<&str>, options: &Options) -
     let ranking = MetricRanking {
         metric,
         unit,
+        of_device: figures.iter().all(|f| may_decide(f.measured.as_deref())),
+        better: better(figures),
         omnibus: anova::of_arms(&arms),
         omnibus_raw: anova::of_figures(figures),
         conditions,
@@ -264,7 +289,11 @@ fn entries(figures: &[&Figure], options: &Options) -> (Vec<Entry>, Vec<Note>) {
                     arm.positions.clear();
                 }
                 let condition = figure.condition.clone();
-                entries.push(Entry { condition, arm });
+                entries.push(Entry {
+                    condition,
+                    places: arm.positions.clone(),
+                    arm,
+                });
             }
         }
     }
@@ -282,7 +311,7 @@ fn differently_measured(figures: &[&Figure]) -> Option<Note> {
     ))
 }
 
-fn places(entries: &[Entry], better: Option<Better>, found: &Found) -> Vec<Ranked> {
+fn places(entries: &[Entry], found: &Found) -> Vec<Ranked> {
     let worse = &found.worse;
     let mut order: Vec<usize> = (0..entries.len()).collect();
     order.sort_by(|&i, &j| entries[j].arm.mean.total_cmp(&entries[i].arm.mean));
@@ -297,10 +326,7 @@ fn places(entries: &[Entry], better: Option<Better>, found: &Found) -> Vec<Ranke
     let ranked = |(place, &i): (usize, &usize)| Ranked {
         condition: entries[i].condition.clone(),
         summary: Summary::of(&entries[i].arm),
-        delta_percent: match better {
-            Some(Better::Lower) => 100.0 * (centre / centres[i] - 1.0),
-            _ => 100.0 * (centres[i] / centre - 1.0),
-        },
+        delta_percent: 100.0 * (centres[i] / centre - 1.0),
         letters: found.is_judged(i).then(|| letters[place].clone()),
         best_rank: 1 + (0..k).filter(|&j| worse[i][j]).count(),
         worst_rank: k - (0..k).filter(|&j| worse[j][i]).count(),

@@ -88,10 +88,12 @@ impl Standing {
         Self::of(primary.map(|line| &line.verdict))
     }
 
-    /// Of a ranking, which is to be one of figures that decide.
+    /// Of a ranking, which is to be one of figures that decide: where they are of the
+    /// device.
     #[must_use]
     pub fn of_ranking(ranking: &Ranking) -> Self {
-        let pairs = ranking.metrics.iter().flat_map(|metric| &metric.pairs);
+        let metrics = ranking.metrics.iter().filter(|metric| metric.of_device);
+        let pairs = metrics.flat_map(|metric| &metric.pairs);
         Self::of(pairs.map(|pair| &pair.verdict))
     }
 

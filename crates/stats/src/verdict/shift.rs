@@ -98,9 +98,10 @@ impl Difference for Shift {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_model::figures::Better;
 
     fn shift(a: &[f64], b: &[f64]) -> Shift {
-        let arm = |y: &[f64]| Arm::of_logs(y.to_vec(), Vec::new(), 1.0).unwrap();
+        let arm = |y: &[f64]| Arm::of_logs(y.to_vec(), Vec::new(), Better::Higher).unwrap();
         let (a, b) = (arm(a), arm(b));
         let linear = Linear::of(&a, &b).unwrap();
         Shift::of(&a, &b, &linear, &mut Tables::default()).unwrap()

@@ -3,12 +3,17 @@
 mod noise;
 
 use super::arm::Arm;
-use super::combined::{Estimate, Level};
+use super::combined::Estimate;
+use super::compare::compare_figures;
 use super::estimate::Difference;
 use super::judge::{Rule, Word, judge};
+use super::line::Options;
+use super::power::log_deviation;
 use super::sequential::Plan;
 use super::shift::Tables;
+use assay_model::figures::{Better, Figure, Sample};
 use assay_model::plan::rounds;
+use assay_model::verdict::Verdict;
 pub use noise::Noise;
 pub(crate) use noise::Normal;
 
@@ -121,6 +126,62 @@ pub fn simulate(scene: &Scene, replicates: u32, seed: u64) -> Tally {
     tally
 }
 
+/// The figures of both sides, of so many comparisons.
+pub(crate) fn sides_of(
+    scene: &Scene,
+    comparisons: u32,
+    seed: u64,
+) -> impl Iterator<Item = [Figure; 2]> {
+    let mut normal = Normal::new(seed);
+    (0..comparisons).map(move |_| trials(scene, &mut normal).map(figure))
+}
+
+/// Of so many tables with trials in this order of `A` and `B`: how many end in faster or
+/// slower. Shares: `truth` is what B is better by, `cv` how trials vary, `drift` that of the
+/// session.
+#[must_use]
+pub fn found_in_order(
+    order: &str,
+    truth: f64,
+    cv: f64,
+    drift: f64,
+    tables: u32,
+    seed: u64,
+) -> usize {
+    let mut normal = Normal::new(seed);
+    let span = order.len().saturating_sub(1).max(1) as f64;
+    let words = (0..tables).map(|_| {
+        let mut sides = [Side::new(), Side::new()];
+        for (place, side) in order.chars().enumerate() {
+            let t = place as f64;
+            let is_b = side == 'B';
+            let shift = if is_b { truth.ln_1p() } else { 0.0 };
+            let y = shift + drift.ln_1p() * t / span + log_deviation(cv) * normal.next();
+            sides[usize::from(is_b)].push((y, t));
+        }
+        let [a, b] = sides.map(figure);
+        compare_figures(&[a], &[b], &Options::default())
+    });
+    let differ = |verdict: &Verdict| matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_));
+    words
+        .filter(|found| differ(&found.lines[0].verdict))
+        .count()
+}
+
+/// A side as comparisons take it.
+fn figure(side: Side) -> Figure {
+    let (values, positions) = side.into_iter().map(|(y, t)| (y.exp(), t)).unzip();
+    Figure {
+        condition: String::new(),
+        metric: "simulated".to_owned(),
+        unit: String::new(),
+        better: Some(Better::Higher),
+        primary: true,
+        sample: Sample::Values { values, positions },
+        measured: None,
+    }
+}
+
 /// y and position of each trial of a side, in order.
 type Side = Vec<(f64, f64)>;
 
@@ -184,12 +245,12 @@ fn look(
     let known = scene.design != Design::OneAfterAnother;
     let arm = |side: &Side| {
         let (y, t): (Vec<f64>, Vec<f64>) = side.iter().take(n).copied().unzip();
-        Arm::of_logs(y, if known { t } else { Vec::new() }, 1.0)
+        Arm::of_logs(y, if known { t } else { Vec::new() }, Better::Higher)
     };
     let (Ok(a), Ok(b)) = (arm(&sides[0]), arm(&sides[1])) else {
         return (Word::NoConclusion, false);
     };
-    let Ok(estimate) = Estimate::of(&a, &b, Level::Trials, tables) else {
+    let Ok(estimate) = Estimate::of(&a, &b, tables) else {
         return (Word::NoConclusion, false);
     };
     let difference: &dyn Difference = match scene.method {

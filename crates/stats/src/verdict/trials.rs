@@ -2,7 +2,8 @@
 
 use super::judge::Rule;
 use super::shift::MIN_TRIALS;
-use super::special::{normal_quantile, student};
+use super::special::mann_whitney::MannWhitney;
+use super::special::{mean_over_deviation, normal_cdf, normal_quantile, student};
 
 /// Share of comparisons that should come to a verdict.
 pub const POWER: f64 = 0.8;
@@ -36,8 +37,8 @@ impl Outlook {
     }
 
     /// Trials per side to show the difference, at most `budget`: the least n
-    /// with P(|T'| > t_{1-a/2, 2n-2}) at least [`POWER`], T' noncentral by
-    /// |d| / (s sqrt(2/n)).
+    /// with P(|T'| > t_{1-a/2, 2n-3}) at least [`POWER`], T' noncentral by
+    /// |d| / (s sqrt(2/n)), from six trials a side on with what ranks cost.
     #[must_use]
     pub fn for_difference(&self, alpha: f64, budget: u32) -> Option<u32> {
         let effect = self.d.abs() / self.s;
@@ -61,35 +62,66 @@ impl Outlook {
     /// The cheaper one of both.
     #[must_use]
     pub fn trials(&self, rule: &Rule, budget: u32) -> Option<u32> {
-        let difference = self
-            .for_difference(rule.alpha_difference, budget)
-            .map(|n| possible_by_ranks(n, rule.alpha_difference))
-            .filter(|n| *n <= budget);
+        let difference = self.for_difference(rule.alpha_difference, budget);
         let equivalence = self.for_equivalence(rule, difference.unwrap_or(budget));
         difference.into_iter().chain(equivalence).min()
     }
 }
 
-/// From [`MIN_TRIALS`] a side on ranks decide, and they take some trials to
-/// reach a small level at all: two of the C(2n, n) orders are extreme.
-fn possible_by_ranks(n: u32, alpha: f64) -> u32 {
-    if (n as usize) < MIN_TRIALS || alpha <= 0.0 {
-        return n;
-    }
-    let (mut fewest, mut orders) = (1_u32, 2.0);
-    while 2.0 / orders > alpha {
-        fewest += 1;
-        orders *= 2.0 * f64::from(2 * fewest - 1) / f64::from(fewest);
-    }
-    n.max(fewest)
-}
-
 /// The smallest difference that `n` trials a side show with [`POWER`], in
-/// standard deviations of one trial.
+/// standard deviations of one trial; infinite where they show none at that level.
 #[must_use]
 pub fn detectable_effect(alpha: f64, n: u32) -> f64 {
     let test = Test::new(alpha / 2.0, n);
+    if !test.t.is_finite() {
+        return f64::INFINITY;
+    }
     root_from(test.likely_effect(), |effect| test.power(effect) - POWER)
+}
+
+/// The smallest difference that `n` trials a side call faster or slower with [`POWER`]: it has
+/// to be found, and must not be found equivalent within `margin`. All in standard
+/// deviations of one trial.
+#[must_use]
+pub fn called_effect(rule: &Rule, s: f64, n: u32) -> f64 {
+    let found = detectable_effect(rule.alpha_difference, n);
+    let difference = Test::new(rule.alpha_difference / 2.0, n);
+    let equivalence = Test::new(rule.alpha_equivalence, n);
+    if !found.is_finite() {
+        return found;
+    }
+    let margin = rule.margin / s;
+    let few = match difference.is_of_ranks {
+        true => FEW_RANKS / f64::from(n).powi(4),
+        false => 0.0,
+    };
+    let equivalence = Test {
+        t: equivalence.t * (1.0 + few),
+        ..equivalence
+    };
+    let proved = margin - equivalence.t / equivalence.scale;
+    let lost = match n > WELL_KNOWN && proved < difference.t / difference.scale {
+        true => EXCLUDED,
+        false => 1.0,
+    };
+    let called = |effect: f64| match difference.is_of_ranks {
+        // What is found equivalent is seldom what is not found.
+        true => difference.power(effect) - lost * equivalence.tail(margin - effect) - POWER,
+        // Given the deviation that is seen, both tests are limits of the difference.
+        false => {
+            let share = mean_over_deviation(difference.df, |seen| {
+                let proved = margin * difference.scale - equivalence.t * seen;
+                let limit = (difference.t * seen).max(proved);
+                normal_cdf(effect * difference.scale - limit)
+            });
+            share - POWER
+        }
+    };
+    // Where the margin is out of reach of the test for equivalence, nothing is called so.
+    match called(found) {
+        short if short < -1e-3 => root_from(found.max(rule.margin / s), called),
+        _ => found,
+    }
 }
 
 /// Where a rising function is 0, by secants from a place close to it.
@@ -109,23 +141,59 @@ pub(crate) fn root_from(start: f64, f: impl Fn(f64) -> f64) -> f64 {
     x
 }
 
-/// A t test of two arms of n trials each.
+/// A test of two arms of n trials each, as a comparison makes it: least squares with the
+/// place in the session below [`MIN_TRIALS`], ranks from there on.
 pub(crate) struct Test {
-    /// Its critical value.
+    /// Its critical value; infinite where no outcome is extreme enough.
     t: f64,
     df: f64,
     /// From standard deviations of a trial to standard errors.
     scale: f64,
+    is_of_ranks: bool,
 }
+
+/// Efficiency of ranks where trials are normal, 3 / pi (Pitman 1948).
+const RANKS: f64 = 3.0 / std::f64::consts::PI;
+
+/// What neighbours and trials far off cost, over the trials of a side. Found by simulation.
+const CAREFUL: f64 = 0.25;
+
+/// What the test for equivalence loses by the few steps of ranks, over the fourth power of the
+/// trials of a side. Found by simulation.
+const FEW_RANKS: f64 = 324.0;
+
+/// With more trials of a side than this the deviation is known well enough for a difference to
+/// be found or equivalent, never both, where the limit of the one is beyond that of the other.
+const WELL_KNOWN: u32 = 10;
+
+/// Part of the equivalent comparisons that would else have been found, where the limits exclude
+/// each other. Found by simulation.
+const EXCLUDED: f64 = 0.5;
+
+/// Beyond so many trials of a side the levels of ranks are as good as those asked for.
+const COARSE: u32 = 30;
 
 impl Test {
     /// With this error on each side that counts.
     pub(crate) fn new(tail: f64, n: u32) -> Self {
-        let df = f64::from(2 * n.max(FEWEST) - 2);
+        // Two means and the drift are estimated.
+        let df = f64::from(2 * n.max(FEWEST) - 3);
+        let scale = (f64::from(n) / 2.0).sqrt();
+        if (n as usize) < MIN_TRIALS {
+            let t = student::quantile(tail, df);
+            return Self {
+                t,
+                df,
+                scale,
+                is_of_ranks: false,
+            };
+        }
+        let level = rank_level(tail, n);
         Self {
-            t: student::quantile(tail, df),
+            t: level.map_or(f64::INFINITY, |level| student::quantile(level, df)),
             df,
-            scale: (f64::from(n) / 2.0).sqrt(),
+            scale: scale * RANKS.sqrt() * (1.0 - CAREFUL / f64::from(n)),
+            is_of_ranks: true,
         }
     }
 
@@ -137,6 +205,9 @@ impl Test {
 
     /// Share that comes out above the critical value.
     pub(crate) fn tail(&self, effect: f64) -> f64 {
+        if !self.t.is_finite() {
+            return 0.0;
+        }
         student::noncentral_upper_tail(self.t, self.df, effect * self.scale)
     }
 
@@ -144,6 +215,16 @@ impl Test {
     fn power(&self, effect: f64) -> f64 {
         self.tail(effect) + self.tail(-effect)
     }
+}
+
+/// The largest level of ranks that is at most `tail`: of few trials it is far below. `None`
+/// when there is none.
+fn rank_level(tail: f64, n: u32) -> Option<f64> {
+    if n > COARSE {
+        return Some(tail);
+    }
+    let table = MannWhitney::new(n as usize, n as usize);
+    Some(table.at_most(table.critical(2.0 * tail)?))
 }
 
 /// Share of comparisons with `n` trials a side that show a difference of
@@ -212,9 +293,15 @@ mod tests {
         }
     }
 
-    /// Trials per side for 80 % at two-sided .05, of the reference.
+    /// Trials per side for 80 % at two-sided .05, of the reference: of a t test of trials
+    /// without an order. What the order and ranks cost comes on top.
+    fn is_near(found: u32, reference: u32) -> bool {
+        let most = 1.1 * f64::from(reference) + 2.0;
+        found >= reference && f64::from(found) <= most
+    }
+
     #[test]
-    fn trials_for_a_difference_are_those_of_the_reference() {
+    fn trials_for_a_difference_are_near_those_of_the_reference() {
         for (cv, percent, n) in [
             (1.0, 5.0, 3),
             (1.0, 3.0, 4),
@@ -230,12 +317,12 @@ mod tests {
             (10.0, 5.0, 67),
         ] {
             let found = outlook(cv, percent).for_difference(0.05, 1000).unwrap();
-            assert_eq!(found, n, "CV {cv} %, {percent} %");
+            assert!(is_near(found, n), "CV {cv} %, {percent} %: {found} {n}");
         }
     }
 
     #[test]
-    fn trials_for_equivalence_are_those_of_the_reference() {
+    fn trials_for_equivalence_are_near_those_of_the_reference() {
         for (cv, margin, n) in [
             (2.0, 5.0, 4),
             (3.0, 5.0, 8),
@@ -252,14 +339,18 @@ mod tests {
                 margin: f64::ln_1p(margin / 100.0),
             };
             let found = outlook(cv, 0.0).for_equivalence(&rule, 1000).unwrap();
-            assert_eq!(found, n, "CV {cv} %, margin {margin} %");
+            assert!(
+                is_near(found, n),
+                "CV {cv} %, margin {margin} %: {found} {n}"
+            );
         }
     }
 
     #[test]
     fn what_is_out_of_reach_is_none() {
-        assert_eq!(outlook(5.0, 3.0).for_difference(0.05, 45), None);
-        assert_eq!(outlook(5.0, 3.0).for_difference(0.05, 46), Some(46));
+        let least = outlook(5.0, 3.0).for_difference(0.05, 1000).unwrap();
+        assert_eq!(outlook(5.0, 3.0).for_difference(0.05, least - 1), None);
+        assert_eq!(outlook(5.0, 3.0).for_difference(0.05, least), Some(least));
         assert_eq!(outlook(5.0, 0.0).for_difference(0.05, 1000), None);
     }
 
@@ -273,14 +364,36 @@ mod tests {
     /// .00714 (Holm over seven) takes six trials, .001 seven.
     #[test]
     fn ranks_take_enough_trials_for_their_level() {
-        let found = [0.007_14, 0.001, 1e-5].map(|alpha| possible_by_ranks(6, alpha));
-        assert_eq!(found, [6, 7, 11]);
-        assert_eq!(possible_by_ranks(5, 1e-5), 5);
+        for (alpha, n) in [(0.007_14, 6), (0.001, 7), (1e-5, 11)] {
+            assert!(detectable_effect(alpha, n).is_finite(), "{alpha} {n}");
+            if n > 6 {
+                assert!(detectable_effect(alpha, n - 1).is_infinite(), "{alpha} {n}");
+            }
+        }
+    }
+
+    /// Where trials hardly vary, what is found is still equivalent until it is about as large
+    /// as the margin; where they vary much, the margin is out of reach.
+    #[test]
+    fn a_difference_within_the_margin_is_called_equivalent() {
+        let rule = Rule {
+            alpha_difference: 0.05,
+            alpha_equivalence: 0.05,
+            margin: 0.05f64.ln_1p(),
+        };
+        let called = called_effect(&rule, 0.005, 10) * 0.005;
+        let found = detectable_effect(0.05, 10) * 0.005;
+        assert!(
+            found < 0.01 && (0.044..0.049).contains(&called),
+            "{found} {called}"
+        );
+        let ratio = called_effect(&rule, 0.10, 10) / detectable_effect(0.05, 10);
+        assert!((ratio - 1.0).abs() < 0.02, "{ratio}");
     }
 
     #[test]
     fn what_is_detectable_has_the_power() {
-        for (alpha, n) in [(0.05, 2), (0.05, 3), (5e-5, 3), (0.01, 10), (1e-4, 100)] {
+        for (alpha, n) in [(0.05, 3), (5e-5, 3), (0.05, 6), (0.01, 10), (1e-4, 100)] {
             let effect = detectable_effect(alpha, n);
             let power = power_of_difference(effect, alpha, n);
             assert!((power - POWER).abs() < 1e-5, "{alpha} {n}: {power}");

@@ -4,23 +4,24 @@ use super::arm::Arm;
 use super::combined::Level;
 use super::compare::{Comparison, Scope, compare_at};
 use super::line::Options;
-use super::note::Note;
+use super::note::{Mean, Note};
+use crate::figures::OR;
+use crate::unit::converted;
 use assay_model::figures::{Better, Figure, Sample};
+use std::collections::BTreeSet;
 
 /// Fewest units of each part that stand for it.
 pub const MIN_UNITS: usize = 3;
 
 /// Compares two parts by the figures of their units. From three units a part
-/// on, each unit's mean is one observation, df = U_A + U_B - 2 (the top level
-/// of Kalibera and Jones 2013). With fewer, trials of all units are put
+/// on, each unit's mean is one observation (the top level of Kalibera and Jones
+/// 2013), compared by Welch's t: parts need not vary alike. With fewer, trials of all units are put
 /// together and the finding holds for these units alone.
 #[must_use]
 pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
-    if a.len().min(b.len()) >= MIN_UNITS {
-        let (of_a, of_b) = (joined(a, unit_means), joined(b, unit_means));
-        let compared = compare_at(&of_a, &of_b, Level::Units, options);
+    if are_enough(a, b) {
         let scope = Scope::Parts(a.len(), b.len());
-        return Comparison { scope, ..compared };
+        return compare_means(a, b, Mean::Unit, scope, options);
     }
     let (of_a, of_b) = (joined(a, all_trials), joined(b, all_trials));
     let mut compared = compare_at(&of_a, &of_b, Level::Trials, options);
@@ -32,6 +33,42 @@ pub fn compare_units(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) ->
         }
     };
     compared
+}
+
+/// Compares one unit of each part by the figures of its runs, from three runs a side on: runs
+/// differ by more than their trials do (temperature, wear, what else the machine did), so each
+/// run's mean is one observation.
+#[must_use]
+pub fn compare_runs(a: &[Vec<Figure>], b: &[Vec<Figure>], options: &Options) -> Comparison {
+    let scope = Scope::Runs(a.len(), b.len());
+    compare_means(a, b, Mean::Run, scope, options)
+}
+
+/// Whether there are so many of each side that their means can be compared.
+#[must_use]
+pub fn are_enough(a: &[Vec<Figure>], b: &[Vec<Figure>]) -> bool {
+    a.len().min(b.len()) >= MIN_UNITS
+}
+
+fn compare_means(
+    a: &[Vec<Figure>],
+    b: &[Vec<Figure>],
+    of: Mean,
+    scope: Scope,
+    options: &Options,
+) -> Comparison {
+    let (of_a, of_b) = (joined(a, unit_means), joined(b, unit_means));
+    let mut compared = compare_at(&of_a, &of_b, Level::Units, options);
+    for line in compared.lines.iter_mut().chain(&mut compared.composite) {
+        line.notes = line.notes.drain(..).map(|note| note.of(of)).collect();
+    }
+    Comparison { scope, ..compared }
+}
+
+/// The figures of one unit from several runs of it: the trials of all of them.
+#[must_use]
+pub fn pooled(runs: &[Vec<Figure>]) -> Vec<Figure> {
+    joined(runs, all_trials)
 }
 
 /// One figure per metric of the first unit, from those of all units.
@@ -51,25 +88,33 @@ fn joined_figure(
     units: &[Vec<Figure>],
     sample: fn(&[&Figure]) -> Sample,
 ) -> Figure {
-    let same = |other: &&Figure| {
-        other.metric == figure.metric
-            && other.condition == figure.condition
-            && other.unit == figure.unit
-            && other.measured == figure.measured
-    };
-    let found: Vec<&Figure> = units
-        .iter()
-        .filter_map(|unit| unit.iter().find(same))
-        .collect();
+    let same =
+        |other: &&Figure| other.metric == figure.metric && other.condition == figure.condition;
+    let found = units.iter().filter_map(|unit| unit.iter().find(same));
+    let found = found.filter_map(|other| converted(other, &figure.unit));
+    let found: Vec<Figure> = found.collect();
     Figure {
-        sample: sample(&found),
+        measured: measured(&found),
+        sample: sample(&found.iter().collect::<Vec<_>>()),
         ..figure.clone()
     }
 }
 
-/// Geometric mean of each unit. A unit whose figures have none leaves what is
-/// no number, which the comparison then tells.
-fn unit_means(figures: &[&Figure]) -> Sample {
+/// What all of them measured; each of it where they differ.
+fn measured(figures: &[Figure]) -> Option<String> {
+    let labels = || figures.iter().map(|figure| figure.measured.as_deref());
+    if labels().all(|label| label.is_none()) {
+        return None;
+    }
+    let labels = labels().flat_map(|label| label.unwrap_or("unknown").split(OR));
+    let labels: BTreeSet<&str> = labels.collect();
+    Some(labels.into_iter().collect::<Vec<_>>().join(OR))
+}
+
+/// The geometric mean of each unit, by its figure of one metric: what parts are compared by.
+/// A unit whose figure has none leaves what is no number, which the comparison then tells.
+#[must_use]
+pub fn unit_means(figures: &[&Figure]) -> Sample {
     let mean = |figure: &&Figure| {
         Arm::of(&figure.sample, Some(Better::Higher)).map_or(f64::NAN, |arm| arm.centre)
     };

@@ -106,6 +106,7 @@ pub fn header(id: &str, started_unix_ms: u64) -> RunHeader {
         stopping: Stopping::default(),
         paired: None,
         claims: None,
+        unit: None,
     }
 }
 
@@ -135,6 +136,7 @@ pub fn trial(position: u32) -> TrialRecord {
             short_ios: 1,
             latency: latency.clone(),
             submission: Some(latency.clone()),
+            clock_ns: Some(900_000),
         },
         flush: latency,
         series: Series {

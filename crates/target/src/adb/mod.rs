@@ -112,6 +112,11 @@ impl Program for Client {
         adb
     }
 
+    fn by_hand(&self) -> String {
+        let serial = self.device.serial().map(|serial| format!("-s {serial} "));
+        format!("adb {}shell true", serial.unwrap_or_default())
+    }
+
     fn in_words(&self, complaints: &Complaints) -> String {
         words::of(complaints, &self.device)
     }

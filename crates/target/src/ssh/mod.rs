@@ -71,6 +71,10 @@ impl Program for Client {
         ssh
     }
 
+    fn by_hand(&self) -> String {
+        self.address.by_hand()
+    }
+
     fn in_words(&self, complaints: &Complaints) -> String {
         words::of(complaints, &self.address)
     }

@@ -285,3 +285,30 @@ fn an_agent_cannot_stay_where_no_folder_takes_it() {
     );
     assert!(machine.left("t").is_empty());
 }
+
+#[test]
+fn a_machine_that_is_silent_is_given_up_and_nothing_of_its_link_stays() {
+    // As ssh with a command that goes over another machine: a child in its group.
+    let mut machine = Machine::new("", "t").with_agent(AGENT);
+    let script = "#!/bin/sh\nsleep 1000 &\necho $! >\"$0.child\"\nwait\n";
+    write_program(&machine.scratch.join("ssh"), script);
+    let began = Instant::now();
+    machine.ssh.0.silence = Duration::from_secs(1);
+    let said = why(machine.start());
+    assert!(
+        said.contains("silent") && said.contains("ssh board"),
+        "{said}"
+    );
+    let child = fs::read_to_string(machine.scratch.join("ssh.child")).unwrap();
+    // A killed one goes in a moment, ours would sleep on.
+    while is_running(child.trim()) {
+        std::thread::sleep(Duration::from_millis(10));
+        assert!(began.elapsed() < Duration::from_secs(500));
+    }
+}
+
+/// Whether a process is there and is no zombie.
+fn is_running(pid: &str) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"));
+    stat.is_ok_and(|stat| !stat.contains(") Z "))
+}

@@ -6,17 +6,18 @@ use super::{progress, settle};
 use crate::files::remove_if_there;
 use crate::{Context, Observer, Step, StepOutcome, WorkError};
 use assay_engine::load::{LoadObserver, Note, run_until};
-use assay_engine::{layout, page_cache};
+use assay_engine::{held, layout, page_cache};
 use assay_model::load::PerDirection;
-use assay_model::load::report::{LoadProgress, LoadReport, StreamReport};
+use assay_model::load::report::{FilePart, LoadProgress, LoadReport, StreamReport};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::Outcome;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::androbench::{FilePhase, FileStart, MAX_FILES, file_name};
 use assay_stats::streams::measurement;
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -136,27 +137,19 @@ impl<'a> TestFiles<'a> {
 /// A new, empty file: whatever had its name is gone.
 fn make(path: &Path) -> Result<File, WorkError> {
     remove_if_there(path)?;
-    let file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create_new(true)
-        .open(path);
-    file.map_err(|error| WorkError::io("make", path, &error))
+    held::create_new(path).map_err(|errno| WorkError::io("make", path, &errno.into()))
 }
 
 /// As `O_TRUNC` does it: the file may have been there.
 fn empty(path: &Path) -> Result<(), WorkError> {
-    let file = OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .open(path);
-    file.map(drop)
-        .map_err(|error| WorkError::io("empty", path, &error))
+    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+    held::open(path, flags, Mode::from_raw_mode(0o666))
+        .map(drop)
+        .map_err(|errno| WorkError::io("empty", path, &errno.into()))
 }
 
 fn evict(path: &Path) -> Result<(), WorkError> {
-    let file = File::open(path).map_err(|error| WorkError::io("open", path, &error))?;
+    let file = held::open_to_read(path).map_err(|error| WorkError::io("open", path, &error))?;
     Ok(page_cache::evict(&file, path)?)
 }
 
@@ -217,7 +210,7 @@ impl LoadObserver for Follower<'_> {
         }
     }
 
-    fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<PathBuf>)]) {
+    fn wave_starts(&mut self, _wave: u32, _files: &[(u32, Vec<(PathBuf, FilePart)>)]) {
         self.observer.clock_starts(self.step);
         self.began = Instant::now();
     }

@@ -13,6 +13,7 @@ mod thread_io;
 
 use crate::meter::nanos;
 use crate::{Context, WorkError};
+use assay_engine::held::{self, shown};
 use assay_model::work::androbench::{AndroBench, Phase};
 use assay_model::work::{WorkProgress, WorkReport};
 use files::TestFiles;
@@ -59,9 +60,9 @@ fn transact(
 /// Writes back all that is dirty on the file system of a folder, so that it
 /// does not fall into the step that comes.
 fn settle(folder: &Path) -> Result<(), WorkError> {
-    let doing = || format!("cannot write back what is in {}", folder.display());
+    let doing = || format!("cannot write back what is in {}", shown(folder));
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let opened = rustix::fs::open(folder, flags, Mode::empty());
+    let opened = held::open(folder, flags, Mode::empty());
     let opened = opened.map_err(|errno| WorkError::call(doing(), errno))?;
     rustix::fs::syncfs(opened).map_err(|errno| WorkError::call(doing(), errno))
 }

@@ -1,6 +1,7 @@
 //! What is refused before anything is written.
 
 use crate::WorkError;
+use assay_engine::held::shown;
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{
     AndroBench, DatabasePhase, FilePhase, MAX_FILES, Phase, Schema,
@@ -97,7 +98,7 @@ fn check_room(needed: Bytes, folder: &Path) -> Result<(), WorkError> {
     Err(refused(&format!(
         "the test files in {} would take {needed} and some more, but only {} are free: use a \
          smaller --size, or another folder",
-        folder.display(),
+        shown(folder),
         Bytes(free)
     )))
 }

@@ -8,6 +8,7 @@ use super::write::write_all;
 use crate::meter::Meter;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
+use assay_engine::held::shown;
 use assay_model::wire::NoteWeight;
 use assay_model::work::capacity::{CapacityReport, CapacityStep, Fill, Part, SECTOR_BYTES, Tally};
 use std::os::unix::fs::FileTypeExt;
@@ -85,7 +86,7 @@ fn found(store: &DirectFile, part: Part) -> CapacityStep {
 
 fn part(path: &Path, bytes: u64, meter: &Meter, found: Option<Tally>) -> Part {
     Part {
-        name: path.display().to_string(),
+        name: shown(path),
         offset: 0,
         bytes,
         elapsed_ns: meter.now_ns(),
@@ -158,7 +159,7 @@ fn open(path: &Path, purpose: Use) -> Result<DirectFile, WorkError> {
     if !is_device {
         return Err(WorkError::Refused(format!(
             "{} is neither a folder nor a block device",
-            path.display()
+            shown(path)
         )));
     }
     DirectFile::open(path, purpose)

@@ -1,10 +1,11 @@
 //! The files of H2testw and f3 in a folder: `1.h2w`, `2.h2w` and so on.
 
 use crate::WorkError;
+use assay_engine::held::{self, shown};
 use assay_model::work::capacity::content::{Class, classify};
 use assay_model::work::capacity::{FILE_BYTES, Fill, SECTOR, SECTOR_BYTES, Short};
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
@@ -41,7 +42,7 @@ pub(super) fn list(folder: &Path, fill: &Fill) -> Result<BTreeMap<u32, PathBuf>,
         if !entry.file_type().map_err(failed)?.is_file() {
             let text = format!(
                 "{} is not a regular file: move it away, or choose files with --start and --end",
-                path.display()
+                shown(&path)
             );
             return Err(WorkError::Refused(text));
         }
@@ -97,7 +98,7 @@ pub(super) fn within_limit(fill: &Fill) -> Fill {
 /// When it is such a file, or cannot be read.
 pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
     let mut sector = [0; SECTOR];
-    let mut file = File::open(path).map_err(|error| WorkError::io("open", path, &error))?;
+    let mut file = held::open_to_read(path).map_err(|error| WorkError::io("open", path, &error))?;
     let length = file
         .metadata()
         .map_err(|error| WorkError::io("look at", path, &error))?;
@@ -114,7 +115,7 @@ pub(super) fn is_ours(number: u32, path: &Path) -> Result<(), WorkError> {
     }
     Err(WorkError::Refused(format!(
         "{} is not of f3, H2testw or assay: move it away, or choose files with --start and --end",
-        path.display()
+        shown(path)
     )))
 }
 

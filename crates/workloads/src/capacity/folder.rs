@@ -7,11 +7,12 @@ use crate::meter::Meter;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
+use assay_engine::held;
 use assay_model::job::Direction;
 use assay_model::work::capacity::content::fill;
 use assay_model::work::capacity::{FILE_BYTES, Fill, Part, SECTOR, SECTOR_BYTES};
 use rustix::fs::{Advice, Mode, OFlags, fadvise, fdatasync, ftruncate};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ pub(super) fn write(
         let bytes = growing.written;
         drop(growing);
         if bytes == 0 {
-            let _ = fs::remove_file(&path);
+            let _ = held::remove_file(&path);
         } else {
             filled.parts.push(Part {
                 name: name(number),
@@ -98,7 +99,7 @@ pub(super) fn write(
 /// A new file, for its user alone as f3 makes it.
 fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)?;
+    let file = held::open(path, flags, Mode::RUSR | Mode::WUSR)?;
     Ok(File::from(file))
 }
 

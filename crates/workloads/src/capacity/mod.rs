@@ -11,6 +11,7 @@ mod write;
 
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
+use assay_engine::held::{self, shown};
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
 use assay_model::work::WorkReport;
@@ -19,7 +20,7 @@ use check::Checker;
 use files::{name, offset};
 use folder::Filled;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs;
 use std::path::{Path, PathBuf};
 use steps::{Measured, job, measured};
 use store::{BlockStore, DirectFile, Use};
@@ -41,7 +42,7 @@ pub(crate) fn run(work: &Capacity, context: &mut Context<'_>) -> Result<WorkRepo
         Task::Fill(fill) if found.is_dir() => in_folder(path, fill, &mut report, context),
         _ if found.is_dir() => Err(WorkError::Refused(format!(
             "{} is a folder: only a block device can be probed",
-            path.display()
+            shown(path)
         ))),
         Task::Fill(fill) => device::fill(path, fill, &mut report, context),
         Task::Probe => device::probe(path, &mut report, context),
@@ -95,15 +96,16 @@ fn clear(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<(), Wo
         files::is_ours(number, path)?;
     }
     for path in old.values() {
-        fs::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
+        held::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
     }
     let numbers: Vec<String> = old.keys().copied().map(name).collect();
     let text = format!("removed what an earlier run left: {}", span(&numbers));
     context.observer.note(NoteWeight::Info, text);
     // The room of removed files may come free only then.
-    let opened = File::open(folder).map_err(|error| WorkError::io("open", folder, &error))?;
+    let opened =
+        held::open_to_read(folder).map_err(|error| WorkError::io("open", folder, &error))?;
     rustix::fs::syncfs(opened)
-        .map_err(|errno| WorkError::call(format!("cannot sync {}", folder.display()), errno))
+        .map_err(|errno| WorkError::call(format!("cannot sync {}", shown(folder)), errno))
 }
 
 /// Less room than this is none: what a file system keeps of a file about itself may take
@@ -113,7 +115,7 @@ const LEAST_ROOM: u64 = 1 << 20;
 /// Room in a file system; for root with what it keeps for root.
 fn free_bytes(folder: &Path) -> Result<u64, WorkError> {
     let stat = rustix::fs::statvfs(folder)
-        .map_err(|errno| WorkError::call(format!("cannot look at {}", folder.display()), errno))?;
+        .map_err(|errno| WorkError::call(format!("cannot look at {}", shown(folder)), errno))?;
     let blocks = match rustix::process::geteuid().is_root() {
         true => stat.f_bfree,
         false => stat.f_bavail,
@@ -135,7 +137,7 @@ fn write_files(
     if announced < wanted {
         return Err(WorkError::Refused(format!(
             "there is no room in {}: it has {} free, and a file to check takes {} at least",
-            folder.display(),
+            shown(folder),
             Bytes(announced),
             Bytes(wanted)
         )));
@@ -152,7 +154,7 @@ fn write_files(
         Measured { found, done }
     });
     // That the files are there is to outlast a power cut as their data does.
-    if let Ok(folder) = File::open(folder) {
+    if let Ok(folder) = held::open_to_read(folder) {
         let _ = rustix::fs::fsync(folder);
     }
     done
@@ -164,7 +166,7 @@ fn check_files(folder: &Path, fill: &Fill, context: &mut Context<'_>) -> Result<
     let Some(first) = files.values().next() else {
         return Err(WorkError::Refused(format!(
             "there is no file like 1.h2w in {}: run without --verify-only first",
-            folder.display()
+            shown(folder)
         )));
     };
     let direct = DirectFile::open(first, Use::Read)?.is_direct();
@@ -235,7 +237,7 @@ fn tidy(
         return Ok(());
     }
     for path in &filled.files {
-        fs::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
+        held::remove_file(path).map_err(|error| WorkError::io("remove", path, &error))?;
     }
     report.kept.clear();
     Ok(())
@@ -247,7 +249,7 @@ fn say_kept(filled: &Filled, folder: &Path, context: &mut Context<'_>) {
         "kept {} with {} in {}: assay capacity --verify-only checks what was written",
         span(&names),
         Bytes(filled.bytes()),
-        folder.display()
+        shown(folder)
     );
     context.observer.note(NoteWeight::Warning, text);
 }

@@ -1,6 +1,7 @@
 //! What blocks are read from and written to.
 
 use crate::WorkError;
+use assay_engine::held::{self, shown};
 use rustix::fs::{Advice, Mode, OFlags, SeekFrom, fadvise, seek};
 use rustix::io::Errno;
 use std::fs::File;
@@ -42,7 +43,7 @@ impl DirectFile {
     /// Opens it with `O_DIRECT`, or, where the file system has none, without:
     /// its pages are then dropped first.
     pub(crate) fn open(path: &Path, purpose: Use) -> Result<Self, WorkError> {
-        let failed = |errno| WorkError::call(format!("cannot open {}", path.display()), errno);
+        let failed = |errno| WorkError::call(format!("cannot open {}", shown(path)), errno);
         let (file, direct) = match open(path, purpose, OFlags::DIRECT) {
             Err(Errno::INVAL) => (open(path, purpose, OFlags::empty()).map_err(failed)?, false),
             other => (other.map_err(failed)?, true),
@@ -72,7 +73,7 @@ fn open(path: &Path, purpose: Use, more: OFlags) -> Result<File, Errno> {
         Use::Write => OFlags::RDWR | OFlags::EXCL,
     };
     let flags = flags | more | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    rustix::fs::open(path, flags, Mode::empty()).map(File::from)
+    held::open(path, flags, Mode::empty()).map(File::from)
 }
 
 impl BlockStore for DirectFile {

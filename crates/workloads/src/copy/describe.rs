@@ -1,6 +1,7 @@
 //! A copy as a job, by which its evidence is judged.
 
 use super::ends::{End, Ends};
+use assay_engine::held::shown;
 use assay_engine::load::sync_flags;
 use assay_model::job::{CacheState, Content, FileState, Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::units::Bytes;
@@ -82,7 +83,7 @@ fn description(ends: &Ends) -> String {
 fn end(end: &End) -> String {
     let words = match end.kind {
         EndKind::File | EndKind::Device => match &end.path {
-            Some(path) => return path.display().to_string(),
+            Some(path) => return shown(path),
             None => "a file",
         },
         EndKind::Pipe => "a pipe",

@@ -2,11 +2,12 @@
 
 use super::words::{self, Name};
 use crate::{Context, WorkError};
+use assay_engine::held;
 use assay_engine::load::sync_flags;
 use assay_model::job::OpenSync;
 use assay_model::work::copy::{EndKind, FileCopy, Flags};
 use rustix::fs::{
-    FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, open, seek,
+    FileType, Mode, OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fstat, ftruncate, seek,
 };
 use rustix::io::Errno;
 use std::io::IsTerminal;
@@ -190,7 +191,7 @@ fn flags(wanted: Flags) -> OFlags {
 /// A pipe is only open when somebody opens its other end: that can take time.
 fn open_as(path: &Path, flags: OFlags, context: &Context<'_>) -> Result<OwnedFd, Errno> {
     loop {
-        match open(
+        match held::open(
             path,
             flags | OFlags::CLOEXEC,
             Mode::from_raw_mode(PERMISSIONS),

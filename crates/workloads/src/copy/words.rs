@@ -1,5 +1,6 @@
 //! What is said, in dd's words (without the program's name).
 
+use assay_engine::held::named;
 use assay_model::gnu::{quoted, quoted_if_needed};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -12,7 +13,10 @@ pub(super) struct Name(std::ffi::OsString);
 
 impl Name {
     pub(super) fn of(path: Option<&Path>, otherwise: &str) -> Self {
-        let name = path.map_or(OsStr::new(otherwise), Path::as_os_str);
+        let name = path.map(named);
+        let name = name
+            .as_deref()
+            .map_or(OsStr::new(otherwise), Path::as_os_str);
         Self(name.to_owned())
     }
 

@@ -11,6 +11,7 @@ mod tests;
 
 use crate::meter::Meter;
 use crate::{Context, Step, StepOutcome, WorkError};
+use assay_engine::held::shown;
 use assay_model::job::{Flush, FlushCall, Job, OpenSync, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
@@ -39,7 +40,7 @@ pub(crate) fn run(work: &Extent, context: &mut Context<'_>) -> Result<WorkReport
     if length < work.sample_bytes {
         return Err(WorkError::Refused(format!(
             "{} has {}, less than one sample of {}: choose a smaller --sample-size",
-            work.path.display(),
+            shown(&work.path),
             Bytes(length),
             Bytes(work.sample_bytes)
         )));

@@ -2,6 +2,7 @@
 
 use crate::meter::nanos;
 use crate::{Context, WorkError};
+use assay_engine::held::{self, shown};
 use assay_engine::layout;
 use assay_model::units::Bytes;
 use assay_model::wire::NoteWeight;
@@ -46,13 +47,13 @@ impl Place {
         if !device && !found.is_file() {
             return Err(WorkError::Refused(format!(
                 "{} is neither a block device nor a file",
-                path.display()
+                shown(&path)
             )));
         }
         if work.write && !device && context.folder.is_none() {
             return Err(WorkError::Refused(format!(
                 "{} is a file of yours, which is only read: to write, name a folder or an unused block device",
-                path.display()
+                shown(&path)
             )));
         }
         let flags = match (work.write, device) {
@@ -125,7 +126,7 @@ impl Place {
 /// Opens with `O_DIRECT` where that is to be had, and says whether it was.
 fn open(path: &Path, flags: OFlags) -> Result<(File, bool), WorkError> {
     let flags = flags | OFlags::SYNC | OFlags::CLOEXEC;
-    let open = |more| rustix::fs::open(path, flags | more, Mode::empty()).map(File::from);
+    let open = |more| held::open(path, flags | more, Mode::empty()).map(File::from);
     let (opened, direct) = match open(OFlags::DIRECT) {
         Err(Errno::INVAL) => (open(OFlags::empty()), false),
         other => (other, true),
@@ -136,11 +137,8 @@ fn open(path: &Path, flags: OFlags) -> Result<(File, bool), WorkError> {
 
 /// Makes a file of which every block was really written.
 fn make(path: &Path, work: &Extent, context: &mut Context<'_>) -> Result<(), WorkError> {
-    let file = File::options()
-        .write(true)
-        .create_new(true)
-        .open(path)
-        .map_err(|error| WorkError::io("create", path, &error))?;
+    let file =
+        held::create_new(path).map_err(|errno| WorkError::io("create", path, &errno.into()))?;
     let began = Instant::now();
     let (seed, stop) = (context.seed, context.stop);
     let observer = &mut context.observer;

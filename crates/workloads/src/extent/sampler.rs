@@ -5,6 +5,7 @@ use crate::meter::Meter;
 use crate::pulse::Pulse;
 use crate::{Context, WorkError};
 use assay_engine::buffer::IoBuf;
+use assay_engine::held::shown;
 use assay_model::job::Direction;
 use assay_model::work::extent::{Sample, SampleKind};
 use std::io;
@@ -89,7 +90,7 @@ impl<'a> Sampler<'a> {
         WorkError::Failed {
             message: format!(
                 "cannot sample {}: too many samples failed, the last at offset {offset}: {error}",
-                self.place.path().display()
+                shown(self.place.path())
             ),
             errno: error.raw_os_error(),
         }

@@ -4,11 +4,12 @@ use super::buffers::Buffers;
 use super::files::TestFile;
 use crate::WorkError;
 use crate::files::remove_if_there;
+use assay_engine::held::{self, shown};
 use assay_engine::mapped::MappedFile;
 use assay_engine::stdio::{Mode as StreamMode, Stream};
 use assay_model::job::OpenSync;
 use assay_model::work::iozone::{Iozone, MapSync, Row, Test};
-use rustix::fs::{FlockOperation, Mode, OFlags, SeekFrom, fcntl_lock, fsync, open, seek};
+use rustix::fs::{FlockOperation, Mode, OFlags, SeekFrom, fcntl_lock, fsync, seek};
 use rustix::io::{Errno, IoSlice, IoSliceMut, pread, preadv, pwrite, pwritev, read, write};
 use std::fs::File;
 use std::path::Path;
@@ -227,7 +228,7 @@ impl<'a> Access<'a> {
     pub(super) fn close(self) -> Result<(), WorkError> {
         match self.way {
             Way::Stream(stream) => stream.close().map_err(|errno| {
-                WorkError::call(format!("cannot close {}", self.path.display()), errno)
+                WorkError::call(format!("cannot close {}", shown(self.path)), errno)
             }),
             Way::File(_) | Way::Mapped(..) => Ok(()),
         }
@@ -241,7 +242,7 @@ impl<'a> Access<'a> {
 
     #[cold]
     fn failed(&self, doing: &str, offset: u64, errno: Errno) -> WorkError {
-        let path = self.path.display();
+        let path = shown(self.path);
         if errno == Errno::NODATA {
             return WorkError::Failed {
                 message: format!("{path} ends before byte {}", offset + self.record),
@@ -285,14 +286,14 @@ impl Wanted<'_> {
     fn open_file(&self, flags: OFlags) -> Result<File, WorkError> {
         let path = &self.file.path;
         let mode = Mode::from_raw_mode(0o640);
-        let opened = open(path, flags, mode).map(File::from);
+        let opened = held::open(path, flags, mode).map(File::from);
         opened.map_err(|errno| {
             let hint = if errno == Errno::INVAL && self.work.direct {
                 " (this file system may not know O_DIRECT: leave out -I)"
             } else {
                 ""
             };
-            WorkError::call(format!("cannot open {}{hint}", path.display()), errno)
+            WorkError::call(format!("cannot open {}{hint}", shown(path)), errno)
         })
     }
 
@@ -329,7 +330,7 @@ impl Wanted<'_> {
         } else {
             FlockOperation::LockShared
         };
-        let doing = || format!("cannot lock {}", self.file.path.display());
+        let doing = || format!("cannot lock {}", shown(&self.file.path));
         fcntl_lock(file, how).map_err(|errno| WorkError::call(doing(), errno))
     }
 }

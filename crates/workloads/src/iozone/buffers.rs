@@ -2,6 +2,7 @@
 
 use crate::WorkError;
 use assay_engine::buffer::{IoBuf, fill_random};
+use assay_engine::held::shown;
 use assay_model::rng::SplitMix64;
 use assay_model::work::iozone::Iozone;
 use std::path::Path;
@@ -138,7 +139,7 @@ impl Buffers {
         let at = pairs.position(|(read, written)| read != written)?;
         Some(format!(
             "{} differs from what was written, first at byte {}: {:#04x} was read instead of {:#04x} (without a write by the same -V or -+d before, it always does)",
-            path.display(),
+            shown(path),
             offset + at as u64,
             read[at],
             written[at]

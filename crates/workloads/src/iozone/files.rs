@@ -4,8 +4,9 @@
 use super::buffers::MARK;
 use crate::WorkError;
 use crate::files::remove_if_there;
+use assay_engine::held::{self, shown};
 use assay_model::work::iozone::{Iozone, Test};
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -83,11 +84,11 @@ fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
         Err(error) => {
             return Err(WorkError::Refused(format!(
                 "cannot look at {}: {error}",
-                path.display()
+                shown(path)
             )));
         }
     };
-    let shown = path.display();
+    let shown = shown(path);
     let device = found
         .as_ref()
         .is_some_and(|found| found.file_type().is_block_device());
@@ -129,11 +130,11 @@ fn look(work: &Iozone, path: &Path) -> Result<TestFile, WorkError> {
 
 /// The length of a file or device.
 fn length(path: &Path) -> io::Result<u64> {
-    File::open(path)?.seek(SeekFrom::End(0))
+    held::open_to_read(path)?.seek(SeekFrom::End(0))
 }
 
 fn has_mark(path: &Path) -> bool {
     let mut start = [0; 16];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut start));
+    let read = held::open_to_read(path).and_then(|mut file| file.read_exact(&mut start));
     read.is_ok() && (start == MARK || start == MARK_OF_IOZONE)
 }

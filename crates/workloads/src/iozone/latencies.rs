@@ -1,8 +1,9 @@
 //! `wol.dat` and the like (`-Q`): where each record began, and how long it took.
 
 use crate::WorkError;
+use assay_engine::held::{self, shown};
 use assay_model::work::iozone::Iozone;
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -31,13 +32,13 @@ pub(super) fn admit(work: &Iozone) -> Result<(), WorkError> {
             Ok(false) => {
                 return Err(WorkError::Refused(format!(
                     "{} is not a file of latencies and is left alone: move it away, or start -Q in another folder",
-                    path.display()
+                    shown(&path)
                 )));
             }
             Err(error) => {
                 return Err(WorkError::Refused(format!(
                     "cannot look at {}: {error}",
-                    path.display()
+                    shown(&path)
                 )));
             }
         }
@@ -56,7 +57,9 @@ fn is_free(path: &Path) -> io::Result<bool> {
     }
     let mut start = Vec::new();
     let most = HEAD_BEGINS.len() as u64;
-    File::open(path)?.take(most).read_to_end(&mut start)?;
+    held::open_to_read(path)?
+        .take(most)
+        .read_to_end(&mut start)?;
     Ok(start.is_empty() || start == HEAD_BEGINS.as_bytes())
 }
 
@@ -67,10 +70,10 @@ pub(super) fn write(path: &Path, entries: &[Entry]) -> Result<(), WorkError> {
         let (offset, micros) = (entry.offset >> 10, entry.latency_ns / 1000);
         text.push_str(&format!("{offset:10} {micros:10} {:10}\n", entry.bytes));
     }
-    // Not through a link that was put there since.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let opened = open(path, flags, Mode::from_raw_mode(0o666));
+    // Not through a link that was put there since.
+    let opened = held::open(path, flags, Mode::from_raw_mode(0o666));
     let file = opened.map(File::from).map_err(io::Error::from);
     file.and_then(|mut file| file.write_all(text.as_bytes()))
         .map_err(|error| WorkError::io("write", path, &error))

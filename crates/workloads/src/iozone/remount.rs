@@ -2,6 +2,7 @@
 //! of a file system.
 
 use crate::WorkError;
+use assay_engine::held::shown;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -19,7 +20,7 @@ pub(super) fn remount(place: &Path) -> Result<(), WorkError> {
     let Some(mount) = mount else {
         return Err(WorkError::Refused(format!(
             "-U {}: nothing is mounted there; name a mount point as findmnt shows it",
-            place.display()
+            shown(place)
         )));
     };
     call(Command::new("umount").arg(&mount.target))?;

@@ -42,7 +42,6 @@ pub(super) fn run(
     counts.dedup();
     for threads in counts {
         with_threads(work, bytes, &machine, threads, steps, context)?;
-        context.observer.keep();
     }
     Ok(())
 }
@@ -70,20 +69,19 @@ fn array_bytes(work: &Bandwidth, machine: &Machine, context: &mut Context<'_>) -
     bytes
 }
 
-/// What a thread is asked to do.
+/// One pass that a thread is asked for.
 #[derive(Clone, Copy)]
 struct Order {
     kernel: Kernel,
     stores: Stores,
-    passes: u32,
 }
 
 /// What it says.
 enum Word {
     /// It has its arrays: where they lie.
     Ready(Result<Place, std::io::Error>),
-    /// Begin and end of each pass, and page faults with I/O.
-    Done(Vec<(u64, u64)>, u64),
+    /// Begin and end of the pass, and page faults with I/O.
+    Done((u64, u64), u64),
 }
 
 /// Where the arrays of a thread lie.
@@ -157,14 +155,11 @@ fn serve(
     let _ = say.send(Word::Ready(Ok(place)));
     for order in orders {
         let faults = major_faults();
-        let mut passes = Vec::with_capacity(order.passes as usize);
-        for _ in 0..order.passes {
-            meeting.wait();
-            let start = nanos(began.elapsed());
-            arrays.pass(order.kernel, order.stores);
-            passes.push((start, nanos(began.elapsed())));
-        }
-        let _ = say.send(Word::Done(passes, major_faults() - faults));
+        meeting.wait();
+        let start = nanos(began.elapsed());
+        arrays.pass(order.kernel, order.stores);
+        let pass = (start, nanos(began.elapsed()));
+        let _ = say.send(Word::Done(pass, major_faults() - faults));
     }
 }
 
@@ -195,15 +190,20 @@ impl Team {
                 return Err(WorkError::Stopped);
             }
             let job = bandwidth_job(kernel, stores, threads, work.passes);
-            let order = Order {
-                kernel,
-                stores,
-                passes: work.passes,
-            };
+            let order = Order { kernel, stores };
             steps.take(&job, context, |context, done| {
                 let mut pulse = Pulse::new(&job.name, done, Some(u64::from(work.passes)));
                 pulse.beat(context, 0);
-                let (passes_ns, major_faults) = self.carry_out(order)?;
+                let (mut passes_ns, mut major_faults) = (Vec::new(), 0);
+                while passes_ns.len() < work.passes as usize && !context.stopped() {
+                    let (pass_ns, faults) = self.pass(order)?;
+                    passes_ns.push(pass_ns);
+                    major_faults += faults;
+                }
+                let outcome = match passes_ns.len() < work.passes as usize {
+                    true => Outcome::Interrupted,
+                    false => Outcome::Completed,
+                };
                 let found = BandwidthStep {
                     kernel,
                     stores,
@@ -218,7 +218,7 @@ impl Team {
                         major_faults,
                     },
                 };
-                Ok((Found::Bandwidth(found), Outcome::Completed))
+                Ok((Found::Bandwidth(found), outcome))
             })?;
         }
         Ok(())
@@ -238,24 +238,20 @@ impl Team {
         Ok(places)
     }
 
-    /// Each pass from its first begin to its last end, and page faults with I/O.
-    fn carry_out(&self, order: Order) -> Result<(Vec<u64>, u64), WorkError> {
+    /// How long a pass takes from its first begin to its last end, and page faults with I/O.
+    fn pass(&self, order: Order) -> Result<(u64, u64), WorkError> {
         for thread in &self.orders {
             thread.send(order).map_err(|_| lost_threads())?;
         }
-        let mut passes = vec![(u64::MAX, 0_u64); order.passes as usize];
-        let mut faults = 0;
+        let (mut first, mut last, mut faults) = (u64::MAX, 0, 0);
         for _ in &self.orders {
-            let Ok(Word::Done(own, own_faults)) = self.heard.recv() else {
+            let Ok(Word::Done((start, end), own_faults)) = self.heard.recv() else {
                 return Err(lost_threads());
             };
             faults += own_faults;
-            for (all, (start, end)) in passes.iter_mut().zip(own) {
-                *all = (all.0.min(start), all.1.max(end));
-            }
+            (first, last) = (first.min(start), last.max(end));
         }
-        let lasted = passes.iter().map(|(start, end)| end.saturating_sub(*start));
-        Ok((lasted.collect(), faults))
+        Ok((last.saturating_sub(first), faults))
     }
 }
 

@@ -62,7 +62,6 @@ pub(super) fn run(
             Ok((Found::Latency(step), Outcome::Completed))
         })?;
     }
-    context.observer.keep();
     Ok(())
 }
 

@@ -84,6 +84,8 @@ impl Steps<'_> {
             detail,
         };
         context.observer.ended(outcome, came);
+        // Storing disturbs nothing: no step of main memory touches storage.
+        context.observer.keep();
         ended
     }
 }

@@ -2,11 +2,13 @@
 
 use super::content::{SECTOR, Sector, Stream};
 use super::write::Writer;
-use super::{Findings, Place, folder};
+use super::{Findings, Place};
 use crate::WorkError;
+use assay_engine::held;
 use assay_model::work::powercut::{Kind, Known};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use rustix::fs::{Mode, OFlags};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
 /// Puts a new file in the place of the old one.
@@ -19,7 +21,7 @@ pub(super) struct Renamer {
 impl Renamer {
     pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
         let mut renamer = Self {
-            folder: folder(place.work),
+            folder: place.folder.to_owned(),
             stream,
             bytes: vec![0; Kind::Rename.bytes()],
         };
@@ -34,12 +36,20 @@ impl Writer for Renamer {
     fn write(&mut self, sequence: u64) -> io::Result<()> {
         self.stream.fill(0, sequence, &mut self.bytes);
         let new = self.folder.join("rename.new");
-        let mut file = File::create(&new)?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+        let mut file = File::from(held::open(&new, flags, Mode::RUSR | Mode::WUSR)?);
         file.write_all(&self.bytes)?;
         file.sync_all()?;
         fs::rename(&new, self.folder.join(Kind::Rename.name()))?;
-        File::open(&self.folder)?.sync_all()
+        held::open_to_read(&self.folder)?.sync_all()
     }
+}
+
+/// All that the file holds.
+fn read(place: &Place<'_>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    held::open_to_read(&place.file())?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The file is one whole write, the last acknowledged or a later one.
@@ -51,7 +61,7 @@ pub(super) fn verify_renamed(
 ) {
     let required = known.acknowledged;
     findings.found.checked = u64::from(required > 0);
-    let bytes = match fs::read(place.file()) {
+    let bytes = match read(place) {
         Ok(bytes) => bytes,
         Err(error) => return findings.lost(required, &error.to_string()),
     };
@@ -86,12 +96,11 @@ pub(super) struct Appender {
 
 impl Appender {
     pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
-        let file = OpenOptions::new()
-            .append(true)
-            .create(true)
-            .open(place.file());
+        let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE;
+        let file = held::open(&place.file(), flags, Mode::RUSR | Mode::WUSR);
+        let file = file.map_err(|errno| WorkError::io("open", &place.file(), &errno.into()))?;
         Ok(Self {
-            file: file.map_err(|error| WorkError::io("open", &place.file(), &error))?,
+            file: file.into(),
             stream,
             bytes: vec![0; Kind::Append.bytes()],
         })
@@ -116,7 +125,7 @@ pub(super) fn verify_appended(
 ) {
     findings.found.checked = known.acknowledged;
     let length = Kind::Append.bytes();
-    let bytes = fs::read(place.file()).unwrap_or_default();
+    let bytes = read(place).unwrap_or_default();
     let there = bytes.len().div_ceil(length) as u64;
     for sequence in 1..=known.acknowledged.max(there) {
         let start = usize::try_from(sequence - 1).unwrap_or(usize::MAX);

@@ -19,12 +19,14 @@ mod tests;
 mod write;
 
 use crate::{Context, WorkError};
+use assay_engine::held::{HeldFolder, is_own, shown};
 use assay_model::work::WorkReport;
 use assay_model::work::powercut::{
     FOLDER, Kind, Known, Powercut, PowercutReport, StreamFound, Task,
 };
 use content::Stream;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 /// So many things that are wrong are named for each stream.
@@ -38,7 +40,7 @@ pub(crate) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<WorkRepo
     {
         return Err(WorkError::Refused(format!(
             "{}: a device has no {}",
-            work.path.display(),
+            shown(&work.path),
             kind.name()
         )));
     }
@@ -74,18 +76,23 @@ fn verify(
         return Ok(report);
     }
     report.check = check::check(work);
-    if !work.device && !folder(work).is_dir() {
-        report.not_mounted = Some(format!(
-            "{} is not there: another file system than before is mounted, or none",
-            folder(work).display()
-        ));
-        return Ok(report);
-    }
+    let made = match open(work) {
+        Ok(made) => made,
+        Err(why) => {
+            report.not_mounted = Some(format!("{} {why}", folder(work).display()));
+            return Ok(report);
+        }
+    };
     for (number, &kind) in (0_u32..).zip(&work.kinds) {
         let known = known.get(number as usize).copied().unwrap_or_default();
         let stream = Stream { seed, number };
         let mut findings = Findings::of(kind, known);
-        let place = Place { work, number, kind };
+        let place = Place {
+            work,
+            folder: made.as_ref().map_or(&*work.path, HeldFolder::path),
+            number,
+            kind,
+        };
         match kind {
             Kind::Rename => files::verify_renamed(&place, stream, known, &mut findings),
             Kind::Append => files::verify_appended(&place, stream, known, &mut findings),
@@ -96,7 +103,8 @@ fn verify(
     }
     if !work.device {
         // The next cycle makes all anew; that it cannot be removed shows there.
-        let _ = fs::remove_dir_all(folder(work));
+        let above = HeldFolder::open(&work.path);
+        let _ = above.and_then(|above| fs::remove_dir_all(above.path().join(FOLDER)));
     }
     Ok(report)
 }
@@ -104,6 +112,8 @@ fn verify(
 /// Where a stream writes.
 struct Place<'a> {
     work: &'a Powercut,
+    /// Leads into the folder of all files; the device's path where there is none.
+    folder: &'a Path,
     number: u32,
     kind: Kind,
 }
@@ -113,7 +123,7 @@ impl Place<'_> {
     fn file(&self) -> PathBuf {
         match self.work.device {
             true => self.work.path.clone(),
-            false => folder(self.work).join(self.kind.name()),
+            false => self.folder.join(self.kind.name()),
         }
     }
 
@@ -123,6 +133,23 @@ impl Place<'_> {
             true => slots::EXTENT * (u64::from(self.number) + 1),
             false => 0,
         }
+    }
+}
+
+/// The folder of all files, `None` for a device; or what is wrong with it.
+fn open(work: &Powercut) -> Result<Option<HeldFolder>, String> {
+    if work.device {
+        return Ok(None);
+    }
+    let made = HeldFolder::open(&folder(work)).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => {
+            "is not there: another file system than before is mounted, or none".to_owned()
+        }
+        _ => format!("cannot be opened: {error}"),
+    })?;
+    match is_own(&made) {
+        true => Ok(Some(made)),
+        false => Err("is of another user, who has put it there".to_owned()),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::WorkError;
 use assay_model::work::powercut::Powercut;
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// So many lines of the kernel's are kept.
@@ -67,34 +68,66 @@ pub(super) fn kernel_lines() -> usize {
     kernel_log().len()
 }
 
-/// What the kernel has said since then of the device, and of file systems and journals: one
-/// may be mounted by another name (a loop device).
+/// What the kernel has said since then of the device under test, by any name that it has.
 pub(super) fn said_since(work: &Powercut, before: usize) -> Vec<String> {
-    let name = work
-        .mount
-        .as_ref()
-        .and_then(|mount| mount.device.file_name());
-    let name = name.map(|name| name.to_string_lossy().into_owned());
-    let log = kernel_log();
+    let names = names(work);
     let since = match work.mount {
         Some(_) => before,
         // It was mounted before anybody could look.
         None => 0,
     };
-    let of_device = |line: &str| {
-        name.as_ref()
-            .is_some_and(|name| line.contains(name.as_str()))
-    };
-    let of_any = |line: &str| {
-        ["-fs (", "JBD2", "journal"]
-            .iter()
-            .any(|word| line.contains(word))
-    };
-    log.into_iter()
-        .skip(since)
-        .filter(|line| of_device(line) || of_any(line))
+    let log = kernel_log().into_iter().skip(since);
+    log.filter(|line| names.iter().any(|name| says(line, name)))
         .take(LINES)
         .collect()
+}
+
+/// Whether a line of the kernel's has a name as a word: `mmcblk0` is no word of `mmcblk0p1`.
+fn says(line: &str, name: &str) -> bool {
+    let part_of_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    line.match_indices(name).any(|(at, _)| {
+        let around = [
+            line.as_bytes()[..at].last(),
+            line.as_bytes().get(at + name.len()),
+        ];
+        !around.into_iter().flatten().any(|byte| part_of_name(*byte))
+    })
+}
+
+/// The device as the user names it, as it is mounted (a loop device), and the disk that a
+/// partition is on.
+fn names(work: &Powercut) -> BTreeSet<String> {
+    let named = work.mount.as_ref().map(|mount| mount.device.clone());
+    let itself = work.device.then(|| work.path.clone());
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();
+    let sources = mounts.lines().filter_map(|line| {
+        let mut words = line.split(' ');
+        let (source, point) = (words.next()?, words.next()?);
+        work.path
+            .starts_with(point)
+            .then_some((point.len(), source))
+    });
+    // The file system that the path is in has the longest name, and was mounted last.
+    let source = sources.max_by_key(|(length, _)| *length);
+    let source = source
+        .filter(|_| !work.device)
+        .map(|(_, source)| source.into());
+    let devices = [named, itself, source].into_iter().flatten();
+    let names: BTreeSet<String> = devices.filter_map(|path| kernel_name(&path)).collect();
+    let disks = names.iter().filter_map(|name| {
+        let part = fs::canonicalize(Path::new("/sys/class/block").join(name)).ok()?;
+        let disk = part.parent()?.file_name()?;
+        part.join("partition")
+            .exists()
+            .then(|| disk.to_string_lossy().into_owned())
+    });
+    disks.chain(names.iter().cloned()).collect()
+}
+
+/// `/dev/disk/by-label/data` is a link to the node of the kernel's name.
+fn kernel_name(path: &PathBuf) -> Option<String> {
+    let node = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+    Some(node.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The kernel's log from its begin, without heads; empty where it may not be read.
@@ -121,6 +154,25 @@ fn kernel_log() -> Vec<String> {
             }
             Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {}
             Err(_) => return lines,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_lines_that_name_the_device_are_its() {
+        for (line, name, is) in [
+            ("EXT4-fs (mmcblk0p1): recovery complete", "mmcblk0p1", true),
+            ("EXT4-fs (mmcblk0p1): recovery complete", "mmcblk0", false),
+            ("mmcblk0: error -110", "mmcblk0", true),
+            ("I/O error, dev vda, sector 8", "vda", true),
+            ("EXT4-fs (loop10): mounted", "loop1", false),
+            ("JBD2: journal of sdaa", "sda", false),
+        ] {
+            assert_eq!(says(line, name), is, "{line} {name}");
         }
     }
 }

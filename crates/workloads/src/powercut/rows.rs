@@ -4,8 +4,9 @@ use super::content::Stream;
 use super::write::Writer;
 use super::{Findings, Place};
 use crate::WorkError;
+use assay_engine::held::{let_sqlite_in, shown};
 use assay_model::work::powercut::{Kind, Known};
-use rusqlite::{Connection, Error, params};
+use rusqlite::{Connection, Error, OpenFlags, params};
 use std::io;
 
 /// Adds a row in a transaction of its own.
@@ -17,7 +18,7 @@ pub(super) struct RowWriter {
 
 impl RowWriter {
     pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
-        let opened = Connection::open(place.file()).and_then(|database| {
+        let opened = open(place).and_then(|database| {
             database.execute_batch(
                 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;
                  CREATE TABLE writes (sequence INTEGER PRIMARY KEY, content BLOB NOT NULL);
@@ -26,7 +27,7 @@ impl RowWriter {
             Ok(database)
         });
         let failed = |error: Error| WorkError::Failed {
-            message: format!("{}: {error}", place.file().display()),
+            message: format!("{}: {error}", shown(&place.file())),
             errno: None,
         };
         Ok(Self {
@@ -35,6 +36,16 @@ impl RowWriter {
             bytes: vec![0; Kind::Sqlite.bytes()],
         })
     }
+}
+
+fn open(place: &Place<'_>) -> Result<Connection, Error> {
+    let refused = |error: io::Error| {
+        let code = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CANTOPEN);
+        Error::SqliteFailure(code, Some(error.to_string()))
+    };
+    let_sqlite_in().map_err(refused)?;
+    let flags = OpenFlags::default() | OpenFlags::SQLITE_OPEN_NOFOLLOW;
+    Connection::open_with_flags(place.file(), flags)
 }
 
 impl Writer for RowWriter {
@@ -65,7 +76,7 @@ fn look(
     known: Known,
     findings: &mut Findings,
 ) -> Result<(), Error> {
-    let database = Connection::open(place.file())?;
+    let database = open(place)?;
     let sound: String = database.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
     if sound != "ok" {
         findings.garbage(format!("integrity_check: {sound}"));

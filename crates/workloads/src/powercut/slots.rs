@@ -5,13 +5,15 @@ use super::write::Writer;
 use super::{Findings, Place};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
+use assay_engine::held;
 use assay_model::work::powercut::{Kind, Known};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::ReadWriteFlags;
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::io::IoSlice;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 
 /// Slots of a stream: few enough that most are written again, so that old and new
 /// contents differ, and enough that many are checked.
@@ -33,7 +35,7 @@ impl SlotWriter {
     pub(super) fn prepare(place: &Place<'_>, stream: Stream) -> Result<Self, WorkError> {
         let path = place.file();
         let failed = |doing, error: io::Error| WorkError::io(doing, &path, &error);
-        let plain = open(place, 0).map_err(|error| failed("open", error))?;
+        let plain = open(place, OFlags::empty()).map_err(|error| failed("open", error))?;
         let mut buffer = IoBuf::zeroed(place.kind.bytes());
         for slot in 0..SLOTS {
             stream.fill(slot, 0, buffer.block_mut());
@@ -44,11 +46,10 @@ impl SlotWriter {
         }
         plain.sync_all().map_err(|error| failed("flush", error))?;
         let flags = match place.kind {
-            Kind::Dsync => rustix::fs::OFlags::DSYNC,
-            Kind::Fua => rustix::fs::OFlags::DIRECT,
-            _ => rustix::fs::OFlags::empty(),
+            Kind::Dsync => OFlags::DSYNC,
+            Kind::Fua => OFlags::DIRECT,
+            _ => OFlags::empty(),
         };
-        let flags = i32::try_from(flags.bits()).unwrap_or(0);
         Ok(Self {
             file: open(place, flags).map_err(|error| failed("open", error))?,
             base: place.base(),
@@ -59,13 +60,10 @@ impl SlotWriter {
     }
 }
 
-fn open(place: &Place<'_>, flags: i32) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).custom_flags(flags);
-    if !place.work.device {
-        options.create(true).truncate(false);
-    }
-    options.open(place.file())
+fn open(place: &Place<'_>, mut flags: OFlags) -> io::Result<File> {
+    flags.set(OFlags::CREATE, !place.work.device);
+    let mode = Mode::RUSR | Mode::WUSR;
+    Ok(held::open(&place.file(), flags | OFlags::RDWR, mode)?.into())
 }
 
 impl Writer for SlotWriter {
@@ -104,7 +102,7 @@ pub(super) fn verify(
         last.insert(stream.slot(place.kind, sequence), sequence);
     }
     findings.found.checked = last.len() as u64;
-    let file = File::open(place.file());
+    let file = held::open_to_read(&place.file());
     let mut bytes = vec![0; place.kind.bytes()];
     for slot in 0..SLOTS {
         let required = last.get(&slot).copied().unwrap_or(0);

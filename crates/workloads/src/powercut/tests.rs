@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::observer::recording::Recording;
-use assay_testkit::Scratch;
-use std::os::unix::fs::FileExt;
+use assay_testkit::{Scratch, needs};
+use std::os::unix::fs::{FileExt, chown, symlink};
 use std::sync::atomic::AtomicBool;
 
 const WRITES: u64 = 300;
@@ -27,7 +27,8 @@ impl Bench {
             mount: None,
             task: Task::Write,
         };
-        for mut writer in write::prepare(&work, SEED).unwrap() {
+        let (writers, _made) = write::prepare(&work, SEED).unwrap();
+        for mut writer in writers {
             (1..=WRITES).for_each(|sequence| writer.write(sequence).unwrap());
         }
         Self {
@@ -182,4 +183,44 @@ fn streams_write_until_they_are_stopped() {
     };
     let refused = run(&on_device, &mut context).unwrap_err().to_string();
     assert!(refused.contains("rename"), "{refused}");
+}
+
+/// The bench's folder is moved away, and the files in it; another one is in its place.
+fn replaced(bench: &Bench) -> (PathBuf, PathBuf) {
+    let (folder, moved) = (folder(&bench.work), bench.work.path.join("moved"));
+    fs::rename(&folder, &moved).unwrap();
+    fs::create_dir(&folder).unwrap();
+    (folder, moved)
+}
+
+#[test]
+fn links_in_the_place_of_files_are_not_followed() {
+    let bench = Bench::new();
+    let (folder, moved) = replaced(&bench);
+    let mut before = Vec::new();
+    for kind in Kind::ALL {
+        let there = moved.join(kind.name());
+        before.push((there.clone(), fs::read(&there).unwrap()));
+        symlink(there, folder.join(kind.name())).unwrap();
+    }
+    for stream in bench.found(WRITES) {
+        assert!(stream.is_bad(), "{stream:?}");
+    }
+    for (path, content) in before {
+        assert!(fs::read(&path).unwrap() == content, "{}", path.display());
+    }
+}
+
+#[test]
+fn the_folder_of_another_user_is_not_looked_into() {
+    needs!(root);
+    let bench = Bench::new();
+    let (folder, _moved) = replaced(&bench);
+    fs::write(folder.join("theirs"), "").unwrap();
+    chown(&folder, Some(65_534), None).unwrap();
+    let known = vec![Known::default(); Kind::ALL.len()];
+    let report = verify(&bench.work, &known, 512, SEED).unwrap();
+    let why = report.not_mounted.unwrap_or_default();
+    assert!(why.contains("another user"), "{why}");
+    assert!(folder.join("theirs").exists(), "it was left alone");
 }

@@ -7,12 +7,12 @@ use super::rows::RowWriter;
 use super::slots::SlotWriter;
 use super::{Place, boot_id, folder};
 use crate::{Context, WorkError};
+use assay_engine::held::HeldFolder;
 use assay_model::wire::NoteWeight;
-use assay_model::work::powercut::{Kind, Powercut, Word};
+use assay_model::work::powercut::{FOLDER, Kind, Powercut, Word};
 use rustix::fs::syncfs;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -25,6 +25,9 @@ pub(super) trait Writer: Send {
     fn write(&mut self, sequence: u64) -> io::Result<()>;
 }
 
+/// The streams, and the folder that they write in; `None` for a device.
+type Prepared = (Vec<Box<dyn Writer>>, Option<HeldFolder>);
+
 /// What a stream says.
 enum Said {
     Word(Word),
@@ -33,7 +36,7 @@ enum Said {
 
 /// Writes until the host, or the power, is gone.
 pub(super) fn run(work: &Powercut, context: &mut Context<'_>) -> Result<(), WorkError> {
-    let writers = prepare(work, context.seed)?;
+    let (writers, _made) = prepare(work, context.seed)?;
     context
         .observer
         .powercut(Word::Ready { boot_id: boot_id() });
@@ -95,16 +98,21 @@ fn drive(
     }
 }
 
-/// All streams, with what they begin with on the storage.
-pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Vec<Box<dyn Writer>>, WorkError> {
-    let made = folder(work);
-    if !work.device {
-        remove_old(&made)?;
-        fs::create_dir(&made).map_err(|error| WorkError::io("make", &made, &error))?;
-    }
+/// All streams, and the folder of their files, with what they begin with on the storage.
+pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Prepared, WorkError> {
+    let made = match work.device {
+        true => None,
+        false => Some(make_anew(work)?),
+    };
     let mut writers = Vec::new();
     for (number, &kind) in (0_u32..).zip(&work.kinds) {
-        let place = Place { work, number, kind };
+        let folder = made.as_ref().map_or(&*work.path, HeldFolder::path);
+        let place = Place {
+            work,
+            folder,
+            number,
+            kind,
+        };
         let stream = Stream { seed, number };
         let writer: Box<dyn Writer> = match kind {
             Kind::Rename => Box::new(Renamer::prepare(&place, stream)?),
@@ -114,20 +122,22 @@ pub(super) fn prepare(work: &Powercut, seed: u64) -> Result<Vec<Box<dyn Writer>>
         };
         writers.push(writer);
     }
-    if !work.device {
+    if let Some(made) = &made {
         // The files' names have to be there, too.
-        let all = File::open(&made).map_err(|error| WorkError::io("open", &made, &error))?;
-        syncfs(&all).map_err(|errno| WorkError::call("syncfs", errno))?;
+        syncfs(made).map_err(|errno| WorkError::call("syncfs", errno))?;
     }
-    Ok(writers)
+    Ok((writers, made))
 }
 
-/// What a cycle before this one left.
-fn remove_old(made: &Path) -> Result<(), WorkError> {
-    match fs::remove_dir_all(made) {
+/// A new folder in the place of what a cycle before this one left.
+fn make_anew(work: &Powercut) -> Result<HeldFolder, WorkError> {
+    let path = folder(work);
+    let above = HeldFolder::open(&work.path).map_err(|e| WorkError::io("open", &work.path, &e))?;
+    match fs::remove_dir_all(above.path().join(FOLDER)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(WorkError::io("remove", made, &error))
+            return Err(WorkError::io("remove", &path, &error));
         }
-        _ => Ok(()),
+        _ => {}
     }
+    HeldFolder::make(above.path(), FOLDER).map_err(|error| WorkError::io("make", &path, &error))
 }

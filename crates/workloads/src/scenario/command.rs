@@ -5,8 +5,10 @@ use super::play::Play;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;
+use assay_engine::held;
 use assay_model::units::Nanos;
 use assay_model::work::scenario::Command as Wanted;
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io::Read;
@@ -31,7 +33,10 @@ impl<'a> Program<'a> {
     pub(super) fn new(wanted: &'a Wanted, scene: &Scene) -> Result<Self, WorkError> {
         let root = scene.root()?;
         let path = scene.path("command.stderr")?;
-        let said = File::create(&path).map_err(|error| WorkError::io("make", &path, &error))?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
+        let said = held::open(&path, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|errno| WorkError::io("make", &path, &errno.into()))?;
+        let said = File::from(said);
         Ok(Self { wanted, root, said })
     }
 
@@ -46,7 +51,7 @@ impl<'a> Program<'a> {
     /// The last line that it said on standard error.
     fn complaint(&self) -> String {
         let mut text = Vec::new();
-        let file = File::open(self.root.join("command.stderr"));
+        let file = held::open_to_read(&self.root.join("command.stderr"));
         let read = file.and_then(|file| file.take(SAID_MOST).read_to_end(&mut text));
         let text = String::from_utf8_lossy(&text);
         match (read, text.trim().lines().last()) {

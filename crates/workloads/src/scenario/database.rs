@@ -5,11 +5,12 @@ use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;
 use crate::androbench::database::{Database, ThreadIo, Transaction, detail, keys};
+use assay_engine::held;
 use assay_model::rng::SplitMix64;
 use assay_model::trial::DirectionTotals;
 use assay_model::work::androbench::{DatabasePhase, Statement};
 use assay_stats::histogram::Histogram;
-use std::fs;
+use rustix::fs::Mode;
 use std::path::PathBuf;
 
 /// A database, ready for its transactions.
@@ -27,7 +28,8 @@ impl<'a> Transactions<'a> {
         scene: &Scene,
     ) -> Result<Self, WorkError> {
         let folder = scene.root()?.join(format!("database-{name}"));
-        fs::create_dir_all(&folder).map_err(|error| WorkError::io("make", &folder, &error))?;
+        held::make_folders(&folder, Mode::RWXU)
+            .map_err(|error| WorkError::io("make", &folder, &error))?;
         let database = Database::make(phase, &folder)?;
         let mut rng = SplitMix64::new(scene.seed);
         if phase.statements.first() != Some(&Statement::Insert) {

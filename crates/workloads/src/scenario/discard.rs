@@ -5,7 +5,7 @@ use super::scene::Scene;
 use super::turn::Turn;
 use super::write::{length, open_to_write};
 use crate::WorkError;
-use assay_engine::discard_range;
+use assay_engine::{discard_range, held};
 use std::fs::{self, File};
 use std::path::PathBuf;
 
@@ -103,7 +103,7 @@ impl Play for Deletion<'_> {
         let meta = meta.map_err(|error| WorkError::io("look at", &self.path, &error))?;
         let removed = match meta.is_dir() {
             true => fs::remove_dir_all(&self.path),
-            false => fs::remove_file(&self.path),
+            false => held::remove_file(&self.path),
         };
         removed.map_err(|error| WorkError::io("remove", &self.path, &error))?;
         // Room comes free, and blocks are discarded, only when that is on the device.

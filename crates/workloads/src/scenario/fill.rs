@@ -9,6 +9,7 @@ use super::turn::Turn;
 use super::write::{Flusher, open_to_write};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
+use assay_engine::held::shown;
 use assay_model::job::Direction;
 use assay_model::units::Bytes;
 use assay_model::work::scenario::{Filling, Sync};
@@ -54,7 +55,7 @@ impl<'a> Filler<'a> {
             return Ok(());
         }
         fallocate(&self.file, FallocateFlags::empty(), 0, bytes).map_err(|errno| {
-            let path = self.path.display();
+            let path = shown(&self.path);
             WorkError::call(
                 format!(
                     "cannot allocate {} for {path} (to write them all instead, raise \

@@ -6,6 +6,7 @@ use super::turn::Turn;
 use super::write::length;
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
+use assay_engine::held;
 use assay_engine::page_cache;
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
@@ -88,7 +89,7 @@ pub(super) fn open_to_read(path: &Path, direct: bool, cold: bool) -> Result<File
     if direct {
         flags |= OFlags::DIRECT;
     }
-    let opened = rustix::fs::open(path, flags, Mode::empty());
+    let opened = held::open(path, flags, Mode::empty());
     let file = opened
         .map(File::from)
         .map_err(|errno| WorkError::io("open", path, &errno.into()))?;

@@ -2,6 +2,7 @@
 
 use super::scene::Scene;
 use crate::WorkError;
+use assay_engine::held::shown;
 use assay_model::units::Bytes;
 use std::path::Path;
 
@@ -17,9 +18,8 @@ pub(super) struct Room {
 impl Room {
     /// Looks at the file system of a path.
     pub(super) fn of(path: &Path) -> Result<Self, WorkError> {
-        let stat = rustix::fs::statvfs(path).map_err(|errno| {
-            WorkError::call(format!("cannot look at {}", path.display()), errno)
-        })?;
+        let stat = rustix::fs::statvfs(path)
+            .map_err(|errno| WorkError::call(format!("cannot look at {}", shown(path)), errno))?;
         let bytes = |blocks: u64| blocks.saturating_mul(stat.f_frsize);
         let used = stat.f_blocks.saturating_sub(stat.f_bfree);
         Ok(Self {
@@ -53,7 +53,7 @@ pub(super) fn check(scene: &Scene, path: &Path, bytes: u64) -> Result<(), WorkEr
         message: format!(
             "{} needs {} more and {} stay free as a reserve, but only {} are free: use a smaller \
              --scale, or a larger file system",
-            path.display(),
+            shown(path),
             Bytes(bytes),
             Bytes(scene.reserve),
             Bytes(room.free)

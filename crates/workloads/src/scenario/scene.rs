@@ -3,9 +3,10 @@
 
 use super::content::Recipe;
 use crate::{Context, WorkError};
+use assay_engine::held;
 use assay_model::work::scenario::{DEVICE, SCENE, Scenario};
+use rustix::fs::Mode;
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -63,7 +64,8 @@ impl Scene {
     /// Files are made in this folder from here on; those before are gone.
     pub(super) fn settle_in(&self, folder: &Path) -> Result<(), WorkError> {
         let root = folder.join(SCENE);
-        fs::create_dir(&root).map_err(|error| WorkError::io("make", &root, &error))?;
+        held::make_folders(&root, Mode::RWXU)
+            .map_err(|error| WorkError::io("make", &root, &error))?;
         *self.known() = Known {
             root: Some(root),
             ..Known::default()
@@ -92,7 +94,7 @@ impl Scene {
             return Ok(());
         };
         let failed = |error: &io::Error| WorkError::io("write back", &root, error);
-        let folder = File::open(&root).map_err(|error| failed(&error))?;
+        let folder = held::open_to_read(&root).map_err(|error| failed(&error))?;
         rustix::fs::syncfs(folder).map_err(|errno| failed(&errno.into()))
     }
 
@@ -106,7 +108,8 @@ impl Scene {
         }
         let path = self.root()?.join(name);
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(|error| WorkError::io("make", folder, &error))?;
+            held::make_folders(folder, Mode::RWXU)
+                .map_err(|error| WorkError::io("make", folder, &error))?;
         }
         Ok(path)
     }

@@ -9,12 +9,12 @@ use super::turn::Turn;
 use super::write::{Flusher, open_to_write};
 use crate::WorkError;
 use assay_engine::buffer::IoBuf;
+use assay_engine::held;
 use assay_model::job::Direction;
 use assay_model::rng::SplitMix64;
 use assay_model::work::scenario::{Sync, Tree, TreeAct};
 use assay_stats::histogram::Histogram;
-use rustix::fs::{Advice, fadvise};
-use std::fs;
+use rustix::fs::{Advice, Mode, fadvise};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +78,8 @@ fn sow(
     room::check(scene, root, sizes.iter().sum())?;
     for folder in 0..count.div_ceil(IN_ONE_FOLDER) {
         let path = root.join(folder_name(folder));
-        fs::create_dir_all(&path).map_err(|error| WorkError::io("make", &path, &error))?;
+        held::make_folders(&path, Mode::RWXU)
+            .map_err(|error| WorkError::io("make", &path, &error))?;
     }
     Ok(Planted { sizes, removed: 0 })
 }
@@ -157,11 +158,11 @@ impl Forest<'_> {
         match self.spec.act {
             TreeAct::Create => self.create(number, &path, buffer, turn),
             TreeAct::Read => self.read(number, &path, buffer, turn),
-            TreeAct::Stat => fs::symlink_metadata(&path)
+            TreeAct::Stat => held::look(&path)
                 .map(drop)
                 .map_err(|error| WorkError::io("look at", &path, &error)),
             TreeAct::Delete => {
-                fs::remove_file(&path).map_err(|error| WorkError::io("remove", &path, &error))
+                held::remove_file(&path).map_err(|error| WorkError::io("remove", &path, &error))
             }
         }
     }

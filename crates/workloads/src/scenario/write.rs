@@ -6,7 +6,9 @@ use super::room;
 use super::scene::Scene;
 use super::turn::Turn;
 use crate::WorkError;
+use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
+use assay_engine::held;
 use assay_model::job::{Direction, FlushCall};
 use assay_model::rng::SplitMix64;
 use assay_model::work::scenario::{Sync, Writing};
@@ -157,9 +159,10 @@ impl Flusher {
     ) -> Result<(), WorkError> {
         self.unflushed += bytes;
         match self.sync {
-            Sync::Each(call) => self.flush(call, file, path, turn),
+            Sync::Each(call) => self.flush(call, file, path, turn, Meter::flushed_group),
             Sync::EveryBytes(every) if self.unflushed >= every => {
-                self.flush(FlushCall::Fdatasync, file, path, turn)
+                let call = FlushCall::Fdatasync;
+                self.flush(call, file, path, turn, Meter::flushed_group)
             }
             Sync::EveryBytes(_) | Sync::None | Sync::AtEnd => Ok(()),
         }
@@ -175,7 +178,9 @@ impl Flusher {
         match self.sync {
             Sync::None => Ok(()),
             _ if self.unflushed == 0 => Ok(()),
-            _ => self.flush(FlushCall::Fsync, file, path, turn),
+            _ => self.flush(FlushCall::Fsync, file, path, turn, |meter, began_ns| {
+                meter.flushed(began_ns);
+            }),
         }
     }
 
@@ -185,6 +190,7 @@ impl Flusher {
         file: &File,
         path: &Path,
         turn: &mut Turn<'_>,
+        count: fn(&mut Meter, u64),
     ) -> Result<(), WorkError> {
         let began_ns = turn.meter.now_ns();
         let done = match call {
@@ -196,7 +202,7 @@ impl Flusher {
             turn.meter.failed(None, 0, 0, &error);
             return Err(WorkError::io("flush", path, &error));
         }
-        turn.meter.flushed(began_ns);
+        count(&mut turn.meter, began_ns);
         self.unflushed = 0;
         Ok(())
     }
@@ -213,7 +219,7 @@ pub(super) fn open_to_write(scene: &Scene, path: &Path, direct: bool) -> Result<
     if direct {
         flags |= OFlags::DIRECT;
     }
-    let opened = rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR);
+    let opened = held::open(path, flags, Mode::RUSR | Mode::WUSR);
     opened
         .map(File::from)
         .map_err(|errno| WorkError::io("open", path, &errno.into()))

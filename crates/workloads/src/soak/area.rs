@@ -5,10 +5,10 @@ use crate::WorkError;
 use crate::capacity::store::{BlockStore, DirectFile, Use};
 use crate::meter::Meter;
 use assay_engine::buffer::IoBuf;
+use assay_engine::held::{self, shown};
 use assay_model::job::Direction;
 use assay_model::work::soak::order::Order;
 use assay_model::work::soak::{Checkpoint, Fault, Held, Soak};
-use std::fs::OpenOptions;
 use std::io;
 use std::path::Path;
 
@@ -50,7 +50,7 @@ impl Area {
         if store.bytes() < wanted {
             return Err(WorkError::Refused(format!(
                 "{} has {} bytes, and the area {wanted}: it is not what the run began with",
-                work.path.display(),
+                shown(&work.path),
                 store.bytes()
             )));
         }
@@ -243,7 +243,7 @@ impl Came {
 
 /// Makes a new file of that length.
 fn make(path: &Path, bytes: u64) -> Result<(), WorkError> {
-    let made = OpenOptions::new().write(true).create_new(true).open(path);
+    let made = held::create_new(path).map_err(io::Error::from);
     let made = made.and_then(|file| file.set_len(bytes));
     made.map_err(|error| WorkError::io("make", path, &error))
 }

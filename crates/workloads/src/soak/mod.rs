@@ -12,6 +12,7 @@ use crate::meter::Meter;
 use crate::pulse::Pulse;
 use crate::{Context, Step, StepOutcome, WorkError};
 use area::{Area, Came};
+use assay_engine::held::{self, shown};
 use assay_model::job::{Flush, FlushCall, Job, Rw};
 use assay_model::trial::Outcome;
 use assay_model::units::{Bytes, Nanos};
@@ -19,7 +20,6 @@ use assay_model::wire::NoteWeight;
 use assay_model::work::soak::{Checkpoint, Health, Soak, SoakStep, Stretch};
 use assay_model::work::{StepDetail, WorkReport};
 use memory::Beside;
-use std::fs;
 
 /// Width of an interval of the series.
 const INTERVAL: Nanos = Nanos::secs(1);
@@ -59,7 +59,8 @@ pub fn run(
     soaker.stretch(Kind::Checking, &beside, context)?;
     drop(beside);
     if work.own_file && !work.keep {
-        fs::remove_file(&work.path).map_err(|error| WorkError::io("remove", &work.path, &error))?;
+        held::remove_file(&work.path)
+            .map_err(|error| WorkError::io("remove", &work.path, &error))?;
     }
     Ok(WorkReport::Steps)
 }
@@ -199,7 +200,7 @@ impl Soaker<'_> {
             message: format!(
                 "{} blocks of {} cannot be written: there is no use in going on",
                 self.checkpoint.suspects.len(),
-                self.work.path.display()
+                shown(&self.work.path)
             ),
             errno: Some(rustix::io::Errno::IO.raw_os_error()),
         }

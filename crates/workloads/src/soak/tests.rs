@@ -1,6 +1,7 @@
 use super::*;
 use crate::observer::recording::recorded;
 use assay_model::work::soak::{Fault, Held};
+use std::fs;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

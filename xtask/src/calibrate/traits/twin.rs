@@ -64,18 +64,15 @@ impl Twin<'_> {
         self.us(self.part, Figure::TypicalRead, &job)
     }
 
-    /// A flush behind so many writes of 16 KiB; a few of them, which no fast area notices.
+    /// A flush behind so many writes of 16 KiB, for as long as the card was asked: what it
+    /// has written until then, and has to tidy up, changes what a flush takes.
     pub fn flush_us(&self, writes: u32) -> Result<f64> {
-        const FEW: u32 = 64;
         let asked = self.job(Trait::Flush)?;
-        let bursts = (FEW / writes).max(1);
         let job = Job {
             flush: Flush {
                 every: Some((writes, FlushCall::Fdatasync)),
                 at_end: None,
             },
-            io_size: Some(Bytes(u64::from(writes * bursts) * asked.bs.0)),
-            runtime: None,
             ..asked
         };
         self.us(self.part, Figure::Flush, &job)

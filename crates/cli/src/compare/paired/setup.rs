@@ -8,10 +8,10 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::rounds::args::RoundArgs;
 use crate::rounds::jobs::{self, Jobs, Source};
-use crate::rounds::outlook::{Spread, deciding};
+use crate::rounds::outlook::{Held, Spread, deciding};
 use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
-use crate::runs::{header, random};
+use crate::runs::{Names, header, random};
 use crate::{leftovers, place};
 use assay_lang::tr;
 use assay_model::job::Job;
@@ -74,7 +74,7 @@ impl Setup {
         let begun = |jobs: Jobs, side: &Admitted| {
             let place = side.place.clone();
             let plan = plan(&args.rounds, seed, jobs, Vec::new(), place, schedule.trials);
-            let mut header = header(plan, side.inspection.clone(), None);
+            let mut header = header(plan, side.inspection.clone(), &Names::default());
             header.stopping = schedule.stopping.clone();
             header
         };
@@ -116,7 +116,11 @@ impl Setup {
         let spread = Spread::known(&self.store, &a.storage.words(), &jobs_of(a))?;
         facts.push((
             tr!("Shows"),
-            spread.foretells(self.trials, alpha_of_metric(a)),
+            spread.foretells(
+                self.trials,
+                Held::to(alpha_of_metric(a), &a.stopping),
+                &a.stopping,
+            ),
         ));
         Ok(facts)
     }

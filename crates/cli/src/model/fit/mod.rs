@@ -14,6 +14,7 @@ use assay_flash::estimate::{Estimated, Observation, estimate};
 use assay_flash::experiment::Parameter;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
+use assay_model::storage::DeviceKind;
 pub use show::parameters;
 use std::path::Path;
 use std::process::ExitCode;
@@ -50,10 +51,9 @@ struct Fit<'a> {
 
 /// Fits, and shows the estimates.
 pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
-    let start = find(&args.part)?;
     let source = match Path::new(&args.source).is_file() {
-        true => of_file(args, start)?,
-        false => of_store(args, start)?,
+        true => of_file(args)?,
+        false => of_store(args)?,
     };
     let seen: Vec<Observation> = source.lines.iter().map(|line| line.seen).collect();
     let estimated = estimate(&source.start, source.policy, &seen);
@@ -80,17 +80,22 @@ pub fn run(args: &FitArgs) -> Result<ExitCode, Failure> {
     Ok(DONE)
 }
 
-fn of_file(args: &FitArgs, start: Part) -> Result<Source, Failure> {
+/// The part that a fit begins with, of rates of that kind of device.
+fn start(args: &FitArgs, kind: &DeviceKind) -> Result<Part, Failure> {
+    find(args.part.as_deref().unwrap_or(Part::name_like(kind)))
+}
+
+fn of_file(args: &FitArgs) -> Result<Source, Failure> {
     Ok(Source {
         name: args.source.clone(),
         lines: rates::read(Path::new(&args.source))?,
         left_out: Vec::new(),
-        start,
+        start: start(args, &DeviceKind::Sd)?,
         policy: args.policy.unwrap_or(Policy::Closed),
     })
 }
 
-fn of_store(args: &FitArgs, start: Part) -> Result<Source, Failure> {
+fn of_store(args: &FitArgs) -> Result<Source, Failure> {
     let (name, condition) = split_condition(&args.source);
     let run = match load(&args.store, name).map_err(|failure| no_source(&args.source, &failure))? {
         Stored::Run(run) => run,
@@ -100,6 +105,11 @@ fn of_store(args: &FitArgs, start: Part) -> Result<Source, Failure> {
         condition,
         only: &args.only,
     };
+    let device = run.header.storage.device();
+    let start = start(
+        args,
+        device.map_or(&DeviceKind::Sd, |layer| &layer.identity.kind),
+    )?;
     let fitted = stored::of_run(&run, chosen, start, args.policy);
     let stored::Measured {
         lines,

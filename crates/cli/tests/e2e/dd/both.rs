@@ -46,6 +46,8 @@ impl Both {
         let gnu = self.run("gnu", script);
         let mut assay = self.run("assay", script);
         let mut own = Vec::new();
+        let last = assay.stderr.last().map_or("", String::as_str);
+        assert!(!is_evidence(last), "scripts take dd's last line: {last}");
         assay.stderr.retain(|line| {
             let is_own = is_evidence(line);
             if is_own {
@@ -83,7 +85,7 @@ impl Both {
 
     pub fn command(&self, name: &str, script: &str, folder: &Path) -> Command {
         let bin = self.scratch.join(&format!("{name}.bin"));
-        let mut command = Command::new("timeout");
+        let mut command = assay_testkit::command("timeout");
         command
             .args(["60", "sh", "-c", script])
             .current_dir(folder)

@@ -48,7 +48,7 @@ fn the_store_is_no_output() {
     assert!(is_same, "the store was written");
     let new = bed.join("new.sqlite");
     let of = format!("of={}", text(&new));
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+    let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
     command.args(["dd", "--store", text(&new), "if=/dev/zero", &of, "count=1"]);
     let refusal = crate::assay::Running::start(&mut command).end().refusal();
     assert!(refusal.contains("is the store"), "{refusal}");

@@ -6,7 +6,7 @@ use assay_testkit::signal_to;
 use rustix::process::Signal;
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// Runs dd on a pipe that gives three bytes and then nothing, sends it signals,
 /// and gives it the rest.
@@ -14,7 +14,7 @@ fn signalled(both: &Both, name: &str, signals: &[Signal]) -> Came {
     let folder = both.folder(name);
     // The number of the process is that of dd: `exec` keeps it.
     let script = "exec dd of=out bs=10 2> err";
-    let mut command = Command::new("sh");
+    let mut command = assay_testkit::command("sh");
     let prepared = both.command(name, script, &folder);
     for (key, value) in prepared.get_envs() {
         command.env(key, value.unwrap_or_default());
@@ -53,15 +53,6 @@ fn signalled(both: &Both, name: &str, signals: &[Signal]) -> Came {
     came
 }
 
-/// Whether whoever runs the tests has SIGINT ignored, as a shell does for what it
-/// starts in the background: a bit of `SigIgn` in `/proc/self/status`.
-fn interrupts_are_ignored() -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & (1 << (Signal::INT.as_raw() - 1)) != 0)
-}
-
 #[test]
 fn sigusr1_tells_how_it_stands_and_sigint_ends_it() {
     assay_testkit::needs!("dd");
@@ -72,11 +63,6 @@ fn sigusr1_tells_how_it_stands_and_sigint_ends_it() {
         &[Signal::INT],
         &[Signal::USR1, Signal::INT],
     ] {
-        if signals.contains(&Signal::INT) && interrupts_are_ignored() {
-            let why = "SIGINT is ignored here, and dd lets it be so";
-            assay_testkit::skip(&format!("{signals:?}: {why}"));
-            continue;
-        }
         let gnu = signalled(&both, "gnu", signals);
         let assay = signalled(&both, "assay", signals);
         assert_same(&assay, &gnu, &format!("{signals:?}"));

@@ -35,7 +35,7 @@ fn a_copy_is_kept_with_its_repetitions() {
 fn a_copy_is_made_although_it_cannot_be_kept() {
     let bed = Bed::new();
     let out = bed.folder().join("out");
-    let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_assay"));
+    let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
     command.env_remove("HOME").env_remove("XDG_DATA_HOME");
     command.args(["dd", "if=/dev/zero", "bs=4k", "count=2"]);
     command.arg(format!("of={}", text(&out)));

@@ -26,9 +26,9 @@ impl Program {
     /// The program in that folder, with those words.
     pub fn command(self, folder: &Path, words: &[&str]) -> Command {
         let mut command = match self {
-            Self::Fio => Command::new("fio"),
+            Self::Fio => assay_testkit::command("fio"),
             Self::Assay => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
+                let mut command = assay_testkit::command(env!("CARGO_BIN_EXE_assay"));
                 command.arg("fio");
                 command
             }

@@ -232,6 +232,8 @@ fn skeleton(outcome: &Outcome, ignored: &[&str]) -> Vec<String> {
             "fio: ",
             "opendir: ",
             "  evidence ",
+            "  durable lat ",
+            "  tool limit ",
             "job.fio:",
         ];
         let mut starts = starts.iter().chain(ignored);

@@ -3,8 +3,13 @@
 use super::Presentation;
 use super::entry::Member;
 use super::tree::{Map, Value};
-use assay_model::label::{DirectionEvidence, Judgement};
+use assay_model::label::{DirectionEvidence, Judgement, Quantity};
+use assay_model::latency::LatencyRecord;
 use assay_model::load::Ddir;
+use assay_model::units::Nanos;
+use assay_stats::derive::{TOOL_LIMITS_FROM, processor_share};
+use assay_stats::latency::{Distribution, pooled_where_any};
+use assay_stats::percentile::Percentile;
 use std::fmt::Write as _;
 
 /// What the figures of an entry measured.
@@ -18,6 +23,12 @@ pub(super) struct EntryEvidence {
     longest_gap_ns: Option<u64>,
     /// Intervals in which a stream completed nothing.
     empty_intervals: u64,
+    /// Groups of writes, each with the flush that followed.
+    durable: Option<LatencyRecord>,
+    /// A stream moves data at all.
+    moves_data: bool,
+    /// Largest share of its clock for which a thread used a processor.
+    cpu_share: Option<f64>,
     /// Blocks that were not what they should be.
     data_mismatches: u64,
 }
@@ -26,6 +37,8 @@ pub(super) struct EntryEvidence {
 #[derive(Debug, Default)]
 struct Conclusion {
     label: String,
+    /// Label of the latencies of single calls.
+    latency_label: String,
     because: String,
     job_bytes: u64,
     device_share: Option<f64>,
@@ -69,6 +82,13 @@ impl EntryEvidence {
                 .map(|g| g.length_ns)
                 .max(),
             empty_intervals: reports().map(|r| empty_intervals(&r.series.points)).sum(),
+            durable: pooled_where_any(reports().map(|r| r.durable.as_ref())),
+            moves_data: members
+                .iter()
+                .any(|(_, stream, _)| stream.engine.kind.moves_data()),
+            cpu_share: reports()
+                .filter_map(|r| processor_share(r.cpu, r.runtime_ns, 1))
+                .reduce(f64::max),
             data_mismatches: reports().map(|r| r.data_mismatches).sum(),
         }
     }
@@ -85,6 +105,9 @@ impl EntryEvidence {
             if conclusion.label != "device" || !bare {
                 let _ = write!(line, " ({})", conclusion.because);
             }
+            if conclusion.latency_label != conclusion.label {
+                let _ = write!(line, ", {name} latency={}", conclusion.latency_label);
+            }
         }
         let _ = match self.data_mismatches {
             0 => Ok(()),
@@ -93,6 +116,42 @@ impl EntryEvidence {
         };
         let cleaned = line.chars().map(|c| if c.is_control() { '?' } else { c });
         (!line.is_empty()).then(|| cleaned.collect())
+    }
+
+    /// `p50=3.02ms, p99=8.65ms, max=10.7ms (write and flush, 128 times)`; `None` for a job
+    /// that does not flush after so many writes.
+    pub(super) fn durable_line(&self) -> Option<String> {
+        let durable = Distribution::of(self.durable.as_ref()?).ok()?;
+        let shown = [
+            ("p50", durable.percentile_ns(Percentile::P50)),
+            ("p95", estimable(&durable, Percentile::P95)),
+            ("p99", estimable(&durable, Percentile::P99)),
+            ("max", durable.max_ns()),
+        ];
+        let shown = shown.into_iter().filter_map(|(name, ns)| {
+            let time = Nanos(ns?).to_string().replace(' ', "");
+            Some(format!("{name}={time}"))
+        });
+        let shown: Vec<String> = shown.collect();
+        let count = durable.count();
+        Some(format!(
+            "{} (write and flush, {count} times)",
+            shown.join(", ")
+        ))
+    }
+
+    /// Says that the processor may have been the limit, unless the figures are of memory.
+    pub(super) fn limit_line(&self) -> Option<String> {
+        let share = self.cpu_share.filter(|share| *share >= TOOL_LIMITS_FROM)?;
+        let of_memory = |label: &str| ["page-cache", "simulated"].contains(&label);
+        let mut labels = self.directions.iter().map(|(_, c)| c.label.as_str());
+        let all_of_memory = !self.moves_data || labels.all(of_memory);
+        (!all_of_memory).then(|| {
+            let percent = (100.0 * share).min(100.0);
+            format!(
+                "its threads were busy for {percent:.0} % of the clock, the device may be faster"
+            )
+        })
     }
 
     /// The object `assay` of a job.
@@ -110,6 +169,19 @@ impl EntryEvidence {
         map.add("foreign", foreign);
         map.add("longest_gap_ns", self.longest_gap_ns);
         map.add("empty_intervals", self.empty_intervals);
+        let durable = self.durable.as_ref().map(Distribution::of);
+        let durable = durable.and_then(Result::ok).map(|latency| {
+            let mut durable = Map::new();
+            durable.add("N", latency.count());
+            durable.add("mean", latency.mean_ns());
+            durable.add("p50", latency.percentile_ns(Percentile::P50));
+            durable.add("p95", estimable(&latency, Percentile::P95));
+            durable.add("p99", estimable(&latency, Percentile::P99));
+            durable.add("max", latency.max_ns());
+            durable
+        });
+        map.add("durable_write_lat_ns", durable);
+        map.add("cpu_share", self.cpu_share);
         map.add("data_mismatches", self.data_mismatches);
         map
     }
@@ -119,6 +191,7 @@ impl Conclusion {
     fn object(&self) -> Map {
         let mut map = Map::new();
         map.add("label", self.label.as_str());
+        map.add("latency_label", self.latency_label.as_str());
         map.add("because", self.because.as_str());
         map.add("job_bytes", self.job_bytes);
         map.add("device_share", self.device_share);
@@ -133,6 +206,12 @@ impl Conclusion {
         map.add("caveat", self.caveat.as_deref());
         map
     }
+}
+
+/// A percentile that enough operations stand behind.
+fn estimable(latency: &Distribution<'_>, percentile: Percentile) -> Option<u64> {
+    let enough = percentile.estimable(latency.count());
+    enough.then(|| latency.percentile_ns(percentile)).flatten()
 }
 
 fn empty_intervals(points: &[assay_model::trial::Interval]) -> u64 {
@@ -184,6 +263,7 @@ fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
     let Some((first, others)) = judged.split_first() else {
         return Conclusion {
             label: "unknown".to_owned(),
+            latency_label: "unknown".to_owned(),
             because: without.to_owned(),
             job_bytes,
             ..Conclusion::default()
@@ -193,23 +273,29 @@ fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
         return alone(first);
     }
     let label = |evidence: &DirectionEvidence| evidence.measured.label();
+    let latency_label = match common(&judged, |evidence| evidence.of(Quantity::Call).label()) {
+        common if common.is_empty() || judged.len() < parts.len() => "unknown",
+        common => common,
+    };
     let agree = judged.len() == parts.len() && others.iter().all(|e| label(e) == label(first));
     if !agree {
         return Conclusion {
             label: "unknown".to_owned(),
+            latency_label: latency_label.to_owned(),
             because: disagreement(parts),
             job_bytes,
             ..Conclusion::default()
         };
     }
     Conclusion {
+        latency_label: latency_label.to_owned(),
         because: common_reason(&judged),
         job_bytes,
         device_share: common_share(&judged),
-        layers: common(&judged, |evidence| &evidence.layers),
-        flushes: common(&judged, |evidence| &evidence.flushes),
-        volatile_cache: common(&judged, |evidence| &evidence.volatile_cache),
-        dirty_bytes_at_stop: common(&judged, |evidence| &evidence.dirty_bytes_at_stop),
+        layers: common(&judged, |evidence| evidence.layers.clone()),
+        flushes: common(&judged, |evidence| evidence.flushes),
+        volatile_cache: common(&judged, |evidence| evidence.volatile_cache),
+        dirty_bytes_at_stop: common(&judged, |evidence| evidence.dirty_bytes_at_stop),
         caveat: judged.iter().find_map(|evidence| evidence.caveat.clone()),
         ..alone(first)
     }
@@ -217,15 +303,13 @@ fn conclude(parts: &[Part<'_>], without: &str) -> Conclusion {
 
 /// What was seen of one storage, as all its streams say; nothing where they
 /// were on several.
-fn common<T: Clone + Default + PartialEq>(
+fn common<T: Default + PartialEq>(
     judged: &[&DirectionEvidence],
-    get: impl Fn(&DirectionEvidence) -> &T,
+    get: impl Fn(&DirectionEvidence) -> T,
 ) -> T {
     let alike = judged.windows(2).all(|pair| get(pair[0]) == get(pair[1]));
     let first = judged.first().filter(|_| alike);
-    first
-        .map(|evidence| get(evidence).clone())
-        .unwrap_or_default()
+    first.map(|evidence| get(evidence)).unwrap_or_default()
 }
 
 fn common_reason(judged: &[&DirectionEvidence]) -> String {
@@ -245,6 +329,7 @@ fn common_reason(judged: &[&DirectionEvidence]) -> String {
 fn alone(evidence: &DirectionEvidence) -> Conclusion {
     Conclusion {
         label: evidence.measured.label().to_owned(),
+        latency_label: evidence.of(Quantity::Call).label().to_owned(),
         because: evidence.because.clone(),
         job_bytes: evidence.job_bytes,
         device_share: evidence.device_share,

@@ -69,6 +69,12 @@ fn write_entry(
     if let Some(line) = entry.evidence.line() {
         writeln!(out, "  evidence     : {line}")?;
     }
+    if let Some(line) = entry.evidence.durable_line() {
+        writeln!(out, "  durable lat  : {line}")?;
+    }
+    if let Some(line) = entry.evidence.limit_line() {
+        writeln!(out, "  tool limit   : {line}")?;
+    }
     match &entry.first.steady_state {
         Some(steady) => writeln!(out, "{}", steady::line(steady, Scale::of(entry.stats()))),
         None => Ok(()),

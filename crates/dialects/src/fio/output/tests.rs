@@ -2,7 +2,7 @@
 
 use super::*;
 use assay_model::job::EngineKind;
-use assay_model::label::{DirectionEvidence, Measured};
+use assay_model::label::{CallEnd, DirectionEvidence, Measured};
 use assay_model::latency::LatencyRecord;
 use assay_model::load::pace::LatencyTarget;
 use assay_model::load::report::{
@@ -104,6 +104,7 @@ fn evidence(measured: Measured, because: &str, job_bytes: u64) -> DirectionEvide
         volatile_cache: Some(true),
         dirty_bytes_at_stop: None,
         caveat: None,
+        calls: CallEnd::Whole,
     }
 }
 

@@ -3,7 +3,6 @@
 use crate::fio::{compat_table, options};
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::process::Command;
 
 /// Write the file anew with `UPDATE_COMPAT=1 cargo test -p assay-dialects`.
 #[test]
@@ -22,10 +21,10 @@ fn the_document_is_what_the_table_says() {
 
 /// First words of the lines of `fio` with this argument, if fio is there.
 fn fio(argument: &str) -> Option<Vec<String>> {
-    let output = match Command::new("fio").arg(argument).output() {
+    let output = match assay_testkit::command("fio").arg(argument).output() {
         Ok(output) => output,
         Err(error) => {
-            eprintln!("skipped: fio cannot be run: {error}");
+            assay_testkit::skip(&format!("fio cannot be run: {error}"));
             return None;
         }
     };

@@ -2,22 +2,28 @@
 
 use super::{FilePlan, PlannedFile, SharedFiles, needs_only_names, problem, room, size};
 use crate::error::EngineError;
-use crate::layout;
+use crate::held::shown;
 use crate::load::Note;
+use crate::{held, layout};
 use assay_model::job::EngineKind;
 use assay_model::load::Stream;
 use assay_model::load::files::Fallocate;
 use assay_model::rng::SplitMix64;
 use assay_model::units::{Bytes, MIB};
-use rustix::fs::{FallocateFlags, fallocate, fsync};
+use rustix::fs::{FallocateFlags, Mode, OFlags, fallocate, fsync};
 use rustix::io::Errno;
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+#[cfg(feature = "loads")]
+use std::fs;
+use std::fs::File;
 use std::ops::Range;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+#[cfg(feature = "loads")]
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
+
+/// Of directories that are made: what the user's mask leaves of it, as `mkdir(1)` has it.
+const DIRECTORY_MODE: Mode = Mode::from_raw_mode(0o777);
 
 /// What a file lacks.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -87,6 +93,19 @@ impl FilePlan {
         Ok(())
     }
 
+    /// Regular files that it would make or make longer.
+    #[cfg(feature = "loads")]
+    pub(crate) fn to_lay_out(&self, stream: &Stream) -> Vec<PathBuf> {
+        if needs_only_names(stream) {
+            return Vec::new();
+        }
+        let files = self.files.iter().filter(|file| file.is_regular());
+        let short = files.filter(|file| {
+            fs::metadata(&file.path).map_or(true, |there| there.len() < file.file_size)
+        });
+        short.map(|file| file.path.clone()).collect()
+    }
+
     /// Directories that the engine will look at or remove.
     fn make_directories(&self, stream: &Stream) -> Result<(), EngineError> {
         let kind = stream.engine.kind;
@@ -95,9 +114,9 @@ impl FilePlan {
         }
         self.files
             .iter()
-            .try_for_each(|file| match fs::create_dir(&file.path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-                made => made.map_err(|error| EngineError::file("make", &file.path, error)),
+            .try_for_each(|file| match held::make_folder(&file.path, DIRECTORY_MODE) {
+                Ok(()) | Err(Errno::EXIST) => Ok(()),
+                Err(errno) => Err(EngineError::file("make", &file.path, errno.into())),
             })
     }
 
@@ -118,10 +137,10 @@ impl FilePlan {
             if !file.is_regular() || file.file_size == 0 {
                 continue;
             }
-            let there = match fs::metadata(&file.path) {
-                Ok(what) => Some(what.len()),
-                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-                Err(error) => return Err(EngineError::file("look at", &file.path, error)),
+            let there = match held::stat(&file.path) {
+                Ok(what) => Some(what.st_size.cast_unsigned()),
+                Err(Errno::NOENT) => None,
+                Err(errno) => return Err(EngineError::file("look at", &file.path, errno.into())),
             };
             let mut from = there.unwrap_or(0);
             if needs_content(stream)
@@ -157,7 +176,7 @@ impl FilePlan {
         };
         let text = format!(
             "no room for its files at {}: {} bytes are needed, {} are free: lower size= or use another directory=",
-            short.place.display(),
+            shown(&short.place),
             short.needed_bytes,
             short.free_bytes
         );
@@ -179,9 +198,8 @@ impl FilePlan {
             let Some(folder) = file.path.parent().filter(|it| !it.as_os_str().is_empty()) else {
                 continue;
             };
-            if !folder.exists() {
-                let mut builder = DirBuilder::new();
-                let made = builder.recursive(true).mode(0o700).create(folder);
+            if held::stat(folder).is_err() {
+                let made = held::make_folders(folder, Mode::RWXU);
                 made.map_err(|error| EngineError::file("make the directory", folder, error))?;
             }
         }
@@ -224,13 +242,11 @@ fn needs_content(stream: &Stream) -> bool {
 }
 
 fn open_to_make(file: &PlannedFile, stream: &Stream) -> Result<File, EngineError> {
-    OpenOptions::new()
-        .write(true)
-        .create(stream.files.allow_create)
-        .truncate(false)
-        .mode(0o644)
-        .open(&file.path)
-        .map_err(|error| EngineError::file("open", &file.path, error))
+    let mut flags = OFlags::WRONLY;
+    flags.set(OFlags::CREATE, stream.files.allow_create);
+    held::open(&file.path, flags, Mode::from_raw_mode(0o644))
+        .map(File::from)
+        .map_err(|errno| EngineError::file("open", &file.path, errno.into()))
 }
 
 /// Writes what a file lacks.
@@ -286,7 +302,7 @@ fn take_size(file: &mut PlannedFile, opened: &File, block: u64) -> Result<(), En
 /// were one.
 fn take_back(path: &Path, opened: &File, there: Option<u64>) {
     let _ = match there {
-        None => fs::remove_file(path),
+        None => held::remove_file(path),
         Some(length) => opened.set_len(length),
     };
 }
@@ -313,7 +329,7 @@ fn reserve(
                 "{}: cannot allocate {} for {}: {errno}",
                 stream.name,
                 Bytes(file.file_size),
-                file.path.display()
+                shown(&file.path)
             )));
             Ok(())
         }

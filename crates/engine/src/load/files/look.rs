@@ -2,11 +2,12 @@
 
 use super::{FileKind, needs_only_names, problem};
 use crate::error::EngineError;
+use crate::held;
+use crate::held::shown;
 use assay_model::load::Stream;
-use rustix::fs::{Mode, OFlags, SeekFrom, major, minor, open, seek};
-use std::fs::{self, Metadata};
-use std::io::ErrorKind;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use rustix::fs::{FileType, Mode, OFlags, SeekFrom, Stat, major, minor, seek};
+use rustix::io::Errno;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 /// What is at a path.
@@ -29,7 +30,7 @@ pub(super) fn at_files(stream: &Stream) -> Result<Vec<Found>, EngineError> {
     if let Some(folder) = &stream.files.opendir {
         below(folder, &mut paths)?;
         if paths.is_empty() {
-            let folder = folder.display();
+            let folder = shown(folder);
             return Err(problem(
                 stream,
                 format!("there is no regular file below opendir={folder}"),
@@ -72,10 +73,10 @@ fn at(stream: &Stream, path: PathBuf) -> Result<Found, EngineError> {
             size: None,
         });
     }
-    let (kind, size) = match fs::metadata(&path) {
+    let (kind, size) = match held::stat(&path) {
         Ok(what) => kind_and_size(stream, &path, &what)?,
-        Err(error) if error.kind() == ErrorKind::NotFound => (FileKind::Missing, Some(0)),
-        Err(error) => return Err(EngineError::file("look at", &path, error)),
+        Err(Errno::NOENT) => (FileKind::Missing, Some(0)),
+        Err(errno) => return Err(EngineError::file("look at", &path, errno.into())),
     };
     Ok(Found { path, kind, size })
 }
@@ -83,23 +84,23 @@ fn at(stream: &Stream, path: PathBuf) -> Result<Found, EngineError> {
 fn kind_and_size(
     stream: &Stream,
     path: &Path,
-    what: &Metadata,
+    what: &Stat,
 ) -> Result<(FileKind, Option<u64>), EngineError> {
-    let kind = what.file_type();
+    let kind = FileType::from_raw_mode(what.st_mode);
     let no_storage = |is: &str| {
-        let path = path.display();
+        let path = shown(path);
         Err(problem(
             stream,
             format!("{path} is {is}: give a file or a block device"),
         ))
     };
     if kind.is_file() {
-        Ok((FileKind::Regular, Some(what.len())))
+        Ok((FileKind::Regular, Some(what.st_size.cast_unsigned())))
     } else if kind.is_block_device() {
         Ok((FileKind::BlockDevice, Some(device_size(stream, path)?)))
     } else if kind.is_char_device() {
         let (wanted, usable) = MEMORY_DEVICES;
-        if major(what.rdev()) == wanted && usable.contains(&minor(what.rdev())) {
+        if major(what.st_rdev) == wanted && usable.contains(&minor(what.st_rdev)) {
             Ok((FileKind::CharDevice, None))
         } else {
             no_storage("a character device")
@@ -115,12 +116,12 @@ fn kind_and_size(
 
 fn device_size(stream: &Stream, path: &Path) -> Result<u64, EngineError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let device = open(path, flags, Mode::empty())
+    let device = held::open(path, flags, Mode::empty())
         .map_err(|errno| EngineError::file("open", path, errno.into()))?;
     let size = seek(&device, SeekFrom::End(0))
         .map_err(|errno| EngineError::file("ask for the size of", path, errno.into()))?;
     if size == 0 {
-        let path = path.display();
+        let path = shown(path);
         return Err(problem(
             stream,
             format!("the device {path} has no medium: its size is 0"),

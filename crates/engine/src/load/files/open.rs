@@ -3,9 +3,10 @@
 use super::{FileKind, PlannedFile, problem};
 use crate::engines::needs_open_file;
 use crate::error::EngineError;
+use crate::held::shown;
 use crate::io::OpenFile;
 use crate::load::Note;
-use crate::{layout, page_cache};
+use crate::{held, layout, page_cache};
 use assay_model::job::OpenSync;
 use assay_model::load::Stream;
 use assay_model::load::files::Advice;
@@ -32,7 +33,7 @@ pub(super) fn open(
         return Ok(of(stream, planned, number, file));
     }
     let mode = Mode::from_raw_mode(0o644);
-    let file = match rustix::fs::open(&planned.path, flags(stream, planned), mode) {
+    let file = match held::open(&planned.path, flags(stream, planned), mode) {
         Ok(fd) => File::from(fd),
         Err(errno) => return Err(refusal(stream, planned, errno)),
     };
@@ -69,7 +70,7 @@ fn refuse_another_kind(
         stream,
         format!(
             "{} has become something else since it was looked at: nothing was done to it",
-            planned.path.display()
+            shown(&planned.path)
         ),
     ))
 }
@@ -131,7 +132,7 @@ fn refusal(stream: &Stream, planned: &PlannedFile, errno: Errno) -> EngineError 
             stream,
             format!(
                 "too many open files at {}: set openfiles= or raise the limit (ulimit -n)",
-                planned.path.display()
+                shown(&planned.path)
             ),
         ),
         _ => EngineError::file("open", &planned.path, errno.into()),
@@ -154,7 +155,7 @@ fn warn_of_holes(
         note(Note::Warning(format!(
             "{}: reads of {} hit holes: the file system answers them without the device. Remove the file, and it is laid out anew",
             stream.name,
-            planned.path.display()
+            shown(&planned.path)
         )));
     }
     // Looking has moved the position, from which plain reads start.
@@ -181,7 +182,7 @@ fn invalidate(
         }
         FileKind::CharDevice | FileKind::NameOnly => return,
     };
-    let path = planned.path.display();
+    let path = shown(&planned.path);
     let name = &stream.name;
     if let Err(why) = done {
         note(Note::Warning(format!(
@@ -235,7 +236,7 @@ fn advise(stream: &Stream, planned: &PlannedFile, file: &File, note: &mut dyn Fn
         note(Note::Warning(format!(
             "{}: the kernel takes no advice on {}: {errno}",
             stream.name,
-            planned.path.display()
+            shown(&planned.path)
         )));
     }
 }

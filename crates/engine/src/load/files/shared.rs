@@ -1,8 +1,9 @@
 //! What the streams of a load know of each other's files.
 
 use crate::error::EngineError;
+use crate::held;
 use assay_model::load::{Ddir, files::FileLock};
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -39,7 +40,7 @@ impl SharedFiles {
             return Ok(());
         }
         let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
-        let device = open(path, flags, Mode::empty()).map_err(|errno| {
+        let device = held::open(path, flags, Mode::empty()).map_err(|errno| {
             let source = match errno {
                 Errno::BUSY => io::Error::new(
                     io::ErrorKind::ResourceBusy,

@@ -3,6 +3,7 @@
 use super::look::Found;
 use super::{FileKind, FilePlan, PlannedFile, Span, problem};
 use crate::error::EngineError;
+use crate::held::shown;
 use assay_model::load::pace::Range;
 use assay_model::load::{Extent, Stream};
 use assay_model::rng::SplitMix64;
@@ -83,7 +84,7 @@ impl<'a> Sizing<'a> {
                 stream,
                 format!(
                     "the size of {} is not known: give size= in bytes, or filesize=",
-                    found[0].path.display()
+                    shown(&found[0].path)
                 ),
             ));
         }
@@ -110,7 +111,7 @@ impl<'a> Sizing<'a> {
         let there = file.size.or((self.size > 0).then_some(share));
         let offset = self.offset(file, there.unwrap_or(0));
         let beyond = |end: u64| {
-            let path = file.path.display();
+            let path = shown(&file.path);
             problem(
                 self.stream,
                 format!("offset {offset} is beyond the end of {path} ({end} bytes): lower offset="),
@@ -175,7 +176,7 @@ impl<'a> Sizing<'a> {
             self.warnings.push(format!(
                 "{}: {} does not exist yet, so an offset in percent of it is 0; it will be another one in the next run",
                 self.stream.name,
-                file.path.display()
+                shown(&file.path)
             ));
         }
         let align = match region.offset_align {
@@ -200,7 +201,7 @@ impl<'a> Sizing<'a> {
         if length >= self.block || self.stream.trace.read.is_some() {
             return Ok(());
         }
-        let path = file.path.display();
+        let path = shown(&file.path);
         if length == 0 && file.kind == FileKind::Missing {
             return Err(problem(
                 self.stream,

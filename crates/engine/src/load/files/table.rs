@@ -7,11 +7,11 @@ use crate::engines::{is_of_directories, needs_open_file};
 use crate::error::EngineError;
 use crate::io::OpenFile;
 use crate::load::Note;
-use crate::page_cache;
+use crate::{held, page_cache};
 use assay_model::job::EngineKind;
 use assay_model::load::files::FileLock;
 use assay_model::load::{Ddir, Stream};
-use std::fs::{self, File};
+use rustix::fs::{AtFlags, FileType, Stat};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -220,8 +220,8 @@ impl<'a> FileTable<'a> {
 
     fn remove(&self, file: &PlannedFile) -> std::io::Result<()> {
         match is_of_directories(self.stream.engine.kind) {
-            true => fs::remove_dir(&file.path),
-            false => fs::remove_file(&file.path),
+            true => Ok(held::unlink(&file.path, AtFlags::REMOVEDIR)?),
+            false => held::remove_file(&file.path),
         }
     }
 
@@ -231,11 +231,15 @@ impl<'a> FileTable<'a> {
         let made_by_name =
             file.kind == FileKind::NameOnly && self.stream.engine.kind == EngineKind::FileCreate;
         if is_of_directories(self.stream.engine.kind) {
-            return fs::symlink_metadata(&file.path).is_ok_and(|what| what.is_dir());
+            return held::look(&file.path).is_ok_and(|what| file_type(&what).is_dir());
         }
         let is_own = file.is_regular() || made_by_name;
-        is_own && fs::metadata(&file.path).is_ok_and(|what| what.is_file())
+        is_own && held::stat(&file.path).is_ok_and(|what| file_type(&what).is_file())
     }
+}
+
+fn file_type(what: &Stat) -> FileType {
+    FileType::from_raw_mode(what.st_mode)
 }
 
 /// Somebody else has the lock of the file.
@@ -250,8 +254,8 @@ fn pre_read(file: &PlannedFile, stop: &AtomicBool) -> Result<(), EngineError> {
     if matches!(file.kind, FileKind::CharDevice | FileKind::NameOnly) {
         return Ok(());
     }
-    let opened =
-        File::open(&file.path).map_err(|error| EngineError::file("open", &file.path, error))?;
+    let opened = held::open_to_read(&file.path)
+        .map_err(|error| EngineError::file("open", &file.path, error))?;
     let mut at = file.span.offset;
     while at < file.span.end() {
         if stop.load(Ordering::Relaxed) {

@@ -6,6 +6,9 @@ use super::samples::Pieces;
 use super::windows::Windows;
 use super::{Entries, LogKind, LogSet, Setup};
 use crate::error::EngineError;
+use assay_model::load::logs::Logs;
+#[cfg(feature = "loads")]
+use assay_model::load::stats::StatsOptions;
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -50,7 +53,7 @@ pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineE
     let mut files: BTreeMap<PathBuf, Vec<Part>> = BTreeMap::new();
     for of in &ended {
         for (kind, prefix) in &of.setup.wanted {
-            let path = folder.join(of.setup.file_name(*kind, prefix));
+            let path = folder.join(file_name(&of.setup.options, of.setup.number, *kind, prefix));
             let part = Part { of, kind: *kind };
             files.entry(path).or_default().push(part);
         }
@@ -63,23 +66,34 @@ pub(crate) fn write_logs(sets: Vec<LogSet>, folder: &Path) -> Result<(), EngineE
     answer
 }
 
-impl Setup {
-    /// fio's name of a file. Histograms have no compressed form.
-    fn file_name(&self, kind: LogKind, prefix: &str) -> String {
-        let number = match self.options.shared {
-            true => String::new(),
-            false => format!(".{}", self.number),
-        };
-        let suffix = match self.is_stored_compressed(kind) {
-            true => "log.fz",
-            false => "log",
-        };
-        format!("{prefix}_{}{number}.{suffix}", kind.name())
-    }
+/// Names of the logs that stream `number` (from 1) of a job would write.
+#[cfg(feature = "loads")]
+pub(crate) fn log_names(
+    options: &Logs,
+    stats: &StatsOptions,
+    job_name: &str,
+    number: u32,
+) -> Vec<String> {
+    let wanted = super::wanted(options, stats, job_name).into_iter();
+    let name = |(kind, prefix): (LogKind, String)| file_name(options, number, kind, &prefix);
+    wanted.map(name).collect()
+}
 
-    fn is_stored_compressed(&self, kind: LogKind) -> bool {
-        self.options.store_compressed && kind != LogKind::Histogram
-    }
+/// fio's name of a file. Histograms have no compressed form.
+fn file_name(options: &Logs, number: u32, kind: LogKind, prefix: &str) -> String {
+    let number = match options.shared {
+        true => String::new(),
+        false => format!(".{number}"),
+    };
+    let suffix = match is_stored_compressed(options, kind) {
+        true => "log.fz",
+        false => "log",
+    };
+    format!("{prefix}_{}{number}.{suffix}", kind.name())
+}
+
+fn is_stored_compressed(options: &Logs, kind: LogKind) -> bool {
+    options.store_compressed && kind != LogKind::Histogram
 }
 
 impl Ended {
@@ -124,7 +138,7 @@ fn write_file(path: &Path, parts: &[Part]) -> io::Result<()> {
     };
     if first.kind == LogKind::Histogram {
         write_histograms(parts, &mut out)?;
-    } else if first.of.setup.is_stored_compressed(first.kind) {
+    } else if is_stored_compressed(&first.of.setup.options, first.kind) {
         write_compressed(parts, &mut out)?;
     } else {
         merged(

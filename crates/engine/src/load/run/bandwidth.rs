@@ -1,8 +1,8 @@
 //! The bandwidth of all streams together over time (`--bandwidth-log`).
 
 use crate::error::EngineError;
-use assay_model::load::PerDirection;
 use assay_model::load::report::StreamProgress;
+use assay_model::load::{Ddir, PerDirection};
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
@@ -82,11 +82,21 @@ impl BandwidthLog {
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "{at_ms}, {rate}, {}, 0, 0", ddir.number());
             }
-            let path = folder.join(format!("agg-{}_bw.log", ddir.name()));
+            let path = folder.join(log_name(ddir));
             fs::write(&path, text).map_err(|error| EngineError::file("write", &path, error))?;
         }
         Ok(())
     }
+}
+
+fn log_name(ddir: Ddir) -> String {
+    format!("agg-{}_bw.log", ddir.name())
+}
+
+/// Names of all these logs.
+#[cfg(feature = "loads")]
+pub(in crate::load) fn log_names_of_all() -> impl Iterator<Item = String> {
+    Ddir::ALL.into_iter().map(log_name)
 }
 
 #[cfg(test)]

@@ -5,16 +5,17 @@ use super::steady::SteadyGroups;
 use super::{Outcome, Stage};
 use crate::clock::{Clock, MonotonicClock};
 use crate::error::EngineError;
-use crate::load::LoadObserver;
 use crate::load::crew::{Event, Post};
 use crate::load::extra::Extra;
 use crate::load::logs::LogSet;
 use crate::load::shared::Shared;
+use crate::load::turns::has_turns;
 use crate::load::worker::Finished;
+use crate::load::{LoadObserver, Turn};
 use crate::start::StartLine;
 use assay_model::job::EngineKind;
 use assay_model::load::Stream;
-use assay_model::load::report::StreamState;
+use assay_model::load::report::{FilePart, StreamState};
 use assay_model::load::schedule::ExitWhat;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -29,6 +30,11 @@ const FIRST_LOOK: Duration = Duration::from_millis(4);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Between two words on the progress.
 const PROGRESS_EVERY_NS: u64 = 250_000_000;
+/// A stream whose clock has stopped waits for the other copies of its job at most for this
+/// part of the time that its wave has run, or [`TURN_PATIENCE_NS`] where that is more.
+const TURN_PATIENCE_PART: u64 = 4;
+/// Shortest patience with the other copies of a job whose clock has stopped.
+const TURN_PATIENCE_NS: u64 = 250_000_000;
 /// Longest wait for the streams' interim reports.
 const INTERIM_PATIENCE_NS: u64 = 500_000_000;
 
@@ -41,6 +47,8 @@ pub(super) struct Conductor<'a> {
     pub(super) ended: Vec<bool>,
     /// When their measured times began.
     pub(super) starts_ns: Vec<u64>,
+    /// When the clocks of those stopped last that went on with something else.
+    stopped_ns: Vec<Option<u64>>,
     pub(super) logs: Extra<Vec<LogSet>>,
     pub(super) bandwidth: Extra<BandwidthLog>,
     pub(super) steady: Extra<SteadyGroups>,
@@ -59,6 +67,11 @@ pub(super) struct Wave<'a> {
     running: usize,
     /// Places in `members` of those that wait for others.
     held_back: Vec<usize>,
+    /// Streams whose clocks turn: each waits until its sender is dropped.
+    turning: Vec<(usize, Turn, Sender<()>)>,
+    /// Until when these wait for the others.
+    turn_until_ns: u64,
+    began_ns: u64,
     /// When all ramps of those that were started are over, if there are any.
     ramps_end_ns: Option<u64>,
     /// Until the next look around.
@@ -75,6 +88,7 @@ impl<'a> Conductor<'a> {
         Self {
             ended: stage.plans.iter().map(Option::is_none).collect(),
             starts_ns: vec![begun_ns; stage.plans.len()],
+            stopped_ns: vec![None; stage.plans.len()],
             bandwidth: Extra::new(|| {
                 (stage.load.bandwidth_log).then(|| BandwidthLog::new(begun_ns))
             }),
@@ -126,6 +140,9 @@ impl<'a> Conductor<'a> {
                 gates: &gates,
                 running: started,
                 held_back: Vec::new(),
+                turning: Vec::new(),
+                turn_until_ns: 0,
+                began_ns: 0,
                 ramps_end_ns: None,
                 patience: FIRST_LOOK,
             };
@@ -135,6 +152,7 @@ impl<'a> Conductor<'a> {
             } else if wave.running > 0 {
                 self.observer.wave_starts(number, &self.paths(&members));
                 wave.held_back = (0..members.len()).collect();
+                wave.began_ns = MonotonicClock.now();
                 self.let_go(&mut wave);
                 self.follow(&mut wave, &events);
                 self.observer.wave_ended(number);
@@ -232,6 +250,7 @@ impl<'a> Conductor<'a> {
                 }
                 Err(RecvTimeoutError::Disconnected) => return,
             }
+            self.take_turns(wave);
             self.look_around(wave);
         }
     }
@@ -256,6 +275,7 @@ impl<'a> Conductor<'a> {
         match event {
             Event::Ready => {}
             Event::Note(note) => self.observer.note(&note),
+            Event::Clock(turn, answer) => self.turns(index, turn, answer, wave),
             Event::NotStarted(error) => {
                 wave.running -= 1;
                 self.not_started(index, error);
@@ -270,6 +290,55 @@ impl<'a> Conductor<'a> {
                 wave.running -= 1;
                 self.finished(index, *finished);
                 self.let_go(wave);
+            }
+        }
+    }
+
+    /// The clock of a stream turns.
+    fn turns(&mut self, index: usize, turn: Turn, answer: Sender<()>, wave: &mut Wave<'_>) {
+        let now_ns = MonotonicClock.now();
+        if turn == Turn::Stops {
+            self.stopped_ns[index] = Some(now_ns.saturating_sub(self.begun_ns));
+        }
+        if wave.turning.is_empty() {
+            let ran_ns = now_ns.saturating_sub(wave.began_ns);
+            wave.turn_until_ns = now_ns + (ran_ns / TURN_PATIENCE_PART).max(TURN_PATIENCE_NS);
+        }
+        wave.turning.push((index, turn, answer));
+    }
+
+    /// Has the counters read for those whose clocks turn, and lets them go on. Copies of a
+    /// job, which end at nearly the same time, wait for each other: so nothing that one of
+    /// them does after its clock has stopped is counted for another. Jobs of another kind are
+    /// not waited for: they may run for long, and were asked to run beside this one.
+    fn take_turns(&mut self, wave: &mut Wave<'_>) {
+        if wave.turning.is_empty() {
+            return;
+        }
+        let runs = |&(place, index): &(usize, &usize)| {
+            !self.ended[*index] && !wave.held_back.contains(&place)
+        };
+        let turning = |index: usize| wave.turning.iter().any(|(other, ..)| *other == index);
+        let running = wave.members.iter().enumerate().filter(runs);
+        let streams = &self.stage.load.streams;
+        let is_copy = |index: usize| {
+            let mut jobs = wave.turning.iter().map(|(other, ..)| streams[*other].job());
+            jobs.any(|job| job == streams[index].job())
+        };
+        let awaited = running
+            .map(|(_, &index)| index)
+            .any(|index| has_turns(&streams[index]) && !turning(index) && is_copy(index));
+        if awaited && !self.stage.is_stopped() && MonotonicClock.now() < wave.turn_until_ns {
+            return;
+        }
+        let all = std::mem::take(&mut wave.turning);
+        for turn in [Turn::Stops, Turn::GoesOn] {
+            let streams = all.iter().filter(|(_, other, _)| *other == turn);
+            let streams: Vec<u32> = streams
+                .filter_map(|(index, ..)| u32::try_from(*index).ok())
+                .collect();
+            if !streams.is_empty() {
+                self.observer.clocks_turn(wave.number, turn, &streams);
             }
         }
     }
@@ -299,6 +368,7 @@ impl<'a> Conductor<'a> {
         self.ended[index] = true;
         let mut report = finished.report;
         report.elapsed_ns = MonotonicClock.now().saturating_sub(self.begun_ns);
+        report.stopped_ns = self.stopped_ns[index];
         let failed = report.errno != 0;
         self.outcome.report.streams[index] = report;
         self.outcome.errors.extend(finished.error);
@@ -393,10 +463,11 @@ impl<'a> Conductor<'a> {
         self.tell_interim(wave, now_ns);
     }
 
-    fn paths(&self, members: &[usize]) -> Vec<(u32, Vec<PathBuf>)> {
+    fn paths(&self, members: &[usize]) -> Vec<(u32, Vec<(PathBuf, FilePart)>)> {
         let paths = |&index: &usize| {
             let plan = self.stage.plans[index].as_ref()?;
-            Some((u32::try_from(index).ok()?, plan.paths()))
+            let parts = plan.paths().into_iter().zip(plan.parts());
+            Some((u32::try_from(index).ok()?, parts.collect()))
         };
         members.iter().filter_map(paths).collect()
     }

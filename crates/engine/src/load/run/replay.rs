@@ -6,11 +6,13 @@ use crate::load::trace::TraceSummary;
 use assay_model::load::blocks::RwPattern;
 use assay_model::load::{Ddir, Load, Stream};
 
-/// Streams that replay take their files and directions from their traces.
-/// Why a stream cannot, by its index.
-pub(super) fn adopt(load: &mut Load) -> Vec<Option<EngineError>> {
-    let streams = load.streams.iter_mut();
-    streams.map(|stream| adopt_one(stream).err()).collect()
+/// Streams that replay take their files and directions from their traces. To be done before a
+/// load is [run](crate::load::run()): whoever holds its files has to know all of them.
+///
+/// # Errors
+/// When a trace cannot be replayed.
+pub fn adopt(load: &mut Load) -> Result<(), EngineError> {
+    load.streams.iter_mut().try_for_each(adopt_one)
 }
 
 fn adopt_one(stream: &mut Stream) -> Result<(), EngineError> {

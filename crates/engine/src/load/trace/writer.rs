@@ -1,6 +1,7 @@
 //! Recording: fio's iolog, version 3.
 
 use crate::error::EngineError;
+use crate::held::named;
 use assay_model::job::FlushCall;
 use assay_model::load::Ddir;
 use std::fs::File;
@@ -45,6 +46,8 @@ impl TraceWriter {
 
     /// The format has spaces between its fields and no way to quote one.
     fn add(&mut self, file: &Path) -> Result<(), EngineError> {
+        // Descriptors mean nothing to whoever replays it.
+        let file = named(file);
         let name = file.as_os_str().as_bytes();
         if name.is_empty() || name.iter().any(u8::is_ascii_whitespace) {
             let problem = format!("an iolog cannot hold a name with spaces ({file:?})");

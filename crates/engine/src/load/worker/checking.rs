@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::content::Filler;
 use crate::engines::needs_open_file;
 use crate::error::EngineError;
+use crate::held::shown;
 use crate::io::{IoEngine, IoUnit};
 use crate::load::Note;
 use crate::load::sequence::Step;
@@ -22,6 +23,8 @@ use assay_model::load::{Ddir, Stream};
 use assay_model::rng::SplitMix64;
 use assay_model::trial::IoErrorRecord;
 use history::History;
+#[cfg(feature = "loads")]
+pub(in crate::load) use state::path as state_path;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -248,6 +251,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
         checks.history.plan_all();
         self.phase = Phase::Check;
+        self.stopped_ns = None;
         self.enter(StreamState::Verifying, self.clock.now());
         self.forget_pages()?;
         self.drive()?;
@@ -438,7 +442,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         let path = self
             .files
             .get(file)
-            .map_or_else(String::new, |file| file.path.display().to_string());
+            .map_or_else(String::new, |file| shown(&file.path));
         let text = format!("{path}: {mismatch}");
         let errors = &self.stream.errors;
         let fatal = self.checks.as_ref().is_some_and(|checks| checks.spec.fatal);

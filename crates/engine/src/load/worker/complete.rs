@@ -4,6 +4,7 @@ use super::issue::{Mark, Role};
 use super::{Failure, Worker};
 use crate::clock::Clock;
 use crate::error::EngineError;
+use crate::held::shown;
 use crate::io::{Completion, IoEngine, IoUnit};
 use crate::load::Note;
 use crate::load::pace::Finding;
@@ -19,6 +20,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             || self.logs.is_some()
             || self.pacing.is_some()
             || self.search.is_some()
+            || self.flushes.any_durable()
             || self.priorities.is_some()
             || self.stream.trim.percent > 0
             || limits.iter().any(|(_, limit)| limit.0 > 0)
@@ -98,6 +100,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             let priority = priorities.in_force(unit.priority);
             self.recorder.prioritized(unit.ddir, priority, latency_ns);
         }
+        self.flushes.ended(&unit, true);
         if let Some(pacing) = &mut self.pacing {
             pacing.completed(unit.ddir, unit.length);
         }
@@ -178,6 +181,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         {
             checks.lost(&unit, mark.number);
         }
+        self.flushes.ended(&unit, false);
         self.dropped[unit.ddir] += 1;
         self.free.push(unit.buf);
     }
@@ -193,7 +197,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         let path = self
             .files
             .get(unit.file)
-            .map_or_else(String::new, |file| file.path.display().to_string());
+            .map_or_else(String::new, |file| shown(&file.path));
         format!(
             "{} of {} bytes at offset {} of {path}: {}",
             unit.ddir.name(),

@@ -2,7 +2,8 @@
 
 use super::Worker;
 use crate::clock::Clock;
-use crate::io::IoEngine;
+use crate::held::shown;
+use crate::io::{IoEngine, IoUnit};
 use crate::load::sequence::Step;
 use crate::sys;
 use assay_model::job::FlushCall;
@@ -10,9 +11,13 @@ use assay_model::load::report::StreamState;
 use assay_model::load::{Ddir, Durability, SyncFileRange};
 use assay_model::trial::IoErrorRecord;
 use rustix::io::Errno;
+use std::collections::{BTreeMap, VecDeque};
+
+/// Groups that wait for a flush at most; older ones get no figure.
+const MAX_GROUPS: usize = 1 << 12;
 
 /// What is to be flushed when.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Flushes {
     fsync: u32,
     fdatasync: u32,
@@ -23,6 +28,71 @@ pub(super) struct Flushes {
     /// What the next `sync_file_range` covers.
     from: u64,
     to: u64,
+    groups: Groups,
+    /// Bytes of each file that were written since its last flush.
+    unflushed: BTreeMap<u32, u64>,
+}
+
+/// The writes between two flushes that the job asks for, until they are durable.
+#[derive(Clone, Copy, Debug)]
+struct Group {
+    /// When its first write was made.
+    start_ns: u64,
+    file: u32,
+    in_flight: u32,
+    /// A write failed, or was to another file than its flush.
+    spoiled: bool,
+}
+
+/// Groups that no flush has made durable yet, oldest first.
+#[derive(Clone, Debug, Default)]
+struct Groups {
+    waiting: VecDeque<Group>,
+    /// The last one still grows.
+    growing: bool,
+}
+
+impl Groups {
+    fn began(&mut self, file: u32, now_ns: u64) {
+        if !self.growing {
+            if self.waiting.len() >= MAX_GROUPS {
+                self.waiting.pop_front();
+            }
+            self.growing = true;
+            self.waiting.push_back(Group {
+                start_ns: now_ns,
+                file,
+                in_flight: 0,
+                spoiled: false,
+            });
+        }
+        if let Some(last) = self.waiting.back_mut() {
+            last.in_flight += 1;
+            last.spoiled |= last.file != file;
+        }
+    }
+
+    /// A write that was handed over at `submitted_ns` came back.
+    fn ended(&mut self, submitted_ns: u64, succeeded: bool) {
+        let mut groups = self.waiting.iter_mut().rev();
+        if let Some(group) = groups.find(|group| group.start_ns <= submitted_ns) {
+            group.in_flight = group.in_flight.saturating_sub(1);
+            group.spoiled |= !succeeded;
+        }
+    }
+
+    /// Takes out what a flush of `file` has made durable: not what was still in
+    /// flight when it began, which the next flush covers.
+    fn flushed(&mut self, file: u32, mut durable: impl FnMut(u64)) {
+        self.growing = false;
+        self.waiting.retain(|group| {
+            let covered = group.in_flight == 0 && (group.file == file || group.spoiled);
+            if covered && !group.spoiled {
+                durable(group.start_ns);
+            }
+            !covered
+        });
+    }
 }
 
 impl Flushes {
@@ -35,6 +105,8 @@ impl Flushes {
             last: None,
             from: u64::MAX,
             to: 0,
+            groups: Groups::default(),
+            unflushed: BTreeMap::new(),
         }
     }
 
@@ -43,15 +115,37 @@ impl Flushes {
         self.fsync > 0 || self.fdatasync > 0 || self.range.is_some()
     }
 
+    /// Whether any makes durable what was written before it: a
+    /// `sync_file_range` does not.
+    pub(super) const fn any_durable(&self) -> bool {
+        self.fsync > 0 || self.fdatasync > 0
+    }
+
+    /// A write came back, with success or without.
+    pub(super) fn ended(&mut self, unit: &IoUnit, succeeded: bool) {
+        if unit.ddir == Ddir::Write && self.any_durable() {
+            self.groups.ended(unit.submitted_ns, succeeded);
+        }
+    }
+
     /// A write is on its way.
     #[inline]
-    pub(super) fn count(&mut self, step: &Step) {
+    pub(super) fn count(&mut self, step: &Step, now_ns: u64) {
         if step.ddir == Ddir::Write {
+            if self.any_durable() {
+                self.groups.began(step.file, now_ns);
+            }
             self.writes += 1;
+            *self.unflushed.entry(step.file).or_default() += u64::from(step.length);
             self.from = self.from.min(step.offset);
             self.to = self.to.max(step.offset + u64::from(step.length));
             self.last = Some((step.file, step.offset, u64::from(step.length)));
         }
+    }
+
+    /// Bytes that no flush has covered yet.
+    pub(super) fn unflushed(&self) -> u64 {
+        self.unflushed.values().sum()
     }
 
     /// Whether one is due with the last write.
@@ -78,10 +172,10 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             return;
         };
         if self.flushes.is_due(self.flushes.fsync) {
-            self.flush(file, FlushCall::Fsync);
+            self.flush_group(file, FlushCall::Fsync);
         }
         if self.flushes.is_due(self.flushes.fdatasync) {
-            self.flush(file, FlushCall::Fdatasync);
+            self.flush_group(file, FlushCall::Fdatasync);
         }
         if let Some(range) = self.flushes.range
             && self.flushes.is_due(range.every)
@@ -95,32 +189,48 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         }
     }
 
-    /// Flushes a file.
-    pub(super) fn flush(&mut self, file: u32, call: FlushCall) {
-        self.timed(file, |engine, file| engine.flush(file, call));
+    /// Flushes a file after a group of writes, which takes from the first of
+    /// them to the end of the flush.
+    fn flush_group(&mut self, file: u32, call: FlushCall) {
+        let Some(now_ns) = self.flush(file, call) else {
+            return;
+        };
+        let recorder = &mut self.recorder;
+        (self.flushes.groups).flushed(file, |start_ns| {
+            recorder.made_durable(now_ns.saturating_sub(start_ns));
+        });
+    }
+
+    /// Flushes a file; when that was done, if it was.
+    pub(super) fn flush(&mut self, file: u32, call: FlushCall) -> Option<u64> {
+        let done_ns = self.timed(file, |engine, file| engine.flush(file, call));
+        // What was under way meanwhile may have come too late for it.
+        if done_ns.is_some() && self.in_flight == 0 {
+            self.flushes.unflushed.remove(&file);
+        }
         if let Some(trace) = self.trace.as_mut() {
             let at_ns = self.clock.now().saturating_sub(self.start_ns);
             trace.flushed(at_ns, file, call);
         }
+        done_ns
     }
 
     fn timed(
         &mut self,
         number: u32,
         call: impl FnOnce(&mut E, &crate::io::OpenFile) -> Result<(), Errno>,
-    ) {
+    ) -> Option<u64> {
         // What was made before it is under way before it.
         if let Err(error) = self.commit() {
             self.fail_with(error);
-            return;
+            return None;
         }
         let before_ns = self.clock.now();
-        let Some(file) = self.files.get(number) else {
-            return;
-        };
+        let file = self.files.get(number)?;
         let answer = call(&mut self.engine, file);
-        let path = file.path.display().to_string();
+        let path = shown(&file.path);
         let now_ns = self.clock.now();
+        let done = answer.is_ok();
         match answer {
             Ok(()) => {
                 let latency_ns = now_ns.saturating_sub(before_ns);
@@ -131,6 +241,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if now_ns >= self.next_tick_ns {
             self.tick(now_ns);
         }
+        done.then_some(now_ns)
     }
 
     #[cold]
@@ -173,5 +284,46 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             let all = !self.few_open || on_close.is_some();
             self.flushed_at_end = all && self.failure.is_none();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts of the groups that a flush of a file makes durable.
+    fn flushed(groups: &mut Groups, file: u32) -> Vec<u64> {
+        let mut starts = Vec::new();
+        groups.flushed(file, |start_ns| starts.push(start_ns));
+        starts
+    }
+
+    #[test]
+    fn a_flush_covers_what_had_come_back_before_it() {
+        let mut groups = Groups::default();
+        groups.began(0, 10);
+        assert_eq!(flushed(&mut groups, 0), [0_u64; 0], "in flight");
+        groups.began(0, 20);
+        groups.ended(11, true);
+        assert_eq!(flushed(&mut groups, 0), [10]);
+        groups.ended(21, true);
+        assert_eq!(flushed(&mut groups, 0), [20]);
+        assert_eq!(flushed(&mut groups, 0), [0_u64; 0], "once only");
+    }
+
+    #[test]
+    fn a_flush_of_one_file_says_nothing_of_another() {
+        let mut groups = Groups::default();
+        groups.began(0, 10);
+        groups.began(1, 20);
+        groups.ended(11, true);
+        groups.ended(21, true);
+        assert_eq!(flushed(&mut groups, 1), [0_u64; 0]);
+        groups.began(0, 30);
+        groups.ended(31, false);
+        assert_eq!(flushed(&mut groups, 0), [0_u64; 0], "a write failed");
+        groups.began(0, 40);
+        groups.ended(41, true);
+        assert_eq!(flushed(&mut groups, 0), [40]);
     }
 }

@@ -373,7 +373,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         if let Some(flow) = self.flow.as_mut() {
             flow.issued();
         }
-        self.flushes.count(step);
+        self.flushes.count(step, now_ns);
         if let Some(trace) = self.trace.as_mut() {
             trace.io(
                 now_ns.saturating_sub(self.start_ns),

@@ -15,7 +15,6 @@ mod report;
 mod straight;
 mod ticks;
 
-use super::Note;
 use super::extra::Extra;
 use super::files::{FilePlan, FileTable, HeldLock, SharedFiles};
 use super::logs::LogSet;
@@ -25,6 +24,8 @@ use super::shared::Shared;
 use super::source::Source;
 use super::tally::{Depths, RunTimes};
 use super::trace::TraceWriter;
+use super::turns::Turns;
+use super::{Note, Turn};
 use crate::buffer::IoBuf;
 use crate::clock::Clock;
 use crate::content::Filler;
@@ -37,6 +38,8 @@ use assay_model::load::report::{StreamReport, StreamState};
 use assay_model::load::{PerDirection, Stream};
 use assay_model::trial::CpuUse;
 pub(super) use checking::Checks;
+#[cfg(feature = "loads")]
+pub(super) use checking::state_path;
 use flushing::Flushes;
 pub(super) use issue::Goal;
 use issue::Tags;
@@ -66,6 +69,7 @@ pub(super) struct Parts<'a, C> {
     pub(super) logs: Extra<LogSet>,
     pub(super) trace: Extra<TraceWriter>,
     pub(super) gaps: WorkerGaps,
+    pub(super) turns: Extra<Turns>,
 }
 
 /// What a worker leaves behind.
@@ -138,6 +142,9 @@ pub(super) struct Worker<'a, E, C> {
     changes_depth: bool,
     logs: Extra<LogSet>,
     trace: Extra<TraceWriter>,
+    turns: Extra<Turns>,
+    /// When the clock stopped, if nothing was measured since.
+    stopped_ns: Option<u64>,
     recorder: Recorder,
     depths: Depths,
     times: RunTimes,
@@ -210,6 +217,8 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             changes_depth: false,
             logs: parts.logs,
             trace: parts.trace,
+            turns: parts.turns,
+            stopped_ns: None,
             recorder: Recorder::new(start_ns, interval_ns, asynchronous, parts.gaps),
             depths: Depths::default(),
             times: RunTimes::new(start_ns),
@@ -260,6 +269,7 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
         loop {
             if number > 0 {
                 self.reopen_files()?;
+                self.turn(Turn::GoesOn);
                 since_ns = self.clock.now();
             }
             number += 1;
@@ -267,11 +277,20 @@ impl<'a, E: IoEngine, C: Clock> Worker<'a, E, C> {
             let more = !only_checks
                 && (self.stream.length.time_based || number < self.stream.length.loops);
             self.work(more, since_ns)?;
+            self.turn(Turn::Stops);
             self.check()?;
             if !more || self.stopping || self.timed_out {
                 return Ok(());
             }
             self.source.begin_again()?;
+        }
+    }
+
+    /// Lets the counters be read before what follows moves any bytes.
+    fn turn(&mut self, turn: Turn) {
+        self.stopped_ns = (turn == Turn::Stops).then(|| self.clock.now());
+        if let Some(turns) = self.turns.as_ref() {
+            turns.tell(turn);
         }
     }
 

@@ -19,7 +19,7 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
         self.await_checks();
         // Closing a device may write back all of its cache: nobody asked for
         // that to be measured.
-        let end_ns = self.clock.now();
+        let end_ns = self.stopped_ns.unwrap_or_else(|| self.clock.now());
         self.recorder.end(end_ns);
         self.save_state();
         if self.in_flight == 0 {
@@ -92,8 +92,11 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             },
             moved_bytes: PerDirection::from_fn(|ddir| self.moved_before[ddir] + bytes[ddir]),
             sync: self.recorder.flushes(),
+            durable: self.recorder.durable(),
             range_syncs: self.range_syncs,
             flushed_at_end: self.flushed_at_end,
+            unflushed_bytes: self.unflushed_bytes(),
+            stopped_ns: None,
             series: self.recorder.series().clone(),
             longest_gap: None,
             errors: self.recorder.errors().clone(),
@@ -106,8 +109,21 @@ impl<E: IoEngine, C: Clock> Worker<'_, E, C> {
             }),
             steady_state: None,
             files: self.plan.sizes(),
+            regions: self.plan.parts(),
             lateness: self.source.lateness(),
         }
+    }
+
+    /// Bytes written since the last flush that covers them; `None` when none were written.
+    fn unflushed_bytes(&self) -> Option<u64> {
+        let written = self.moved_before.write + self.recorder.bytes().write;
+        let left = match self.hindered {
+            true => self.flushes.unflushed(),
+            // Nothing was flushed on the way.
+            false if self.flushed_at_end => 0,
+            false => written,
+        };
+        (written > 0).then_some(left)
     }
 
     /// Processor time and page faults since the clock started. Those of a simulation are no

@@ -189,6 +189,53 @@ fn a_flush_waits_for_the_writes_that_it_must_cover() {
 }
 
 #[test]
+fn a_write_is_durable_when_the_flush_after_it_has_ended() {
+    let script = |_| after(2 * MS);
+    let mut job = writes(10);
+    job.flush.every = Some((1, FlushCall::Fdatasync));
+    let durable = |job: &Job| {
+        let played = Play::new(job.clone(), &script).synchronous();
+        played.measured.durable
+    };
+    let each = durable(&job).unwrap();
+    assert_eq!(
+        (each.count, each.min_ns, each.max_ns),
+        (10, 2 * MS + FLUSH_NS, 2 * MS + FLUSH_NS)
+    );
+    // The last two writes are no group of four.
+    job.flush = Flush {
+        every: Some((4, FlushCall::Fsync)),
+        at_end: Some(FlushCall::Fsync),
+    };
+    let groups = durable(&job).unwrap();
+    assert_eq!((groups.count, groups.min_ns), (2, 4 * 2 * MS + FLUSH_NS));
+    job.flush.every = None;
+    assert_eq!(durable(&job), None);
+}
+
+#[test]
+fn what_is_in_flight_when_a_flush_begins_is_durable_with_the_next_one() {
+    let script = |_| after(MS);
+    let mut job = writes(20);
+    job.iodepth = 4;
+    job.flush.every = Some((4, FlushCall::Fdatasync));
+    let played = Play::new(job, &script).asynchronous();
+    let durable = played.measured.durable.unwrap();
+    assert_eq!(durable.count, 5, "drained: each flush covers its group");
+    assert_eq!(durable.sum_ns, 5 * (MS + FLUSH_NS));
+}
+
+#[test]
+fn a_group_with_a_failed_write_has_no_figure() {
+    let script = |n| if n == 5 { fails(libc::EIO) } else { after(MS) };
+    let mut job = writes(12);
+    job.flush.every = Some((4, FlushCall::Fdatasync));
+    let played = Play::new(job, &script).synchronous();
+    assert_eq!(played.measured.errors.count, 1);
+    assert_eq!(played.measured.durable.unwrap().count, 2);
+}
+
+#[test]
 fn a_flush_that_fails_is_an_error_without_a_direction() {
     let script = |_| after(MS);
     let mut job = endless(100);

@@ -1,6 +1,5 @@
 use super::*;
 use assay_testkit::needs;
-use std::process::Command;
 
 fn state() -> State {
     State {
@@ -90,7 +89,7 @@ fn fio_reads_the_states_saved_here() {
     let folder = tempfile::tempdir().unwrap();
     let path = State::path(folder.path(), "job", 2);
     state().save(&path).unwrap();
-    let output = Command::new("fio-verify-state")
+    let output = assay_testkit::command("fio-verify-state")
         .arg(&path)
         .output()
         .unwrap();
@@ -114,7 +113,7 @@ fn fio_reads_the_states_saved_here() {
 fn states_that_fio_saves_are_read_here() {
     needs!("fio");
     let folder = tempfile::tempdir().unwrap();
-    let status = Command::new("fio")
+    let status = assay_testkit::command("fio")
         .args(["--name=a/b", "--filename=file", "--size=1m", "--bs=4k"])
         .args(["--rw=write", "--verify=crc32c", "--rate_iops=50"])
         .args(["--trigger-timeout=1", "--trigger=true", "--thread"])

@@ -4,7 +4,6 @@ use super::*;
 use assay_testkit::needs;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const BLOCK: usize = 4096;
 const BLOCKS: usize = 8;
@@ -64,7 +63,7 @@ fn cases() -> Vec<Case> {
 
 /// Runs fio over one file for each case. What it says, if it fails.
 fn run_fio(folder: &Path, cases: &[Case], how: &[&str]) -> Result<(), String> {
-    let mut fio = Command::new("fio");
+    let mut fio = assay_testkit::command("fio");
     fio.args([
         "--ioengine=psync",
         "--bs=4k",

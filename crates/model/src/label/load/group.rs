@@ -1,13 +1,17 @@
 //! The streams of a wave on one storage, judged together.
 
+use super::super::flush::in_force;
 use super::super::share::{Share, failed_because};
-use super::super::{Case, DirectionEvidence, ForeignIo, Judgement, Measured, Place};
+use super::super::touched::Touched;
+use super::super::{CallEnd, Case, DirectionEvidence, ForeignIo, Judgement, Measured, Place};
+use super::order;
+use super::stop::{UNEVEN, evidence_at};
 use super::trims::Trims;
 use super::ways::{Member, ddir};
 use crate::evidence::Evidence;
 use crate::job::{Direction, Flush, FlushCall, Job, OpenSync, Rw};
 use crate::load::Load;
-use crate::load::report::{LoadReport, WaveEvidence};
+use crate::load::report::{ClockStop, LoadReport, WaveEvidence};
 use crate::trial::{DirectionTotals, Measurement};
 use crate::units::Bytes;
 use assay_lang::{key, tr, translated};
@@ -24,19 +28,25 @@ pub(super) struct Group<'a> {
     evidence: Evidence,
     /// All as one.
     measured: Measurement,
-    /// A member has files elsewhere too.
-    spread: bool,
+    /// Why nothing can be said at all.
+    hopeless: Option<&'static str>,
+    /// The members whose clocks had just stopped, if the evidence is of that moment.
+    stopped: Option<&'a ClockStop>,
+    /// The same group when the clocks of some of its members stopped.
+    stops: Vec<Self>,
 }
 
 impl<'a> Group<'a> {
-    pub(super) fn new(load: &'a Load, report: &'a LoadReport, wave: &WaveEvidence) -> Self {
+    pub(super) fn new(load: &'a Load, report: &'a LoadReport, wave: &'a WaveEvidence) -> Self {
         let member = |&number: &u32| {
             let index = usize::try_from(number).ok()?;
+            let stream = load.streams.get(index)?;
             Some(Member {
                 index,
-                stream: load.streams.get(index)?,
+                stream,
                 came: report.streams.get(index)?,
                 ended: !report.interim,
+                sync: in_force(stream.durability.sync, stream.engine.kind, &wave.evidence),
             })
         };
         let members = wave.streams.iter().filter_map(member);
@@ -56,23 +66,58 @@ impl<'a> Group<'a> {
             evidence.before.own_io = None;
             evidence.after.own_io = None;
         }
-        let measured = together(&members, &evidence);
+        let hopeless = spread.then_some(SPREAD);
+        let stops = wave.stops.iter();
+        let stops = stops.map(|stop| match evidence_at(&evidence, stop) {
+            Some(then) => Self::of(members.clone(), then, hopeless, Some(stop)),
+            None => Self::of(members.clone(), evidence.clone(), Some(UNEVEN), Some(stop)),
+        });
+        let stops = stops.collect();
         Self {
+            stops,
+            ..Self::of(members, evidence, hopeless, None)
+        }
+    }
+
+    fn of(
+        members: Vec<Member<'a>>,
+        evidence: Evidence,
+        hopeless: Option<&'static str>,
+        stopped: Option<&'a ClockStop>,
+    ) -> Self {
+        Self {
+            measured: together(&members, &evidence, stopped),
             members,
             evidence,
-            measured,
-            spread,
+            hopeless,
+            stopped,
+            stops: Vec::new(),
         }
     }
 
     /// The members' places in the load, each with its judgement.
     pub(super) fn judge(&self) -> Vec<(usize, Option<Judgement>)> {
-        let [reads, writes] = [Direction::Read, Direction::Write].map(|way| self.traffic(way));
         let foreign = self.foreign();
+        let moments: Vec<_> = (self.stops.iter().chain([self]))
+            .map(|group| {
+                let ways = [Direction::Read, Direction::Write].map(|way| group.traffic(way));
+                (group, ways)
+            })
+            .collect();
+        let judge = |member: &Member<'_>, direction: Direction| {
+            let (group, [reads, writes]) = moments
+                .iter()
+                .find(|(group, _)| group.tells(member, direction))?;
+            let traffic = match direction {
+                Direction::Read => reads,
+                Direction::Write => writes,
+            };
+            group.judge_member(member, traffic)
+        };
         let judged = self.members.iter().map(|member| {
             let judgement = Judgement {
-                read: self.judge_member(member, &reads),
-                write: self.judge_member(member, &writes),
+                read: judge(member, Direction::Read),
+                write: judge(member, Direction::Write),
                 trim: self.judge_trims(member),
                 foreign: foreign.clone(),
             };
@@ -80,6 +125,15 @@ impl<'a> Group<'a> {
             (member.index, moved.then_some(judgement))
         });
         judged.collect()
+    }
+
+    /// Whether the counters were read when the clock of this direction of a member stopped. That
+    /// of reading goes on while it reads back.
+    fn tells(&self, member: &Member<'_>, direction: Direction) -> bool {
+        let Some(stop) = self.stopped else {
+            return true;
+        };
+        is_of(stop, member) && (direction == Direction::Write || !member.reads_back())
     }
 
     fn judge_trims(&self, member: &Member<'_>) -> Option<DirectionEvidence> {
@@ -94,7 +148,7 @@ impl<'a> Group<'a> {
             of_member: moved(member),
             measured,
             hopeless: match failed {
-                _ if self.spread => Some(translated(SPREAD).to_owned()),
+                _ if self.hopeless.is_some() => self.hopeless.map(|why| translated(why).to_owned()),
                 Some(error) => Some(tr!(
                     "a trim failed, and the device counts what failed too: {error}",
                     error
@@ -110,12 +164,17 @@ impl<'a> Group<'a> {
     fn traffic(&self, direction: Direction) -> Traffic {
         let mut names = self.active(direction).map(|member| &member.stream.name);
         let first = names.next();
-        let copies = names.all(|name| Some(name) == first);
+        // Some of the copies that stopped say nothing of those that went on.
+        let all_here = |stop: &ClockStop| self.active(direction).all(|m| is_of(stop, m));
+        let copies = names.all(|name| Some(name) == first) && self.stopped.is_none_or(all_here);
         Traffic {
             direction,
             bytes: self.active(direction).map(|m| m.moved(direction)).sum(),
             copies,
-            in_time: self.share(direction, seen_in_time(&self.members, &self.evidence)),
+            in_time: self.share(
+                direction,
+                seen_in_time(&self.members, &self.evidence, self.stopped),
+            ),
             at_end: self.share(direction, window_ns(&self.evidence)),
             needed: self.members.iter().map(Member::requests_needed).sum(),
             requests: self.requests(copies),
@@ -142,8 +201,8 @@ impl<'a> Group<'a> {
     /// The device's share of what all moved in a direction, by counters that
     /// speak for that much of the time between them.
     fn share(&self, direction: Direction, elapsed_ns: u64) -> Result<Share, String> {
-        if self.spread {
-            return Err(translated(SPREAD).to_owned());
+        if let Some(why) = self.hopeless {
+            return Err(translated(why).to_owned());
         }
         if direction == Direction::Write {
             let failure = self.members.iter().find_map(Member::write_failure);
@@ -169,13 +228,8 @@ impl<'a> Group<'a> {
     /// What holds for every member that is active in a direction.
     fn job_of_all(&self, direction: Direction) -> Job {
         let all = |holds: fn(&Member<'_>) -> bool| self.active(direction).all(holds);
-        let synced = all(|member| member.stream.durability.sync != OpenSync::None);
+        let synced = all(|member| member.sync != OpenSync::None);
         let durable = all(|member| member.is_durable());
-        let passes = self.active(direction).map(Member::passes).max();
-        let moved = match direction {
-            Direction::Read => self.measured.read.bytes,
-            Direction::Write => self.measured.write.bytes,
-        };
         Job {
             direct: all(|member| member.is_direct()),
             sync: if synced {
@@ -188,7 +242,6 @@ impl<'a> Group<'a> {
                 at_end: durable.then_some(FlushCall::Fsync),
             },
             numjobs: self.under_way_together(),
-            size: Bytes(moved / passes.unwrap_or(1).max(1)),
             ..Job::new("all", Rw::RandRw, Bytes(4096), Bytes(0))
         }
     }
@@ -197,7 +250,7 @@ impl<'a> Group<'a> {
     /// share a flush of the device.
     fn under_way_together(&self) -> u32 {
         let each = self.members.iter().map(|member| {
-            let synced = member.stream.durability.sync != OpenSync::None;
+            let synced = member.sync != OpenSync::None;
             if synced {
                 member.stream.engine.iodepth
             } else {
@@ -208,14 +261,19 @@ impl<'a> Group<'a> {
     }
 
     fn case<'b>(&'b self, job: &'b Job, completed: bool) -> Case<'b> {
-        Case {
+        let mut case = Case {
             job,
             measured: &self.measured,
             evidence: &self.evidence,
             completed,
             database: None,
             cell: None,
-        }
+            touched: Touched::directly(0),
+        };
+        let between = self.stopped.and_then(|stop| stop.between.as_ref());
+        let passes = between.map_or(1, |between| between.times + 1);
+        case.touched = order::of_all(&self.members, case.read_ahead_window(), passes);
+        case
     }
 
     fn foreign(&self) -> Option<ForeignIo> {
@@ -253,6 +311,9 @@ impl<'a> Group<'a> {
             judged.because = translated(OF_OTHERS).to_owned();
         }
         judged.job_bytes = bytes;
+        if all.direction == Direction::Write && member.syncs_map() {
+            judged.calls = CallEnd::Whole;
+        }
         Some(judged)
     }
 }
@@ -296,7 +357,11 @@ impl Traffic {
 
 /// What the members moved, as one measurement: reads as random reads of pages,
 /// in the number that they ask the device for; synchronous writes as flushes.
-fn together(members: &[Member<'_>], evidence: &Evidence) -> Measurement {
+fn together(
+    members: &[Member<'_>],
+    evidence: &Evidence,
+    stopped: Option<&ClockStop>,
+) -> Measurement {
     let sum = |of: fn(&Member<'_>) -> u64| members.iter().map(of).fold(0, u64::saturating_add);
     let totals = |ios, bytes| DirectionTotals {
         ios,
@@ -305,12 +370,19 @@ fn together(members: &[Member<'_>], evidence: &Evidence) -> Measurement {
     };
     let pages = sum(|member| member.pages_asked()).div_ceil(4096);
     let mut measured = Measurement {
-        elapsed_ns: seen_in_time(members, evidence),
+        elapsed_ns: seen_in_time(members, evidence, stopped),
         read: totals(pages, sum(|member| member.moved(Direction::Read))),
         write: totals(0, sum(|member| member.moved(Direction::Write))),
         ..Measurement::default()
     };
     measured.flush.count = sum(|member| member.flush_calls());
+    let unflushed = |member: &Member<'_>| match member.sync {
+        OpenSync::None => member.came.unflushed_bytes,
+        _ => Some(0),
+    };
+    let writers = members.iter().filter(|m| m.moved(Direction::Write) > 0);
+    let left: Option<u64> = writers.map(unflushed).sum();
+    measured.unflushed_bytes = left.filter(|_| measured.write.bytes > 0);
     measured
 }
 
@@ -319,15 +391,23 @@ fn together(members: &[Member<'_>], evidence: &Evidence) -> Measurement {
 /// The kernel goes on writing back what a stream has left in the page cache
 /// when it ended, be it until the last of its wave has ended or until the
 /// counters are read. The stream for which that is worst decides.
-fn seen_in_time(members: &[Member<'_>], evidence: &Evidence) -> u64 {
+fn seen_in_time(members: &[Member<'_>], evidence: &Evidence, stopped: Option<&ClockStop>) -> u64 {
     let window = window_ns(evidence);
-    let spans = || members.iter().map(Member::span_ns);
+    let between = stopped.and_then(|stop| stop.between.as_ref());
+    let between_ns = between.map_or(0, |between| between.elapsed_ns);
+    let concerned = |member: &&Member<'_>| stopped.is_none_or(|stop| is_of(stop, member));
+    let span = |member: &Member<'_>| {
+        let (began, ended) = member.span_ns();
+        (began, ended.saturating_sub(between_ns).max(began))
+    };
+    let spans = || members.iter().filter(concerned).map(span);
     let begin = spans().map(|(begin, _)| begin).min().unwrap_or(0);
     let end = spans().map(|(_, end)| end).max().unwrap_or(0);
     let around = window.saturating_sub(end.saturating_sub(begin));
-    let in_memory = members.iter().filter(|member| member.leaves_pages());
+    let in_memory = members.iter().filter(concerned);
+    let in_memory = in_memory.filter(|member| member.leaves_pages());
     let worst = in_memory.map(|member| {
-        let (began, ended) = member.span_ns();
+        let (began, ended) = span(member);
         let ran = u128::from(ended.saturating_sub(began));
         let late = u128::from(end.saturating_sub(ended)) + u128::from(around);
         let seen = (u128::from(window) * ran)
@@ -336,6 +416,11 @@ fn seen_in_time(members: &[Member<'_>], evidence: &Evidence) -> u64 {
         u64::try_from(seen).unwrap_or(window)
     });
     worst.min().unwrap_or(window)
+}
+
+fn is_of(stop: &ClockStop, member: &Member<'_>) -> bool {
+    let mut streams = stop.streams.iter();
+    streams.any(|&stream| usize::try_from(stream) == Ok(member.index))
 }
 
 /// Time between the counters.

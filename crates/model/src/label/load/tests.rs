@@ -3,6 +3,7 @@
 
 mod errors;
 mod requests;
+mod stops;
 mod trims;
 
 use super::*;
@@ -62,6 +63,7 @@ impl Wave {
                 during: Vec::new(),
                 other_processes: Some(Vec::new()),
             },
+            stops: Vec::new(),
         });
     }
 
@@ -322,7 +324,10 @@ fn an_interim_report_has_flushed_nothing_for_good() {
 fn the_ramp_counts_as_moved_but_not_as_measured() {
     let mut wave = Wave::new();
     wave.stream("r", Ddir::Read, MOVED).read(2 * MOVED);
-    wave.last(|_, came| came.moved_bytes.read = 2 * MOVED);
+    wave.last(|_, came| {
+        came.moved_bytes.read = 2 * MOVED;
+        came.files[0].1 = Bytes(2 * MOVED);
+    });
     assert_eq!(wave.labels(Ddir::Read), ["device"]);
     let judged = wave.judged();
     let read = judged[0].as_ref().unwrap().read.as_ref().unwrap();

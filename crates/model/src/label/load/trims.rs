@@ -1,7 +1,7 @@
 //! Whether trims reached the device: the kernel counts what a device discards.
 
 use super::super::share::Share;
-use super::super::{Case, DirectionEvidence, Measured, Place};
+use super::super::{CallEnd, Case, DirectionEvidence, Measured, Place};
 use crate::units::{Bytes, MIB};
 use assay_lang::tr;
 
@@ -36,6 +36,7 @@ impl Case<'_> {
             volatile_cache: None,
             dirty_bytes_at_stop: None,
             caveat: None,
+            calls: CallEnd::Whole,
         }
     }
 

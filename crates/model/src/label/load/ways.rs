@@ -15,6 +15,8 @@ pub(super) struct Member<'a> {
     pub(super) came: &'a StreamReport,
     /// The report is the last one.
     pub(super) ended: bool,
+    /// Each write returns when it is durable, or does not.
+    pub(super) sync: OpenSync,
 }
 
 impl Member<'_> {
@@ -28,6 +30,11 @@ impl Member<'_> {
         self.stream.durability.direct && self.stream.engine.kind != EngineKind::Mmap
     }
 
+    /// Each of its stores into a map is followed by `msync(2)`.
+    pub(super) fn syncs_map(&self) -> bool {
+        self.stream.durability.direct && self.stream.engine.kind == EngineKind::Mmap
+    }
+
     /// It came to its end without an error.
     pub(super) fn completed(&self) -> bool {
         self.ended && self.came.errno == 0 && self.came.total_errors == 0
@@ -37,6 +44,16 @@ impl Member<'_> {
     /// may have skipped the last.
     pub(super) fn flush(&self) -> Flush {
         let durability = &self.stream.durability;
+        if let Some(left) = self.came.unflushed_bytes {
+            let call = match durability.fdatasync > 0 {
+                true => FlushCall::Fdatasync,
+                false => FlushCall::Fsync,
+            };
+            return Flush {
+                every: None,
+                at_end: (left == 0).then_some(call),
+            };
+        }
         let made = self.came.sync.count.saturating_sub(self.came.range_syncs);
         let writes = self.came.directions.write.ios;
         let (every, call) = match (durability.fsync, durability.fdatasync) {
@@ -73,7 +90,7 @@ impl Member<'_> {
 
     /// Flush calls, and writes that return when they are durable.
     pub(super) fn flush_calls(&self) -> u64 {
-        let synced = match self.stream.durability.sync {
+        let synced = match self.sync {
             OpenSync::None => 0,
             _ => self.came.directions.write.ios,
         };
@@ -85,7 +102,7 @@ impl Member<'_> {
         Job {
             ioengine: self.stream.engine.kind,
             direct: self.is_direct(),
-            sync: self.stream.durability.sync,
+            sync: self.sync,
             flush: self.flush(),
             ..Job::new(&self.stream.name, Rw::Rw, Bytes(4096), Bytes(0))
         }
@@ -107,7 +124,7 @@ impl Member<'_> {
     }
 
     /// Reads, those of the ramp included.
-    fn reads(&self) -> u64 {
+    pub(super) fn reads(&self) -> u64 {
         let reads = &self.came.directions.read;
         let mean = reads.bytes.checked_div(reads.ios).unwrap_or(0);
         self.moved(Direction::Read).checked_div(mean).unwrap_or(0)
@@ -165,15 +182,20 @@ impl Member<'_> {
         tr!("job {name}: {words}", name = self.stream.name, words)
     }
 
-    /// How often it went over its region, at least once.
-    pub(super) fn passes(&self) -> u64 {
+    /// Bytes of one pass over its region, where the parts of its files are not known.
+    pub(super) fn pass_bytes(&self) -> u64 {
         let files: u64 = self.came.files.iter().map(|(_, size)| size.0).sum();
         let region = match self.stream.region.size {
             Some(Extent::Bytes(size)) => size,
             _ => files,
         };
-        let pass = if files > 0 { region.min(files) } else { region };
-        self.moved(Direction::Read).div_ceil(pass.max(1)).max(1)
+        if files > 0 { region.min(files) } else { region }
+    }
+
+    /// The mean size of its reads.
+    pub(super) fn mean_read(&self) -> Option<u64> {
+        let reads = &self.came.directions.read;
+        reads.bytes.checked_div(reads.ios)
     }
 
     /// Its time from the first I/O to the last, on the load's clock.
@@ -182,8 +204,17 @@ impl Member<'_> {
             .came
             .runtime_ns
             .saturating_add(self.stream.length.ramp_time.0);
-        let end = self.came.elapsed_ns;
-        (end.saturating_sub(took), end)
+        let ended = self.came.elapsed_ns;
+        let stopped = self.came.stopped_ns.unwrap_or(ended);
+        // What it read back is in its run time.
+        let until = if self.reads_back() { ended } else { stopped };
+        (until.saturating_sub(took), stopped)
+    }
+
+    /// It read back what it had written when its clock had stopped.
+    pub(super) fn reads_back(&self) -> bool {
+        let verify = self.stream.verify.as_ref();
+        self.stream.blocks.rw.write && verify.is_some_and(|verify| verify.read_back)
     }
 }
 

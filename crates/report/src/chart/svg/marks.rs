@@ -131,7 +131,7 @@ pub fn shape(tint: Tint, x: f64, y: f64) -> String {
         Tint::Read => 0,
         Tint::Write => 1,
         Tint::Flush => 2,
-        Tint::Ink | Tint::Bad => 4,
+        Tint::Ink | Tint::Good | Tint::Bad => 4,
         Tint::Nth(number) => number,
     };
     match number % 6 {

@@ -7,7 +7,6 @@ use crate::{fixture, samples};
 use assay_testkit::needs;
 use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
-use std::process::Command;
 use zip::ZipArchive;
 
 /// The parts of the workbook of a run, by name.
@@ -364,7 +363,7 @@ for chart in sheet._charts:
     print(type(chart).__name__, len(chart.ser), *axes)
 print(sheet['B9'].value, sheet['D11'].value)
 ";
-    let mut python = Command::new("/usr/bin/python3");
+    let mut python = assay_testkit::command("/usr/bin/python3");
     let read = python
         .args(["-c", script])
         .arg(file.path())

@@ -1,7 +1,7 @@
 //! Whether any condition differs: Welch's analysis of variance.
 
 use crate::verdict::arm::Arm;
-use assay_model::figures::{Figure, Sample};
+use assay_model::figures::{Better, Figure, Sample};
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 
 /// The test that all conditions are alike.
@@ -38,7 +38,7 @@ fn moments(sample: &Sample) -> Option<Moments> {
     match sample {
         Sample::Moments { n, mean, stdev } => Some((f64::from(*n), *mean, stdev.as_ref()?.powi(2))),
         Sample::Values { values, .. } => {
-            let arm = Arm::of_logs(values.clone(), Vec::new(), 1.0).ok()?;
+            let arm = Arm::of_logs(values.clone(), Vec::new(), Better::Higher).ok()?;
             Some((arm.n as f64, arm.mean, arm.variance?))
         }
     }

@@ -7,6 +7,7 @@ use crate::verdict::estimate::{Difference, Linear, NoEstimate};
 use crate::verdict::judge::Rule;
 use crate::verdict::line::{Options, SHOWN, change};
 use crate::verdict::note::Note;
+use crate::verdict::order::is_confounded;
 use crate::verdict::special::range;
 use crate::verdict::trials::Outlook;
 use assay_model::verdict::Verdict;
@@ -29,9 +30,26 @@ impl Found {
     }
 }
 
+/// What keeps pairs from being judged.
+pub(super) struct Refusals<'a> {
+    /// All of them.
+    pub all: Option<&'a Note>,
+    /// Those of which one condition was run after the other.
+    pub confounded: Option<&'a Note>,
+}
+
+impl Refusals<'_> {
+    fn of(&self, a: &Entry, b: &Entry) -> Vec<Note> {
+        let confounded = self
+            .confounded
+            .filter(|_| is_confounded(&a.places, &b.places));
+        confounded.into_iter().chain(self.all).cloned().collect()
+    }
+}
+
 /// All pairs by Games and Howell (1976): q = sqrt(2) |t| of Welch, held to the
 /// studentized range of k means. Equivalence at alpha / (k - 1).
-pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) -> Found {
+pub(super) fn all(entries: &[Entry], options: &Options, refused: &Refusals<'_>) -> Found {
     let k = entries.len();
     let mut worse = vec![vec![false; k]; k];
     let (mut equivalent, mut judged) = (worse.clone(), worse.clone());
@@ -44,9 +62,12 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) 
             range::upper_tail(q, k, linear.df)
         });
         let rule = rule(options, options.alpha / tests, k);
+        let d = tested.linear.map_or(0.0, |linear| linear.d);
         let pair = tested.conclude(p, &rule, options);
-        worse[j][i] = differs(&pair, false, options);
-        worse[i][j] = differs(&pair, true, options);
+        // Letters show differences that are within the margin, too.
+        let differs = pair.p_adjusted.is_some_and(|p| p <= options.alpha);
+        worse[j][i] = differs && d < 0.0;
+        worse[i][j] = differs && d > 0.0;
         equivalent[i][j] = matches!(pair.verdict, Verdict::Equivalent(_));
         equivalent[j][i] = equivalent[i][j];
         judged[i][j] = pair.p_adjusted.is_some();
@@ -61,22 +82,13 @@ pub(super) fn all(entries: &[Entry], options: &Options, refused: Option<&Note>) 
     }
 }
 
-/// Letters show differences that are within the margin, too.
-fn differs(pair: &Pair, b_is_better: bool, options: &Options) -> bool {
-    let found = pair.p_adjusted.is_some_and(|p| p <= options.alpha);
-    found
-        && pair
-            .change
-            .is_some_and(|change| (change.percent > 0.0) == b_is_better)
-}
-
 /// Each condition against `baseline`: Welch's t with Holm's correction for the
 /// k - 1 tests.
 pub(super) fn against(
     entries: &[Entry],
     baseline: &str,
     options: &Options,
-    refused: Option<&Note>,
+    refused: &Refusals<'_>,
 ) -> Vec<Pair> {
     let Some(base) = entries.iter().find(|entry| entry.condition == baseline) else {
         return Vec::new();
@@ -120,10 +132,10 @@ struct Tested {
 }
 
 impl Tested {
-    fn of(a: &Entry, b: &Entry, options: &Options, refused: Option<&Note>) -> Self {
+    fn of(a: &Entry, b: &Entry, options: &Options, refused: &Refusals<'_>) -> Self {
         let (a_arm, b_arm) = (&a.arm, &b.arm);
         let linear = Linear::of(a_arm, b_arm);
-        let mut notes: Vec<Note> = refused.cloned().into_iter().collect();
+        let mut notes = refused.of(a, b);
         let n = a_arm.n.min(b_arm.n);
         let summary = a_arm.y.is_empty() || b_arm.y.is_empty();
         let floor = if summary {
@@ -141,7 +153,8 @@ impl Tested {
             notes.push(Note::Few(n));
         }
         let interval = linear.ok().and_then(|linear| linear.interval(SHOWN));
-        let change = change(b_arm.mean - a_arm.mean, interval);
+        let d = linear.map_or(b_arm.mean - a_arm.mean, |linear| linear.d);
+        let change = change(d, interval, a_arm.better);
         let verdict = Verdict::NoConclusion {
             change,
             trials_needed: None,

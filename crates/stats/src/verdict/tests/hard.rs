@@ -5,7 +5,10 @@ use crate::verdict::compare::{Comparison, compare_figures};
 use crate::verdict::line::{Line, Options};
 use crate::verdict::note::{Note, Side};
 use crate::verdict::ranking::{RankError, rank_figures};
-use crate::verdict::units::compare_units;
+use crate::verdict::sequential::Standing;
+use crate::verdict::simulate::Normal;
+use crate::verdict::simulate::found_in_order;
+use crate::verdict::units::{compare_runs, compare_units, pooled};
 use assay_model::figures::{Better, Figure, Sample};
 use assay_model::verdict::Verdict;
 use proptest::prelude::*;
@@ -70,9 +73,11 @@ fn units_directions_and_labels_must_agree() {
     };
     assert!(other(|_| ()).starts_with("faster"));
     assert_eq!(
-        other(|f| f.unit = "MiB/s".to_owned()),
-        "no conclusion: units differ: MB/s and MiB/s are not compared"
+        other(|f| f.unit = "IOPS".to_owned()),
+        "no conclusion: units differ: MB/s and IOPS are not compared"
     );
+    assert!(other(|f| f.unit = "kB/s".to_owned()).starts_with("slower"));
+    assert!(other(|f| f.unit = "MiB/s".to_owned()).starts_with("faster"));
     assert!(other(|f| f.better = Some(Better::Lower)).contains("disagree"));
     assert_eq!(
         other(|f| f.measured = Some("page-cache".to_owned())),
@@ -106,6 +111,46 @@ fn two_unknowns_are_not_the_same_thing() {
     assert!(!notes("device").contains("unknown on both"));
 }
 
+/// Equal labels of something else are compared, shown and decide nothing.
+#[test]
+fn only_figures_of_the_device_decide() {
+    let side = |centre: f64, word: Option<&str>| {
+        let values = [1.0, 1.01, 0.99, 1.005, 0.995].map(|factor| factor * centre);
+        Figure {
+            primary: true,
+            measured: word.map(str::to_owned),
+            ..of_values(&values)
+        }
+    };
+    for (word, decides) in [
+        (Some("device"), true),
+        (Some("simulated"), true),
+        (Some("memory"), true),
+        (Some("device+page-cache"), true),
+        (None, true),
+        (Some("page-cache"), false),
+        (Some("mixed"), false),
+        (Some("unknown"), false),
+        (Some("device or page-cache"), false),
+    ] {
+        let found = compare(&[side(100.0, word)], &[side(50.0, word)]);
+        let line = &found.lines[0];
+        assert!(matches!(line.verdict, Verdict::Slower(_)), "{word:?}");
+        assert_eq!(line.primary, decides, "{word:?}");
+        let told = line.notes.iter().any(Note::is_on_label);
+        assert_eq!(told, !decides, "{word:?}");
+        let figures = ["x", "y"].map(|condition| Figure {
+            condition: condition.to_owned(),
+            ..side(if condition == "x" { 100.0 } else { 50.0 }, word)
+        });
+        let ranked = rank_figures(&figures, None, &Options::default()).unwrap();
+        assert_eq!(!ranked.deciding.is_empty(), decides, "{word:?}");
+        assert_eq!(Standing::of_ranking(&ranked).is_settled(), decides);
+    }
+    let (a, b) = (side(100.0, Some("device")), side(50.0, Some("page-cache")));
+    assert!(!compare(&[a], &[b]).lines[0].primary);
+}
+
 #[test]
 fn what_is_missing_is_said() {
     let a = of_values(&[1.0, 2.0]);
@@ -116,6 +161,52 @@ fn what_is_missing_is_said() {
     assert_eq!(notes.len(), 3);
     assert!(notes[0].contains("bw is missing on side B"));
     assert!(notes[2].contains("iops is missing on side A"));
+}
+
+#[test]
+fn an_order_in_blocks_gives_no_verdict_and_one_in_turns_finds_the_difference() {
+    let found = |order: &str, truth: f64| found_in_order(order, truth, 0.02, 0.1, 100, 11);
+    assert_eq!(found("AAAAAABBBBBB", 0.0), 0);
+    for turns in ["ABBABAABABBA", "ABABABABABAB"] {
+        assert!(found(turns, 0.1) >= 80, "{turns}");
+    }
+    for turns in [
+        "ABBABAABABBA",
+        "AABBAABBAABB",
+        "AAABBBAAABBB",
+        "ABABABABABAB",
+    ] {
+        assert!(found(turns, 0.0) <= 9, "{turns}");
+    }
+}
+
+/// Two runs, each of which gets slower by 10 %.
+#[test]
+fn a_drift_within_runs_of_their_own_bars_what_is_no_larger() {
+    let options = Options {
+        same_session: false,
+        ..Options::default()
+    };
+    let run = |speed: f64, drift: f64| {
+        let noise = [0.2, -0.2, 0.0, 0.24, -0.14, 0.04];
+        let places: Vec<f64> = (0..6).map(f64::from).collect();
+        let value = |(t, e): (&f64, f64)| speed * (1.0 - drift * t / 5.0) + e;
+        ordered(
+            &places.iter().zip(noise).map(value).collect::<Vec<_>>(),
+            &places,
+        )
+    };
+    let judged = |b: f64, drift: f64| {
+        let compared = compare_figures(&[run(100.0, drift)], &[run(b, drift)], &options);
+        assert!(compared.notes.contains(&Note::OwnSessions));
+        text(&compared.lines[0])
+    };
+    assert!(judged(110.0, 0.0).starts_with("faster"));
+    let drifting = judged(107.0, 0.07);
+    assert!(drifting.starts_with("no conclusion"), "{drifting}");
+    assert!(judged(130.0, 0.07).starts_with("faster"));
+    assert!(judged(100.0, 0.0).starts_with("equivalent"));
+    assert!(judged(100.2, 0.15).starts_with("no conclusion"));
 }
 
 #[test]
@@ -232,6 +323,98 @@ fn three_units_stand_for_a_part() {
     );
 }
 
+/// Runs of one device differ by more than their trials do, without any difference of devices.
+#[test]
+fn runs_of_one_device_are_compared_by_their_means() {
+    let mut normal = Normal::new(7);
+    let mut run = || {
+        let session = 1.0 + 0.08 * normal.next();
+        let trials: Vec<f64> = (0..5)
+            .map(|_| 100.0 * session * (1.0 + 0.02 * normal.next()))
+            .collect();
+        vec![of_values(&trials)]
+    };
+    let (mut by_runs, mut by_trials) = (0, 0);
+    for _ in 0..400 {
+        let [a, b] = [0, 1].map(|_| [run(), run(), run()]);
+        let called = |found: &Comparison| {
+            matches!(
+                found.lines[0].verdict,
+                Verdict::Faster(_) | Verdict::Slower(_)
+            )
+        };
+        let options = Options::default();
+        let found = compare_runs(&a, &b, &options);
+        assert_eq!(found.scope.to_string(), "these two units, by 3 and 3 runs");
+        by_runs += u32::from(called(&found));
+        let pooled = compare_figures(&pooled(&a), &pooled(&b), &options);
+        by_trials += u32::from(called(&pooled));
+    }
+    assert!(by_runs <= 28, "{by_runs} of 400");
+    assert!(by_trials > 60, "trials alone do not show it: {by_trials}");
+}
+
+/// More trials of the same units tell nothing of the part.
+#[test]
+fn where_units_are_compared_advice_is_about_units() {
+    let part = |centres: [f64; 4]| centres.map(|c| vec![of_values(&[c, 1.01 * c])]).to_vec();
+    let parts = compare_units(
+        &part([100.0, 108.0, 97.0, 103.0]),
+        &part([104.0, 111.0, 99.0, 108.0]),
+        &Options::default(),
+    );
+    let said = text(&parts.lines[0]);
+    assert!(said.contains("more units (boards) a side"), "{said}");
+    assert!(!said.contains("trials per side"), "{said}");
+    // Runs of one unit are its trials, and what each measured is told.
+    let runs = [("device", 1.0), ("page-cache", 2.0)].map(|(label, value)| {
+        vec![Figure {
+            measured: Some(label.to_owned()),
+            ..of_values(&[value])
+        }]
+    });
+    let one = pooled(&runs);
+    assert_eq!(one[0].sample.n(), 2);
+    assert_eq!(one[0].measured.as_deref(), Some("device or page-cache"));
+}
+
+#[test]
+fn conditions_in_other_prefixes_are_ranked() {
+    let of = |condition: &str, unit: &str, factor: f64| Figure {
+        condition: condition.to_owned(),
+        unit: unit.to_owned(),
+        ..of_values(&[100.0, 101.0, 99.0, 100.5].map(|value| value * factor))
+    };
+    let figures = [of("text", "MiB/s", 1.0), of("json", "KiB/s", 1024.0)];
+    let found = rank_figures(&figures, None, &Options::default()).unwrap();
+    let pair = &found.metrics[0].pairs[0];
+    assert_eq!(pair.verdict.word(), "equivalent", "{:?}", pair.notes);
+    assert_eq!(found.metrics[0].conditions[0].summary.n, 4);
+}
+
+#[test]
+fn a_latency_that_rises_is_slower_by_its_own_change() {
+    let of = |factor: f64| Figure {
+        better: Some(Better::Lower),
+        unit: "ns".to_owned(),
+        ..of_values(&[201.0, 203.0, 199.0, 202.0].map(|value| value * factor))
+    };
+    let line = line(&of(1.0), &of(7.0));
+    let change = line.change.unwrap();
+    assert!(matches!(line.verdict, Verdict::Slower(_)), "{line:?}");
+    assert!((change.percent - 600.0).abs() < 5.0, "{change:?}");
+    let (low, high) = change.interval.unwrap();
+    assert!(0.0 < low && low < change.percent && change.percent < high);
+    let mut figures = [of(1.0), of(7.0)];
+    figures[1].condition = "b".to_owned();
+    let found = rank_figures(&figures, None, &Options::default()).unwrap();
+    let metric = &found.metrics[0];
+    assert_eq!(metric.conditions[1].condition, "b");
+    assert!(metric.conditions[1].delta_percent > 0.0);
+    assert!(metric.pairs[0].change.unwrap().percent > 0.0);
+    assert_eq!(metric.pairs[0].verdict.word(), "slower");
+}
+
 #[test]
 fn a_baseline_must_be_there() {
     let figures = [
@@ -281,6 +464,31 @@ fn conditions_one_after_another_get_no_letters() {
             .iter()
             .all(|p| p.verdict.word() == "no conclusion")
     );
+}
+
+/// Two in turn, and a third after them.
+#[test]
+fn conditions_in_turn_are_judged_beside_one_that_came_later() {
+    let condition = |name: &str, speed: f64, places: [f64; 4]| {
+        let value = |t: &f64| speed * (1.0 - 0.002 * t) + 0.3 * (t * 1.7).sin();
+        Figure {
+            condition: name.to_owned(),
+            ..ordered(&places.map(|t| value(&t)), &places)
+        }
+    };
+    let figures = [
+        condition("x", 100.0, [0.0, 3.0, 5.0, 6.0]),
+        condition("y", 120.0, [1.0, 2.0, 4.0, 7.0]),
+        condition("z", 150.0, [8.0, 9.0, 10.0, 11.0]),
+    ];
+    let found = rank_figures(&figures, None, &Options::default()).unwrap();
+    let metric = &found.metrics[0];
+    let words = metric.pairs.iter();
+    let words: Vec<String> = words
+        .map(|pair| format!("{}{} {}", pair.a, pair.b, pair.verdict.word()))
+        .collect();
+    assert_eq!(words, ["xy faster", "xz no conclusion", "yz no conclusion"]);
+    assert!(matches!(metric.notes[0], Note::OneAfterAnother(..)));
 }
 
 #[test]

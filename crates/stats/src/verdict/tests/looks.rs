@@ -104,6 +104,7 @@ fn false_ones(judged: Judged, looks: &[u32], alpha: f64) -> u32 {
 
 #[test]
 fn looking_more_than_once_is_not_rewarded() {
+    assay_testkit::needs!(full);
     for most in [12, 20] {
         let plan = Plan::within(most).expect("a plan");
         for judged in [compared as Judged, ranked] {

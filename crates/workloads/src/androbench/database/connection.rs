@@ -4,6 +4,7 @@ use super::transaction::Transaction;
 use crate::WorkError;
 use crate::files::remove_if_there;
 use crate::meter::nanos;
+use assay_engine::held::{let_sqlite_in, shown};
 use assay_model::rng::SplitMix64;
 use assay_model::work::androbench::{
     DATABASE, DATABASE_SUFFIXES, DatabasePhase, Journal, Schema, Statement,
@@ -45,9 +46,11 @@ impl Database {
         for end in DATABASE_SUFFIXES {
             remove_if_there(&folder.join(format!("{DATABASE}{end}")))?;
         }
+        let_sqlite_in().map_err(|error| WorkError::io("open", &path, &error))?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
-            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection = Connection::open_with_flags(&path, flags)
             .map_err(|error| failed("open", &path, &error))?;
         let database = Self {
@@ -77,7 +80,7 @@ impl Database {
         Err(WorkError::Refused(format!(
             "SQLite does not take journal mode {wanted} for {} and stays with {mode}: choose \
              another --journal, or a folder on another file system",
-            self.path.display()
+            shown(&self.path)
         )))
     }
 
@@ -159,7 +162,7 @@ fn failed(doing: &str, path: &Path, error: &Error) -> WorkError {
         _ => None,
     };
     WorkError::Failed {
-        message: format!("SQLite cannot {doing} {}: {error}", path.display()),
+        message: format!("SQLite cannot {doing} {}: {error}", shown(path)),
         errno: errno.map(Errno::raw_os_error),
     }
 }

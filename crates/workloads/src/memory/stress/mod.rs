@@ -207,7 +207,6 @@ impl Tester<'_> {
                 };
                 Ok((Found::Stress(step), outcome))
             })?;
-            context.observer.keep();
             ended?;
         }
         Ok(())

@@ -3,12 +3,12 @@
 use super::*;
 use assay_model::load::blocks::StridedZones;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 /// What fio 3 does: direction, offset and length of each I/O. `None`: it is not
 /// installed.
 fn by_fio(options: &str, folder: &Path) -> Option<Vec<(u8, u64, u32)>> {
-    let status = Command::new("fio")
+    let status = assay_testkit::command("fio")
         .args(["--name=j", "--ioengine=null", "--write_bw_log=l"])
         .args(["--log_offset=1", "--per_job_logs=0", "--output=/dev/null"])
         .args(options.split_whitespace())
@@ -51,7 +51,7 @@ enum Same {
 fn compare(options: &str, same: Same, region: Span, change: impl FnOnce(&mut Stream)) {
     let folder = tempfile::tempdir().unwrap();
     let Some(theirs) = by_fio(options, folder.path()) else {
-        println!("skipped: fio is not installed");
+        assay_testkit::skip("fio is not installed");
         return;
     };
     let ours = ours(&stream(change), region);

@@ -10,7 +10,7 @@ use assay_model::load::verify::{SaveState, Verify};
 use std::path::{Path, PathBuf};
 
 /// Where the state of a stream is kept.
-pub(super) fn path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
+pub(in crate::load) fn path(spec: &Verify, stream: &Stream, folder: &Path) -> PathBuf {
     match &spec.state_path {
         Some(path) => folder.join(path),
         None => State::path(folder, &stream.name, u64::from(stream.number) - 1),

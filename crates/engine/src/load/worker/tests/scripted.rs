@@ -235,6 +235,7 @@ impl<'s> Play<'s> {
             logs: Extra::new(|| None),
             trace: Extra::new(|| None),
             gaps: gaps.of_worker(number),
+            turns: Extra::new(|| None),
         };
         let engine = Scripted::<ASYNC> {
             clock,

@@ -1,8 +1,11 @@
-//! Debian's packages without installing them: apt with folders and settings of
-//! its own.
+//! Debian's packages, installed or not: apt with folders and settings of its own, so that
+//! the machine's stay as they are.
+
+mod sources;
 
 use crate::run::{build_folder, output, run};
 use anyhow::{Context, Result, bail};
+use sources::Mirror;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -10,12 +13,10 @@ use std::process::Command;
 
 /// The architecture of the board.
 const BOARD: &str = "arm64";
-/// QEMU is from here, for its newer devices, and adbd, which is nowhere else.
-const BACKPORTS: &str = "bookworm-backports";
-const SOURCES: &str = "\
-deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm main
-deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian bookworm-backports main
-";
+
+/// Sources of packages, in the folder of apt's settings.
+const SOURCES: &str = "sources.list.d";
+const SETTINGS: &str = "apt.conf";
 
 /// Says by what a folder was made; tests look for it.
 const RECIPE: &str = "recipe";
@@ -23,6 +24,7 @@ const RECIPE: &str = "recipe";
 /// Debian's packages for this machine and for the board.
 pub struct Packages {
     folder: PathBuf,
+    mirror: Mirror,
 }
 
 impl Packages {
@@ -32,13 +34,16 @@ impl Packages {
             fs::create_dir_all(folder.join(part))?;
         }
         let native = output(Command::new("dpkg").arg("--print-architecture"))?;
-        fs::write(folder.join("sources.list"), SOURCES)?;
-        fs::write(folder.join("apt.conf"), settings(folder, native.trim()))?;
-        let packages = Self {
+        let mirror = Mirror::of_machine()?;
+        let sources = folder.join(SOURCES);
+        fs::create_dir_all(&sources)?;
+        fs::write(sources.join("release.sources"), mirror.with_backports())?;
+        fs::write(folder.join(SETTINGS), settings(folder, native.trim()))?;
+        run(apt(folder, "apt-get").args(["--quiet=2", "update"]))?;
+        Ok(Self {
             folder: folder.to_owned(),
-        };
-        run(packages.apt("apt-get").args(["--quiet=2", "update"]))?;
-        Ok(packages)
+            mirror,
+        })
     }
 
     /// Files of some of Debian's packages, and of those that this machine lacks to run
@@ -46,7 +51,8 @@ impl Packages {
     pub fn to_run(&self, packages: &[&str]) -> Result<Vec<PathBuf>> {
         let mut install = self.apt("apt-get");
         install.args(["--quiet=2", "--yes", "--download-only", "--reinstall"]);
-        install.args(["--target-release", BACKPORTS, "install"]);
+        // QEMU is from the backports, for its newer devices, and adbd, which is nowhere else.
+        install.args(["--target-release", &self.mirror.backports(), "install"]);
         run(install.args(packages))?;
         files(&self.folder.join("archives"))
     }
@@ -104,30 +110,76 @@ impl Packages {
     }
 
     fn apt(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
-        command
-            .env("APT_CONFIG", self.folder.join("apt.conf"))
-            .env("DEBIAN_FRONTEND", "noninteractive");
-        command
+        apt(&self.folder, program)
     }
+}
+
+/// Installs packages on this machine: from its own sources, and what Debian does not count as
+/// free from their mirror.
+pub fn install(packages: &[&str]) -> Result<()> {
+    let folder = build_folder()?.join("apt");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    let sources = folder.join(SOURCES);
+    fs::create_dir_all(&sources)?;
+    fs::create_dir_all(folder.join("lists/partial"))?;
+    sources::link_all(&sources)?;
+    match Mirror::of_machine() {
+        Ok(mirror) => fs::write(sources.join("not-free.sources"), mirror.not_free())?,
+        Err(error) => eprintln!("xtask: nothing of Debian's non-free: {error:#}"),
+    }
+    fs::write(folder.join(SETTINGS), own_sources(&folder))?;
+    // A source that cannot be reached may not be needed.
+    if let Err(error) = run(apt(&folder, "apt-get").args(["--quiet", "update"])) {
+        eprintln!("xtask: {error:#}");
+    }
+    let install = |packages: &[&str]| {
+        let words = ["--quiet=2", "install", "--yes", "--no-install-recommends"];
+        run(apt(&folder, "apt-get").args(words).args(packages))
+    };
+    // One that cannot be had keeps all from being installed.
+    if install(packages).is_err() {
+        let single = packages.iter().map(|&package| install(&[package]));
+        single.fold(Ok(()), Result::and)?;
+    }
+    Ok(())
+}
+
+/// A program of apt with the settings in a folder.
+fn apt(folder: &Path, program: &str) -> Command {
+    let mut command = Command::new(program);
+    command
+        .env("APT_CONFIG", folder.join(SETTINGS))
+        .env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+/// Settings by which sources and lists of packages are those of a folder.
+fn own_sources(folder: &Path) -> String {
+    let folder = folder.display();
+    format!(
+        "Dir::Etc::SourceList \"/dev/null\";\n\
+         Dir::Etc::SourceParts \"{folder}/{SOURCES}\";\n\
+         Dir::State::Lists \"{folder}/lists\";\n\
+         APT::Sandbox::User \"root\";\n\
+         Acquire::Languages \"none\";\n"
+    )
 }
 
 /// What keeps apt from the system's folders, but for the list of what is
 /// installed, which is only read.
 fn settings(folder: &Path, native: &str) -> String {
+    let own = own_sources(folder);
     let folder = folder.display();
     format!(
-        "Dir::Etc::SourceList \"{folder}/sources.list\";\n\
-         Dir::Etc::SourceParts \"/dev/null\";\n\
+        "{own}\
          Dir::Etc::Preferences \"/dev/null\";\n\
          Dir::Etc::PreferencesParts \"/dev/null\";\n\
-         Dir::State::Lists \"{folder}/lists\";\n\
          Dir::Cache \"{folder}\";\n\
          Dir::Cache::Archives \"{folder}/archives\";\n\
          APT::Architectures {{ \"{native}\"; \"{BOARD}\"; }};\n\
-         APT::Sandbox::User \"root\";\n\
          APT::Install-Recommends \"false\";\n\
-         Acquire::Languages \"none\";\n\
          Debug::NoLocking \"true\";\n"
     )
 }

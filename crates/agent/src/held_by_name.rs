@@ -1,0 +1,121 @@
+//! Files that the user names, for root: where another user can put a link in the place of a
+//! folder on the way, the folder is held, and the names in it lead through the descriptor.
+
+use crate::permission::refuse;
+use assay_engine::held::{HeldFolder, shown};
+use assay_model::job::EngineKind;
+use assay_model::load::Load;
+use assay_model::wire::Refusal;
+use assay_model::work::Work;
+use assay_model::work::copy::FileCopy;
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Folders that are held until this is dropped, by their names.
+#[derive(Debug, Default)]
+pub(crate) struct Held(BTreeMap<PathBuf, Option<HeldFolder>>);
+
+/// Holds the folders of a load's files. Streams that replay must have taken theirs from their
+/// traces ([`adopt`](assay_engine::load::adopt)).
+///
+/// # Errors
+/// When one cannot be opened, or a link leads there that another user can change.
+pub(crate) fn of_load(load: &mut Load) -> Result<Held, Refusal> {
+    let mut held = Held::default();
+    for stream in &mut load.streams {
+        // Nothing is opened then, and names may be anything.
+        if matches!(stream.engine.kind, EngineKind::Null | EngineKind::Sim) {
+            continue;
+        }
+        for path in &mut stream.files.paths {
+            held.file(path)?;
+        }
+        if let Some(folder) = &mut stream.files.opendir {
+            held.folder(folder)?;
+        }
+    }
+    Ok(held)
+}
+
+/// Holds the folders of a work's files.
+///
+/// # Errors
+/// As [`of_load`].
+pub(crate) fn of_work(work: &mut Work) -> Result<Held, Refusal> {
+    let mut held = Held::default();
+    match work {
+        Work::Copy(copy) => {
+            held.ends(copy)?;
+            for next in &mut copy.then {
+                held.ends(next)?;
+            }
+        }
+        Work::Iozone(iozone) => {
+            for path in &mut iozone.files {
+                held.file(path)?;
+            }
+        }
+        Work::Capacity(capacity) if capacity.path.is_dir() => held.folder(&mut capacity.path)?,
+        Work::Soak(soak) => held.file(&mut soak.path)?,
+        // Devices; folders of assay's own are held by whoever makes them.
+        Work::Capacity(_)
+        | Work::AndroBench(_)
+        | Work::Extent(_)
+        | Work::Memory(_)
+        | Work::Scenario(_)
+        | Work::Watch(_)
+        | Work::Powercut(_) => {}
+    }
+    Ok(held)
+}
+
+impl Held {
+    fn ends(&mut self, copy: &mut FileCopy) -> Result<(), Refusal> {
+        let mut ends = copy.input.iter_mut().chain(&mut copy.output);
+        ends.try_for_each(|path| self.file(path))
+    }
+
+    /// The folder of a file, or the nearest one above it that is there.
+    fn file(&mut self, path: &mut PathBuf) -> Result<(), Refusal> {
+        let above = path.ancestors().skip(1);
+        let there = |folder: &&Path| folder.as_os_str().is_empty() || fs::metadata(folder).is_ok();
+        let Some(folder) = above.into_iter().find(there).map(Path::to_owned) else {
+            return Ok(());
+        };
+        let through = self.through(&folder)?;
+        if let (Some(through), Ok(rest)) = (through, path.strip_prefix(&folder)) {
+            *path = through.join(rest);
+        }
+        Ok(())
+    }
+
+    fn folder(&mut self, path: &mut PathBuf) -> Result<(), Refusal> {
+        if let Some(through) = self.through(path)? {
+            *path = through;
+        }
+        Ok(())
+    }
+
+    /// The path through the descriptor; `None` where nobody else can change the way.
+    fn through(&mut self, folder: &Path) -> Result<Option<PathBuf>, Refusal> {
+        if !self.0.contains_key(folder) {
+            let held = hold(folder).map_err(|error| {
+                let folder = shown(folder);
+                refuse(format!("{folder} is left alone: {error}"))
+            })?;
+            self.0.insert(folder.to_owned(), held);
+        }
+        let held = self.0.get(folder).and_then(Option::as_ref);
+        Ok(held.map(|held| held.path().to_owned()))
+    }
+}
+
+/// A folder that cannot be looked at is told of by whoever uses it.
+fn hold(folder: &Path) -> io::Result<Option<HeldFolder>> {
+    match HeldFolder::if_open_to_others(folder) {
+        Err(error) if error.raw_os_error().is_some() => Ok(None),
+        held => held,
+    }
+}

@@ -1,0 +1,69 @@
+//! Files that a user names to be read.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Opens a regular file, or what this process has open already: a pipe of the shell
+/// (`/dev/stdin`, `<(command)`) ends with its writer. A named pipe would be waited for
+/// without end, and a device has none.
+///
+/// # Errors
+/// When it cannot be opened, or is something else.
+pub fn open(path: &Path) -> io::Result<File> {
+    let kind = fs::metadata(path)?.file_type();
+    // A pipe without a name of its own leads to none.
+    let has_name = fs::canonicalize(path).is_ok();
+    if !kind.is_file() && has_name {
+        let what = match () {
+            () if kind.is_fifo() => "a named pipe",
+            () if kind.is_dir() => "a directory",
+            () if kind.is_socket() => "a socket",
+            () => "a device",
+        };
+        return Err(io::Error::other(format!(
+            "it is {what}: give a regular file"
+        )));
+    }
+    File::open(path)
+}
+
+/// The text of such a file.
+///
+/// # Errors
+/// As [`open`], and when it is no text.
+pub fn text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_testkit::Scratch;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+    #[test]
+    fn only_what_has_an_end_is_opened() {
+        let folder = Scratch::new().unwrap();
+        let [file, pipe] = ["file", "pipe"].map(|name| folder.join(name));
+        fs::write(&file, "text").unwrap();
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert_eq!(text(&file).unwrap(), "text");
+        for (path, words) in [
+            (pipe.as_path(), "a named pipe"),
+            (folder.path(), "a directory"),
+            (Path::new("/dev/zero"), "a device"),
+        ] {
+            let why = text(path).unwrap_err().to_string();
+            assert!(why.contains(words), "{why}");
+        }
+        let (read, write) = io::pipe().unwrap();
+        drop(write);
+        use std::os::fd::AsRawFd;
+        let inherited = format!("/proc/self/fd/{}", read.as_raw_fd());
+        assert_eq!(text(Path::new(&inherited)).unwrap(), "");
+    }
+}

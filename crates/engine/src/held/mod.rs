@@ -1,0 +1,432 @@
+//! Folders that are held open while files in them are named again and again.
+//!
+//! Between two uses of a name its folder can be renamed, and a link put in its place, by
+//! whoever owns the folder above: root would then write where the link leads. A name in a
+//! held folder is a path through the descriptor (`/proc/self/fd/N/name`). The kernel goes on
+//! from the folder that is open, wherever it was moved and whatever has its name by then,
+//! so any code that takes a path can be given one. [`open`] and its companions follow no
+//! link below the folder either, component by component as `openat2(2)` with
+//! `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS` would: that call is missing before Linux 5.6, and
+//! filters of system calls end programs that try it.
+
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod walk;
+
+#[cfg(feature = "sqlite")]
+pub use sqlite::let_sqlite_in;
+
+use rustix::fs::{
+    AtFlags, CWD, Dir, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::geteuid;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::ffi::{CStr, OsStr};
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Components, Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// Links to the open files of this process.
+const DESCRIPTORS: &str = "/proc/self/fd";
+
+/// File systems that store no owners, by `f_type` (`linux/magic.h`): vfat,
+/// exfat, ntfs3. All files there belong to whom the mount says.
+const WITHOUT_OWNERS: [u64; 3] = [0x4d44, 0x2011_bab0, 0x7366_746e];
+
+/// A file that shows whose a new folder is.
+const PROBE: &str = "owner";
+
+/// The folders that are held now, by descriptor.
+static HELD: RwLock<BTreeMap<RawFd, Arc<Held>>> = RwLock::new(BTreeMap::new());
+
+#[derive(Debug)]
+struct Held {
+    folder: OwnedFd,
+    /// The name by which people know it.
+    name: PathBuf,
+}
+
+/// A folder that is held open until this is dropped.
+#[derive(Debug)]
+pub struct HeldFolder {
+    held: Arc<Held>,
+    path: PathBuf,
+}
+
+impl HeldFolder {
+    /// Holds a folder that is there. Root follows no link on the way that another user can
+    /// change.
+    ///
+    /// # Errors
+    /// When it cannot be opened, or there is such a link.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Self::hold(walk::to_folder(path)?.folder, named(path).into_owned())
+    }
+
+    /// Holds a folder for root if another user can put something else in its place, or in
+    /// the place of what is in it; `None` if only root can.
+    ///
+    /// # Errors
+    /// As [`HeldFolder::open`].
+    pub fn if_open_to_others(path: &Path) -> io::Result<Option<Self>> {
+        if !geteuid().is_root() || find(path).is_some() {
+            return Ok(None);
+        }
+        let way = walk::to_folder(path)?;
+        match way.is_open_to_others {
+            true => Self::hold(way.folder, path.to_owned()).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Makes a folder for this user alone in another one, and holds it.
+    ///
+    /// # Errors
+    /// When it cannot be made, or something else, be it an empty folder of another user, has
+    /// its name by now.
+    pub fn make(parent: &Path, name: &str) -> io::Result<Self> {
+        let within = walk::to_folder(parent)?.folder;
+        mkdirat(&within, name, Mode::RWXU).map_err(|errno| match errno {
+            Errno::EXIST => {
+                let kind = io::ErrorKind::AlreadyExists;
+                io::Error::new(kind, format!("{name} is there, and not of this run"))
+            }
+            other => other.into(),
+        })?;
+        let folder = openat(&within, name, walk::FOLDER, Mode::empty())?;
+        let replaced = || Err(io::Error::other("another folder was put in its place"));
+        if entries(&folder)?.next().is_some() {
+            return replaced();
+        }
+        let made = Self::hold(folder, named(parent).join(name))?;
+        match is_owner_of_new(&made) {
+            Ok(true) => Ok(made),
+            Ok(false) => replaced(),
+            Err(error) => {
+                let _ = made.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn hold(folder: OwnedFd, name: PathBuf) -> io::Result<Self> {
+        let number = folder.as_raw_fd();
+        let path = Path::new(DESCRIPTORS).join(number.to_string());
+        let itself = fstat(&folder)?;
+        let named = rustix::fs::stat(&path);
+        if !named.is_ok_and(|named| is_same(&named, &itself)) {
+            return Err(io::Error::other(
+                "files in a folder that is held open cannot be named: mount /proc",
+            ));
+        }
+        let held = Arc::new(Held { folder, name });
+        let mut all = HELD.write().unwrap_or_else(PoisonError::into_inner);
+        all.insert(number, Arc::clone(&held));
+        Ok(Self { held, path })
+    }
+
+    /// Path to the open folder; paths that begin with it lead into that folder alone.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The name by which people know it.
+    #[must_use]
+    pub fn name(&self) -> &Path {
+        &self.held.name
+    }
+
+    /// Removes the folder, which must be empty, under whatever name it has in the folder
+    /// that it is in by now.
+    ///
+    /// # Errors
+    /// The kernel's answer.
+    pub fn remove(&self) -> io::Result<()> {
+        remove_folder(self.as_fd(), self.name())
+    }
+}
+
+impl AsFd for HeldFolder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.held.folder.as_fd()
+    }
+}
+
+impl Drop for HeldFolder {
+    fn drop(&mut self) {
+        let mut all = HELD.write().unwrap_or_else(PoisonError::into_inner);
+        all.remove(&self.held.folder.as_raw_fd());
+    }
+}
+
+/// Sees to it that root is not led away, by a link on the way to a file or folder, or in its
+/// place, that another user can change.
+///
+/// # Errors
+/// When there is one. What else is wrong with the path is left to whoever opens it.
+pub fn check_way(path: &Path) -> io::Result<()> {
+    match walk::to(path) {
+        Err(error) if error.raw_os_error().is_none() => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// How often the name of a folder is looked for that is renamed all the time.
+const LOOKS: u32 = 100;
+
+/// Removes an open, empty folder. Its own `..` is asked where it is: a path would lead
+/// elsewhere once a link is put in its place.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn remove_folder(folder: BorrowedFd<'_>, name: &Path) -> io::Result<()> {
+    let itself = fstat(folder)?;
+    for _ in 0..LOOKS {
+        let parent = openat(folder, "..", walk::PLACE, Mode::empty())?;
+        let is_it = |name: &CStr| {
+            let found = statat(&parent, name, AtFlags::SYMLINK_NOFOLLOW);
+            found.is_ok_and(|found| is_same(&found, &itself))
+        };
+        let told = name.file_name().and_then(c_name);
+        let name = match told.filter(|name| is_it(name)) {
+            Some(name) => Some(name),
+            None => entries(&parent)?.find(|name| is_it(name)),
+        };
+        match name.map(|name| unlinkat(&parent, &*name, AtFlags::REMOVEDIR)) {
+            Some(Ok(())) => return Ok(()),
+            // It has another name by now.
+            None | Some(Err(Errno::NOENT | Errno::NOTDIR)) => {}
+            Some(Err(errno)) => return Err(errno.into()),
+        }
+    }
+    Err(io::Error::other("it was moved, and is not found again"))
+}
+
+/// Opens a file or folder; in a held folder without following links.
+///
+/// # Errors
+/// The kernel's answer; `ELOOP` for a link.
+pub fn open(path: &Path, flags: OFlags, mode: Mode) -> Result<OwnedFd, Errno> {
+    let flags = flags | OFlags::CLOEXEC;
+    match Place::of(path)? {
+        Some(place) => openat(place.folder(), place.name, flags | OFlags::NOFOLLOW, mode),
+        None => rustix::fs::open(path, flags, mode),
+    }
+}
+
+/// Opens a file to read it, as [`File::open`] does.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    Ok(open(path, OFlags::RDONLY, Mode::empty())?.into())
+}
+
+/// Makes a file that was not there, not even as a link, to be read and written.
+///
+/// # Errors
+/// As [`open`].
+pub fn create_new(path: &Path) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+    open(path, flags, Mode::from_raw_mode(0o666)).map(File::from)
+}
+
+/// Removes a file or link, not what it leads to; in a held folder without following links.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn remove_file(path: &Path) -> io::Result<()> {
+    Ok(unlink(path, AtFlags::empty())?)
+}
+
+/// Removes what has a name as `unlinkat(2)` does: an empty folder with `AtFlags::REMOVEDIR`, else
+/// a file or link; in a held folder without following links.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn unlink(path: &Path, flags: AtFlags) -> Result<(), Errno> {
+    match Place::of(path)? {
+        Some(place) => unlinkat(place.folder(), place.name, flags),
+        None => unlinkat(CWD, path, flags),
+    }
+}
+
+/// Makes a folder in one that is there; in a held folder without following links.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn make_folder(path: &Path, mode: Mode) -> Result<(), Errno> {
+    match Place::of(path)? {
+        Some(place) => mkdirat(place.folder(), place.name, mode),
+        None => mkdirat(CWD, path, mode),
+    }
+}
+
+/// Makes a folder with those above it, as far as they are not there; in a held folder
+/// without following links.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn make_folders(path: &Path, mode: Mode) -> io::Result<()> {
+    let made = match Place::of(path) {
+        Ok(Some(place)) => match mkdirat(place.folder(), place.name, mode) {
+            Err(Errno::EXIST) => {
+                openat(place.folder(), place.name, walk::FOLDER, Mode::empty()).map(drop)
+            }
+            made => made,
+        },
+        Ok(None) => {
+            let mut builder = DirBuilder::new();
+            return builder.recursive(true).mode(mode.bits()).create(path);
+        }
+        Err(errno) => Err(errno),
+    };
+    match (made, path.parent()) {
+        (Err(Errno::NOENT), Some(above)) => {
+            make_folders(above, mode)?;
+            make_folders(path, mode)
+        }
+        (made, _) => Ok(made?),
+    }
+}
+
+/// What is at a path, itself if it is a link; in a held folder without following links.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn look(path: &Path) -> io::Result<Stat> {
+    let found = match Place::of(path)? {
+        Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
+        None => statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW),
+    };
+    Ok(found?)
+}
+
+/// What a path leads to, as `stat(2)` tells; in a held folder links are not followed, and are
+/// what is found.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn stat(path: &Path) -> Result<Stat, Errno> {
+    match Place::of(path)? {
+        Some(place) => statat(place.folder(), place.name, AtFlags::SYMLINK_NOFOLLOW),
+        None => rustix::fs::stat(path),
+    }
+}
+
+/// Whether an open folder is this user's, as far as its file system can tell.
+#[must_use]
+pub fn is_own(folder: impl AsFd) -> bool {
+    let is_ours = |uid| uid == geteuid().as_raw();
+    let has_owners = || {
+        let kind = fstatfs(&folder).map(|meta| u64::try_from(meta.f_type).unwrap_or(0));
+        !kind.is_ok_and(|kind| WITHOUT_OWNERS.contains(&kind))
+    };
+    fstat(&folder).is_ok_and(|meta| is_ours(meta.st_uid)) || !has_owners()
+}
+
+/// A path in words for people: with the name of its folder instead of the descriptor.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    named(path).display().to_string()
+}
+
+/// A path as people know it: with the name of its folder instead of the descriptor.
+#[must_use]
+pub fn named(path: &Path) -> Cow<'_, Path> {
+    match find(path) {
+        Some((held, rest)) if rest.as_path().as_os_str().is_empty() => held.name.clone().into(),
+        Some((held, rest)) => held.name.join(rest).into(),
+        None => Cow::Borrowed(path),
+    }
+}
+
+/// The held folder that a path begins with, and the names after it.
+fn find(path: &Path) -> Option<(Arc<Held>, Components<'_>)> {
+    // Of bytes: engines that make a call for each name ask before each of them.
+    let names = path
+        .as_os_str()
+        .as_bytes()
+        .strip_prefix(b"/proc/self/fd/")?;
+    let mut names = Path::new(OsStr::from_bytes(names)).components();
+    let number: RawFd = names.next()?.as_os_str().to_str()?.parse().ok()?;
+    let all = HELD.read().unwrap_or_else(PoisonError::into_inner);
+    all.get(&number).map(|held| (Arc::clone(held), names))
+}
+
+/// A name in an open folder that is, or is below, a held one.
+struct Place<'a> {
+    held: Arc<Held>,
+    /// The folder of the name, where that is not the held one itself.
+    below: Option<OwnedFd>,
+    name: &'a OsStr,
+}
+
+impl<'a> Place<'a> {
+    /// `None` for a path that leads into no held folder.
+    fn of(path: &'a Path) -> Result<Option<Self>, Errno> {
+        let Some((held, names)) = find(path) else {
+            return Ok(None);
+        };
+        let mut place = Self {
+            held,
+            below: None,
+            name: OsStr::new("."),
+        };
+        for (number, name) in names.enumerate() {
+            let Component::Normal(name) = name else {
+                return Err(Errno::XDEV);
+            };
+            if number > 0 {
+                let flags = walk::PLACE | OFlags::DIRECTORY;
+                place.below = Some(openat(place.folder(), place.name, flags, Mode::empty())?);
+            }
+            place.name = name;
+        }
+        Ok(Some(place))
+    }
+
+    fn folder(&self) -> BorrowedFd<'_> {
+        let below = self.below.as_ref().unwrap_or(&self.held.folder);
+        below.as_fd()
+    }
+}
+
+/// Whether both are of the same file.
+fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+/// Whether what is made in a folder gets its owner. So it does in one that this user has made,
+/// also where the file system gives all files to somebody else.
+fn is_owner_of_new(folder: &HeldFolder) -> io::Result<bool> {
+    let path = folder.path().join(PROBE);
+    let made = fstat(create_new(&path)?);
+    remove_file(&path)?;
+    Ok(made?.st_uid == fstat(folder)?.st_uid)
+}
+
+/// The names in a folder.
+fn entries(folder: &OwnedFd) -> io::Result<impl Iterator<Item = Box<CStr>>> {
+    let readable = openat(folder, ".", walk::FOLDER, Mode::empty())?;
+    let names = Dir::new(readable)?.filter_map(|entry| {
+        let name = entry.ok()?.file_name().to_owned();
+        (!matches!(name.to_bytes(), b"." | b"..")).then(|| name.into_boxed_c_str())
+    });
+    Ok(names)
+}
+
+fn c_name(name: &OsStr) -> Option<Box<CStr>> {
+    let name = std::ffi::CString::new(name.as_encoded_bytes()).ok()?;
+    Some(name.into_boxed_c_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,302 @@
+//! Which unit of a part a run measured: runs of one unit say nothing of another.
+
+use crate::run::RunHeader;
+use crate::storage::{Backing, DeviceKind, Layer, Storage};
+use assay_lang::tr;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// One unit of a part.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unit {
+    /// By what tells it from every other one, such as `NVMe serial S649NX0T123456`.
+    Device(String),
+    /// By the name that its user gave it.
+    Named(String),
+    /// Nothing tells it from others.
+    Unknown,
+}
+
+impl Unit {
+    /// The unit of a run. What its maker wrote into it comes first; then the user's name;
+    /// then what holds for storage that is made of software.
+    #[must_use]
+    pub fn of(header: &RunHeader) -> Self {
+        let machine = header.system.hostname.as_deref().unwrap_or_default();
+        Self::told(&header.storage, header.unit.as_deref(), machine)
+    }
+
+    fn told(storage: &Storage, name: Option<&str>, machine: &str) -> Self {
+        let named = || name.map(|name| Self::Named(name.to_owned()));
+        of_devices(storage, of_maker)
+            .map(Self::Device)
+            .or_else(named)
+            .or_else(|| of_software(storage, machine).map(Self::Device))
+            .unwrap_or(Self::Unknown)
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device(words) | Self::Named(words) => f.write_str(words),
+            Self::Unknown => f.write_str(tr!("not known")),
+        }
+    }
+}
+
+impl Storage {
+    /// The devices that hold the bytes, as far down as they are reached without another
+    /// page cache: what two runs on one machine would share.
+    pub fn holders(&self) -> impl Iterator<Item = &Layer> {
+        let is_above = |layer: &Layer| {
+            let mut reached = self.reached_directly();
+            reached.any(|below| below.parent.as_deref() == Some(layer.name.as_str()))
+        };
+        self.reached_directly()
+            .filter(move |layer| !is_above(layer))
+    }
+}
+
+/// All holders of the storage by `name`, if each has one.
+fn of_devices(storage: &Storage, name: fn(&Layer) -> Option<String>) -> Option<String> {
+    let names: Option<BTreeSet<String>> = storage.holders().map(name).collect();
+    let names: Vec<String> = names?.into_iter().collect();
+    (!names.is_empty()).then(|| names.join(" + "))
+}
+
+/// What the maker of a device wrote into it. The serial number of a USB device may be that
+/// of a card reader or a bridge, and says nothing of the medium behind it.
+fn of_maker(layer: &Layer) -> Option<String> {
+    let identity = &layer.identity;
+    if identity.kind == DeviceKind::Usb {
+        return None;
+    }
+    let serial = identity.serial.as_deref();
+    let is_told = serial.is_none_or(tells_apart);
+    if let Some(cid) = identity
+        .cid
+        .as_deref()
+        .filter(|cid| is_told && tells_apart(cid))
+    {
+        return Some(format!("{} CID {cid}", identity.kind));
+    }
+    serial_words(layer).or_else(|| {
+        let raw = |name: &str| identity.raw.get(name).map(String::as_str);
+        let names = ["nguid", "eui", "wwid"].into_iter().filter_map(raw);
+        // A name of the form t10 is made of the serial number.
+        let mut names = names.filter(|name| tells_apart(name) && !name.starts_with("t10."));
+        names.next().map(|name| format!("{} {name}", identity.kind))
+    })
+}
+
+fn serial_words(layer: &Layer) -> Option<String> {
+    let identity = &layer.identity;
+    let serial = identity
+        .serial
+        .as_deref()
+        .filter(|text| tells_apart(text))?;
+    let model = identity.model.as_deref().unwrap_or_default();
+    let words = format!("{} {model} serial {}", identity.kind, serial.trim());
+    Some(words.replace("  ", " "))
+}
+
+/// What stands for a unit where there is no maker: the file of a loop device, a model, a
+/// machine's memory; and the serial number of a USB device, for want of a better one.
+fn of_software(storage: &Storage, machine: &str) -> Option<String> {
+    match &storage.backing {
+        Backing::Simulated { .. } => return Some(storage.path.display().to_string()),
+        Backing::Memory { .. } | Backing::MainMemory => {
+            return Some(format!("memory of {machine}"));
+        }
+        Backing::Device { .. } | Backing::Unknown { .. } => {}
+    }
+    let of_loop = |layer: &Layer| {
+        let file = layer.backing_file.as_deref()?.display();
+        let inode = layer.identity.raw.get("backing_inode");
+        let inode = inode.map(|inode| format!(", inode {inode}"));
+        Some(format!("file {file}{}", inode.unwrap_or_default()))
+    };
+    match of_devices(storage, |layer| {
+        let is_memory = layer.identity.kind.is_memory();
+        is_memory.then(|| layer.name.clone())
+    }) {
+        Some(name) => Some(format!("{name} of {machine}")),
+        None => of_devices(storage, serial_words).or_else(|| {
+            let files = of_devices(storage, of_loop)?;
+            Some(format!("{files} of {machine}"))
+        }),
+    }
+}
+
+/// Whether a number tells a device from others of its kind: many have none, and fill the
+/// field with zeros, an example, or the same for all.
+fn tells_apart(number: &str) -> bool {
+    let lower = number.trim().to_ascii_lowercase();
+    let prefixes = ["0x", "eui.", "naa.", "uuid."].into_iter();
+    let bare = prefixes
+        .filter_map(|prefix| lower.strip_prefix(prefix))
+        .next();
+    let bare = bare.unwrap_or(&lower);
+    let signs: Vec<u8> = bare.bytes().filter(u8::is_ascii_alphanumeric).collect();
+    let words = [
+        "none",
+        "null",
+        "serial",
+        "default",
+        "unknown",
+        "notspecified",
+    ];
+    let known = ["qm0000", "tobefilled", "defaultstring"];
+    let text = String::from_utf8_lossy(&signs);
+    let is_word = words.contains(&text.as_ref()) || known.iter().any(|word| text.starts_with(word));
+    let significant = signs.iter().skip_while(|sign| **sign == b'0').count();
+    significant > 1 && !is_word && !is_alike(&signs) && !is_counted(&signs)
+}
+
+/// One sign again and again.
+fn is_alike(signs: &[u8]) -> bool {
+    signs.windows(2).all(|pair| pair[0] == pair[1])
+}
+
+/// Digits in their order, upwards or downwards, as in `0123456789ABCDEF`.
+fn is_counted(signs: &[u8]) -> bool {
+    let digit = |sign: u8| char::from(sign).to_digit(36);
+    let steps = |up: bool| {
+        signs.windows(2).all(|pair| {
+            let (from, to) = if up {
+                (pair[0], pair[1])
+            } else {
+                (pair[1], pair[0])
+            };
+            match (digit(from), digit(to)) {
+                (Some(from), Some(to)) => to == from + 1 || (to == 0 && (from == 9 || from == 15)),
+                _ => false,
+            }
+        })
+    };
+    signs.len() > 3 && (steps(true) || steps(false))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{DeviceIdentity, LayerRole};
+    use std::path::PathBuf;
+
+    fn layer(kind: DeviceKind, edit: fn(&mut DeviceIdentity)) -> Layer {
+        let mut identity = DeviceIdentity {
+            kind,
+            ..DeviceIdentity::default()
+        };
+        edit(&mut identity);
+        Layer {
+            name: "disk".to_owned(),
+            major: 179,
+            minor: 0,
+            role: LayerRole::Top,
+            parent: None,
+            size: None,
+            backing_file: None,
+            identity,
+        }
+    }
+
+    fn storage(layers: Vec<Layer>) -> Storage {
+        Storage {
+            path: PathBuf::from("/mnt"),
+            mount: None,
+            backing: Backing::Device {
+                name: "disk".to_owned(),
+            },
+            layers,
+            total: None,
+            available: None,
+        }
+    }
+
+    fn unit(layer: Layer, name: Option<&str>) -> String {
+        Unit::told(&storage(vec![layer]), name, "desk").to_string()
+    }
+
+    #[test]
+    fn the_maker_comes_first_then_the_user_then_what_software_is_made_of() {
+        let card = |identity: &mut DeviceIdentity| {
+            identity.cid = Some("150100444734303332".to_owned());
+            identity.serial = Some("0x3a1b5c77".to_owned());
+        };
+        let clone = |identity: &mut DeviceIdentity| {
+            identity.cid = Some("150100444734303332".to_owned());
+            identity.serial = Some("0x00000000".to_owned());
+        };
+        let of_card = "eMMC CID 150100444734303332";
+        assert_eq!(unit(layer(DeviceKind::Emmc, card), None), of_card);
+        assert_eq!(unit(layer(DeviceKind::Emmc, card), Some("x")), of_card);
+        assert_eq!(unit(layer(DeviceKind::Emmc, clone), Some("x")), "x");
+        assert_eq!(unit(layer(DeviceKind::Emmc, clone), None), "not known");
+        let serial =
+            |identity: &mut DeviceIdentity| identity.serial = Some("S649NX0T12".to_owned());
+        let nvme = layer(DeviceKind::Nvme, serial);
+        assert_eq!(unit(nvme.clone(), None), "NVMe serial S649NX0T12");
+        // A reader's number is the same for each card in it.
+        let usb = layer(DeviceKind::Usb, serial);
+        assert_eq!(unit(usb.clone(), Some("card 2")), "card 2");
+        assert_eq!(unit(usb, None), "USB storage serial S649NX0T12");
+        assert_eq!(unit(layer(DeviceKind::Virtio, |_| ()), None), "not known");
+        let of_file = Layer {
+            backing_file: Some(PathBuf::from("/a.img")),
+            ..layer(DeviceKind::Loop, |identity| {
+                identity
+                    .raw
+                    .insert("backing_inode".to_owned(), "7".to_owned());
+            })
+        };
+        assert_eq!(unit(of_file, None), "file /a.img, inode 7 of desk");
+        // A partition and what is below a loop device are no holders.
+        let disk = Layer {
+            role: LayerRole::Disk,
+            parent: Some("part".to_owned()),
+            ..nvme
+        };
+        let part = Layer {
+            name: "part".to_owned(),
+            ..layer(DeviceKind::Partition, |_| ())
+        };
+        let both = Unit::told(&storage(vec![part, disk]), None, "desk");
+        assert_eq!(both.to_string(), "NVMe serial S649NX0T12");
+    }
+
+    #[test]
+    fn numbers_that_all_devices_share_tell_nothing() {
+        for number in [
+            "",
+            " ",
+            "0",
+            "0x00000000",
+            "00000000000000000001",
+            "ffffffff",
+            "0123456789ABCDEF",
+            "123456789012",
+            "1234567890",
+            "9876543210",
+            "QM00001",
+            "None",
+            "Default string",
+            "eui.0000000000000000",
+            "----",
+        ] {
+            assert!(!tells_apart(number), "{number}");
+        }
+        for number in [
+            "0x3a1b5c77",
+            "S649NX0T123456",
+            "1501004d4d4331364",
+            "WD-WCC4E1234567",
+            "vol-1a2b",
+            "0025385b71b0c1d2",
+            "AA00000000000489",
+        ] {
+            assert!(tells_apart(number), "{number}");
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! The order of trials: whether a drift could be told from a difference of the arms.
+
+use super::arm::Arm;
+use super::special::student;
+use crate::summary::mean;
+
+/// Above this share the order cannot be told from the condition: 0 when interleaved, 3/4
+/// and more when one arm came after the other.
+const CONFOUNDED: f64 = 0.3;
+
+/// Above this share what the ranks promise has to be agreed to by least squares, which
+/// know how uncertain the drift is. Found by simulation.
+const SLIGHTLY: f64 = 0.1;
+
+/// Whether the arms came so much one after the other that drift and difference cannot be
+/// told apart. Not where the order of an arm is unknown.
+#[must_use]
+pub fn is_confounded(a: &[f64], b: &[f64]) -> bool {
+    confounding(a, b).is_some_and(|share| share > CONFOUNDED)
+}
+
+/// Whether the arms are so unevenly spread over the session that the drift matters.
+pub(crate) fn is_uneven(a: &Arm, b: &Arm) -> bool {
+    confounding(&a.positions, &b.positions).is_some_and(|share| share > SLIGHTLY)
+}
+
+/// Share of the positions' variance that the arms explain. The larger one of positions as
+/// they are and of their ranks: a gap, or a single trial far away, hides neither. Positions
+/// that were taken twice have the mean of their ranks.
+fn confounding(a: &[f64], b: &[f64]) -> Option<f64> {
+    let all: Vec<f64> = a.iter().chain(b).copied().collect();
+    if a.is_empty() || b.is_empty() || all.iter().any(|place| !place.is_finite()) {
+        return None;
+    }
+    let mut sorted = all.clone();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let rank = |place: &f64| {
+        let before = sorted.partition_point(|other| other < place);
+        let until = sorted.partition_point(|other| other <= place);
+        (before + until) as f64
+    };
+    let ranks: Vec<f64> = all.iter().map(rank).collect();
+    let shares = [&all, &ranks].map(|places| between(places, a.len()));
+    shares.into_iter().flatten().max_by(f64::total_cmp)
+}
+
+/// Of the first `n_a` places and the others: variance between both over all of it.
+fn between(places: &[f64], n_a: usize) -> Option<f64> {
+    // So large or small a span would be lost in squares.
+    let low = places.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = places.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let scaled: Vec<f64> = places.iter().map(|t| (t - low) / (high - low)).collect();
+    let middle = mean(&scaled);
+    let all: f64 = scaled.iter().map(|t| (t - middle).powi(2)).sum();
+    let (a, b) = scaled.split_at(n_a);
+    let of = |arm: &[f64]| arm.len() as f64 * (mean(arm) - middle).powi(2);
+    let share = (of(a) + of(b)) / all;
+    share.is_finite().then_some(share)
+}
+
+/// Drift of an arm from its first trial to its last on the scale of logarithms, by least
+/// squares, where its two-sided p value is at most `alpha`.
+pub(crate) fn drift_within(arm: &Arm, alpha: f64) -> Option<f64> {
+    let n = arm.y.len();
+    if n < 4 || arm.positions.len() != n {
+        return None;
+    }
+    let middle = mean(&arm.positions);
+    let off = || arm.positions.iter().map(|t| t - middle);
+    let tt: f64 = off().map(|t| t * t).sum();
+    let slope = off().zip(&arm.y).map(|(t, y)| t * y).sum::<f64>() / tt;
+    let residuals = off().zip(&arm.y);
+    let residuals = residuals.map(|(t, y)| (y - arm.mean - slope * t).powi(2));
+    let df = (n - 2) as f64;
+    let se = (residuals.sum::<f64>() / df / tt).sqrt();
+    let ends = arm.positions.iter().copied();
+    let span = ends.clone().fold(f64::NEG_INFINITY, f64::max) - ends.fold(f64::INFINITY, f64::min);
+    let shows = student::two_sided(slope / se, df) <= alpha;
+    let drift = slope * span;
+    (shows && drift.is_finite()).then_some(drift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::figures::Better;
+
+    /// Places of the letters, from 1 on.
+    fn places(order: &str) -> [Vec<f64>; 2] {
+        ['A', 'B'].map(|arm| {
+            let places = (1_u32..).zip(order.chars());
+            let own = places.filter(|(_, of)| *of == arm);
+            own.map(|(place, _)| f64::from(place)).collect()
+        })
+    }
+
+    #[test]
+    fn blocks_are_told_from_turns() {
+        for (order, expected) in [
+            ("AAAAAABBBBBB", true),
+            ("AAAABBBB", true),
+            ("AAAAABABBBBB", true),
+            ("ABBABAABABBA", false),
+            ("ABABABABAB", false),
+            ("AABBAABB", false),
+            ("AAABBBAAABBB", false),
+            ("ABBA", false),
+        ] {
+            let [a, b] = places(order);
+            assert_eq!(is_confounded(&a, &b), expected, "{order}");
+            assert_eq!(is_confounded(&b, &a), expected, "{order} swapped");
+        }
+    }
+
+    #[test]
+    fn gaps_and_far_places_hide_no_blocks() {
+        let first = [1.0, 2.0, 3.0, 4.0];
+        assert!(is_confounded(
+            &first,
+            &[1e9, 1e9 + 1.0, 1e9 + 2.0, 1e9 + 3.0]
+        ));
+        assert!(is_confounded(&first, &[1e300, 1.1e300, 1.2e300, 1.3e300]));
+        assert!(is_confounded(
+            &[1.0, 2.0, 3.0, 4.0, 5.0, 1e9],
+            &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0]
+        ));
+        // One place was taken twice.
+        assert!(is_confounded(&first, &[4.0, 5.0, 6.0, 7.0]));
+        // Each side counts for itself, or nobody counted.
+        assert!(!is_confounded(&first, &first));
+        assert!(!is_confounded(&first, &[]));
+        assert!(!is_confounded(&[5.0; 4], &[5.0; 4]));
+        assert!(!is_confounded(&first, &[f64::NAN, 5.0, 6.0, 7.0]));
+    }
+
+    #[test]
+    fn a_drift_within_an_arm_shows_when_it_is_clear() {
+        let arm = |y: &[f64]| {
+            let positions = (0_u32..).map(f64::from).take(y.len()).collect();
+            Arm::of_logs(y.to_vec(), positions, Better::Higher).unwrap()
+        };
+        let falls = arm(&[1.0, 0.981, 0.959, 0.941, 0.92, 0.9]);
+        let drift = drift_within(&falls, 0.05).unwrap();
+        assert!((drift + 0.1).abs() < 0.005, "{drift}");
+        assert_eq!(
+            drift_within(&arm(&[1.0, 0.9, 1.1, 0.95, 1.05, 1.0]), 0.05),
+            None
+        );
+        assert_eq!(drift_within(&arm(&[1.0, 0.9, 0.8]), 0.05), None, "too few");
+    }
+}

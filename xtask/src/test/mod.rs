@@ -1,0 +1,153 @@
+//! `cargo xtask test`: everything that can be tested here, in one command.
+
+mod programs;
+mod stage;
+mod tally;
+
+use crate::{agents, board, calibrate, labgrid, prerequisites, python, servers, truth};
+use anyhow::{Result, bail};
+use stage::{Failure, Stage, Stages};
+
+/// All stages, in order. One that fails does not keep the others from running.
+const STAGES: [Stage; 10] = [
+    Stage {
+        name: "programs",
+        stages: Stages::All,
+        failure: Failure::Skips("tests that need these programs"),
+        run: |_| prerequisites::provide(),
+    },
+    Stage {
+        name: "Python packages",
+        stages: Stages::All,
+        failure: Failure::Skips("tests that need Python packages"),
+        run: |_| python::provide(),
+    },
+    Stage {
+        name: "emulated board",
+        stages: Stages::Workspace,
+        failure: Failure::Skips("tests on an emulated board"),
+        run: |_| board::prepare(),
+    },
+    Stage {
+        name: "servers of adb and ssh",
+        stages: Stages::Workspace,
+        failure: Failure::Skips("tests over adb and real links of ssh"),
+        run: |_| servers::prepare(),
+    },
+    Stage {
+        name: "labgrid",
+        stages: Stages::Workspace,
+        failure: Failure::Skips("tests with a lab of boards"),
+        run: |_| labgrid::prepare(),
+    },
+    Stage {
+        name: "agents",
+        stages: Stages::Workspace,
+        failure: Failure::Skips("tests of agents that are missing"),
+        run: |asked| agents::provide(&agents::of_tests(asked.full)),
+    },
+    Stage {
+        name: "tests",
+        stages: Stages::All,
+        failure: Failure::Fails,
+        run: programs::run,
+    },
+    Stage {
+        name: "labels against the kernel",
+        stages: Stages::Workspace,
+        failure: Failure::Fails,
+        run: |_| truth::check(&["--subset"]),
+    },
+    Stage {
+        name: "calibration of verdicts",
+        stages: Stages::Full,
+        failure: Failure::Fails,
+        run: |_| calibrate::run(),
+    },
+    Stage {
+        name: "calibration of traits",
+        stages: Stages::Full,
+        failure: Failure::Fails,
+        run: |_| calibrate::traits::run(&[]),
+    },
+];
+
+/// The words of the command.
+#[derive(Debug, PartialEq, Eq)]
+struct Asked<'a> {
+    /// With agents of all machines, long simulations and calibrations.
+    full: bool,
+    /// Words for cargo: packages, names of tests, and after `--` options of the test programs.
+    words: Vec<&'a str>,
+}
+
+impl<'a> Asked<'a> {
+    fn read(words: &[&'a str]) -> Self {
+        let (ours, theirs): (Vec<&str>, Vec<&str>) =
+            words.iter().partition(|word| **word == "--full");
+        Self {
+            full: !ours.is_empty(),
+            words: theirs,
+        }
+    }
+
+    /// Whether a package is named: `--workspace` would make cargo ignore it.
+    fn names_a_package(&self) -> bool {
+        let words = self.words.iter().take_while(|word| **word != "--");
+        let mut words = words.copied();
+        words.any(|word| word.starts_with("-p") || word.starts_with("--package"))
+    }
+
+    fn has(&self, stages: Stages) -> bool {
+        match stages {
+            Stages::All => true,
+            Stages::Workspace => !self.names_a_package(),
+            Stages::Full => self.full && !self.names_a_package(),
+        }
+    }
+}
+
+/// Runs all stages that were asked for, with a line for each and its time; an error names
+/// those that failed.
+pub fn run(words: &[&str]) -> Result<()> {
+    let asked = Asked::read(words);
+    let mut report = stage::Report::default();
+    for stage in STAGES.iter().filter(|stage| asked.has(stage.stages)) {
+        report.run(stage, &asked);
+    }
+    println!("{report}");
+    if let Some(closing) = programs::closing() {
+        println!("{closing}");
+    }
+    match report.failed() {
+        [] => Ok(()),
+        failed => bail!("failed: {}", failed.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_named_only_before_the_test_programs_own_options() {
+        let names = |words: &[&str]| Asked::read(words).names_a_package();
+        assert!(names(&["-p", "assay-store"]));
+        assert!(names(&["--package=assay-store", "kill"]));
+        assert!(!names(&["--release", "--", "-p"]));
+        assert!(!names(&[]));
+    }
+
+    #[test]
+    fn full_is_no_word_for_cargo_and_adds_stages() {
+        let asked = Asked::read(&["--full", "--locked"]);
+        assert_eq!(
+            (asked.full, asked.words.as_slice()),
+            (true, &["--locked"][..])
+        );
+        assert!(asked.has(Stages::Full));
+        assert!(!Asked::read(&["--locked"]).has(Stages::Full));
+        let package = Asked::read(&["--full", "-p", "xtask"]);
+        assert!(package.has(Stages::All) && !package.has(Stages::Full));
+    }
+}

@@ -1,0 +1,255 @@
+//! Reads, writes and flushes of a process tree, made of its system calls.
+
+use super::claim::{Claim, Direction};
+use super::trace::{Event, Micros, What};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+/// Calls that fit the time of a claim to this many microseconds fit it equally well.
+const NEAR: Micros = 20_000;
+/// A flush that begins later after the last I/O is not the job's.
+const FLUSH_WITHIN: Micros = 20_000;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Read,
+    Write,
+    Flush,
+    /// An I/O of libaio, of which the calls do not tell the direction.
+    Either,
+}
+
+/// One I/O, from its submission to its completion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    pub thread: u32,
+    /// Descriptor; `None` where the calls do not tell it.
+    pub file: Option<u64>,
+    pub kind: Kind,
+    pub begin: Micros,
+    pub end: Micros,
+    /// Bytes that were moved; `None` where the calls do not tell them.
+    pub bytes: Option<u64>,
+}
+
+/// All operations, by their ends.
+pub fn operations(calls: &[Event]) -> Vec<Operation> {
+    let mut under_way: HashMap<u32, (String, u64, u64, Micros)> = HashMap::new();
+    let mut requests: HashMap<&str, (Kind, u32, Micros)> = HashMap::new();
+    let mut queued: HashMap<u32, VecDeque<Micros>> = HashMap::new();
+    let mut found = Vec::new();
+    for event in calls {
+        let (thread, end) = (event.thread, event.at);
+        match &event.what {
+            What::Enter {
+                call,
+                first,
+                second,
+            } => {
+                under_way.insert(thread, (call.clone(), *first, *second, end));
+            }
+            What::Exit { call, result } => {
+                let Some((entered, first, _, begin)) = under_way.remove(&thread) else {
+                    continue;
+                };
+                if entered != *call || *result < 0 {
+                    continue;
+                }
+                let count = u64::try_from(*result).unwrap_or(0);
+                let mut done = |kind, begin, bytes| {
+                    let file = (kind != Kind::Either).then_some(first);
+                    found.push(Operation {
+                        thread,
+                        file,
+                        kind,
+                        begin,
+                        end,
+                        bytes,
+                    });
+                };
+                match call.as_str() {
+                    "io_submit" => {
+                        let queue = queued.entry(thread).or_default();
+                        queue.extend((0..count).map(|_| begin));
+                    }
+                    "io_getevents" | "io_pgetevents" => {
+                        let queue = queued.entry(thread).or_default();
+                        for begin in (0..count).map_while(|_| queue.pop_front()) {
+                            done(Kind::Either, begin, None);
+                        }
+                    }
+                    "fsync" | "fdatasync" | "msync" | "sync_file_range" => {
+                        done(Kind::Flush, begin, Some(0));
+                    }
+                    call if call.contains("read") => done(Kind::Read, begin, Some(count)),
+                    _ => done(Kind::Write, begin, Some(count)),
+                }
+            }
+            What::Submitted { request, code } => {
+                let kind = match code.as_str() {
+                    code if code.starts_with("READ") => Kind::Read,
+                    code if code.starts_with("WRITE") => Kind::Write,
+                    "FSYNC" => Kind::Flush,
+                    _ => continue,
+                };
+                requests.insert(request, (kind, thread, end));
+            }
+            What::Completed { request, result } => {
+                let Some((kind, thread, begin)) = requests.remove(request.as_str()) else {
+                    continue;
+                };
+                let bytes = Some(u64::try_from(*result).unwrap_or(0));
+                found.push(Operation {
+                    thread,
+                    file: None,
+                    kind,
+                    begin,
+                    end,
+                    bytes,
+                });
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The operations that a claim is about, and the time that its rate is over.
+#[derive(Debug)]
+pub struct Phase {
+    pub operations: Vec<Operation>,
+    pub threads: Vec<u32>,
+    pub start: Micros,
+    pub stop: Micros,
+}
+
+impl Phase {
+    /// Looks for so many I/Os in a row of one thread on one descriptor, with so many bytes, that
+    /// took the time of the claim. The clock stops at the end of the last I/O or,
+    /// of a job that asks for flushes, of one behind it, whichever fits the claim's time better.
+    pub fn of(claim: &Claim, all: &[Operation], flushes: bool) -> Option<Self> {
+        let of_thread = Self::among(claim, all, flushes, |one| (one.thread, one.file));
+        // An engine with threads of its own spreads the I/Os of a job over them.
+        of_thread.or_else(|| Self::among(claim, all, flushes, |one| (0, one.file)))
+    }
+
+    fn among(
+        claim: &Claim,
+        all: &[Operation],
+        flushes: bool,
+        group: impl Fn(&Operation) -> (u32, Option<u64>),
+    ) -> Option<Self> {
+        let mut groups: BTreeMap<(u32, Option<u64>), Vec<&Operation>> = BTreeMap::new();
+        let wanted = match claim.direction {
+            Direction::Read => Kind::Read,
+            Direction::Write => Kind::Write,
+        };
+        for operation in all {
+            if [wanted, Kind::Either].contains(&operation.kind) {
+                groups.entry(group(operation)).or_default().push(operation);
+            }
+        }
+        let phases = groups.values().flat_map(|group| rows(claim, group));
+        let phases = phases.map(|row| Self::timed(claim, row, all, flushes));
+        // What prepares a file comes before the job, and may look like it.
+        phases.min_by_key(|phase| {
+            let misfit = phase.misfit(claim);
+            (misfit.saturating_sub(NEAR), Reverse(phase.start))
+        })
+    }
+
+    fn timed(claim: &Claim, row: &[&Operation], all: &[Operation], flushes: bool) -> Self {
+        let start = row.iter().map(|one| one.begin).min().unwrap_or(0);
+        let last = row.iter().map(|one| one.end).max().unwrap_or(0);
+        let mut threads: Vec<u32> = row.iter().map(|one| one.thread).collect();
+        threads.sort_unstable();
+        threads.dedup();
+        let claimed = start + claim.micros;
+        // Of a job in both directions the last I/O may be one of the other.
+        let is_own = |one: &&Operation| match one.kind {
+            Kind::Flush => flushes,
+            _ => threads.contains(&one.thread),
+        };
+        let begins = start..=last + FLUSH_WITHIN;
+        let ends = all
+            .iter()
+            .filter(|one| begins.contains(&one.begin) && one.end >= last)
+            .filter(is_own)
+            .map(|one| one.end);
+        let stop = ends.min_by_key(|end| end.abs_diff(claimed)).unwrap_or(last);
+        Self {
+            operations: row.iter().map(|one| (*one).clone()).collect(),
+            threads,
+            start,
+            stop,
+        }
+    }
+
+    /// Microseconds by which the phase and the claim's time differ.
+    pub fn misfit(&self, claim: &Claim) -> u64 {
+        (self.stop - self.start).abs_diff(claim.micros)
+    }
+
+    /// Without calls, of mapped files: from the first touch of a page on.
+    pub fn of_touches(claim: &Claim, device: &[Event], inode: u64) -> Option<Self> {
+        let first = device.iter().find(|event| {
+            let touched = match event.what {
+                What::Fault { inode, .. } | What::Mapped { inode, .. } => inode,
+                _ => return false,
+            };
+            touched == inode
+        })?;
+        Some(Self {
+            operations: Vec::new(),
+            threads: vec![first.thread],
+            start: first.at,
+            stop: first.at + claim.micros,
+        })
+    }
+}
+
+/// The rows of I/Os in a group that have the claim's count and bytes.
+fn rows<'g>(claim: &Claim, group: &'g [&'g Operation]) -> Vec<&'g [&'g Operation]> {
+    let Ok(count) = usize::try_from(claim.ios) else {
+        return Vec::new();
+    };
+    let fits = |row: &&[&Operation]| {
+        let bytes: Option<u64> = row.iter().map(|one| one.bytes).sum();
+        bytes.is_none_or(|bytes| bytes == claim.bytes)
+    };
+    group.windows(count).filter(fits).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::truth::trace::events;
+
+    #[test]
+    fn calls_of_one_thread_become_its_operations() {
+        let text = "\
+ a-7 [000] ..... 1.000010: sys_pwrite64(fd: 6, buf: 0x7, count: 0x1000, pos: 0)
+ b-8 [001] ..... 1.000015: sys_io_submit(ctx_id: 0x7, nr: 2, iocbpp: 0x7)
+ a-7 [000] ..... 1.000020: sys_pwrite64 -> 0x1000
+ a-7 [000] ..... 1.000030: sys_fdatasync(fd: 6)
+ b-8 [001] ..... 1.000035: sys_io_submit -> 0x2
+ b-8 [001] ..... 1.000036: sys_io_getevents(ctx_id: 0x7, min_nr: 1, nr: 2, events: 0x7, timeout: 0)
+ b-8 [001] ..... 1.000040: sys_io_getevents -> 0x1
+ a-7 [000] ..... 1.000050: sys_fdatasync -> 0x0";
+        let found = operations(&events(text));
+        let short: Vec<_> = found
+            .iter()
+            .map(|one| (one.kind, one.begin, one.end))
+            .collect();
+        let at = |micros: u64| 1_000_000 + micros;
+        assert_eq!(
+            short,
+            [
+                (Kind::Write, at(10), at(20)),
+                (Kind::Either, at(15), at(40)),
+                (Kind::Flush, at(30), at(50)),
+            ]
+        );
+        assert_eq!(found[0].bytes, Some(4096));
+    }
+}

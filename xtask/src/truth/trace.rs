@@ -1,0 +1,432 @@
+//! What the kernel says: two private instances of its tracer, one for the system calls of a process
+//! tree, one for a device and the page cache of its files. Nothing of assay takes part.
+
+use anyhow::{Context, Result, bail};
+use assay_testkit::Mount;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Room for the events of one processor; an event takes 50 to 100 bytes.
+const BUFFER_KIB: &str = "32768";
+
+const CALLS: [&str; 17] = [
+    "read",
+    "write",
+    "pread64",
+    "pwrite64",
+    "readv",
+    "writev",
+    "preadv",
+    "pwritev",
+    "preadv2",
+    "pwritev2",
+    "fsync",
+    "fdatasync",
+    "msync",
+    "sync_file_range",
+    "io_submit",
+    "io_getevents",
+    "io_pgetevents",
+];
+const RING: [&str; 2] = ["io_uring_submit_req", "io_uring_complete"];
+const BLOCK: [&str; 3] = ["block_bio_queue", "block_rq_issue", "block_rq_complete"];
+const PAGES: [&str; 5] = [
+    "mm_filemap_add_to_page_cache",
+    "mm_filemap_delete_from_page_cache",
+    "mm_filemap_get_pages",
+    "mm_filemap_fault",
+    "mm_filemap_map_pages",
+];
+
+/// A moment of the kernel's monotonic clock, in microseconds.
+pub type Micros = u64;
+
+/// Range of bytes of a file, or of 512-byte sectors of a device: begin and length.
+pub type Range = (u64, u64);
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Event {
+    pub at: Micros,
+    pub thread: u32,
+    /// The thread is a worker of io_uring: its number is not that of who asked.
+    pub is_ring_worker: bool,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    Enter {
+        call: String,
+        first: u64,
+        second: u64,
+    },
+    Exit {
+        call: String,
+        result: i64,
+    },
+    Submitted {
+        request: String,
+        code: String,
+    },
+    Completed {
+        request: String,
+        result: i64,
+    },
+    /// A bio was handed to the device.
+    Queued {
+        flags: String,
+        sectors: Range,
+    },
+    /// A request was sent to the driver.
+    Issued {
+        flags: String,
+        sectors: Range,
+    },
+    /// The driver has done it.
+    Done {
+        flags: String,
+        sectors: Range,
+    },
+    PageAdded {
+        inode: u64,
+        bytes: Range,
+    },
+    PageDropped {
+        inode: u64,
+        bytes: Range,
+    },
+    /// A buffered read found or fetched these.
+    PagesRead {
+        inode: u64,
+        bytes: Range,
+    },
+    /// A mapped page was touched that had no entry in the page table.
+    Fault {
+        inode: u64,
+        bytes: Range,
+    },
+    /// Cached pages around a fault were mapped.
+    Mapped {
+        inode: u64,
+        bytes: Range,
+    },
+}
+
+/// Two instances of the tracer, removed when dropped.
+pub struct Tracer {
+    calls: PathBuf,
+    device: PathBuf,
+    // Unmounted last.
+    _mount: Mount,
+}
+
+impl Tracer {
+    /// Mounts a tracefs of its own at `point`.
+    pub fn new(point: &Path) -> Result<Self> {
+        let mount = Mount::new(&["-t", "tracefs"], "tracefs", point)?;
+        // The folder is new, so its name is nobody else's.
+        let own = point.parent().and_then(Path::file_name).unwrap_or_default();
+        let instance = |name: &str| point.join(format!("instances/{}-{name}", own.display()));
+        let tracer = Self {
+            calls: instance("calls"),
+            device: instance("device"),
+            _mount: mount,
+        };
+        for folder in [&tracer.calls, &tracer.device] {
+            fs::create_dir(folder).context("the kernel makes no instance of its tracer")?;
+            put(folder, "tracing_on", "0")?;
+            put(folder, "trace_clock", "mono")?;
+            put(folder, "buffer_size_kb", BUFFER_KIB)?;
+        }
+        put(&tracer.calls, "options/event-fork", "1")?;
+        for call in CALLS {
+            for side in ["enter", "exit"] {
+                put(
+                    &tracer.calls,
+                    &format!("events/syscalls/sys_{side}_{call}/enable"),
+                    "1",
+                )?;
+            }
+        }
+        for event in RING {
+            put(
+                &tracer.calls,
+                &format!("events/io_uring/{event}/enable"),
+                "1",
+            )?;
+        }
+        Ok(tracer)
+    }
+
+    /// Listens to one device, to the pages of files whose file system has the number `files`, and
+    /// to those of the device itself.
+    pub fn listen(&self, devices: &[u64], files: u64) -> Result<()> {
+        let any = |field: &str| {
+            let terms: Vec<String> = devices
+                .iter()
+                .map(|device| format!("{field} == {device}"))
+                .collect();
+            terms.join(" || ")
+        };
+        let filters = [
+            ("block", BLOCK.as_slice(), any("dev")),
+            (
+                "filemap",
+                PAGES.as_slice(),
+                // The inode of a block device is numbered like the device.
+                format!("s_dev == {files} || {}", any("i_ino")),
+            ),
+        ];
+        for (system, events, filter) in filters {
+            for event in events {
+                let folder = format!("events/{system}/{event}");
+                put(&self.device, &format!("{folder}/filter"), &filter)?;
+                put(&self.device, &format!("{folder}/enable"), "1")?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what was, and begins with the device.
+    pub fn begin(&self) -> Result<()> {
+        for folder in [&self.calls, &self.device] {
+            put(folder, "tracing_on", "0")?;
+            put(folder, "trace", "")?;
+        }
+        put(&self.calls, "set_event_pid", "")?;
+        put(&self.device, "tracing_on", "1")
+    }
+
+    /// The command, whose calls and those of its children are traced.
+    pub fn traced(&self, program: &Path, words: &[String]) -> Command {
+        const SCRIPT: &str =
+            r#"echo $$ > "$1/set_event_pid"; echo 1 > "$1/tracing_on"; shift; exec "$@""#;
+        let mut command = Command::new("sh");
+        command.args(["-c", SCRIPT, "sh"]);
+        command.arg(&self.calls).arg(program).args(words);
+        command
+    }
+
+    /// All that happened since it began: of the process tree, and of the device. The kernel's text
+    /// stays in the folder `keep`.
+    pub fn end(&self, keep: Option<&Path>) -> Result<(Vec<Event>, Vec<Event>)> {
+        let read = |folder: &Path, name: &str| {
+            put(folder, "tracing_on", "0")?;
+            complete(folder)?;
+            let text = fs::read(folder.join("trace")).context("the trace cannot be read")?;
+            if let Some(keep) = keep {
+                fs::write(keep.join(name), &text).context("the trace cannot be kept")?;
+            }
+            Ok::<_, anyhow::Error>(events(&String::from_utf8_lossy(&text)))
+        };
+        Ok((read(&self.calls, "calls")?, read(&self.device, "device")?))
+    }
+}
+
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        for folder in [&self.calls, &self.device] {
+            if let Err(error) = fs::remove_dir(folder) {
+                eprintln!("xtask: {} stays: {error}", folder.display());
+            }
+        }
+    }
+}
+
+fn put(folder: &Path, file: &str, value: &str) -> Result<()> {
+    let path = folder.join(file);
+    fs::write(&path, value).with_context(|| format!("cannot write {value:?} to {}", path.display()))
+}
+
+/// An error when the tracer lost events: half a truth is none.
+fn complete(folder: &Path) -> Result<()> {
+    for entry in fs::read_dir(folder.join("per_cpu"))? {
+        let stats = fs::read_to_string(entry?.path().join("stats"))?;
+        for line in stats.lines() {
+            let lost = ["overrun: ", "dropped events: "]
+                .iter()
+                .find_map(|name| line.strip_prefix(name));
+            if lost.is_some_and(|count| count.trim() != "0") {
+                bail!("the tracer lost events ({line})");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Events of the text of a trace; lines that are something else are passed over.
+pub fn events(text: &str) -> Vec<Event> {
+    text.lines().filter_map(event).collect()
+}
+
+/// ` fio-2346    [001] .....   867.706261: NAME: DETAILS`; the name of a thread may have spaces.
+fn event(line: &str) -> Option<Event> {
+    let processor = (0..line.len()).find(|&at| {
+        let rest = line.get(at..).unwrap_or_default();
+        rest.starts_with(" [") && rest.get(5..7) == Some("] ")
+    })?;
+    let (name, thread) = line[..processor].trim().rsplit_once('-')?;
+    let mut words = line[processor + 7..].splitn(2, ' ');
+    let _states = words.next()?;
+    let (at, rest) = words.next()?.trim_start().split_once(": ")?;
+    let (seconds, micros) = at.split_once('.')?;
+    Some(Event {
+        at: seconds.parse::<u64>().ok()? * 1_000_000 + micros.parse::<u64>().ok()?,
+        thread: thread.parse().ok()?,
+        is_ring_worker: name.starts_with("iou-wrk-"),
+        what: what(rest)?,
+    })
+}
+
+fn what(rest: &str) -> Option<What> {
+    if let Some(rest) = rest.strip_prefix("sys_") {
+        return system_call(rest);
+    }
+    let (name, details) = rest.split_once(": ")?;
+    if name.starts_with("block_") {
+        return block(name, details);
+    }
+    if let Some(name) = name.strip_prefix("mm_filemap_") {
+        return page(name, details);
+    }
+    let request = value(details, "req ")?.to_owned();
+    match name {
+        "io_uring_submit_req" => Some(What::Submitted {
+            request,
+            code: value(details, "opcode ")?.to_owned(),
+        }),
+        "io_uring_complete" => Some(What::Completed {
+            request,
+            result: value(details, "result ")?.parse().ok()?,
+        }),
+        _ => None,
+    }
+}
+
+/// `pwrite64(fd: 6, buf: 0x7f36, count: 0x10000, pos: 0)` or `pwrite64 -> 0x10000`.
+fn system_call(text: &str) -> Option<What> {
+    if let Some((call, result)) = text.split_once(" -> ") {
+        // Errors are shown as the 64 bits of a negative number.
+        let result = i64::from_ne_bytes(number(result.trim())?.to_ne_bytes());
+        let call = call.to_owned();
+        return Some(What::Exit { call, result });
+    }
+    let (call, operands) = text.split_once('(')?;
+    let mut values = operands
+        .trim_end_matches(')')
+        .split(", ")
+        .filter_map(|operand| number(operand.split(": ").nth(1)?));
+    Some(What::Enter {
+        call: call.to_owned(),
+        first: values.next()?,
+        second: values.next().unwrap_or(0),
+    })
+}
+
+fn number(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// `7,0 WS 524288 () 32770 + 1024 be,0,4 [fio]`; of a bio without bytes and parentheses.
+fn block(name: &str, details: &str) -> Option<What> {
+    let words: Vec<&str> = details.split(' ').collect();
+    let plus = words.iter().position(|word| *word == "+")?;
+    let sectors = (
+        words.get(plus.checked_sub(1)?)?.parse().ok()?,
+        words.get(plus + 1)?.parse().ok()?,
+    );
+    let flags = (*words.get(1)?).to_owned();
+    match name {
+        "block_bio_queue" => Some(What::Queued { flags, sectors }),
+        "block_rq_issue" => Some(What::Issued { flags, sectors }),
+        "block_rq_complete" => Some(What::Done { flags, sectors }),
+        _ => None,
+    }
+}
+
+/// `dev 7:0 ino c pfn=0x450580 ofs=0 order=4` or `dev=7:0 ino=c ofs=0-4095`.
+fn page(name: &str, details: &str) -> Option<What> {
+    const PAGE: u64 = 4096;
+    let inode = value(details, "ino ").or_else(|| value(details, "ino="))?;
+    let inode = u64::from_str_radix(inode, 16).ok()?;
+    let place = value(details, "ofs=")?;
+    let (first, last) = place.split_once('-').unwrap_or((place, ""));
+    let first: u64 = first.parse().ok()?;
+    let length = match last.parse::<u64>() {
+        Ok(last) => (last + 1).saturating_sub(first),
+        Err(_) => {
+            PAGE << value(details, "order=")
+                .map_or(Ok(0), str::parse::<u32>)
+                .ok()?
+        }
+    };
+    let bytes = (first, length);
+    match name {
+        "add_to_page_cache" => Some(What::PageAdded { inode, bytes }),
+        "delete_from_page_cache" => Some(What::PageDropped { inode, bytes }),
+        "get_pages" => Some(What::PagesRead { inode, bytes }),
+        "fault" => Some(What::Fault { inode, bytes }),
+        "map_pages" => Some(What::Mapped { inode, bytes }),
+        _ => None,
+    }
+}
+
+/// The word behind `key`.
+fn value<'t>(text: &'t str, key: &str) -> Option<&'t str> {
+    let at = text.find(key)? + key.len();
+    text[at..].split([' ', ',']).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_the_kernel_are_read() {
+        let text = "\
+# tracer: nop
+ opt 3s54km-24-2434    [001] .....   867.706261: sys_pwrite64(fd: 6, buf: 0x7f36dc000d90, count: 0x10000, pos: 0)
+             fio-2346    [001] .....   867.706307: sys_pwrite64 -> 0x10000
+             fio-2346    [001] .....   867.706308: sys_read -> 0xfffffffffffffff4
+    kworker/1:0H-24      [001] .....   867.716180: block_rq_issue: 7,0 FF 0 () 0 + 0 none,0,0 [kworker/1:0H]
+     ksoftirqd/1-22      [001] ..s..   867.706987: block_rq_complete: 7,0 WS () 32770 + 1024 be,0,4 [0]
+             fio-2414    [001] .....   869.997174: block_bio_queue: 7,0 RA 33794 + 8 [fio]
+    iou-wrk-2414-2415    [001] .....   870.000001: mm_filemap_add_to_page_cache: dev 7:0 ino c pfn=0x450580 ofs=65536 order=4
+             fio-2414    [001] .....   870.000002: mm_filemap_get_pages: dev=7:0 ino=c ofs=0-8191
+             fio-2414    [001] .....   870.000003: mm_filemap_fault: dev=7:0 ino=c ofs=4096
+             fio-2414    [001] .....   869.997344: io_uring_submit_req: ring 0000, req 00005c34, user_data 0x7f92, opcode READ, flags 0x40, sq_thread 0
+             fio-2414    [001] .....   870.010714: io_uring_complete: ring 0000, req 00005c34, user_data 0x7f92, result 65536, cflags 0x0 extra1 0 extra2 0 ";
+        let found = events(text);
+        assert_eq!(found.len(), 11);
+        assert_eq!((found[0].at, found[0].thread), (867_706_261, 2434));
+        let call = "pwrite64".to_owned();
+        let (first, second) = (6, 0x7f36_dc00_0d90);
+        assert_eq!(
+            found[0].what,
+            What::Enter {
+                call,
+                first,
+                second
+            }
+        );
+        let call = "read".to_owned();
+        assert_eq!(found[2].what, What::Exit { call, result: -12 });
+        let (flags, sectors) = ("FF".to_owned(), (0, 0));
+        assert_eq!(found[3].what, What::Issued { flags, sectors });
+        let (flags, sectors) = ("WS".to_owned(), (32770, 1024));
+        assert_eq!(found[4].what, What::Done { flags, sectors });
+        assert!(found[6].is_ring_worker);
+        let bytes = (65536, 65536);
+        assert_eq!(found[6].what, What::PageAdded { inode: 12, bytes });
+        let bytes = (0, 8192);
+        assert_eq!(found[7].what, What::PagesRead { inode: 12, bytes });
+        let bytes = (4096, 4096);
+        assert_eq!(found[8].what, What::Fault { inode: 12, bytes });
+        let (request, result) = ("00005c34".to_owned(), 65536);
+        assert_eq!(found[10].what, What::Completed { request, result });
+    }
+}
