@@ -58,7 +58,7 @@ mod store_guard;
 mod stored;
 mod sweep;
 mod targets;
-mod toml_mistake;
+mod toml_file;
 mod traits;
 mod usage;
 mod watch;

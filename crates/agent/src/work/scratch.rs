@@ -4,7 +4,7 @@
 
 use crate::conditions::{Conditions, journals};
 use assay_model::condition::{Condition, Setting, Subject};
-use assay_model::work::scenario::Deed;
+use assay_model::work::scenario::Action;
 use assay_model::work::{Work, WorkOrder};
 use assay_probe::roots::Roots;
 use assay_probe::stack;
@@ -18,7 +18,7 @@ pub(super) fn kinds_of(work: &Work) -> Vec<Condition> {
     };
     let mut kinds: Vec<Condition> = Vec::new();
     for act in scenario.acts() {
-        if let Deed::Format { kind } = &act.deed {
+        if let Action::Format { kind } = &act.action {
             let condition = Condition::of(vec![Setting {
                 subject: Subject::Mkfs,
                 value: kind.clone(),

@@ -3,7 +3,7 @@
 use crate::args::QualifyArgs;
 use crate::exit::Failure;
 use crate::input;
-use crate::toml_mistake;
+use crate::toml_file;
 use assay_model::limits::find;
 use assay_model::run::{Claims, Datasheet};
 use std::path::Path;
@@ -28,10 +28,8 @@ pub fn of(args: &QualifyArgs) -> Result<Option<Claims>, Failure> {
 fn read(path: &Path) -> Result<Datasheet, Failure> {
     let refused = |why: String| Failure::usage(format!("{}: {why}", path.display()));
     let text = input::text(path).map_err(|error| refused(error.to_string()))?;
-    let sheet: Datasheet = toml::from_str(&text).map_err(|error| {
-        let mistake = toml_mistake::said(&text, &error);
-        refused(format!("it is no datasheet: {mistake}"))
-    })?;
+    let sheet: Datasheet = toml_file::read(&text)
+        .map_err(|mistake| refused(format!("it is no datasheet: {mistake}")))?;
     match sheet.problem() {
         Some(field) => Err(refused(format!("{field} must be a number above 0"))),
         None => Ok(sheet),

@@ -5,7 +5,7 @@ use crate::exit::Failure;
 use crate::host::Host;
 use assay_model::condition::{FileSystem, Offer, Subject};
 use assay_model::work::Work;
-use assay_model::work::scenario::{Act, Deed};
+use assay_model::work::scenario::{Act, Action};
 
 /// Refuses a work whose file systems cannot be made there.
 ///
@@ -37,8 +37,8 @@ pub fn are_there(host: &mut Host, work: &Work) -> Result<(), Failure> {
 }
 
 fn file_system(act: &Act) -> Option<String> {
-    match &act.deed {
-        Deed::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
+    match &act.action {
+        Action::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
         _ => None,
     }
 }

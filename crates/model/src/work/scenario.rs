@@ -72,7 +72,8 @@ pub struct Act {
     /// When its operations are due, and how late each may be.
     pub pace: Pace,
     /// What is done.
-    pub deed: Deed,
+    #[serde(rename = "deed")]
+    pub action: Action,
 }
 
 /// When operations are due. An operation is a block, a file, a line or a transaction.
@@ -90,7 +91,7 @@ pub struct Pace {
 /// What is done. Paths are relative to the scene, or [`DEVICE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum Action {
     /// Writes a file block after block.
     Write(Writing),
     /// Reads a file block after block.
