@@ -2,11 +2,10 @@
 //! showing how it goes.
 
 use crate::driver::host::{Host, Requests};
-use crate::driver::interrupt::Interrupt;
-use crate::driver::leftovers;
-use crate::driver::loads;
 use crate::driver::runs::{self, Ending, of_store, unix_ms};
+use crate::driver::{leftovers, loads};
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::{Progress, SoFar, Voice, steps};
 use assay_model::plan::Plan;

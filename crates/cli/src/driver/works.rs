@@ -6,17 +6,16 @@ mod runner;
 
 pub use repetitions::Sweep;
 
-use crate::args::StoreArgs;
 use crate::driver::host::Host;
-use crate::driver::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::driver::leftovers;
 use crate::driver::loads::in_words;
-use crate::driver::owner;
 use crate::driver::runs::{self, Ending, header, of_store};
 use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
-use crate::stored::lookup::store_path;
+use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::owner;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};

@@ -3,10 +3,10 @@
 use super::repetitions::{Repetition, steps_so_far};
 use super::{Done, Listener, Request};
 use crate::driver::host::Host;
-use crate::driver::interrupt::Interrupt;
 use crate::driver::leftovers;
 use crate::driver::runs::{self, Ending, of_store, unix_ms};
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use assay_model::job::Job;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader};

@@ -1,6 +1,6 @@
 //! Every catalogue has every text that assay says, and no other.
 
-use crate::args::Cli;
+use crate::commands::Cli;
 use clap::{Command, CommandFactory};
 use polib::po_file;
 use proc_macro2::{TokenStream, TokenTree};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::args::Cli;
+use crate::commands::Cli;
 use assay_lang::within;
 use clap::CommandFactory;
 

@@ -1,7 +1,9 @@
 //! The command line of `assay androbench`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::exit::EXIT_CODES;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_size;
 use assay_dialects::androbench::{Like, SyncMode, Wanted};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};

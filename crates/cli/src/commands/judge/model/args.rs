@@ -1,6 +1,7 @@
 //! The command line of `assay model`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::stored::lookup::StoreArgs;
+use crate::ui::values::parse_size;
 use assay_flash::policy::Policy;
 use assay_model::units::{Bytes, BytesPerSec};
 use clap::{Args, Subcommand, ValueEnum, value_parser};

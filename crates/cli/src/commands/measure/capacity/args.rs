@@ -1,7 +1,8 @@
 //! The command line of `assay capacity`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;

@@ -1,7 +1,8 @@
 //! Flags of `assay mark`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_size;
 use assay_dialects::mark::SdClass;
 use assay_model::units::Bytes;
 use clap::Args;

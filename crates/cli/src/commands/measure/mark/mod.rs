@@ -3,19 +3,17 @@
 
 pub mod args;
 
-use crate::checks::admission;
-use crate::checks::estimate;
 use crate::checks::free_space::file_size;
+use crate::checks::{admission, estimate};
+use crate::driver::announce::announce;
 use crate::driver::host::Host;
-use crate::driver::leftovers;
-use crate::driver::owner;
-use crate::driver::plans;
-use crate::driver::rounds::jobs::on_place;
 use crate::driver::runs::{header, random, run_id};
+use crate::driver::{leftovers, plans};
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::{print, say, style};
+use crate::rounds::jobs::on_place;
 use crate::stored::lookup::store_path;
-use crate::ui::announce::announce;
+use crate::stored::owner;
 use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
 use assay_lang::{counted, tr};

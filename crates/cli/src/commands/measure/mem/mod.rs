@@ -3,13 +3,13 @@
 mod args;
 
 use crate::checks::estimate;
+use crate::driver::announce::minutes;
 use crate::driver::host::Host;
 use crate::driver::runs;
+use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{self, Done, Request};
 use crate::exit::{DATA_MISMATCH, Failure};
 use crate::output::say;
-use crate::ui::announce::minutes;
-use crate::ui::step_progress::{Counted, StepTalk};
 pub use args::MemArgs;
 use args::Part;
 use assay_lang::tr;

@@ -10,10 +10,10 @@ mod session;
 
 use crate::checks::admission::{admit, can_be_stored};
 use crate::driver::host::Host;
-use crate::driver::owner;
 use crate::driver::runs::{self, header, run_id};
 use crate::exit::Failure;
 use crate::stored::lookup::store_path;
+use crate::stored::owner;
 use args::PowercutArgs;
 use assay_model::condition::Restore;
 use assay_model::job::{Job, Rw};

@@ -5,15 +5,15 @@ use super::cut::Switch;
 use super::cycle::Planned;
 use super::journal::{Journal, Left};
 use super::session::{Session, planned};
-use crate::args;
 use crate::checks::admission;
+use crate::commands;
+use crate::commands::resume;
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::owner;
-use crate::driver::resume;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_store::Store;
 use assay_target::Target;
@@ -101,7 +101,7 @@ impl Session<'_> {
 /// The words that it was begun with.
 fn began(run: &Run) -> Result<PowercutArgs, Failure> {
     match resume::began(run)? {
-        Some(args::Command::Powercut(began)) => Ok(*began),
+        Some(commands::Command::Powercut(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} cut no power: assay list shows the runs",
             run.header.id

@@ -1,6 +1,6 @@
 //! The command line of `assay scenario`.
 
-use crate::args::StoreArgs;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;

@@ -11,13 +11,13 @@ mod step;
 pub mod tools;
 
 use crate::checks::admission;
+use crate::driver::announce::minutes;
 use crate::driver::host::Host;
 use crate::driver::runs;
+use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::ui::announce::minutes;
-use crate::ui::step_progress::{Counted, StepTalk};
 pub use args::ScenarioArgs;
 use assay_lang::tr;
 use assay_model::job::Job;

@@ -1,8 +1,8 @@
 //! The command line of `assay soak`.
 
-use crate::args::{StoreArgs, parse_size};
-use crate::commands::measure::watch::args::parse_time;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::{parse_size, parse_time};
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
 use std::path::PathBuf;

@@ -1,16 +1,15 @@
 //! `assay soak --resume`: from the last checkpoint on.
 
 use super::{Args, conclude, data_of, request};
-use crate::args;
 use crate::checks::admission;
+use crate::commands;
+use crate::commands::resume;
 use crate::driver::host::Host;
-use crate::driver::leftovers;
-use crate::driver::resume;
-use crate::driver::works;
+use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::{leftovers, works};
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::lookup::{run_id, store_path, whole_run};
-use crate::ui::step_progress::{Counted, StepTalk};
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunStatus};
 use assay_model::units::Bytes;
@@ -50,7 +49,7 @@ pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode,
 /// The words that it was begun with.
 fn began(run: &Run) -> Result<Args, Failure> {
     match resume::began(run)? {
-        Some(args::Command::Soak(began)) => Ok(*began),
+        Some(commands::Command::Soak(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
             "run {} is no soak: assay list shows the runs",
             run.header.id

@@ -3,14 +3,13 @@
 use super::args::SweepArgs;
 use super::command::Tool;
 use super::talk::Talk;
+use crate::driver::announce::announce_work;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, random, run_id};
 use crate::driver::works::{self, Done, Request, Sweep};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::guard;
-use crate::stored::lookup;
-use crate::ui::announce::announce_work;
+use crate::stored::{guard, lookup};
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;

@@ -4,16 +4,15 @@ use super::args::SweepArgs;
 use super::command::{self, Command, Tool};
 use super::repeated::{self, Bed};
 use super::{conditions, execute};
-use crate::args;
-use crate::checks::admission;
-use crate::checks::estimate;
+use crate::checks::{admission, estimate};
+use crate::commands;
+use crate::commands::resume;
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::owner;
-use crate::driver::resume;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::Nanos;
@@ -88,7 +87,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
     if !run.header.command.iter().any(|word| word == "--") {
         return Ok(None);
     }
-    let Some(args::Command::Sweep(began)) = resume::began(run)? else {
+    let Some(commands::Command::Sweep(began)) = resume::began(run)? else {
         return Ok(None);
     };
     let path = run.header.plan.place.path();

@@ -2,9 +2,9 @@
 //! its last trial is stored, so whoever is not told so stands still.
 
 use crate::driver::host::Host;
-use crate::driver::interrupt::Interrupt;
 use crate::driver::plans::{Execution, Heard, Recorder};
 use crate::exit::Failure;
+use crate::interrupt::Interrupt;
 use assay_model::run::RunHeader;
 use assay_model::trial::TrialRecord;
 use assay_model::verdict::Side;

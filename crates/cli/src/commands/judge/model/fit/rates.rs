@@ -1,9 +1,9 @@
 //! A file of rates.
 
 use super::Line;
-use crate::args::parse_size;
 use crate::commands::judge::model::args::parse_rate;
 use crate::exit::Failure;
+use crate::ui::values::parse_size;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::Observation;
 use assay_model::job::Direction;

@@ -2,7 +2,7 @@
 
 use super::Line;
 use crate::commands::judge::explain::observed::{Observed, all, side};
-use crate::commands::measure::qualify::suite::matches;
+use crate::jobs::suite::matches;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::{Observation, Repeated};
 use assay_flash::part::Part;

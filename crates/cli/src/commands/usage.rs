@@ -1,6 +1,6 @@
 //! Parsing the command line; a mistake is explained in one line.
 
-use crate::args::Cli;
+use crate::commands::Cli;
 use crate::exit::Failure;
 use crate::output::print;
 use crate::ui::language::localized;

@@ -1,10 +1,9 @@
 //! What is asked of a stored run before a command goes on with it (`--resume`).
 
-use crate::args::{Cli, Command};
+use crate::commands::{Cli, Command, usage};
 use crate::driver::runs;
 use crate::exit::{DONE, Failure};
 use crate::output::say;
-use crate::ui::usage;
 use assay_model::run::Run;
 use std::ffi::OsString;
 use std::process::ExitCode;

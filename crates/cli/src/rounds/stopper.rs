@@ -2,7 +2,7 @@
 //! everything settled, or when its time is over.
 
 use super::outlook::{Held, Spread};
-use crate::ui::announce::minutes;
+use crate::driver::announce::minutes;
 use crate::ui::progress::Voice;
 use assay_lang::tr;
 use assay_model::run::Stopping;

@@ -1,8 +1,8 @@
 //! The text of a file, whatever its encoding.
 
-use super::name;
 use crate::checks::input;
 use crate::exit::Failure;
+use assay_dialects::import::{Format, Taken, read};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -80,6 +80,23 @@ fn decoded(bytes: Vec<u8>, name: &str) -> Text {
             )),
         },
     }
+}
+
+/// What one file has. `format`: `None` looks for itself.
+pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
+    let text = of(file)?;
+    let mut taken = read(&text.text, format)
+        .map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
+    taken.results.notes.extend(text.note);
+    Ok(taken)
+}
+
+/// What a file is called.
+pub fn name(file: &Path) -> String {
+    if file == Path::new(STDIN) {
+        return "standard input".to_owned();
+    }
+    file.to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

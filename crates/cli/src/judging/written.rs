@@ -1,7 +1,7 @@
 //! A comparison in a format of choice.
 
-use super::Judged;
 use crate::exit::Failure;
+use crate::judging::comparison::Judged;
 use crate::stored::formats::{Format, OutputArgs};
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
 use assay_report::mail::{self, Form};

@@ -1,7 +1,7 @@
 //! How many rounds are planned, and what may end them early.
 
+use crate::driver::announce::minutes;
 use crate::exit::Failure;
-use crate::ui::announce::minutes;
 use assay_lang::tr;
 use assay_model::run::Stopping;
 use assay_model::units::Nanos;

@@ -7,7 +7,6 @@
 
 use crate::exit::Failure;
 use crate::output::say;
-use crate::targets::on::On;
 use assay_model::text::clean;
 use assay_model::wire::Inspection;
 use rustix::process::{Signal, getpid, kill_process};
@@ -37,7 +36,7 @@ pub struct Part {
     /// What the user calls the target.
     pub name: String,
     /// How it is reached.
-    pub address: On,
+    pub address: String,
     /// Whether progress is to be reported often, for a display.
     pub live: bool,
     /// Where the answer to its claim comes from; `None` once it was asked for.
@@ -141,7 +140,6 @@ pub fn take(words: &mut Vec<OsString>) -> Result<(), Failure> {
     else {
         return Err(Failure::usage(format!("{PART} is not for users")));
     };
-    let address = crate::targets::on::parse(&address).map_err(Failure::usage)?;
     let live = live == LIVE;
     let (answer, answers) = channel();
     // Set once: this is the first thing that a process does.

@@ -1,6 +1,5 @@
 //! The jobs of a qualification, and how large and long they are.
 
-use crate::args::QualifyArgs;
 use crate::checks::free_space::file_size;
 use crate::exit::Failure;
 use assay_model::job::{
@@ -12,6 +11,21 @@ use assay_model::wire::Inspection;
 
 /// Depth of the jobs that keep several I/Os in flight.
 const DEEP: u32 = 32;
+
+/// Flags that choose the jobs of a qualification, and their size.
+#[derive(Clone, Debug, Default)]
+pub struct SuiteOptions {
+    /// Short trials, with a test file of 256 MiB.
+    pub quick: bool,
+    /// Longer trials, with a test file larger than the memory.
+    pub thorough: bool,
+    /// Repetitions of each job; `None` for the default.
+    pub trials: Option<u32>,
+    /// Size of the test file; `None` for the default.
+    pub size: Option<Bytes>,
+    /// Names of jobs, or their beginnings before a `*`; empty for all jobs.
+    pub only: Vec<String>,
+}
 
 /// How large and how long.
 #[derive(Clone, Debug)]
@@ -32,15 +46,15 @@ pub struct Scale {
 
 impl Scale {
     /// By `--quick`, `--thorough` and `--size`, as far as there is room.
-    pub fn new(args: &QualifyArgs, inspection: &Inspection) -> Result<Self, Failure> {
-        let mut scale = if args.quick {
+    pub fn new(options: &SuiteOptions, inspection: &Inspection) -> Result<Self, Failure> {
+        let mut scale = if options.quick {
             Self::quick()
-        } else if args.thorough {
+        } else if options.thorough {
             Self::thorough(inspection.system.memory)
         } else {
             Self::usual()
         };
-        scale.file = file_size(args.size, scale.file, scale.ladder, inspection)?;
+        scale.file = file_size(options.size, scale.file, scale.ladder, inspection)?;
         scale.ladder = scale.ladder.min(scale.file);
         scale.written = scale.written.min(scale.file);
         Ok(scale)
@@ -101,20 +115,20 @@ pub const TRIALS: u32 = 5;
 pub const QUICK_TRIALS: u32 = 4;
 
 /// How often each job is repeated, as the flags say.
-pub fn trials(args: &QualifyArgs) -> u32 {
-    let usual = if args.quick { QUICK_TRIALS } else { TRIALS };
-    args.trials.unwrap_or(usual)
+pub fn trials(options: &SuiteOptions) -> u32 {
+    let usual = if options.quick { QUICK_TRIALS } else { TRIALS };
+    options.trials.unwrap_or(usual)
 }
 
 /// All jobs that make sense here, or those of `--only`.
 pub fn jobs(
-    args: &QualifyArgs,
+    options: &SuiteOptions,
     inspection: &Inspection,
     place: &Place,
     scale: &Scale,
 ) -> Result<Vec<PlannedJob>, Failure> {
     let engine = inspection.async_engines.first().copied();
-    let mut jobs = all(scale, engine, trials(args));
+    let mut jobs = all(scale, engine, trials(options));
     if matches!(place, Place::File { .. }) {
         jobs.retain(|planned| !planned.job.rw.writes());
     }
@@ -124,7 +138,7 @@ pub fn jobs(
             .filter_map(|planned| simulated(&planned))
             .collect();
     }
-    for name in &args.only {
+    for name in &options.only {
         if !jobs.iter().any(|planned| matches(name, &planned.job.name)) {
             let known: Vec<&str> = jobs
                 .iter()
@@ -136,9 +150,10 @@ pub fn jobs(
             )));
         }
     }
-    if !args.only.is_empty() {
+    if !options.only.is_empty() {
         jobs.retain(|planned| {
-            args.only
+            options
+                .only
                 .iter()
                 .any(|name| matches(name, &planned.job.name))
         });

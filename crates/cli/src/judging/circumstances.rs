@@ -1,7 +1,7 @@
 //! What else is different between two sides: a difference of figures may come
 //! from there.
 
-use super::units;
+use crate::judging::units;
 use crate::stored::sources::Source;
 use assay_lang::{Told, in_english, key, tr, translated};
 use assay_model::run::Run;

@@ -1,9 +1,12 @@
 //! What a job file may ask about this machine.
 
+use crate::child;
 use crate::driver::runs::random;
-use crate::targets::child;
+use crate::exit::Failure;
 use assay_dialects::fio::Environment;
+use assay_dialects::fio::FioError;
 use assay_model::system::System;
+use assay_model::text::clean;
 use assay_model::units::MIB;
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -114,6 +117,25 @@ fn read_some(source: impl Read) -> io::Result<Vec<u8>> {
         "it is longer than {} MiB",
         LONGEST >> 20
     )))
+}
+
+/// What is wrong with a job file or a command line is the user's to mend.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "to be handed to map_err as it is"
+)]
+pub fn of_fio(error: FioError) -> Failure {
+    Failure::usage(error.to_string())
+}
+
+/// How something is said that is no result.
+pub type Talk = fn(&str);
+
+/// Says what the user should know of a job file.
+pub fn warn(warnings: &[String], talk: Talk) {
+    for warning in warnings {
+        talk(&format!("assay: warning: {}", clean(warning)));
+    }
 }
 
 #[cfg(test)]
