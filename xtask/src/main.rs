@@ -20,6 +20,7 @@ mod run;
 mod servers;
 mod test;
 mod truth;
+mod words;
 
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -57,6 +58,7 @@ cargo xtask COMMAND
                        for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
   labgrid              prepare the labgrid that tests run a lab with
+  words                write the template of translations and merge it into the catalogues
   agent-size           build static agents and check their sizes and crates
   help                 this text";
 
@@ -93,6 +95,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["board", "fio"] => board::fio::prepare(),
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
+        ["words"] => words::update(),
         ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -152,6 +152,6 @@ fn broken(text: &str, columns: usize) -> String {
 }
 
 #[cfg(test)]
-mod catalogue;
+mod template;
 #[cfg(test)]
 mod tests;
