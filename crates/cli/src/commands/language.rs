@@ -1,11 +1,12 @@
 //! The language of what people read: decided once, before anything is said, and
 //! the help of every command in it.
 
+use super::{Cli, GROUPS};
 use crate::output::print_columns;
 use assay_lang::{Language, tr, translated};
 use assay_report::text::wrap;
 use clap::builder::StyledStr;
-use clap::{Arg, Command};
+use clap::{Arg, Command, CommandFactory};
 use std::ffi::{OsStr, OsString};
 
 /// The variables that say which language messages are in, the strongest first
@@ -64,15 +65,34 @@ const WIDTH: usize = 100;
 /// How far clap indents what stands below an option.
 const INDENT: usize = 10;
 
-/// A command with all its help in the language in force. English is clap's own.
-pub fn localized(mut command: Command) -> Command {
-    if assay_lang::current() == Language::English {
-        return command;
+/// The whole command line with its help in the language in force and its commands in groups.
+pub fn localized() -> Command {
+    let mut command = Cli::command();
+    let commands = grouped(&command);
+    if assay_lang::current() != Language::English {
+        // Options such as `--help` exist only after this.
+        command.build();
+        let columns = print_columns().unwrap_or(WIDTH).min(WIDTH);
+        command = in_language(command, columns);
     }
-    // Only then all options and commands are there, `--help` among them.
-    command.build();
-    let columns = print_columns().unwrap_or(WIDTH).min(WIDTH);
-    in_language(command, columns)
+    let (usage, options) = (tr!("Usage: "), tr!("Options"));
+    command.help_template(format!(
+        "{{about-with-newline}}\n{usage}{{usage}}\n{commands}\n{options}:\n{{options}}{{after-help}}"
+    ))
+}
+
+/// A heading for each group, and a line for each command.
+fn grouped(command: &Command) -> String {
+    let mut lines = String::new();
+    for (heading, names) in GROUPS {
+        lines += &format!("\n{}:\n", translated(heading));
+        for name in names {
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let about = about.map(plain).unwrap_or_default();
+            lines += &format!("  {name:<10}  {}\n", translated(&about));
+        }
+    }
+    lines
 }
 
 /// clap breaks lines only at spaces, of which Chinese has none: what it is given is
@@ -152,6 +172,6 @@ fn broken(text: &str, columns: usize) -> String {
 }
 
 #[cfg(test)]
-mod catalogue;
+mod template;
 #[cfg(test)]
 mod tests;

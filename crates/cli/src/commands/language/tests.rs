@@ -1,7 +1,5 @@
 use super::*;
-use crate::commands::Cli;
 use assay_lang::within;
-use clap::CommandFactory;
 
 fn words(words: &str) -> Vec<OsString> {
     words.split(' ').map(OsString::from).collect()
@@ -51,7 +49,7 @@ fn the_strongest_variable_that_says_something_decides() {
 
 #[test]
 fn help_is_chinese_down_to_its_headings() {
-    within(Language::Chinese, || check(&mut localized(Cli::command())));
+    within(Language::Chinese, || check(&mut localized()));
 }
 
 fn check(command: &mut Command) {
@@ -70,5 +68,25 @@ fn check(command: &mut Command) {
     }
     for below in command.get_subcommands_mut() {
         check(below);
+    }
+}
+
+#[test]
+fn each_command_has_one_plain_line_in_one_group() {
+    let help = localized().render_help().to_string();
+    for command in Cli::command().get_subcommands() {
+        let groups = GROUPS
+            .iter()
+            .filter(|(_, names)| names.contains(&command.get_name()));
+        assert_eq!(groups.count(), 1, "{}", command.get_name());
+    }
+    let commands = Cli::command().get_subcommands().count();
+    let names = GROUPS.iter().map(|(_, names)| names.len());
+    assert_eq!(names.sum::<usize>(), commands);
+    for line in help.lines() {
+        assert!(line.len() <= 100, "{line}");
+    }
+    for line in grouped(&Cli::command()).lines() {
+        assert!(line.len() <= 80, "{line}");
     }
 }

@@ -1,75 +1,80 @@
-//! Every catalogue has every text that assay says, and no other.
+//! The template of translations: every text that assay says to people, taken from the
+//! sources and from the help. `cargo xtask words` writes it; no catalogue has to be complete.
 
 use crate::commands::Cli;
 use clap::{Command, CommandFactory};
-use polib::po_file;
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use syn::LitStr;
 
-/// English texts, each with its plural where it counts something.
-type Texts = BTreeMap<String, Option<String>>;
+/// English texts in their order.
+type Texts = BTreeMap<String, Text>;
 
-const CATALOGUES: [&str; 1] = ["zh"];
+/// One English text.
+#[derive(Default)]
+struct Text {
+    /// Text for any number but one, where something is counted.
+    plural: Option<String>,
+    /// Files that say it.
+    sources: BTreeSet<String>,
+}
+
+const HEADER: &str = r#"msgid ""
+msgstr ""
+"Project-Id-Version: assay\n"
+"MIME-Version: 1.0\n"
+"Content-Type: text/plain; charset=UTF-8\n"
+"Content-Transfer-Encoding: 8bit\n"
+"#;
 
 #[test]
-fn every_text_has_a_translation_with_the_same_placeholders() {
-    let said = all();
-    assert!(said.len() > 500, "only {} texts were found", said.len());
-    for language in CATALOGUES {
-        let wrong = wrong(&said, &crates().join(format!("lang/po/{language}.po")));
-        assert!(wrong.is_empty(), "{language}.po:\n\n{}", wrong.join("\n\n"));
+fn the_template_has_texts_of_sources_and_of_help() {
+    let texts = all();
+    assert!(texts.len() > 500, "only {} texts were found", texts.len());
+    let template = template(&texts);
+    for part in [
+        "\n#: crates/lang/src/lib.rs\nmsgid \"{first} and {last}\"\nmsgstr \"\"\n",
+        "\nmsgid \"{n} trial\"\nmsgid_plural \"{n} trials\"\nmsgstr[0] \"\"\n",
+        "\n#: crates/cli (help)\n",
+    ] {
+        assert!(template.contains(part), "{part}");
     }
 }
 
-/// What is wrong with a catalogue; what is missing as an entry to be filled in.
-fn wrong(said: &Texts, path: &Path) -> Vec<String> {
-    let catalogue = po_file::parse(path).unwrap();
-    let mut wrong = Vec::new();
-    let mut known = BTreeSet::new();
-    for message in catalogue.messages() {
-        let english = message.msgid();
-        known.insert(english.to_owned());
-        let Some(plural) = said.get(english) else {
-            wrong.push(format!("nobody says: {english:?}"));
-            continue;
-        };
-        if message.is_fuzzy() {
-            wrong.push(format!("fuzzy: {english:?}"));
+#[test]
+#[ignore = "writes crates/lang/po/assay.pot: cargo xtask words"]
+fn write_the_template() {
+    let path = crates().join("lang/po/assay.pot");
+    fs::write(path, template(&all())).unwrap();
+}
+
+/// The texts as a `.pot` file, in the order of their first sources.
+fn template(texts: &Texts) -> String {
+    let mut entries: Vec<_> = texts.iter().collect();
+    entries.sort_by_key(|(_, text)| text.sources.first());
+    let mut template = HEADER.to_owned();
+    for (english, text) in entries {
+        for source in &text.sources {
+            write!(template, "\n#: {source}").unwrap();
         }
-        if message.msgid_plural().ok() != plural.as_deref() {
-            wrong.push(format!("another plural than {plural:?}: {english:?}"));
-        }
-        let translations = match plural {
-            Some(_) => message.msgstr_plural().unwrap().clone(),
-            None => vec![message.msgstr().unwrap_or_default().to_owned()],
-        };
-        for translation in translations {
-            if translation.trim().is_empty() {
-                wrong.push(format!("empty: {english:?}"));
-            } else if placeholders(&translation) != placeholders(english) {
-                wrong.push(format!("other placeholders: {english:?}: {translation:?}"));
+        write!(template, "\nmsgid {}", quoted(english)).unwrap();
+        match &text.plural {
+            None => template.push_str("\nmsgstr \"\"\n"),
+            Some(plural) => {
+                let plural = quoted(plural);
+                write!(template, "\nmsgid_plural {plural}\nmsgstr[0] \"\"\n").unwrap();
             }
         }
     }
-    let missing = said.iter().filter(|(english, _)| !known.contains(*english));
-    wrong.extend(missing.map(|(english, plural)| entry(english, plural.as_deref())));
-    wrong
+    template
 }
 
-fn entry(english: &str, plural: Option<&str>) -> String {
-    match plural {
-        None => format!("msgid {english:?}\nmsgstr \"\""),
-        Some(plural) => format!("msgid {english:?}\nmsgid_plural {plural:?}\nmsgstr[0] \"\""),
-    }
-}
-
-fn placeholders(text: &str) -> BTreeSet<&str> {
-    let after = text.split('{').skip(1);
-    let names = after.filter_map(|rest| rest.split_once('}'));
-    names.map(|(name, _)| name).collect()
+fn quoted(text: &str) -> String {
+    let escaped = text.replace('\\', "\\\\").replace('"', "\\\"");
+    format!("\"{}\"", escaped.replace('\n', "\\n"))
 }
 
 fn all() -> Texts {
@@ -77,7 +82,8 @@ fn all() -> Texts {
     for file in sources(&crates()) {
         let source = fs::read_to_string(&file).unwrap();
         let tokens: TokenStream = source.parse().unwrap();
-        in_source(tokens, &mut texts, &file);
+        let name = file.strip_prefix(crates()).unwrap().display();
+        in_source(tokens, &mut texts, &format!("crates/{name}"));
     }
     let mut command = Cli::command();
     command.build();
@@ -110,7 +116,7 @@ fn sources(crates: &Path) -> Vec<PathBuf> {
 }
 
 /// The texts in `tr!`, `counted!` and `key!`, also within other macros.
-fn in_source(tokens: TokenStream, texts: &mut Texts, file: &Path) {
+fn in_source(tokens: TokenStream, texts: &mut Texts, file: &str) {
     let tokens: Vec<TokenTree> = tokens.into_iter().collect();
     for (index, token) in tokens.iter().enumerate() {
         let TokenTree::Group(group) = token else {
@@ -119,13 +125,19 @@ fn in_source(tokens: TokenStream, texts: &mut Texts, file: &Path) {
         if let Some(name) = macro_before(&tokens[..index]) {
             let mut literals = literals(group.stream());
             match (name.as_str(), literals.next(), literals.next()) {
-                ("tr" | "key", Some(text), _) => texts.entry(text).or_insert(None),
-                ("counted", Some(one), Some(many)) => texts.entry(one).or_insert(Some(many)),
-                _ => panic!("{}: {name}! without its text", file.display()),
-            };
+                ("tr" | "key", Some(text), _) => add(texts, text, None, file),
+                ("counted", Some(one), Some(many)) => add(texts, one, Some(many), file),
+                _ => panic!("{file}: {name}! without its text"),
+            }
         }
         in_source(group.stream(), texts, file);
     }
+}
+
+fn add(texts: &mut Texts, english: String, plural: Option<String>, source: &str) {
+    let text = texts.entry(english).or_default();
+    text.plural = text.plural.take().or(plural);
+    text.sources.insert(source.to_owned());
 }
 
 /// The name of one of our macros that is called with the group that follows.
@@ -156,7 +168,7 @@ fn in_help(command: &Command, texts: &mut Texts) {
     let shown = command.get_arguments().filter(|arg| !arg.is_hide_set());
     let args = shown.flat_map(|arg| [arg.get_help(), arg.get_long_help()]);
     for text in own.into_iter().chain(args).flatten() {
-        texts.entry(text.to_string()).or_insert(None);
+        add(texts, text.to_string(), None, "crates/cli (help)");
     }
     for below in command.get_subcommands() {
         in_help(below, texts);
