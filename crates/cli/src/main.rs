@@ -1,81 +1,37 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
-mod agent;
-mod androbench;
-mod announce;
 mod args;
-mod campaign;
-mod capacity;
-mod compare;
-mod crew;
-mod dd;
-mod devices;
-mod disks;
-mod doctor;
-mod estimate;
+mod checks;
+mod commands;
+mod driver;
 mod exit;
-mod explain;
-mod figures;
-mod fio;
-mod formats;
-mod host;
-mod import;
-mod input;
-mod interrupt;
-mod iozone;
-mod lab;
-mod language;
-mod leftovers;
-mod loads;
-mod mark;
-mod mem;
-mod model;
-mod nature;
-mod on;
 mod output;
-mod owner;
-mod part;
-mod place;
-mod plans;
-mod plot;
-mod power;
-mod powercut;
-mod progress;
-mod qualify;
-mod rank;
-mod replay;
-mod report;
-mod resumed;
-mod room;
-mod rounds;
-mod run;
-mod runs;
-mod scenario;
-mod several;
-mod soak;
-mod steps;
-mod store_guard;
 mod stored;
-mod sweep;
 mod targets;
-mod toml_mistake;
-mod traits;
-mod usage;
-mod watch;
-mod works;
+mod ui;
 
 use args::Command;
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
+use commands::dropin::{androbench, dd, fio, iozone};
+use commands::judge::{compare, explain, model, power, rank};
+use commands::machines::{agent, campaign, devices, doctor};
+use commands::measure::{
+    capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
+    traits, watch,
+};
+use commands::results::{import, plot, report};
+use driver::host::AGENT;
 use exit::Failure;
-use host::AGENT;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};
 use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
+use targets::{child, on};
+use ui::{language, usage};
 
 /// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
 const STACK_BYTES: usize = 8 << 20;
@@ -93,14 +49,14 @@ fn command() -> ExitCode {
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::default());
     run().unwrap_or_else(|failure| {
         let line = format!("assay: {}", clean(&failure.to_string()));
-        output::say(&part::failure(&line));
+        output::say(&child::failure(&line));
         failure.code()
     })
 }
 
 fn run() -> Result<ExitCode, Failure> {
     let mut words: Vec<OsString> = std::env::args_os().collect();
-    part::take(&mut words)?;
+    child::take(&mut words)?;
     if words.get(1).is_some_and(|word| word == AGENT) {
         return serve_host(&words[2..]);
     }
@@ -120,7 +76,7 @@ fn run() -> Result<ExitCode, Failure> {
         }
         Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
         Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
-        Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
+        Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run_file::run(&args, on)),
         Command::Replay(args) => {
             on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
         }
@@ -157,13 +113,13 @@ fn run() -> Result<ExitCode, Failure> {
             powercut::run(&args, on)
         }),
         Command::Import(args) => import::run(&args),
-        Command::List(args) => stored::list(&args),
-        Command::Show(args) => stored::show(&args),
+        Command::List(args) => stored::lookup::list(&args),
+        Command::Show(args) => stored::lookup::show(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Model(args) => model::run(&args),
-        Command::Targets(args) => targets::run(&args),
+        Command::Targets(args) => commands::machines::targets::run(&args),
         Command::Agent(args) => agent::run(&args),
     }
 }

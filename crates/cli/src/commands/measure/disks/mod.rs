@@ -1,0 +1,157 @@
+//! `assay disks PATH`: the benchmark of GNOME Disks, with evidence.
+
+mod args;
+
+use crate::checks::admission::{can_be_stored, not_simulated};
+use crate::driver::host::Host;
+use crate::driver::runs;
+use crate::driver::works::{self, Request};
+use crate::exit::Failure;
+use crate::ui::step_progress::{Counted, StepTalk};
+pub use args::DisksArgs;
+use assay_model::job::{Job, Rw};
+use assay_model::plan::Place;
+use assay_model::units::Bytes;
+use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::Work;
+use assay_model::work::extent::Extent;
+use assay_target::Target;
+use std::process::ExitCode;
+
+/// Said when the user asks to stop.
+const STOPPING: &str = "stopping after this sample; finished samples are kept";
+/// What a file system needs besides the file itself.
+const HEADROOM: u64 = 16 << 20;
+/// Samples are whole pages, of whatever size the target has them.
+const LARGEST_PAGE: u64 = 64 << 10;
+
+/// Takes the samples of a path on a target.
+///
+/// # Errors
+/// When they cannot be taken.
+pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
+    can_be_stored(&args.path)?;
+    target.needs_larger_agent();
+    let mut host = Host::start(target)?;
+    let inspection = host.inspect(&args.path)?;
+    let place = admit(args, &inspection)?;
+    let (work, steps) = work(args, &inspection)?;
+    let mut talk = StepTalk::new(Counted::Samples, steps.len());
+    let request = Request {
+        work: Work::Extent(Box::new(work)),
+        steps,
+        trials: args.trials,
+        seed: args.seed.unwrap_or_else(runs::random),
+        destroy_data: args.destroy_data,
+        place,
+        stopping: STOPPING,
+        must_be_stored: true,
+        sweep: None,
+    };
+    let done = works::execute(
+        target,
+        &mut host,
+        inspection,
+        &request,
+        &args.store,
+        &mut talk,
+    );
+    let done = talk.present(done, args.json)?;
+    done.conclude()
+}
+
+/// What the words ask for of what was inspected, and its steps.
+pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Extent, Vec<Job>), Failure> {
+    let work = extent(args, inspection)?;
+    let steps = steps(&work);
+    Ok((work, steps))
+}
+
+/// The place to work on, or why not.
+fn admit(args: &DisksArgs, inspection: &Inspection) -> Result<Place, Failure> {
+    let path = inspection.path.clone();
+    let shown = path.display();
+    let refused = |why: String| Err(Failure::usage(why));
+    match inspection.kind {
+        PathKind::Directory { writable: false } => {
+            refused(format!("no permission to create files in {shown}"))
+        }
+        PathKind::Directory { .. } => Ok(Place::Directory { path }),
+        PathKind::File { .. } if args.write => refused(format!(
+            "{shown} is a file of yours, which is only read: for --write give a folder, or an \
+             unused block device"
+        )),
+        PathKind::File {
+            written: Some(false),
+            ..
+        } => refused(format!(
+            "{shown} has holes or blocks that were never written, reading them would not reach \
+             the device: give the folder it is in"
+        )),
+        PathKind::File { .. } => Ok(Place::File { path }),
+        PathKind::Simulated { .. } => Err(not_simulated(&path)),
+        // Reading disturbs nobody but the figures.
+        PathKind::Device { .. } if !args.write => Ok(Place::Device { path }),
+        PathKind::Device { .. } if !inspection.in_use.is_empty() => refused(format!(
+            "{shown} is in use and is left alone: {}",
+            inspection.in_use.join("; ")
+        )),
+        PathKind::Device { .. } if !args.destroy_data => refused(format!(
+            "{shown} is a block device: --write puts back what it reads, but a failure in between \
+             loses it; if that is what you want, add --destroy-data"
+        )),
+        PathKind::Device { .. } => Ok(Place::Device { path }),
+    }
+}
+
+fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> {
+    let sample_bytes = args.sample_size.0;
+    if sample_bytes == 0 || !sample_bytes.is_multiple_of(LARGEST_PAGE) {
+        return Err(Failure::usage(format!(
+            "--sample-size {} is no multiple of {}",
+            args.sample_size,
+            Bytes(LARGEST_PAGE)
+        )));
+    }
+    let in_folder = matches!(inspection.kind, PathKind::Directory { .. });
+    if args.size.is_some() && !in_folder {
+        return Err(Failure::usage(format!(
+            "{} is no folder: --size is for the file that is made in one",
+            inspection.path.display()
+        )));
+    }
+    let file_bytes = args
+        .size
+        .map_or(Extent::default().file_bytes, |size| size.0);
+    let free = inspection.storage.available.map(|free| free.0);
+    if in_folder && free.is_some_and(|free| free < file_bytes.saturating_add(HEADROOM)) {
+        return Err(Failure::usage(format!(
+            "there is no room for a test file of {} in {}: choose a smaller --size",
+            Bytes(file_bytes),
+            inspection.path.display()
+        )));
+    }
+    Ok(Extent {
+        path: inspection.path.clone(),
+        in_folder,
+        samples: args.samples,
+        sample_bytes,
+        write: args.write,
+        access_samples: args.access_samples,
+        file_bytes,
+    })
+}
+
+/// Its steps by name, for the plan; the agent fills in the rest.
+fn steps(work: &Extent) -> Vec<Job> {
+    let step = |name, rw, bs| Job::new(name, rw, Bytes(bs), Bytes(work.file_bytes));
+    [
+        Some(step("read", Rw::Read, work.sample_bytes)),
+        work.write
+            .then(|| step("write", Rw::Write, work.sample_bytes)),
+        (work.access_samples > 1).then(|| step("access", Rw::RandRead, 4096)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}

@@ -1,0 +1,5 @@
+//! Commands that show, draw and import stored results.
+
+pub mod import;
+pub mod plot;
+pub mod report;

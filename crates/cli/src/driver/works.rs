@@ -1,0 +1,233 @@
+//! A work on the host's side: asking for it as often as wanted, storing its
+//! steps, and listening until it has ended.
+
+mod repetitions;
+mod runner;
+
+pub use repetitions::Sweep;
+
+use crate::args::StoreArgs;
+use crate::driver::host::Host;
+use crate::driver::interrupt::{Interrupt, Interrupts, on_report_request};
+use crate::driver::leftovers;
+use crate::driver::loads::in_words;
+use crate::driver::owner;
+use crate::driver::runs::{self, Ending, header, of_store};
+use crate::exit::Failure;
+use crate::output::say;
+use crate::stored::guard::keep_apart;
+use crate::stored::lookup::store_path;
+use assay_model::job::Job;
+use assay_model::plan::Place;
+use assay_model::run::{Run, RunHeader};
+use assay_model::trial::TrialRecord;
+use assay_model::wire::{Inspection, LoadNote, ToAgent};
+use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport};
+use assay_store::Store;
+use assay_target::Target;
+use repetitions::plan;
+use runner::Runner;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What is asked for.
+pub struct Request {
+    /// The work.
+    pub work: Work,
+    /// Its steps in their order, as far as they are known beforehand.
+    pub steps: Vec<Job>,
+    /// Its repetitions.
+    pub trials: u32,
+    /// Decides orders and contents.
+    pub seed: u64,
+    /// The user's word that what is on a block device may go.
+    pub destroy_data: bool,
+    /// Where.
+    pub place: Place,
+    /// What is said when the user asks to stop; empty: nothing.
+    pub stopping: &'static str,
+    /// It is not carried out if it cannot be stored.
+    pub must_be_stored: bool,
+    /// Under which conditions; `None`: as the machine is.
+    pub sweep: Option<Sweep>,
+}
+
+/// Whoever follows a work.
+pub trait Listener {
+    /// It has something to tell.
+    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
+        say(&in_words(note));
+        Ok(())
+    }
+    /// A step begins.
+    fn started(&mut self, _job: &Job) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// A step ended and is stored.
+    fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// How far it is, a few times a second.
+    fn progress(&mut self, _progress: &WorkProgress) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// How it stands, because SIGUSR1 asked for it.
+    fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
+        Ok(())
+    }
+    /// A repetition (from 1) ended; `None`: it did not come so far as to have a
+    /// report.
+    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// A work that has ended.
+pub struct Done {
+    /// Its steps.
+    pub run: Run,
+    /// Why not all of it was done, and with what the command ends.
+    pub ending: Ending,
+    /// The store has it. A work without steps leaves nothing there.
+    pub stored: bool,
+}
+
+impl Done {
+    /// The exit code: what stopped it, or whether a step failed. Data that differs has
+    /// its own.
+    pub fn conclude(self) -> Result<ExitCode, Failure> {
+        let trials = self.run.trials.iter();
+        let mut details = trials.filter_map(|trial| trial.detail.as_deref());
+        let differs = details.any(StepDetail::differs);
+        let concluded = runs::conclude(&self.run, self.ending.failure, self.ending.signal);
+        concluded.map_err(|failure| match differs {
+            true => Failure::mismatch(failure.to_string()),
+            false => failure,
+        })
+    }
+}
+
+/// Carries out a work with the agent that the host talks to, and stores its steps.
+/// The target is for another agent, that cleans up after one that is lost.
+///
+/// # Errors
+/// When it cannot begin. What befalls it later is its [`Done::ending`].
+pub fn execute(
+    target: &mut dyn Target,
+    host: &mut Host,
+    inspection: Inspection,
+    request: &Request,
+    store: &StoreArgs,
+    listener: &mut dyn Listener,
+) -> Result<Done, Failure> {
+    let path = store_path(store);
+    // Paths of another machine lead nowhere here.
+    if let (Ok(path), None) = (&path, host.target()) {
+        keep_apart(path, written(&request.work))?;
+    }
+    let opened = path.and_then(|path| Ok(Store::open(&path)?));
+    let mut store = unless_it_may_go_unstored(opened, request)?;
+    if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
+        leftovers::clear(host, store, &request.place)?;
+    }
+    let header = header(plan(request), inspection, host.names());
+    let interrupt = listen_to_signals(host, request)?;
+    let begun = store.map(|store| begin(store, &header)).transpose();
+    let store = unless_it_may_go_unstored(begun, request)?.flatten();
+    let runner = Runner {
+        store,
+        header,
+        trials: Vec::new(),
+        kept: 0,
+        untold: Vec::new(),
+        finished: 0,
+        listener,
+    };
+    runner.run(target, host, request, &interrupt)
+}
+
+/// Goes on with a sweep of a work, of which so many repetitions are `finished`; what
+/// they measured is in the run.
+///
+/// # Errors
+/// As [`execute`].
+pub fn go_on(
+    target: &mut dyn Target,
+    host: &mut Host,
+    (run, finished): (Run, usize),
+    request: &Request,
+    mut store: Store,
+    listener: &mut dyn Listener,
+) -> Result<Done, Failure> {
+    let interrupt = listen_to_signals(host, request)?;
+    let kept = run.trials.len();
+    store.reopen_run(&run.header.id, &owner::this_process(), kept)?;
+    let runner = Runner {
+        store: Some(store),
+        header: run.header,
+        kept,
+        untold: Vec::new(),
+        trials: run.trials,
+        finished,
+        listener,
+    };
+    runner.run(target, host, request, &interrupt)
+}
+
+/// All that a work writes; a copy may write to this program's standard output.
+fn written(work: &Work) -> Vec<PathBuf> {
+    let mut written = work.written();
+    if matches!(work, Work::Copy(copy) if copy.output.is_none()) {
+        written.push(PathBuf::from("/proc/self/fd/1"));
+    }
+    written
+}
+
+/// What came of a store that a work may do without.
+fn unless_it_may_go_unstored<T>(
+    came: Result<T, Failure>,
+    request: &Request,
+) -> Result<Option<T>, Failure> {
+    match came {
+        Ok(store) => Ok(Some(store)),
+        Err(failure) if request.must_be_stored => Err(failure),
+        Err(failure) => {
+            say(&format!("assay: this run is not stored: {failure}"));
+            Ok(None)
+        }
+    }
+}
+
+/// The store knows the run before the work is asked for: what is killed has to be
+/// found by the next start, however long its first steps are, and nothing is
+/// stored while one is measured.
+fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
+    let begun = store.begin_run(header, &owner::this_process());
+    begun.map_err(of_store)?;
+    Ok(store)
+}
+
+/// Signals that end the work, or ask how it stands.
+fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
+    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
+    // An agent that cannot hear a request has ended, which is noticed elsewhere.
+    let requests = host.requests();
+    on_report_request(move || {
+        let _ = requests.send(&ToAgent::ReportNow);
+    })
+    .map_err(failed)?;
+    let requests = host.requests();
+    let stopping = request.stopping;
+    let interrupts = match request.work {
+        // As dd does.
+        Work::Copy(_) => Interrupts::UnlessIgnored,
+        _ => Interrupts::Caught,
+    };
+    Interrupt::catch_with(interrupts, move || {
+        if !stopping.is_empty() {
+            say(stopping);
+        }
+        let _ = requests.send(&ToAgent::Cancel);
+    })
+    .map_err(failed)
+}
