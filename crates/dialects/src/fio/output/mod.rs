@@ -50,7 +50,7 @@ pub use opening::opening;
 pub use terse::{TerseVersion, write_terse};
 
 use super::JobText;
-use assay_model::label::Judgement;
+use assay_judge::Judgement;
 use assay_model::load::Load;
 use assay_model::load::report::LoadReport;
 use entry::Entry;
