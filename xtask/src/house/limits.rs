@@ -28,10 +28,7 @@ pub const NOW: Limits = Limits {
     shared_names: 53,
     in_cycles: &[
         ("cli", 29),
-        ("dialects", 7),
         ("report", 11),
-        ("target", 5),
-        ("workloads", 24),
     ],
 };
 

@@ -1,7 +1,7 @@
 //! What an entry's figures measured, in one line or one object.
 
+use super::Member;
 use super::Presentation;
-use super::entry::Member;
 use super::tree::{Map, Value};
 use assay_judge::{DirectionEvidence, Judgement, Quantity};
 use assay_model::latency::LatencyRecord;

@@ -1,9 +1,9 @@
 //! Writing blocks of the output, and flushing it.
 
-use super::copier::{Copier, Halt};
-use super::drop_cache::DropCache;
-use super::words;
+use super::{Copier, Halt};
 use crate::Context;
+use crate::copy::drop_cache::DropCache;
+use crate::copy::words;
 use crate::meter::nanos;
 use assay_model::job::Direction;
 use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, fdatasync, fsync, seek};
@@ -12,25 +12,25 @@ use std::time::Instant;
 
 /// How writing stands.
 #[derive(Debug)]
-pub(super) struct State {
+pub(in crate::copy) struct State {
     /// Blocks of zeros become holes.
-    pub(super) sparse: bool,
+    pub(in crate::copy) sparse: bool,
     /// The last block became one.
-    pub(super) last_was_hole: bool,
+    pub(in crate::copy) last_was_hole: bool,
     /// Flushes that are still to be made.
-    pub(super) fdatasync: bool,
-    pub(super) fsync: bool,
+    pub(in crate::copy) fdatasync: bool,
+    pub(in crate::copy) fsync: bool,
     /// What `nocache` drops goes to the end of the output.
-    pub(super) drop_to_end: bool,
-    pub(super) cache: DropCache,
+    pub(in crate::copy) drop_to_end: bool,
+    pub(in crate::copy) cache: DropCache,
 }
 
 /// What became of a write.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
-    pub(super) bytes: u64,
+pub(in crate::copy) struct Written {
+    pub(in crate::copy) bytes: u64,
     /// Why it was not all.
-    pub(super) error: Option<Errno>,
+    pub(in crate::copy) error: Option<Errno>,
 }
 
 impl Copier<'_> {
@@ -40,7 +40,7 @@ impl Copier<'_> {
         reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
     )]
     #[inline(always)]
-    pub(super) fn write(
+    pub(in crate::copy) fn write(
         &mut self,
         block: &[u8],
         context: &mut Context<'_>,
@@ -122,7 +122,7 @@ impl Copier<'_> {
     }
 
     /// Flushes the output as often as is asked for, once.
-    pub(super) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
+    pub(in crate::copy) fn flush(&mut self, context: &mut Context<'_>) -> Result<(), Halt> {
         if std::mem::take(&mut self.writing.fdatasync)
             && let Err(why) = self.flush_by(|output| fdatasync(output), context)
         {
@@ -143,7 +143,7 @@ impl Copier<'_> {
 
     fn flush_by(
         &mut self,
-        call: impl Fn(&super::ends::Descriptor) -> Result<(), Errno>,
+        call: impl Fn(&crate::copy::ends::Descriptor) -> Result<(), Errno>,
         context: &mut Context<'_>,
     ) -> Result<(), Errno> {
         loop {

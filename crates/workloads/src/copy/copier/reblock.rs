@@ -1,7 +1,7 @@
 //! Making blocks of the output's size.
 
-use super::copier::{Copier, Halt};
 use super::reading::Come;
+use super::{Copier, Halt};
 use crate::Context;
 
 /// A block of the output that is being filled.

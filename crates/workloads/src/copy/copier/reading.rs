@@ -1,10 +1,10 @@
 //! Reading blocks of the input.
 
-use super::copier::{Copier, Halt};
-use super::drop_cache::DropCache;
-use super::ends::End;
-use super::words;
+use super::{Copier, Halt};
 use crate::Context;
+use crate::copy::drop_cache::DropCache;
+use crate::copy::ends::End;
+use crate::copy::words;
 use crate::meter::nanos;
 use assay_model::job::Direction;
 use assay_model::work::copy::FileCopy;
@@ -14,11 +14,11 @@ use std::time::Instant;
 
 /// How reading stands.
 #[derive(Debug)]
-pub(super) struct State {
+pub(in crate::copy) struct State {
     /// Where the input is read, as far as it has places.
-    pub(super) offset: u64,
+    pub(in crate::copy) offset: u64,
     /// Why it has none.
-    pub(super) no_places: Option<Errno>,
+    pub(in crate::copy) no_places: Option<Errno>,
     /// A short read that is followed by another one is worth a word.
     warn_short: bool,
     /// What the last read gave.
@@ -27,11 +27,11 @@ pub(super) struct State {
     short: usize,
     cache: DropCache,
     /// The end of the input was seen.
-    pub(super) ended: bool,
+    pub(in crate::copy) ended: bool,
 }
 
 impl State {
-    pub(super) fn new(work: &FileCopy, input: &End) -> Self {
+    pub(in crate::copy) fn new(work: &FileCopy, input: &End) -> Self {
         let place = seek(&input.fd, SeekFrom::Current(0));
         let flags = work.input_flags;
         let counts = !work.skip.is_empty() && work.skip.blocks > 0
@@ -52,7 +52,7 @@ impl State {
 
 /// What reading a block gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Come {
+pub(in crate::copy) enum Come {
     /// So many bytes, padding included.
     Bytes(usize),
     /// There is no more, or no more is wanted.
@@ -66,7 +66,7 @@ impl Copier<'_> {
         reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
     )]
     #[inline(always)]
-    pub(super) fn next_block(
+    pub(in crate::copy) fn next_block(
         &mut self,
         buffer: &mut [u8],
         context: &mut Context<'_>,
@@ -142,7 +142,7 @@ impl Copier<'_> {
     }
 
     /// The input was read or passed over.
-    pub(super) fn passed(&mut self, bytes: u64) {
+    pub(in crate::copy) fn passed(&mut self, bytes: u64) {
         self.reading.offset = self.reading.offset.saturating_add(bytes);
         if self.work.input_flags.nocache {
             self.reading.cache.copied(&self.ends.input.fd, bytes);
@@ -155,7 +155,7 @@ impl Copier<'_> {
         reason = "a return across a system call costs over 100 ns where the kernel guards return predictions"
     )]
     #[inline(always)]
-    pub(super) fn read_block(
+    pub(in crate::copy) fn read_block(
         &mut self,
         buffer: &mut [u8],
         context: &mut Context<'_>,
@@ -293,7 +293,7 @@ impl Copier<'_> {
 
     /// Drops from the page cache what `nocache` asks for; of nothing copied, the
     /// whole file.
-    pub(super) fn drop_rest(&mut self, context: &mut Context<'_>) {
+    pub(in crate::copy) fn drop_rest(&mut self, context: &mut Context<'_>) {
         let idle = self.work.count.is_some_and(|count| count.is_empty());
         if self.work.input_flags.nocache {
             let to_end = idle || self.reading.ended;
