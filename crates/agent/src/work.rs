@@ -27,7 +27,7 @@ use assay_engine::load::Controls;
 use assay_model::condition::Condition;
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
-use assay_model::work::{Work, WorkOrder, WorkReport};
+use assay_model::work::{Work, WorkOrder, WorkReport, WorkSpec};
 use assay_probe::roots::Roots;
 use assay_workloads::{Context, WorkError};
 use claim::files_of;
@@ -49,7 +49,7 @@ pub(crate) fn run(
 ) -> Result<(), FrameError> {
     let mut order = order.clone();
     // Until all is over.
-    let _held = match held_by_name::of_work(&mut order.work) {
+    let _held = match held_by_name::of_work(order.work.spec_mut()) {
         Ok(held) => held,
         Err(refusal) => return outbox.send(&FromAgent::Refused(refusal)),
     };
@@ -86,7 +86,7 @@ impl Workshop<'_> {
             ..
         } = *self;
         let admitted = admit(roots, order)
-            .and_then(|warnings| Ok((warnings, held(&order.work)?, folder(order)?)));
+            .and_then(|warnings| Ok((warnings, held(order.work.spec())?, folder(order)?)));
         // Devices and files are held until all is over.
         let (warnings, _held, folder) = match admitted {
             Ok(admitted) => admitted,
@@ -95,7 +95,7 @@ impl Workshop<'_> {
         for text in warnings {
             self.outbox.send(&note(text))?;
         }
-        let kinds = kinds_of(&order.work);
+        let kinds = kinds_of(order.work.spec());
         let mut steps = self.steps(under, &kinds);
         let mut context = Context {
             seed: order.seed,
@@ -155,7 +155,7 @@ impl Workshop<'_> {
 }
 
 /// What nobody else may use meanwhile.
-fn held(work: &Work) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
+fn held(work: &dyn WorkSpec) -> Result<(Vec<OwnedFd>, Vec<UnixListener>), Refusal> {
     Ok((devices_of(work)?, files_of(work)?))
 }
 
@@ -179,12 +179,12 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
         return RunEnd::Cancelled;
     }
     let text = error.to_string();
-    if matches!(order.work, Work::Copy(_)) {
-        // Its ends are the user's; what befalls them is told as dd tells it.
+    let work = order.work.spec();
+    if work.is_filter() {
         return RunEnd::Failed { error: text };
     }
-    let place = order.work.written().into_iter().next();
-    let place = place.or_else(|| order.work.private_folder_in().map(Path::to_owned));
+    let place = work.writes().into_iter().next();
+    let place = place.or_else(|| work.private_folder_in().map(Path::to_owned));
     let fatal = place.and_then(|path| {
         let storage = storage_of(roots, &path);
         Fatal::of(&text, error.errno(), roots, &storage)
@@ -194,7 +194,7 @@ fn end_of(error: &WorkError, roots: &Roots, order: &WorkOrder) -> RunEnd {
 
 /// The folder of its own that a work wants.
 fn folder(order: &WorkOrder) -> Result<Option<Folder>, Refusal> {
-    let Some(parent) = order.work.private_folder_in() else {
+    let Some(parent) = order.work.spec().private_folder_in() else {
         return Ok(None);
     };
     let made = Folder::new(parent, &order.run_id);

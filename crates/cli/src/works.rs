@@ -22,7 +22,7 @@ use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
 use assay_model::wire::{Inspection, LoadNote, ToAgent};
-use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport};
+use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport, WorkSpec};
 use assay_store::Store;
 use assay_target::Target;
 use repetitions::plan;
@@ -123,11 +123,11 @@ pub fn execute(
     let path = store_path(store);
     // Paths of another machine lead nowhere here.
     if let (Ok(path), None) = (&path, host.target()) {
-        keep_apart(path, written(&request.work))?;
+        keep_apart(path, written(request.work.spec()))?;
     }
     let opened = path.and_then(|path| Ok(Store::open(&path)?));
     let mut store = unless_it_may_go_unstored(opened, request)?;
-    if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
+    if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;
     }
     let header = header(plan(request), inspection, host.names());
@@ -174,10 +174,10 @@ pub fn go_on(
     runner.run(target, host, request, &interrupt)
 }
 
-/// All that a work writes; a copy may write to this program's standard output.
-fn written(work: &Work) -> Vec<PathBuf> {
-    let mut written = work.written();
-    if matches!(work, Work::Copy(copy) if copy.output.is_none()) {
+/// Everything that a work writes, this program's standard output included.
+fn written(work: &dyn WorkSpec) -> Vec<PathBuf> {
+    let mut written = work.writes();
+    if work.writes_stdout() {
         written.push(PathBuf::from("/proc/self/fd/1"));
     }
     written
@@ -218,10 +218,9 @@ fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failur
     .map_err(failed)?;
     let requests = host.requests();
     let stopping = request.stopping;
-    let interrupts = match request.work {
-        // As dd does.
-        Work::Copy(_) => Interrupts::UnlessIgnored,
-        _ => Interrupts::Caught,
+    let interrupts = match request.work.spec().is_filter() {
+        true => Interrupts::UnlessIgnored,
+        false => Interrupts::Caught,
     };
     Interrupt::catch_with(interrupts, move || {
         if !stopping.is_empty() {

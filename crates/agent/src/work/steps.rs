@@ -15,7 +15,7 @@ use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::powercut::Word;
-use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
@@ -169,7 +169,7 @@ impl<'a> Steps<'a> {
     /// on the same files, so answers are kept. A work on main memory has none, and its
     /// steps evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
-        if matches!(self.order.work, Work::Memory(_)) {
+        if !self.order.work.spec().measures_storage() {
             return Some(Storage::main_memory(None));
         }
         match &self.place {

@@ -52,7 +52,7 @@ pub fn run(
     let (work, _) = tool.work(&bed.bench)?;
     check_place(&mut host, &work, bed)?;
     let store_path = stored::store_path(&args.store)?;
-    store_guard::keep_apart(&store_path, work.written())?;
+    store_guard::keep_apart(&store_path, work.spec().writes())?;
     let (run_id, seed) = (run_id(), args.rounds.seed.unwrap_or_else(random));
     let request = request(args, tool, bed, (run_id, seed), &mut host)?;
     let words: Vec<_> = args.command.iter().map(|w| w.to_string_lossy()).collect();
@@ -173,7 +173,7 @@ fn check_place(host: &mut Host, work: &Work, bed: &Bed) -> Result<(), Failure> {
             }
         };
         is_there |= inside || is_made && path == bed.bench.path;
-        if !inside && work.written().contains(&path) {
+        if !inside && work.spec().writes().contains(&path) {
             return Err(Failure::usage(format!(
                 "{} is not on {}, whose settings are varied: name a file there; names without \
                  a / in front are in it",
@@ -212,21 +212,9 @@ fn refuse_own_streams(work: &Work, bed: &Bed) -> Result<(), Failure> {
     }
 }
 
-/// All files, folders and devices that a work reads or writes.
+/// Files, folders and devices that a work reads or writes, each once.
 fn touched(work: &Work) -> Vec<PathBuf> {
-    let mut touched = work.written();
-    match work {
-        Work::Copy(copy) => touched.extend(copy.input.clone()),
-        Work::Iozone(iozone) => touched.extend(iozone.files.clone()),
-        Work::Extent(extent) => touched.push(extent.path.clone()),
-        Work::AndroBench(work) => touched.push(work.folder.clone()),
-        Work::Scenario(scenario) => touched.push(scenario.path.clone()),
-        Work::Capacity(_)
-        | Work::Memory(_)
-        | Work::Soak(_)
-        | Work::Watch(_)
-        | Work::Powercut(_) => {}
-    }
+    let mut touched = work.spec().touches();
     touched.sort();
     touched.dedup();
     touched

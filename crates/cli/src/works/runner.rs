@@ -52,7 +52,7 @@ impl Runner<'_> {
     ) -> Result<Done, Failure> {
         let ended = self.repeat(host, request, interrupt);
         let ending = ended.unwrap_or_else(Ending::of_failure);
-        if ending.agent_lost && request.work.private_folder_in().is_some() {
+        if ending.agent_lost && request.work.spec().private_folder_in().is_some() {
             for leftover in leftovers::clear_after_loss(target, &request.place, &self.header.id) {
                 // What cannot be told is no reason to lose the run.
                 let _ = self.listener.note(&leftovers::note(&leftover));
