@@ -161,12 +161,27 @@ pub enum Command {
 }
 
 /// Where runs are kept.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
     /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
     /// folder].
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
+}
+
+/// Arguments that commands which measure have in common.
+#[derive(Args, Debug, Default)]
+pub struct MeasureArgs {
+    /// Repeat the order, offsets and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Print the run as JSON on standard output.
+    #[arg(long)]
+    pub json: bool,
+    #[command(flatten)]
+    pub store: StoreArgs,
+    #[command(flatten)]
+    pub on: OnArgs,
 }
 
 /// `assay qualify`.
@@ -197,9 +212,6 @@ pub struct QualifyArgs {
     /// a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// The mode of the bus, as assay model limits lists them, where the system does not
     /// say it: rates are shown beside its ceiling.
     #[arg(long, value_name = "MODE")]
@@ -211,13 +223,8 @@ pub struct QualifyArgs {
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 /// `assay run`.

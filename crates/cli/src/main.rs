@@ -28,6 +28,7 @@ mod language;
 mod leftovers;
 mod loads;
 mod mark;
+mod measuring;
 mod mem;
 mod model;
 mod nature;
@@ -115,31 +116,39 @@ fn run() -> Result<ExitCode, Failure> {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => {
-            on::measure(&args.on, &own, args.json, |on| qualify::run(&args, on))
-        }
+        Command::Qualify(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            qualify::run(&args, on)
+        }),
         Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
-        Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
+        Command::Mark(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mark::run(&args, on)
+        }),
         Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run::run(&args, on)),
         Command::Replay(args) => {
             on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
         }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
-        Command::Androbench(args) => {
-            on::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
-        }
+        Command::Androbench(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            androbench::run(&args, on)
+        }),
         Command::Watch(args) => on::measure(&args.on, &own, args.json, |on| watch::run(&args, on)),
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
-        Command::Capacity(args) => {
-            on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
-        }
-        Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
-        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
-        Command::Scenario(args) => {
-            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
-        }
+        Command::Disks(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            disks::run(&args, on)
+        }),
+        Command::Capacity(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            capacity::run(&args, on)
+        }),
+        Command::Soak(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            soak::run(&args, on)
+        }),
+        Command::Mem(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mem::run(&args, on)
+        }),
+        Command::Scenario(args) => on::measure(&args.shared.on, &own, args.shared.json, |on| {
+            scenario::run(&args, on)
+        }),
         Command::Traits(args) => {
             on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
         }

@@ -171,25 +171,7 @@ impl<'a> Execution<'a> {
                     }
                     return Ok(Heard::End(end));
                 }
-                FromAgent::Hello { .. }
-                | FromAgent::Inspected(_)
-                | FromAgent::Swept { .. }
-                | FromAgent::Undone { .. }
-                | FromAgent::Offers { .. }
-                | FromAgent::Rehearsed { .. }
-                | FromAgent::Devices(_)
-                | FromAgent::Checkup(_)
-                | FromAgent::LoadProgress(_)
-                | FromAgent::LoadStream(_)
-                | FromAgent::LoadReport(_)
-                | FromAgent::StepStarted { .. }
-                | FromAgent::StepDone(_)
-                | FromAgent::KeepSteps { .. }
-                | FromAgent::WorkProgress(_)
-                | FromAgent::Powercut(_)
-                | FromAgent::WorkStands(_)
-                | FromAgent::WorkDone { .. }
-                | FromAgent::Refused(_) => {}
+                stray => self.host.pass_over(&stray)?,
             }
         }
     }

@@ -7,7 +7,7 @@ mod runner;
 pub use repetitions::Sweep;
 
 use crate::args::StoreArgs;
-use crate::exit::Failure;
+use crate::exit::{DATA_MISMATCH, Failure};
 use crate::host::Host;
 use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::leftovers;
@@ -22,7 +22,8 @@ use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::TrialRecord;
 use assay_model::wire::{Inspection, LoadNote, ToAgent};
-use assay_model::work::{StepDetail, Work, WorkProgress, WorkReport, WorkSpec};
+use assay_model::work::soak::SoakStep;
+use assay_model::work::{Work, WorkProgress, WorkReport, WorkSpec};
 use assay_store::Store;
 use assay_target::Target;
 use repetitions::plan;
@@ -93,17 +94,26 @@ pub struct Done {
 }
 
 impl Done {
+    /// Shows the run, if it is stored; the exit code.
+    pub fn present(self, as_json: bool) -> Result<ExitCode, Failure> {
+        if self.stored {
+            runs::present(&self.run, as_json)?;
+        }
+        self.conclude()
+    }
+
     /// The exit code: what stopped it, or whether a step failed. Data that differs has
     /// its own.
     pub fn conclude(self) -> Result<ExitCode, Failure> {
         let trials = self.run.trials.iter();
         let mut details = trials.filter_map(|trial| trial.detail.as_deref());
-        let differs = details.any(StepDetail::differs);
-        let concluded = runs::conclude(&self.run, self.ending.failure, self.ending.signal);
-        concluded.map_err(|failure| match differs {
-            true => Failure::mismatch(failure.to_string()),
-            false => failure,
-        })
+        let flips = |soak: &SoakStep| soak.checkpoint.memory_flips > 0;
+        let differs = details.any(|detail| detail.differs() || detail.soak().is_some_and(flips));
+        match runs::conclude(&self.run, self.ending.failure, self.ending.signal) {
+            Err(failure) if differs => Err(Failure::mismatch(failure.to_string())),
+            Ok(_) if differs => Ok(ExitCode::from(DATA_MISMATCH)),
+            concluded => concluded,
+        }
     }
 }
 

@@ -229,6 +229,24 @@ pub enum FromAgent {
     Refused(Refusal),
 }
 
+impl FromAgent {
+    /// Whether it answers a question, and so belongs to no plan, load or work.
+    #[must_use]
+    pub const fn is_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Hello { .. }
+                | Self::Inspected(_)
+                | Self::Swept { .. }
+                | Self::Undone { .. }
+                | Self::Devices(_)
+                | Self::Checkup(_)
+                | Self::Offers { .. }
+                | Self::Rehearsed { .. }
+        )
+    }
+}
+
 /// A line for the user of a load or a work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadNote {

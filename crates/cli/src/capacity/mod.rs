@@ -2,73 +2,44 @@
 
 mod args;
 
-use crate::exit::{DATA_MISMATCH, Failure};
-use crate::host::Host;
-use crate::place::{can_be_stored, is_storage, not_simulated};
-use crate::runs;
-use crate::steps::{Counted, StepTalk};
-use crate::works::{self, Done, Request};
+use crate::exit::Failure;
+use crate::measuring::MeasuringCommand;
+use crate::place::{is_storage, not_simulated};
+use crate::steps::Counted;
 pub use args::CapacityArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
 use assay_model::units::Bytes;
 use assay_model::wire::{Inspection, PathKind};
+use assay_model::work::Work;
 use assay_model::work::capacity::{Capacity, Fill, Task};
-use assay_model::work::{Work, WorkReport};
 use assay_target::Target;
 use std::process::ExitCode;
-
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping: what was written is kept, or put back after a probe";
 
 /// Checks the capacity of a path on a target.
 ///
 /// # Errors
 /// When it cannot be carried out.
 pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    can_be_stored(&args.path)?;
-    target.needs_larger_agent();
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
-    let place = admit(args, &inspection)?;
-    let task = task(args);
-    let steps = steps(&task);
-    let mut talk = StepTalk::new(Counted::Bytes, steps.len());
-    let request = Request {
-        work: Work::Capacity(Box::new(Capacity {
-            path: inspection.path.clone(),
-            task,
-        })),
-        steps,
+    let command = MeasuringCommand {
+        path: &args.path,
         trials: args.trials,
-        seed: args.seed.unwrap_or_else(runs::random),
         destroy_data: args.destroy_data,
-        place,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
+        shared: &args.shared,
+        stopping: "stopping: what was written is kept, or put back after a probe",
+        counted: Counted::Bytes,
     };
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    let done = talk.present(done, args.json)?;
-    conclude(done, &talk.reports)
-}
-
-/// Data that differs is an end of its own.
-fn conclude(done: Done, reports: &[WorkReport]) -> Result<ExitCode, Failure> {
-    let differs = reports
-        .iter()
-        .any(|report| matches!(report, WorkReport::Capacity(report) if report.differs));
-    if differs && done.ending.failure.is_none() {
-        return Ok(ExitCode::from(DATA_MISMATCH));
-    }
-    done.conclude()
+    let done = command.carry_out(target, |bench| {
+        let place = admit(args, &bench.inspection)?;
+        let (path, task) = (place.path().to_owned(), task(args));
+        let steps = steps(&task);
+        Ok((
+            place,
+            Work::Capacity(Box::new(Capacity { path, task })),
+            steps,
+        ))
+    })?;
+    done.present(args.shared.json)
 }
 
 /// The place to work on, or why not.

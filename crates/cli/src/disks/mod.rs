@@ -3,11 +3,9 @@
 mod args;
 
 use crate::exit::Failure;
-use crate::host::Host;
-use crate::place::{can_be_stored, not_simulated};
-use crate::runs;
-use crate::steps::{Counted, StepTalk};
-use crate::works::{self, Request};
+use crate::measuring::MeasuringCommand;
+use crate::place::not_simulated;
+use crate::steps::Counted;
 pub use args::DisksArgs;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
@@ -18,8 +16,6 @@ use assay_model::work::extent::Extent;
 use assay_target::Target;
 use std::process::ExitCode;
 
-/// Said when the user asks to stop.
-const STOPPING: &str = "stopping after this sample; finished samples are kept";
 /// What a file system needs besides the file itself.
 const HEADROOM: u64 = 16 << 20;
 /// Samples are whole pages, of whatever size the target has them.
@@ -30,41 +26,27 @@ const LARGEST_PAGE: u64 = 64 << 10;
 /// # Errors
 /// When they cannot be taken.
 pub fn run(args: &DisksArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    can_be_stored(&args.path)?;
-    target.needs_larger_agent();
-    let mut host = Host::start(target)?;
-    let inspection = host.inspect(&args.path)?;
-    let place = admit(args, &inspection)?;
-    let (work, steps) = work(args, &inspection)?;
-    let mut talk = StepTalk::new(Counted::Samples, steps.len());
-    let request = Request {
-        work: Work::Extent(Box::new(work)),
-        steps,
+    let command = MeasuringCommand {
+        path: &args.path,
         trials: args.trials,
-        seed: args.seed.unwrap_or_else(runs::random),
         destroy_data: args.destroy_data,
-        place,
-        stopping: STOPPING,
-        must_be_stored: true,
-        sweep: None,
+        shared: &args.shared,
+        stopping: "stopping after this sample; finished samples are kept",
+        counted: Counted::Items,
     };
-    let done = works::execute(
-        target,
-        &mut host,
-        inspection,
-        &request,
-        &args.store,
-        &mut talk,
-    );
-    let done = talk.present(done, args.json)?;
-    done.conclude()
+    let done = command.carry_out(target, |bench| {
+        let place = admit(args, &bench.inspection)?;
+        let (work, steps) = work(args, &bench.inspection)?;
+        Ok((place, work, steps))
+    })?;
+    done.present(args.shared.json)
 }
 
 /// What the words ask for of what was inspected, and its steps.
-pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Extent, Vec<Job>), Failure> {
+pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Work, Vec<Job>), Failure> {
     let work = extent(args, inspection)?;
     let steps = steps(&work);
-    Ok((work, steps))
+    Ok((Work::Extent(Box::new(work)), steps))
 }
 
 /// The place to work on, or why not.

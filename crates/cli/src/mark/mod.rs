@@ -75,7 +75,7 @@ impl Question {
 /// Marks a path on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = store_path(&args.shared.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let question = Question::of(args);
@@ -100,7 +100,7 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         enough,
     );
     let done = plans::close(header, &mut store, executed, target);
-    present(&done.run, question, args.json)?;
+    present(&done.run, question, args.shared.json)?;
     let missed = class_of(&done.run, question)
         .is_some_and(|class| class.finding(&done.run) == Finding::Missed);
     let code = done.conclude()?;
@@ -137,7 +137,7 @@ fn plan(
     inspection: &Inspection,
     place: Place,
 ) -> Result<Plan, Failure> {
-    let seed = args.seed.unwrap_or_else(random);
+    let seed = args.shared.seed.unwrap_or_else(random);
     let scale = scale(args, question, inspection)?;
     let (mut jobs, trials) = match question {
         Question::Marks => (mark::marks(&scale), args.trials.unwrap_or(5) + 1),

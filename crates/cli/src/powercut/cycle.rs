@@ -125,7 +125,7 @@ impl Cycles<'_> {
                 FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
                 FromAgent::WorkDone { end, .. } => return Err(of_end(end)),
-                _ => {}
+                stray => host.pass_over(&stray)?,
             }
         }
     }
@@ -223,7 +223,7 @@ impl Cycles<'_> {
                         _ => Err(of_end(end)),
                     };
                 }
-                _ => {}
+                stray => host.pass_over(&stray)?,
             }
         }
     }

@@ -27,7 +27,7 @@ use suite::Scale;
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
     let claims = claims::of(args)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = store_path(&args.shared.store)?;
     if args.profile.is_some() {
         target.needs_larger_agent();
     }
@@ -58,12 +58,12 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
     let done = plans::close(whole, &mut store, executed, target);
     if more.is_empty() || done.run.status != RunStatus::Finished {
-        runs::present(&done.run, args.json)?;
+        runs::present(&done.run, args.shared.json)?;
         return done.conclude();
     }
     drop(store);
     let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
-    runs::present(&done.run, args.json)?;
+    runs::present(&done.run, args.shared.json)?;
     done.conclude()
 }
 
@@ -81,7 +81,7 @@ fn plan(
     place: Place,
     scale: &Scale,
 ) -> Result<Plan, Failure> {
-    let seed = args.seed.unwrap_or_else(random);
+    let seed = args.shared.seed.unwrap_or_else(random);
     let jobs = suite::jobs(args, inspection, &place, scale)?;
     let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
     Ok(Plan {

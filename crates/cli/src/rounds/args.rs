@@ -2,9 +2,8 @@
 //! `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
-use crate::args::{QualifyArgs, StoreArgs, parse_size};
+use crate::args::{MeasureArgs, QualifyArgs, parse_size};
 use crate::exit::Failure;
-use crate::on::OnArgs;
 use crate::watch::args::parse_time;
 use assay_model::condition::{Restore, TemperatureWindow};
 use assay_model::units::{Bytes, Nanos};
@@ -121,13 +120,13 @@ impl RoundArgs {
             trials: None,
             size: self.size,
             only,
-            seed: self.seed,
             bus: None,
             datasheet: None,
             destroy_data: self.destroy_data,
-            json: false,
-            on: OnArgs::default(),
-            store: StoreArgs { store: None },
+            shared: MeasureArgs {
+                seed: self.seed,
+                ..MeasureArgs::default()
+            },
         }
     }
 }

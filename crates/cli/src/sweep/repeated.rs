@@ -7,7 +7,7 @@ use crate::announce::announce_work;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
-use crate::runs::{self, random, run_id};
+use crate::runs::{random, run_id};
 use crate::works::{self, Done, Request, Sweep};
 use crate::{store_guard, stored};
 use assay_model::condition::Condition;
@@ -68,7 +68,7 @@ pub fn run(
         &mut talk,
     );
     talk.close();
-    present(args.json, done?)
+    done?.present(args.json)
 }
 
 /// The work in its place, under conditions each of which has been made once.
@@ -102,14 +102,6 @@ fn request(
             job: Job::new(tool.name(), Rw::Write, Bytes(0), Bytes(0)),
         }),
     })
-}
-
-/// Shows what came of it; the exit code.
-pub fn present(as_json: bool, done: Done) -> Result<ExitCode, Failure> {
-    if done.stored {
-        runs::present(&done.run, as_json)?;
-    }
-    done.conclude()
 }
 
 /// Goes on with an interrupted run; `args` are those that it was begun with. The

@@ -74,8 +74,7 @@ fn resume_work(
         place: plan.place.clone(),
         conditions: plan.conditions.clone(),
     };
-    let done = repeated::go_on(began, tool, &bed, (run, store), host, target)?;
-    repeated::present(args.json, done)
+    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.json)
 }
 
 /// The words that a sweep of a work was begun with, and the work; `None` when it is

@@ -106,28 +106,7 @@ impl Seen {
                     return Ok((end, report));
                 }
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::Hello { .. }
-                | FromAgent::Inspected(_)
-                | FromAgent::Powercut(_)
-                | FromAgent::Swept { .. }
-                | FromAgent::Undone { .. }
-                | FromAgent::Offers { .. }
-                | FromAgent::Rehearsed { .. }
-                | FromAgent::Devices(_)
-                | FromAgent::Checkup(_)
-                | FromAgent::Preparing { .. }
-                | FromAgent::TrialStarted { .. }
-                | FromAgent::Progress { .. }
-                | FromAgent::TrialDone(_)
-                | FromAgent::RunDone { .. }
-                | FromAgent::LoadProgress(_)
-                | FromAgent::LoadStream(_)
-                | FromAgent::LoadReport(_)
-                | FromAgent::StepStarted { .. }
-                | FromAgent::StepDone(_)
-                | FromAgent::KeepSteps { .. }
-                | FromAgent::WorkProgress(_)
-                | FromAgent::Refused(_) => {}
+                stray => host.pass_over(&stray)?,
             }
         }
     }

@@ -129,24 +129,7 @@ impl Runner<'_> {
                 FromAgent::WorkDone { end, report } => {
                     return Ok((end, report.map(|report| *report)));
                 }
-                FromAgent::Hello { .. }
-                | FromAgent::Inspected(_)
-                | FromAgent::Swept { .. }
-                | FromAgent::Undone { .. }
-                | FromAgent::Offers { .. }
-                | FromAgent::Rehearsed { .. }
-                | FromAgent::Devices(_)
-                | FromAgent::Checkup(_)
-                | FromAgent::Powercut(_)
-                | FromAgent::Preparing { .. }
-                | FromAgent::TrialStarted { .. }
-                | FromAgent::Progress { .. }
-                | FromAgent::TrialDone(_)
-                | FromAgent::RunDone { .. }
-                | FromAgent::LoadProgress(_)
-                | FromAgent::LoadStream(_)
-                | FromAgent::LoadReport(_)
-                | FromAgent::Refused(_) => {}
+                stray => host.pass_over(&stray)?,
             }
         }
     }
