@@ -7,7 +7,7 @@ mod screen;
 use crate::exit::Failure;
 use crate::measuring::{Bench, MeasuringCommand};
 use crate::output::{print, say};
-use crate::place;
+use crate::place::{self, Need};
 use crate::steps::Counted;
 use args::AndroBenchArgs;
 use assay_dialects::androbench::phases;
@@ -57,9 +57,12 @@ pub fn work(args: &AndroBenchArgs, folder: &Path) -> Result<(Work, Vec<Job>), Fa
 
 /// The folder to make test files in.
 fn folder(inspection: &Inspection) -> Result<Place, Failure> {
-    match place::admit(inspection, false)? {
+    let need = Need {
+        simulated: false,
+        ..Need::anything(false)
+    };
+    match place::admit(inspection, need)? {
         folder @ Place::Directory { .. } => Ok(folder),
-        Place::Simulated { path } => Err(place::not_simulated(&path)),
         other => Err(Failure::usage(format!(
             "{} is no folder: give one, test files are made in it and removed",
             other.path().display()

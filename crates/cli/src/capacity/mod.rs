@@ -4,7 +4,7 @@ mod args;
 
 use crate::exit::Failure;
 use crate::measuring::MeasuringCommand;
-use crate::place::{is_storage, not_simulated};
+use crate::place::{self, Need};
 use crate::steps::Counted;
 pub use args::CapacityArgs;
 use assay_model::job::{Job, Rw};
@@ -44,65 +44,37 @@ pub fn run(args: &CapacityArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
 
 /// The place to work on, or why not.
 fn admit(args: &CapacityArgs, inspection: &Inspection) -> Result<Place, Failure> {
-    let path = inspection.path.clone();
-    let shown = path.display();
-    let refused = |why: String| Err(Failure::usage(why));
-    is_storage(inspection)?;
-    match inspection.kind {
-        PathKind::Simulated { .. } => Err(not_simulated(&path)),
-        PathKind::File { .. } => refused(format!(
-            "{shown} is a file: give the folder it is in, or a block device"
-        )),
-        PathKind::Directory { .. } if args.probe => refused(format!(
-            "{shown} is a folder: only a block device can be probed"
-        )),
-        PathKind::Directory { writable: false } if !args.verify_only => {
-            refused(format!("no permission to create files in {shown}"))
-        }
-        PathKind::Directory { .. } => Ok(Place::Directory { path }),
-        PathKind::Device { .. } => {
-            admit_device(args, inspection)?;
-            Ok(Place::Device { path })
-        }
-    }
-}
-
-fn admit_device(args: &CapacityArgs, inspection: &Inspection) -> Result<(), Failure> {
     let shown = inspection.path.display();
-    if matches!(inspection.kind, PathKind::Device { size: Bytes(0) }) {
-        return Err(Failure::usage(format!(
-            "{shown} has a size of 0: no medium is in it, or no file behind it"
-        )));
+    let flag = args.only_for_folders();
+    match (inspection.kind, flag) {
+        (PathKind::Directory { .. }, _) if args.probe => {
+            return Err(Failure::usage(format!(
+                "{shown} is a folder: only a block device can be probed"
+            )));
+        }
+        (PathKind::Device { .. }, Some(flag)) => {
+            return Err(Failure::usage(format!(
+                "{shown} is a block device: {flag} is for the files of a folder"
+            )));
+        }
+        _ => {}
     }
-    if let Some(flag) = args.only_for_folders() {
-        return Err(Failure::usage(format!(
-            "{shown} is a block device: {flag} is for the files of a folder"
-        )));
-    }
-    if args.verify_only {
-        return Ok(());
-    }
-    if !inspection.in_use.is_empty() {
-        return Err(Failure::usage(format!(
-            "{shown} is in use and is left alone: {}",
-            inspection.in_use.join("; ")
-        )));
-    }
-    if args.destroy_data {
-        return Ok(());
-    }
-    Err(Failure::usage(if args.probe {
-        format!(
-            "{shown} is a block device: probing writes some of its blocks and puts them back, \
-             but what they held is lost if the machine stops in between; if that is what you \
-             want, add --destroy-data"
-        )
-    } else {
-        format!(
-            "{shown} is a block device: filling it destroys all data on it; if that is what you \
-             want, add --destroy-data, or try --probe, which puts back what it writes over"
-        )
-    }))
+    let need = Need {
+        writes_folder: !args.verify_only,
+        writes_device: !args.verify_only,
+        risk: match args.probe {
+            true => {
+                "probing writes some of its blocks and puts them back, but what they held is lost \
+                 if the machine stops in between; if that is what you want, add --destroy-data"
+            }
+            false => {
+                "filling it destroys all data on it; if that is what you want, add \
+                 --destroy-data, or try --probe, which puts back what it writes over"
+            }
+        },
+        ..Need::written(args.destroy_data)
+    };
+    place::admit(inspection, need)
 }
 
 fn task(args: &CapacityArgs) -> Task {

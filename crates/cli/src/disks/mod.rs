@@ -4,7 +4,7 @@ mod args;
 
 use crate::exit::Failure;
 use crate::measuring::MeasuringCommand;
-use crate::place::not_simulated;
+use crate::place::{self, Need};
 use crate::steps::Counted;
 pub use args::DisksArgs;
 use assay_model::job::{Job, Rw};
@@ -49,41 +49,23 @@ pub fn work(args: &DisksArgs, inspection: &Inspection) -> Result<(Work, Vec<Job>
     Ok((Work::Extent(Box::new(work)), steps))
 }
 
-/// The place to work on, or why not.
+/// The place to work on, or why not. Reading a device disturbs nobody but the figures.
 fn admit(args: &DisksArgs, inspection: &Inspection) -> Result<Place, Failure> {
-    let path = inspection.path.clone();
-    let shown = path.display();
-    let refused = |why: String| Err(Failure::usage(why));
-    match inspection.kind {
-        PathKind::Directory { writable: false } => {
-            refused(format!("no permission to create files in {shown}"))
-        }
-        PathKind::Directory { .. } => Ok(Place::Directory { path }),
-        PathKind::File { .. } if args.write => refused(format!(
-            "{shown} is a file of yours, which is only read: for --write give a folder, or an \
-             unused block device"
-        )),
-        PathKind::File {
-            written: Some(false),
-            ..
-        } => refused(format!(
-            "{shown} has holes or blocks that were never written, reading them would not reach \
-             the device: give the folder it is in"
-        )),
-        PathKind::File { .. } => Ok(Place::File { path }),
-        PathKind::Simulated { .. } => Err(not_simulated(&path)),
-        // Reading disturbs nobody but the figures.
-        PathKind::Device { .. } if !args.write => Ok(Place::Device { path }),
-        PathKind::Device { .. } if !inspection.in_use.is_empty() => refused(format!(
-            "{shown} is in use and is left alone: {}",
-            inspection.in_use.join("; ")
-        )),
-        PathKind::Device { .. } if !args.destroy_data => refused(format!(
-            "{shown} is a block device: --write puts back what it reads, but a failure in between \
-             loses it; if that is what you want, add --destroy-data"
-        )),
-        PathKind::Device { .. } => Ok(Place::Device { path }),
-    }
+    let need = Need {
+        writes_device: args.write,
+        simulated: false,
+        no_files: match args.write {
+            true => {
+                " of yours, which is only read: for --write give a folder, or an unused block \
+                 device"
+            }
+            false => "",
+        },
+        risk: "--write puts back what it reads, but a failure in between loses it; if that is \
+               what you want, add --destroy-data",
+        ..Need::anything(args.destroy_data)
+    };
+    place::admit(inspection, need)
 }
 
 fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> {

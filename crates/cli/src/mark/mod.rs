@@ -7,6 +7,7 @@ use crate::announce::announce;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::host::Host;
 use crate::output::{print, say, style};
+use crate::place::Need;
 use crate::plans;
 use crate::room::file_size;
 use crate::rounds::jobs::on_place;
@@ -119,7 +120,7 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
             "{shown} is no block device: a steady state is one of a whole device; name the device"
         )));
     }
-    let place = place::admit(inspection, args.destroy_data)?;
+    let place = place::admit(inspection, Need::anything(args.destroy_data))?;
     if let (Place::File { .. }, true) = (&place, question != Question::Marks) {
         return Err(Failure::usage(format!(
             "{shown} is a file, which is only read, and a class is about writes too: give the \

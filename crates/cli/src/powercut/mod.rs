@@ -11,7 +11,7 @@ mod session;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::owner;
-use crate::place::{admit, can_be_stored};
+use crate::place::{Need, admit, can_be_stored};
 use crate::runs::{self, header, run_id};
 use crate::stored::store_path;
 use args::PowercutArgs;
@@ -45,7 +45,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
-    let place = admit(&inspection, args.destroy_data)?;
+    let place = admit(&inspection, Need::written(args.destroy_data))?;
     if let Some(mount) = &args.mount {
         // What is tested is not there before it is mounted.
         inspection = host.inspect(&mount.device)?;
@@ -95,16 +95,7 @@ fn cycles<'a>(
 
 /// What is written.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
-    let device = match place {
-        Place::Device { .. } => true,
-        Place::Directory { .. } => false,
-        other => {
-            return Err(Failure::usage(format!(
-                "{} is neither a folder nor a block device: name the folder that it is in",
-                other.path().display()
-            )));
-        }
-    };
+    let device = matches!(place, Place::Device { .. });
     let fits = |kind: &Kind| !device || kind.on_device();
     let mut kinds = args.ways.clone();
     if kinds.is_empty() {

@@ -9,6 +9,7 @@ use crate::args;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
+use crate::place::Need;
 use crate::stored::{run_id, store_path, whole_run};
 use crate::{leftovers, owner, place, resumed};
 use assay_model::run::{Run, RunStatus};
@@ -48,7 +49,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let mut host = cycles.reach()?;
     leftovers::clear(&mut host, &mut store, &written_to)?;
     let inspection = host.inspect(written_to.path())?;
-    place::admit(&inspection, began.destroy_data)?;
+    place::admit(&inspection, Need::anything(began.destroy_data))?;
     let inspection = match &began.mount {
         Some(mount) => host.inspect(&mount.device)?,
         None => inspection,

@@ -9,6 +9,7 @@ use crate::announce::announce;
 use crate::args::QualifyArgs;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place::Need;
 use crate::plans;
 use crate::runs::{self, header, random, run_id};
 use crate::stored::store_path;
@@ -33,7 +34,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
-    let place = place::admit(&inspection, args.destroy_data)?;
+    let place = place::admit(&inspection, Need::anything(args.destroy_data))?;
     // Only now: a path that is refused leaves no store behind.
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;

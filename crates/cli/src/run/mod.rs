@@ -12,6 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::loads::{self, Listener, Repeats};
 use crate::output::say;
 use crate::owner;
+use crate::place;
 use crate::place::can_be_stored;
 use crate::progress::{Voice, in_brief};
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
@@ -60,24 +61,12 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         keep_apart(&store_path, files.cloned())?;
     }
     let inspection = place_of(&load, &mut host)?;
-    let place = match inspection.kind {
-        PathKind::Device { .. } => Place::Device {
-            path: inspection.path.clone(),
-        },
-        PathKind::Simulated { .. } => Place::Simulated {
-            path: inspection.path.clone(),
-        },
-        _ => Place::Directory {
-            path: inspection.path.clone(),
-        },
-    };
     let store = Store::open(&store_path)?;
     let asked = Asked {
         load,
         entries,
         replay: None,
         inspection,
-        place,
         trials: args.trials,
         json: args.json,
     };
@@ -94,8 +83,6 @@ pub struct Asked {
     pub replay: Option<ReplayStep>,
     /// What was found at its place.
     pub inspection: Inspection,
-    /// Where.
-    pub place: Place,
     /// Its repetitions.
     pub trials: u32,
     /// The run is printed as JSON.
@@ -106,7 +93,12 @@ impl Asked {
     /// Repeats it, stores each repetition, and shows the run.
     pub fn carry_out(self, host: &mut Host, store: Store) -> Result<ExitCode, Failure> {
         let header = header(
-            plan(&self.load, &self.entries, self.trials, self.place),
+            plan(
+                &self.load,
+                &self.entries,
+                self.trials,
+                place::of(&self.inspection),
+            ),
             self.inspection,
             host.names(),
         );

@@ -14,7 +14,7 @@ use crate::announce::minutes;
 use crate::exit::{DONE, Failure};
 use crate::measuring::{Bench, MeasuringCommand};
 use crate::output::{print, say};
-use crate::place;
+use crate::place::{self, Need};
 use crate::steps::Counted;
 pub use args::ScenarioArgs;
 use assay_lang::tr;
@@ -145,13 +145,10 @@ pub fn swept(args: &ScenarioArgs, bench: &Inspection) -> Result<(Work, Vec<Job>)
 
 /// The place to work on, or why not.
 fn admit(destroy_data: bool, found: &Found, inspection: &Inspection) -> Result<Place, Failure> {
-    let place = place::admit(inspection, destroy_data)?;
+    let place = place::admit(inspection, Need::written(destroy_data))?;
     let shown = inspection.path.display();
     let name = &found.name;
     match (&place, found.file.place) {
-        (Place::File { .. }, _) => Err(Failure::usage(format!(
-            "{shown} is a file: give the folder it is in, or a block device"
-        ))),
         (Place::Device { .. }, PlaceWanted::Folder) => Err(Failure::usage(format!(
             "{name} plays in a folder, and {shown} is a block device: mount a file system there"
         ))),

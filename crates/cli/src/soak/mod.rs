@@ -6,7 +6,7 @@ mod resume;
 
 use crate::exit::Failure;
 use crate::measuring::{MeasuringCommand, Planned};
-use crate::place;
+use crate::place::{self, Need};
 use crate::steps::Counted;
 use args::SoakArgs as Args;
 pub use args::SoakArgs;
@@ -39,7 +39,7 @@ pub fn run(args: &SoakArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
         return Err(Failure::usage("give a folder or a device, or --resume"));
     };
     let done = command(args, path).carry_out(target, |bench| {
-        let place = admit(args, &bench.inspection)?;
+        let place = place::admit(&bench.inspection, Need::written(args.destroy_data))?;
         let work = work(args, &place, &bench.inspection, bench.seed)?;
         outlook::tell(args, &work, &bench.inspection);
         Ok(planned(place, work))
@@ -63,17 +63,6 @@ fn planned(place: Place, work: Soak) -> Planned {
     let step = |name, rw| Job::new(name, rw, Bytes(work.block_bytes), area);
     let steps = vec![step("soak", Rw::Rw), step("check", Rw::Read)];
     (place, Work::Soak(Box::new(work)), steps)
-}
-
-/// The place to write to, or why not.
-fn admit(args: &Args, inspection: &Inspection) -> Result<Place, Failure> {
-    match place::admit(inspection, args.destroy_data)? {
-        Place::File { path } => Err(Failure::usage(format!(
-            "{} is a file: give the folder it is in, or a block device",
-            path.display()
-        ))),
-        place => Ok(place),
-    }
 }
 
 fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Result<Soak, Failure> {

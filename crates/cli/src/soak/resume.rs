@@ -4,6 +4,7 @@ use super::{Args, command, data_of, planned};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
+use crate::place::Need;
 use crate::steps::{Counted, StepTalk};
 use crate::stored::{run_id, store_path, whole_run};
 use crate::{args, leftovers, place, resumed, works};
@@ -60,7 +61,7 @@ fn began(run: &Run) -> Result<Args, Failure> {
 fn look_again(run: &Run, destroy_data: bool, host: &mut Host) -> Result<(), Failure> {
     let path = run.header.plan.place.path();
     let inspection = host.inspect(path)?;
-    place::admit(&inspection, destroy_data)?;
+    place::admit(&inspection, Need::anything(destroy_data))?;
     place::is_that_of(run, &inspection)
 }
 

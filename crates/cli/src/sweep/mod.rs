@@ -10,6 +10,7 @@ mod talk;
 use crate::announce::{announce, tell};
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place::Need;
 use crate::plans::{self, Executed};
 use crate::progress::Voice;
 use crate::rounds::jobs::{self, Jobs, Source};
@@ -62,7 +63,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = place::admit(&inspection, args.rounds.destroy_data)?;
+    let place = place::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
     let made = conditions::make_file_systems(&varied);
     let bench = conditions::bench(made, &inspection)?;
     let conditions = conditions::expand(&varied, &mut host, &inspection.path)?;

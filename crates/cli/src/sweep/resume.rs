@@ -8,6 +8,7 @@ use crate::args;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::output::say;
+use crate::place::Need;
 use crate::stored::{run_id, store_path, whole_run};
 use crate::{estimate, leftovers, owner, place, resumed};
 use assay_model::run::{Run, RunStatus};
@@ -97,7 +98,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
     let (id, plan) = (&done.header.id, &done.header.plan);
     let inspection = host.inspect(plan.place.path())?;
-    place::admit(&inspection, args.rounds.destroy_data)?;
+    place::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
     place::is_that_of(done, &inspection)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(

@@ -11,6 +11,7 @@ use crate::announce::announce;
 use crate::exit::{DONE, Failure};
 use crate::host::Host;
 use crate::output::print;
+use crate::place::Need;
 use crate::plans;
 use crate::room::file_size;
 use crate::runs::{header, random, run_id};
@@ -51,7 +52,7 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = place::admit(&inspection, args.destroy_data)?;
+    let place = place::admit(&inspection, Need::anything(args.destroy_data))?;
     is_on_device(&inspection)?;
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;

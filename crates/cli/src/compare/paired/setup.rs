@@ -6,6 +6,7 @@ use crate::announce;
 use crate::estimate;
 use crate::exit::Failure;
 use crate::host::Host;
+use crate::place::Need;
 use crate::rounds::args::RoundArgs;
 use crate::rounds::jobs::{self, Jobs, Source};
 use crate::rounds::outlook::{Held, Spread, deciding};
@@ -131,7 +132,7 @@ impl Admitted {
         place::can_be_stored(path)?;
         let mut host = Host::start(target)?;
         let inspection = host.inspect(path)?;
-        let place = place::admit(&inspection, args.destroy_data)?;
+        let place = place::admit(&inspection, Need::anything(args.destroy_data))?;
         Ok(Self {
             host,
             inspection,
