@@ -25,7 +25,7 @@ use crate::workspace::Folder;
 use admission::admit;
 use assay_engine::load::Controls;
 use assay_model::condition::Condition;
-use assay_model::wire::{FromAgent, LoadNote, NoteWeight, Refusal, RunEnd};
+use assay_model::wire::{FromAgent, NoteWeight, Refusal, RunEnd};
 use assay_model::work::watch::Watch;
 use assay_model::work::{Work, WorkOrder, WorkReport, WorkSpec};
 use assay_probe::roots::Roots;
@@ -93,7 +93,7 @@ impl Workshop<'_> {
             Err(refusal) => return Ok(FromAgent::Refused(refusal)),
         };
         for text in warnings {
-            self.outbox.send(&note(text))?;
+            self.outbox.warn(text)?;
         }
         let kinds = kinds_of(order.work.spec());
         let mut steps = self.steps(under, &kinds);
@@ -119,11 +119,8 @@ impl Workshop<'_> {
             work => assay_workloads::run(work, &mut context),
         };
         steps.close()?;
-        if let Some(leftover) = folder.and_then(Folder::clear) {
-            let problem = leftover.problem.unwrap_or_default();
-            let path = leftover.folder.display();
-            let text = format!("{path} could not be removed: {problem}");
-            self.outbox.send(&note(text))?;
+        if let Some(problem) = folder.and_then(Folder::clear) {
+            self.outbox.warn(problem)?;
         }
         Ok(self.last_word(came))
     }
@@ -137,7 +134,7 @@ impl Workshop<'_> {
     fn last_word(&self, came: Result<WorkReport, WorkError>) -> FromAgent {
         let stopped = self.controls.stop.load(Ordering::Relaxed);
         match came {
-            Ok(report) => FromAgent::WorkDone {
+            Ok(report) => FromAgent::Done {
                 end: if stopped {
                     RunEnd::Cancelled
                 } else {
@@ -146,7 +143,7 @@ impl Workshop<'_> {
                 report: Some(Box::new(report)),
             },
             Err(WorkError::Refused(message)) => FromAgent::Refused(refuse(message)),
-            Err(error) => FromAgent::WorkDone {
+            Err(error) => FromAgent::Done {
                 end: end_of(&error, self.roots, self.order),
                 report: None,
             },
@@ -203,12 +200,5 @@ fn folder(order: &WorkOrder) -> Result<Option<Folder>, Refusal> {
             "cannot make test files in {}: {error}",
             parent.display()
         ))
-    })
-}
-
-fn note(text: String) -> FromAgent {
-    FromAgent::LoadNote(LoadNote {
-        weight: NoteWeight::Warning,
-        text,
     })
 }

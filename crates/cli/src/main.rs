@@ -12,6 +12,7 @@ mod dd;
 mod devices;
 mod disks;
 mod doctor;
+mod driver;
 mod estimate;
 mod exit;
 mod explain;

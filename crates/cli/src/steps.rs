@@ -1,10 +1,10 @@
 //! What the user sees of a work of a few long steps: how far the one under way
 //! is, and a line when it has ended.
 
+use crate::driver::Listener;
 use crate::exit::Failure;
 use crate::loads::in_words;
 use crate::progress::{Forecast, Voice, in_brief, time_left};
-use crate::works::Listener;
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::{Bytes, BytesPerSec, Nanos};

@@ -7,11 +7,11 @@ mod runner;
 pub use repetitions::Sweep;
 
 use crate::args::StoreArgs;
+use crate::driver::{Listener, Trials};
 use crate::exit::{DATA_MISMATCH, Failure};
 use crate::host::Host;
 use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::leftovers;
-use crate::loads::in_words;
 use crate::output::say;
 use crate::owner;
 use crate::runs::{self, Ending, header, of_store};
@@ -20,10 +20,9 @@ use crate::stored::store_path;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};
-use assay_model::trial::TrialRecord;
-use assay_model::wire::{Inspection, LoadNote, ToAgent};
+use assay_model::wire::{Inspection, ToAgent};
 use assay_model::work::soak::SoakStep;
-use assay_model::work::{Work, WorkProgress, WorkReport, WorkSpec};
+use assay_model::work::{Work, WorkSpec};
 use assay_store::Store;
 use assay_target::Target;
 use repetitions::plan;
@@ -51,36 +50,6 @@ pub struct Request {
     pub must_be_stored: bool,
     /// Under which conditions; `None`: as the machine is.
     pub sweep: Option<Sweep>,
-}
-
-/// Whoever follows a work.
-pub trait Listener {
-    /// It has something to tell.
-    fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        say(&in_words(note));
-        Ok(())
-    }
-    /// A step begins.
-    fn started(&mut self, _job: &Job) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// A step ended and is stored.
-    fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// How far it is, a few times a second.
-    fn progress(&mut self, _progress: &WorkProgress) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// How it stands, because SIGUSR1 asked for it.
-    fn stands(&mut self, _report: &WorkReport) -> Result<(), Failure> {
-        Ok(())
-    }
-    /// A repetition (from 1) ended; `None`: it did not come so far as to have a
-    /// report.
-    fn repeated(&mut self, _number: u32, _report: Option<&WorkReport>) -> Result<(), Failure> {
-        Ok(())
-    }
 }
 
 /// A work that has ended.
@@ -147,9 +116,7 @@ pub fn execute(
     let runner = Runner {
         store,
         header,
-        trials: Vec::new(),
-        kept: 0,
-        untold: Vec::new(),
+        trials: Trials::default(),
         finished: 0,
         listener,
     };
@@ -170,14 +137,11 @@ pub fn go_on(
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
     let interrupt = listen_to_signals(host, request)?;
-    let kept = run.trials.len();
-    store.reopen_run(&run.header.id, &owner::this_process(), kept)?;
+    store.reopen_run(&run.header.id, &owner::this_process(), run.trials.len())?;
     let runner = Runner {
         store: Some(store),
         header: run.header,
-        kept,
-        untold: Vec::new(),
-        trials: run.trials,
+        trials: Trials::after(run.trials, 0),
         finished,
         listener,
     };

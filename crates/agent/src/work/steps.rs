@@ -156,7 +156,7 @@ impl<'a> Steps<'a> {
         record.under((self.under.still)());
         self.position += 1;
         self.unkept = true;
-        self.send(&FromAgent::StepDone(Box::new(record)));
+        self.send(&FromAgent::TrialDone(Box::new(record)));
     }
 
     fn send(&mut self, message: &FromAgent) {
@@ -283,7 +283,7 @@ impl<'a> Steps<'a> {
 
 impl Observer for Steps<'_> {
     fn begins(&mut self, step: Step<'_>) {
-        self.send(&FromAgent::StepStarted {
+        self.send(&FromAgent::TrialStarted {
             job: Box::new(step.job.clone()),
         });
         self.step = Some(UnderWay {
@@ -399,8 +399,9 @@ impl Observer for Steps<'_> {
         }
         self.unkept = false;
         let position = self.position - 1;
-        self.send(&FromAgent::KeepSteps { position });
-        self.inbox.await_stored(position);
+        if let Err(error) = self.inbox.keep(self.outbox, position) {
+            self.unsent.get_or_insert(error);
+        }
     }
 
     fn note(&mut self, weight: NoteWeight, text: String) {

@@ -1,9 +1,9 @@
 //! What is said on standard error while a copy runs, line by line as dd says it.
 
 use super::report;
+use crate::driver::Listener;
 use crate::exit::Failure;
 use crate::output::{say, say_part};
-use crate::works::Listener;
 use assay_dialects::dd::{Status, evidence, progress, statistics};
 use assay_model::text::clean;
 use assay_model::trial::TrialRecord;

@@ -1,11 +1,11 @@
 //! iozone's text while it grows: each figure is written when it is there.
 
 use super::progress::Pace;
+use crate::driver::Listener;
 use crate::exit::Failure;
 use crate::loads::in_words;
 use crate::output::{print, prints_to_terminal};
 use crate::progress::Voice;
-use crate::works::Listener;
 use assay_dialects::iozone::table::RowText;
 use assay_dialects::iozone::{Command, throughput};
 use assay_model::job::Job;

@@ -86,20 +86,12 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     let inspection = host.inspect(&args.path)?;
 
     let plan = plan(args, question, &inspection, place)?;
-    let expected = estimate::of_trials(&plan);
     let duration = estimate::of_plan(&plan);
     announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
-    let executed = plans::execute(
-        &mut host,
-        &header,
-        &expected,
-        &mut store,
-        Vec::new(),
-        enough,
-    );
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), enough);
     let done = plans::close(header, &mut store, executed, target);
     present(&done.run, question, args.shared.json)?;
     let missed = class_of(&done.run, question)

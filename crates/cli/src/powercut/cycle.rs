@@ -2,6 +2,7 @@
 
 use super::cut::Switch;
 use super::journal::{Journal, Marker, Moment};
+use crate::driver::{Listener, follow};
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::loads::in_words;
@@ -124,7 +125,7 @@ impl Cycles<'_> {
             match host.hear()? {
                 FromAgent::Powercut(Word::Ready { boot_id }) => return Ok(boot_id),
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { end, .. } => return Err(of_end(end)),
+                FromAgent::Done { end, .. } => return Err(of_end(end)),
                 stray => host.pass_over(&stray)?,
             }
         }
@@ -144,7 +145,7 @@ impl Cycles<'_> {
             match message {
                 FromAgent::Powercut(word) if noted.is_ok() => noted = journal.heard(&word),
                 FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { end, .. } => {
+                FromAgent::Done { end, .. } => {
                     say(&format!(
                         "assay: warning: cycle {}: the writes ended before the power was cut: {}",
                         planned.number,
@@ -214,20 +215,17 @@ impl Cycles<'_> {
             atomic: self.atomic,
         };
         host.run_work(self.order(planned, task))?;
-        loop {
-            match host.hear()? {
-                FromAgent::LoadNote(note) => say(&in_words(&note)),
-                FromAgent::WorkDone { report, end } => {
-                    return match report.map(|report| *report) {
-                        Some(WorkReport::Powercut(found)) => Ok(found),
-                        _ => Err(of_end(end)),
-                    };
-                }
-                stray => host.pass_over(&stray)?,
-            }
+        match follow(host, &mut Quiet)? {
+            (_, Some(WorkReport::Powercut(found))) => Ok(found),
+            (end, _) => Err(of_end(end)),
         }
     }
 }
+
+/// Says notes, and nothing of the progress.
+struct Quiet;
+
+impl Listener for Quiet {}
 
 /// Why a work ended that should not have.
 fn of_end(end: RunEnd) -> Failure {

@@ -54,9 +54,8 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         ..header.clone()
     };
     store.begin_run(&whole, &owner::this_process())?;
-    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
     let done = plans::close(whole, &mut store, executed, target);
     if more.is_empty() || done.run.status != RunStatus::Finished {
         runs::present(&done.run, args.shared.json)?;

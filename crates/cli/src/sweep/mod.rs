@@ -191,10 +191,9 @@ fn execute(
     done: Vec<TrialRecord>,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let expected = estimate::of_trials(&header.plan);
     let nothing_yet = done.is_empty();
     let enough = enough(header, &done);
-    let executed = plans::execute(&mut host, header, &expected, &mut store, done, enough);
+    let executed = plans::execute(&mut host, header, &mut store, done, enough);
     let Executed { trials, ended } = &executed;
     if let (Err(refused), true, true) = (ended, nothing_yet, trials.is_empty())
         && refused.is_usage()

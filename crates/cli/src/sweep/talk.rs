@@ -1,9 +1,9 @@
 //! What the user sees of a work that is repeated under conditions.
 
+use crate::driver::Listener;
 use crate::exit::Failure;
 use crate::loads::in_words;
 use crate::progress::{Forecast, Voice, in_brief, name_of, time_left};
-use crate::works::Listener;
 use assay_model::job::Job;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Nanos;

@@ -65,9 +65,8 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
-    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
     let done = plans::close(header, &mut store, executed, target);
     present(&done.run, args)?;
     done.conclude()
