@@ -154,7 +154,10 @@ impl Folder {
         let leftover = take_away(self.held.as_fd(), self.held.name(), &self.run_id);
         let problem = leftover.problem?;
         let path = leftover.folder.display();
-        Some(format!("{path} could not be removed: {problem}"))
+        Some(format!(
+            "the leftover test file in {path} cannot be removed: {problem}; the next start tries \
+             again"
+        ))
     }
 
     /// Makes the owner file and locks it.

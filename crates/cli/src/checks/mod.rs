@@ -1,0 +1,8 @@
+//! Checks before a measurement: admission of paths, free space, the medium, estimates.
+
+pub mod admission;
+pub mod estimate;
+pub mod free_space;
+pub mod input;
+pub mod medium;
+pub mod toml_mistake;
