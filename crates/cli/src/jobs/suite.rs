@@ -3,7 +3,7 @@
 use crate::checks::free_space::file_size;
 use crate::exit::Failure;
 use assay_model::job::{
-    CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw,
+    CacheState, EngineKind, FileState, Flush, FlushCall, Job, OpenSync, Purpose, Rw, is_named,
 };
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::units::{Bytes, MIB, Nanos};
@@ -139,7 +139,7 @@ pub fn jobs(
             .collect();
     }
     for name in &options.only {
-        if !jobs.iter().any(|planned| matches(name, &planned.job.name)) {
+        if !jobs.iter().any(|planned| is_named(name, &planned.job.name)) {
             let known: Vec<&str> = jobs
                 .iter()
                 .map(|planned| planned.job.name.as_str())
@@ -155,7 +155,7 @@ pub fn jobs(
             options
                 .only
                 .iter()
-                .any(|name| matches(name, &planned.job.name))
+                .any(|name| is_named(name, &planned.job.name))
         });
     }
     Ok(jobs)
@@ -168,12 +168,6 @@ fn simulated(planned: &PlannedJob) -> Option<PlannedJob> {
         job: planned.job.simulated()?,
         trials,
     })
-}
-
-/// Whether a name, or a beginning with `*`, means a job.
-pub fn matches(name: &str, job: &str) -> bool {
-    name.strip_suffix('*')
-        .map_or(name == job, |beginning| job.starts_with(beginning))
 }
 
 fn all(scale: &Scale, engine: Option<EngineKind>, trials: u32) -> Vec<PlannedJob> {

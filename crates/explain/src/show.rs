@@ -1,13 +1,12 @@
 //! An explanation for people and for programs.
 
-use super::costs::Costs;
-use super::kinds::{Kind, Share};
-use super::words::{known, nothing, percent, time, title, word};
-use super::{Explained, Explanation, Group};
-use crate::commands::judge::model::fit::parameters;
-use crate::commands::judge::model::on_bus::OnBus;
-use crate::commands::judge::model::table::{paragraph, write_parameters};
-use crate::output::style;
+use crate::costs::Costs;
+use crate::fit_input::parameters;
+use crate::kinds::{Kind, Share};
+use crate::on_bus::OnBus;
+use crate::table::{paragraph, write_parameters};
+use crate::words::{known, nothing, percent, time, title, word};
+use crate::{Explained, Explanation, Group};
 use assay_lang::{counted, tr};
 use assay_report::describe;
 use assay_report::placed::of_bus;
@@ -16,16 +15,21 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 
 impl Explained<'_> {
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        self.write_head(out)?;
+    /// Writes the explanation for people, in lines of at most `columns` columns where words allow.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+        self.write_head(columns, out)?;
         for group in &self.groups {
-            group.write(self.no_flash.is_none(), out)?;
+            group.write((self.no_flash.is_none(), columns), out)?;
         }
         for one in &self.without {
             writeln!(out)?;
             paragraph(
                 &format!("{}: {}", clean(&one.job.name), nothing(one.why)),
                 0,
+                columns,
                 out,
             )?;
         }
@@ -36,13 +40,14 @@ impl Explained<'_> {
             paragraph(
                 &format!("{}: {}", warning.message(4), warning.remedy()),
                 2,
+                columns,
                 out,
             )?;
         }
         Ok(())
     }
 
-    fn write_head(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write_head(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
         let storage = &self.run.header.storage;
         writeln!(
             out,
@@ -54,13 +59,14 @@ impl Explained<'_> {
             )
         )?;
         if let Some(bus) = &self.bus {
-            paragraph(&of_bus(bus), 2, out)?;
+            paragraph(&of_bus(bus), 2, columns, out)?;
         } else {
             paragraph(
                 tr!(
                     "The ceiling of the bus cannot be told: the system does not say how it runs, and --bus was not given"
                 ),
                 2,
+                columns,
                 out,
             )?;
         }
@@ -69,13 +75,14 @@ impl Explained<'_> {
                 "Nothing is said about erase units, mapping or garbage collection: {why}",
                 why
             );
-            paragraph(&said, 2, out)?;
+            paragraph(&said, 2, columns, out)?;
         }
         Ok(())
     }
 
-    /// For programs.
-    pub(super) fn value(&self) -> Value {
+    /// The explanation for programs.
+    #[must_use]
+    pub fn value(&self) -> Value {
         let bus = self.bus.as_ref().map(|bus| {
             json!({
                 "mode": bus.ceiling.mode, "given": bus.given,
@@ -105,7 +112,7 @@ impl Explained<'_> {
 }
 
 impl Group<'_> {
-    fn write(&self, flash: bool, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, (flash, columns): (bool, usize), out: &mut dyn Write) -> io::Result<()> {
         writeln!(out)?;
         if let Some(condition) = self.condition {
             writeln!(
@@ -121,29 +128,29 @@ impl Group<'_> {
                     part = clean(&part.name),
                     policy
                 );
-                paragraph(&said, 0, out)?;
+                paragraph(&said, 0, columns, out)?;
             }
             Costs::Given(part) => {
                 let said = tr!(
                     "Costs of requests: those of the part {part}, as it was named",
                     part = clean(&part.name)
                 );
-                paragraph(&said, 0, out)?;
+                paragraph(&said, 0, columns, out)?;
             }
-            Costs::Unknown(why) => paragraph(&tr!("No fit: {why}", why), 0, out)?,
+            Costs::Unknown(why) => paragraph(&tr!("No fit: {why}", why), 0, columns, out)?,
             Costs::Fitted(fitted) => {
                 let lines = fitted.measured.lines.len() as u64;
                 let said = counted!(lines, "Fit of {n} result:", "Fit of {n} results:");
                 writeln!(out, "{said}")?;
-                write_parameters(&fitted.parameters(), out)?;
+                write_parameters(&fitted.parameters(), columns, out)?;
             }
         }
         if let Some(said) = self.scheduler() {
-            paragraph(&said, 0, out)?;
+            paragraph(&said, 0, columns, out)?;
         }
         self.results
             .iter()
-            .try_for_each(|one| one.write(flash, out))
+            .try_for_each(|one| one.write((flash, columns), out))
     }
 
     fn value(&self) -> Value {
@@ -173,7 +180,7 @@ impl Group<'_> {
 }
 
 impl Explanation<'_> {
-    fn write(&self, flash: bool, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, (flash, columns): (bool, usize), out: &mut dyn Write) -> io::Result<()> {
         let one = &self.of;
         let head = tr!(
             "{job}: {time} for each {direction} ({label})",
@@ -192,27 +199,37 @@ impl Explanation<'_> {
             mean = time(one.mean_us),
             median = time(one.median_us)
         );
-        paragraph(&about, 2, out)?;
-        self.write_shares(flash, out)?;
+        paragraph(&about, 2, columns, out)?;
+        self.write_shares((flash, columns), out)?;
         if let Some(on_bus) = &self.on_bus {
-            paragraph(&on_bus.sentence(), 2, out)?;
+            paragraph(&on_bus.sentence(), 2, columns, out)?;
         }
         for fact in &self.facts {
-            paragraph(fact, 2, out)?;
+            paragraph(fact, 2, columns, out)?;
         }
         for untold in &self.account.untold {
-            paragraph(&tr!("Cannot be told: {what}", what = untold), 2, out)?;
+            paragraph(
+                &tr!("Cannot be told: {what}", what = untold),
+                2,
+                columns,
+                out,
+            )?;
         }
         for (number, help) in self.helps.iter().enumerate() {
             if number == 0 {
                 writeln!(out, "  {}", tr!("What would help most"))?;
             }
-            paragraph(&format!("{}. {}", number + 1, help.sentence), 4, out)?;
+            paragraph(
+                &format!("{}. {}", number + 1, help.sentence),
+                4,
+                columns,
+                out,
+            )?;
         }
         Ok(())
     }
 
-    fn write_shares(&self, flash: bool, out: &mut dyn Write) -> io::Result<()> {
+    fn write_shares(&self, (flash, columns): (bool, usize), out: &mut dyn Write) -> io::Result<()> {
         let on_bus = self.account.of_kind(Kind::Bus) > 0.0;
         let titles = self
             .account
@@ -231,7 +248,7 @@ impl Explanation<'_> {
                 pad_left(&time(share.us), 9),
                 pad_left(&percent(part), 7)
             );
-            let room = style().width.saturating_sub(width(&line)).max(20);
+            let room = columns.saturating_sub(width(&line)).max(20);
             let mut before = line;
             for basis in wrap(&share.basis, room) {
                 writeln!(out, "{before}{basis}")?;

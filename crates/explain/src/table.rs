@@ -3,32 +3,38 @@
 use assay_flash::experiment::Parameter;
 use assay_lang::tr;
 use assay_model::units::three_digits;
-use assay_report::text::{pad, pad_left, width as columns};
+use assay_report::text::{pad, pad_left, width as columns_of};
 use std::io::{self, Write};
 
 /// Writes rows below a head, two blanks before each; cells of the first `left` columns
 /// stand left, all others right.
+///
+/// # Errors
+/// If `out` cannot be written.
 pub fn write(
     head: &[&str],
     rows: &[Vec<String>],
     left: usize,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    write_noted(head, rows, &[], left, out)
+    write_noted(head, rows, &[], (left, usize::MAX), out)
 }
 
-/// The same with a line below each row that has a note.
+/// Writes rows as [`write()`] does, with a line below each row that has a note.
+///
+/// # Errors
+/// If `out` cannot be written.
 pub fn write_noted(
     head: &[&str],
     rows: &[Vec<String>],
     notes: &[String],
-    left: usize,
+    (left, columns): (usize, usize),
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        let widest = cells.map(|cell| columns(cell)).max();
-        let head = columns(head[column]);
+        let widest = cells.map(|cell| columns_of(cell)).max();
+        let head = columns_of(head[column]);
         head.max(widest.unwrap_or_default())
     };
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
@@ -49,14 +55,21 @@ pub fn write_noted(
     for (number, row) in rows.iter().enumerate() {
         writeln!(out, "{}", line(&mut row.iter().map(String::as_str)))?;
         if let Some(note) = notes.get(number) {
-            paragraph(note, 6, out)?;
+            paragraph(note, 6, columns, out)?;
         }
     }
     Ok(())
 }
 
-/// Parameters with their standard errors; behind them those that cannot be told.
-pub fn write_parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
+/// Writes parameters with their standard errors; behind them those that cannot be told.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn write_parameters(
+    parameters: &[Parameter],
+    columns: usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let (told, untold): (Vec<&Parameter>, Vec<&Parameter>) =
         (parameters.iter()).partition(|parameter| parameter.error.is_some());
     if !told.is_empty() {
@@ -67,7 +80,7 @@ pub fn write_parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Re
     }
     let names: Vec<&str> = untold.iter().map(|parameter| parameter.name).collect();
     let said = tr!("Cannot be told: {what}", what = names.join(", "));
-    paragraph(&said, 2, out)
+    paragraph(&said, 2, columns, out)
 }
 
 fn write_told(parameters: &[&Parameter], out: &mut dyn Write) -> io::Result<()> {
@@ -89,9 +102,12 @@ fn write_told(parameters: &[&Parameter], out: &mut dyn Write) -> io::Result<()> 
     write(&head, &rows, 2, out)
 }
 
-/// A paragraph, wrapped, behind so many blanks.
-pub fn paragraph(text: &str, indent: usize, out: &mut dyn Write) -> io::Result<()> {
-    let width = crate::output::style().width.max(40) - indent;
+/// Writes a paragraph of lines of at most `columns` columns, `indent` blanks before each.
+///
+/// # Errors
+/// If `out` cannot be written.
+pub fn paragraph(text: &str, indent: usize, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+    let width = columns.max(40) - indent;
     for line in assay_report::text::wrap(text, width) {
         writeln!(out, "{:indent$}{line}", "")?;
     }

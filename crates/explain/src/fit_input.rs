@@ -1,20 +1,56 @@
 //! The results of a stored run that can be fitted, and why the others cannot.
 
-use super::Line;
-use crate::commands::judge::explain::observed::{Observed, all, side};
-use crate::jobs::suite::matches;
+use crate::observed::{Observed, all, side};
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::{Observation, Repeated};
+use assay_flash::experiment::Parameter;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 use assay_lang::tr;
 use assay_model::device::bus::ceiling;
+use assay_model::job::is_named;
 use assay_model::job::{Direction, FileState, OpenSync, Rw};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_report::summary::Summary;
 use assay_report::text::clean;
+use serde_json::{Value, json};
 use std::collections::BTreeSet;
+
+/// A rate that is fitted, in the words of where it comes from.
+#[derive(Clone, Debug)]
+pub struct FittedRate {
+    /// The job, of a run.
+    pub job: Option<String>,
+    /// Pattern, in fio's words.
+    pub pattern: String,
+    /// Size of an I/O.
+    pub size: String,
+    /// The rate.
+    pub seen: Observation,
+}
+
+/// With a standard error above this part of its value, a parameter tells nothing.
+const MOST_ERROR: f64 = 0.5;
+
+/// Whether rates tell a parameter.
+pub fn is_told(parameter: &Parameter) -> bool {
+    let error = parameter.error;
+    error.is_some_and(|error| error <= MOST_ERROR * parameter.value)
+}
+
+/// Parameters for programs.
+pub fn parameters(all: &[Parameter]) -> Vec<Value> {
+    let one = |parameter: &Parameter| {
+        json!({
+            "name": parameter.name,
+            "unit": parameter.unit,
+            "value": parameter.value,
+            "std_error": parameter.error,
+        })
+    };
+    all.iter().map(one).collect()
+}
 
 /// A result that is not fitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,7 +67,7 @@ pub struct LeftOut {
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The rates.
-    pub lines: Vec<Line>,
+    pub lines: Vec<FittedRate>,
     /// All other results.
     pub left_out: Vec<LeftOut>,
     /// Where the fit begins: with the requests that the run's host makes.
@@ -52,12 +88,12 @@ pub struct Chosen<'c> {
 impl Chosen<'_> {
     /// Whether a job is one of them.
     pub fn has(&self, job: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| matches(name, job))
+        self.only.is_empty() || self.only.iter().any(|name| is_named(name, job))
     }
 
     /// The first name that means none of the jobs.
     pub fn unknown(&self, observed: &[Observed<'_>]) -> Option<&str> {
-        let means = |name: &&String| !observed.iter().any(|one| matches(name, &one.job.name));
+        let means = |name: &&String| !observed.iter().any(|one| is_named(name, &one.job.name));
         self.only.iter().find(means).map(String::as_str)
     }
 }
@@ -162,10 +198,10 @@ pub fn of_imports(name: &str) -> String {
     )
 }
 
-fn line(one: &Observed<'_>) -> Line {
+fn line(one: &Observed<'_>) -> FittedRate {
     #[expect(clippy::cast_precision_loss, reason = "an I/O is far below 2^53 bytes")]
     let bytes = one.job.bs.0 as f64;
-    Line {
+    FittedRate {
         job: Some(clean(&one.name())),
         pattern: one.job.rw.to_string(),
         size: one.job.bs.to_string(),

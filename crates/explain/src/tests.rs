@@ -5,7 +5,7 @@ use super::costs::Costs;
 use super::kinds::{Kind, Known};
 use super::observed::Observed;
 use super::requests::Requests;
-use super::{facts, helps};
+use super::{facts, suggestions};
 use assay_flash::part::Part;
 use assay_model::job::{Direction, Job, Rw};
 use assay_model::limits::find;
@@ -149,7 +149,7 @@ fn many_in_flight_are_held_against_one_alone() {
     let without = account(&one, &untold(), &[]);
     is(&without, Kind::Overlap, 620.0);
     assert_eq!(without.untold.len(), 1, "{without:?}");
-    let told = helps::of(&others[0], &account(&others[0], &untold(), &[]), &[one]);
+    let told = suggestions::of(&others[0], &account(&others[0], &untold(), &[]), &[one]);
     assert!(told[0].sentence.contains("with 32"), "{told:?}");
     assert!(
         (told[0].share - (1.0 - 20.0 / 150.0)).abs() < 1e-9,
@@ -167,7 +167,7 @@ fn flush_calls_belong_to_the_writes() {
     };
     let account = account(&one, &untold(), &[]);
     is(&account, Kind::Flush, 900.0);
-    let told = helps::of(&one, &account, &[]);
+    let told = suggestions::of(&one, &account, &[]);
     assert!(told[0].sentence.contains("90.0 %"), "{told:?}");
 }
 
@@ -261,7 +261,7 @@ fn a_bus_that_cannot_have_carried_the_data_takes_no_part_of_the_time() {
     is(&found, Kind::Device, 150.0);
     let said = found.untold.iter().any(|why| why.contains("Another bus"));
     assert!(said, "{found:?}");
-    let helps = helps::of(&one, &found, &[]);
+    let helps = suggestions::of(&one, &found, &[]);
     assert!(helps.is_empty(), "{helps:?}");
 }
 

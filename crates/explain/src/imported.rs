@@ -1,12 +1,10 @@
 //! Results that were made elsewhere: what they are, and where their rates stand on a bus.
 
-use super::{Asked, USUAL_REQUEST};
-use crate::commands::judge::model::args::parse_rate;
-use crate::commands::judge::model::fit::stored::of_imports;
-use crate::commands::judge::model::on_bus::OnBus;
-use crate::commands::judge::model::table::paragraph;
-use crate::exit::Failure;
-use crate::output::print;
+use crate::fit_input::of_imports;
+use crate::on_bus::OnBus;
+use crate::on_bus::parse_rate;
+use crate::table::paragraph;
+use crate::{DeviceFacts, USUAL_REQUEST};
 use assay_lang::{tr, translated};
 use assay_model::figures::{Figure, Import, Sample};
 use assay_model::job::Direction;
@@ -15,78 +13,91 @@ use assay_report::text::clean;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
-/// Explains an import as far as it goes.
-pub fn explain(
-    import: &Import,
-    condition: Option<&str>,
-    asked: &Asked,
-    json: bool,
-) -> Result<(), Failure> {
-    if asked.part.is_some() || !asked.only.is_empty() {
-        let why = "--part and --only are for runs: the times of an import cannot be divided";
-        return Err(Failure::usage(why));
-    }
-    let figures = import.results.figures.iter();
-    let wanted = |figure: &&Figure| condition.is_none_or(|name| figure.condition == name);
-    let figures: Vec<Explained<'_>> = figures
-        .filter(wanted)
-        .map(|figure| Explained::of(figure, asked))
-        .collect();
-    if figures.is_empty() {
-        let why = format!("import {} has no such figures", import.id);
-        return Err(Failure::usage(why));
-    }
-    let refused = of_imports(&import.id);
-    match json {
-        true => {
-            let figures: Vec<Value> = figures.iter().map(Explained::value).collect();
-            let value = json!({
-                "schema": 1, "import": import.id, "tool": import.results.tool,
-                "fit": {"status": "refused", "why": refused}, "figures": figures,
-            });
-            print(|out| writeln!(out, "{value:#}"))
-        }
-        false => print(|out| write(import, &figures, &refused, out)),
-    }
+/// Results that were made elsewhere, explained as far as they go.
+pub struct Explained<'i> {
+    import: &'i Import,
+    figures: Vec<ExplainedFigure<'i>>,
+    /// Reason why no parameters are fitted to them.
+    refused: String,
 }
 
-fn write(
-    import: &Import,
-    figures: &[Explained<'_>],
-    refused: &str,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let tool = clean(&import.results.tool);
-    writeln!(
-        out,
-        "{}",
-        tr!("Import {id} of {tool}", id = import.id, tool)
-    )?;
-    paragraph(&tr!("No fit: {why}", why = refused), 2, out)?;
-    let why = tr!(
-        "Cannot be told: where the time went. An import has figures, no times of single I/Os and no evidence"
-    );
-    paragraph(why, 2, out)?;
-    for figure in figures {
-        writeln!(out)?;
-        figure.write(out)?;
+impl<'i> Explained<'i> {
+    /// Explains the figures of an import, under one condition if it is given.
+    ///
+    /// # Errors
+    /// If the import has no such figures, or facts are given that need single I/Os.
+    pub fn of(
+        import: &'i Import,
+        condition: Option<&str>,
+        facts: &DeviceFacts,
+    ) -> Result<Self, String> {
+        if facts.part.is_some() || !facts.only.is_empty() {
+            let why = "--part and --only are for runs: the times of an import cannot be divided";
+            return Err(why.to_owned());
+        }
+        let figures = import.results.figures.iter();
+        let wanted = |figure: &&Figure| condition.is_none_or(|name| figure.condition == name);
+        let figures: Vec<ExplainedFigure<'_>> = figures
+            .filter(wanted)
+            .map(|figure| ExplainedFigure::of(figure, facts))
+            .collect();
+        if figures.is_empty() {
+            return Err(format!("import {} has no such figures", import.id));
+        }
+        Ok(Self {
+            import,
+            figures,
+            refused: of_imports(&import.id),
+        })
     }
-    Ok(())
+
+    /// The explanation for programs.
+    #[must_use]
+    pub fn value(&self) -> Value {
+        let figures: Vec<Value> = self.figures.iter().map(ExplainedFigure::value).collect();
+        json!({
+            "schema": 1, "import": self.import.id, "tool": self.import.results.tool,
+            "fit": {"status": "refused", "why": self.refused}, "figures": figures,
+        })
+    }
+
+    /// Writes the explanation for people.
+    ///
+    /// # Errors
+    /// If `out` cannot be written.
+    pub fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
+        let tool = clean(&self.import.results.tool);
+        writeln!(
+            out,
+            "{}",
+            tr!("Import {id} of {tool}", id = self.import.id, tool)
+        )?;
+        paragraph(&tr!("No fit: {why}", why = self.refused), 2, columns, out)?;
+        let why = tr!(
+            "Cannot be told: where the time went. An import has figures, no times of single I/Os and no evidence"
+        );
+        paragraph(why, 2, columns, out)?;
+        for figure in &self.figures {
+            writeln!(out)?;
+            figure.write(columns, out)?;
+        }
+        Ok(())
+    }
 }
 
 /// A figure.
-struct Explained<'f> {
+struct ExplainedFigure<'f> {
     figure: &'f Figure,
     mean: f64,
     on_bus: Option<OnBus>,
 }
 
-impl<'f> Explained<'f> {
-    fn of(figure: &'f Figure, asked: &Asked) -> Self {
+impl<'f> ExplainedFigure<'f> {
+    fn of(figure: &'f Figure, facts: &DeviceFacts) -> Self {
         let mean = mean(&figure.sample);
-        let request = asked.request.unwrap_or(USUAL_REQUEST);
+        let request = facts.request.unwrap_or(USUAL_REQUEST);
         let rate = parse_rate(&format!("{mean}{}", figure.unit)).ok();
-        let on_bus = asked.ceiling.as_ref().and_then(|ceiling| {
+        let on_bus = facts.ceiling.as_ref().and_then(|ceiling| {
             let flash = ["eMMC", "SD", "UFS"].contains(&ceiling.bus);
             let of = (direction(&figure.metric)?, rate?);
             OnBus::of(of, ceiling, request, flash)
@@ -116,7 +127,7 @@ impl<'f> Explained<'f> {
         }
     }
 
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+    fn write(&self, columns: usize, out: &mut dyn Write) -> io::Result<()> {
         let said = format!(
             "{}: {} {}; {}",
             self.name(),
@@ -124,9 +135,9 @@ impl<'f> Explained<'f> {
             clean(&self.figure.unit),
             self.measured()
         );
-        paragraph(&said, 0, out)?;
+        paragraph(&said, 0, columns, out)?;
         match &self.on_bus {
-            Some(on_bus) => paragraph(&self.placed(on_bus), 2, out),
+            Some(on_bus) => paragraph(&self.placed(on_bus), 2, columns, out),
             None => Ok(()),
         }
     }

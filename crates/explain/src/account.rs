@@ -1,10 +1,10 @@
 //! Where the time of an I/O went: parts that add up to it.
 
-use super::costs::{Costs, Phases};
-use super::kinds::{Kind, Known, Share};
-use super::observed::{Observed, as_f64};
-use super::requests::flushes;
-use super::words::{basis, untold};
+use crate::costs::{Costs, Phases};
+use crate::kinds::{Kind, Known, Share};
+use crate::observed::{Observed, as_f64};
+use crate::requests::flushes;
+use crate::words::{basis, untold};
 use assay_model::job::OpenSync;
 use assay_report::placed::Bus;
 

@@ -1,8 +1,8 @@
 //! What else evidence says about a result: each sentence with its number.
 
-use super::observed::{Observed, as_f64, side};
-use super::words::{percent, time};
-use crate::commands::judge::model::on_bus::OnBus;
+use crate::observed::{Observed, as_f64, side};
+use crate::on_bus::OnBus;
+use crate::words::{percent, time};
 use assay_lang::tr;
 use assay_model::evidence::{CpuState, Evidence};
 use assay_model::job::Rw;

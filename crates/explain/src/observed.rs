@@ -1,7 +1,7 @@
 //! What was measured of one job, under one condition, in one direction: all of its trials
 //! together.
 
-use super::requests::Requests;
+use crate::requests::Requests;
 use assay_model::job::{Direction, Job};
 use assay_model::latency::LatencyRecord;
 use assay_model::trial::{CpuUse, DirectionTotals, Measurement};

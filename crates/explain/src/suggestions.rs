@@ -1,10 +1,10 @@
 //! What would help most: each with the number that says how much at most.
 
-use super::account::Account;
-use super::facts::governors;
-use super::kinds::Kind;
-use super::observed::Observed;
-use super::words::{percent, time};
+use crate::account::Account;
+use crate::facts::governors;
+use crate::kinds::Kind;
+use crate::observed::Observed;
+use crate::words::{percent, time};
 use assay_lang::tr;
 use assay_model::job::{Job, Rw};
 use assay_model::units::BytesPerSec;
