@@ -283,6 +283,18 @@ impl Host {
         }
     }
 
+    /// Handles a message that does not belong to what is under way. Progress of something that
+    /// has ended may come late, and is passed over.
+    ///
+    /// # Errors
+    /// When it answers a question that nobody asked.
+    pub fn pass_over(&mut self, stray: &FromAgent) -> Result<(), Failure> {
+        match stray.is_answer() {
+            true => Err(self.unexpected(stray)),
+            false => Ok(()),
+        }
+    }
+
     /// Notes are shown or kept, one by one; an agent cannot fill this machine with them.
     fn limit_notes(&mut self, message: &FromAgent) -> Result<(), Failure> {
         let FromAgent::LoadNote(note) = message else {
