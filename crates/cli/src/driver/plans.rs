@@ -3,9 +3,10 @@
 
 use crate::checks::estimate;
 use crate::driver::host::{Host, Requests};
+use crate::driver::notes;
 use crate::driver::runs::{Ending, unix_ms};
 use crate::driver::trials::{Heard, Listener, Trials};
-use crate::driver::{leftovers, loads, runs};
+use crate::driver::{leftovers, runs};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
@@ -48,7 +49,7 @@ struct Shown<'a> {
 
 impl Listener for Shown<'_> {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.progress.voice().say(&loads::in_words(note));
+        self.progress.voice().say(&notes::in_words(note));
         Ok(())
     }
 
@@ -274,7 +275,7 @@ pub fn close(
     if ending.agent_lost {
         for leftover in leftovers::clear_after_loss(target, &run.header.plan.place, &run.header.id)
         {
-            say(&leftovers::in_words(&leftover));
+            say(&notes::in_words(&notes::of_leftover(&leftover)));
         }
     }
     Done { run, ending }

@@ -2,7 +2,8 @@
 
 use crate::checks::admission;
 use crate::driver::host::Host;
-use crate::driver::loads::{Listener, Repeats};
+use crate::driver::loads::Listener;
+use crate::driver::notes::Repeats;
 use crate::driver::runs::{Ending, header, of_store, run_id, unix_ms};
 use crate::driver::{loads, runs};
 use crate::exit::Failure;
