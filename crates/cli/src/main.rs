@@ -20,6 +20,7 @@ use assay_target::Target;
 use commands::Command;
 use commands::dropin::{androbench, dd, fio, iozone};
 use commands::judge::{compare, explain, model, power, rank};
+use commands::language;
 use commands::machines::{agent, campaign, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
@@ -36,7 +37,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use targets::on;
 use targets::on::AGENT;
-use ui::language;
 
 /// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
 const STACK_BYTES: usize = 8 << 20;
@@ -76,15 +76,15 @@ fn run() -> Result<ExitCode, Failure> {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => {
-            targets::measure(&args.on, &own, args.json, |on| qualify::run(&args, on))
-        }
+        Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            qualify::run(&args, on)
+        }),
         Command::Sweep(args) => {
             targets::measure(&args.on, &own, args.json, |on| sweep::run(&args, on))
         }
-        Command::Mark(args) => {
-            targets::measure(&args.on, &own, args.json, |on| mark::run(&args, on))
-        }
+        Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mark::run(&args, on)
+        }),
         Command::Run(args) => {
             targets::measure(&args.on, &own, args.json, |on| run_file::run(&args, on))
         }
@@ -94,24 +94,32 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
-            targets::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                androbench::run(&args, on)
+            })
         }
         Command::Watch(args) => {
             targets::measure(&args.on, &own, args.json, |on| watch::run(&args, on))
         }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => {
-            targets::measure(&args.on, &own, args.json, |on| disks::run(&args, on))
-        }
+        Command::Disks(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            disks::run(&args, on)
+        }),
         Command::Capacity(args) => {
-            targets::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                capacity::run(&args, on)
+            })
         }
-        Command::Soak(args) => {
-            targets::measure(&args.on, &own, args.json, |on| soak::run(&args, on))
-        }
-        Command::Mem(args) => targets::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Soak(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            soak::run(&args, on)
+        }),
+        Command::Mem(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mem::run(&args, on)
+        }),
         Command::Scenario(args) => {
-            targets::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                scenario::run(&args, on)
+            })
         }
         Command::Traits(args) => {
             targets::measure(&args.on, &own, args.json, |on| traits::run(&args, on))

@@ -1,7 +1,7 @@
 //! The host's side of a session with an agent.
 
 use crate::child;
-use crate::driver::leftovers;
+use crate::driver::notes;
 use crate::driver::runs::Names;
 use crate::exit::Failure;
 use crate::output::say;
@@ -155,7 +155,7 @@ impl Host {
                     say("assay: an agent there had lost its host; it was ended");
                 }
                 for undone in &settings {
-                    say(&clean(&leftovers::undone_in_words(undone)));
+                    say(&clean(&notes::of_undone(undone)));
                 }
                 Ok(())
             }
@@ -280,6 +280,18 @@ impl Host {
                 Ok(message)
             }
             None => Err(self.lost("the agent ended unexpectedly")),
+        }
+    }
+
+    /// Handles a message that does not belong to what is under way. Progress of something that
+    /// has ended may come late, and is passed over.
+    ///
+    /// # Errors
+    /// When it answers a question that nobody asked.
+    pub fn pass_over(&mut self, stray: &FromAgent) -> Result<(), Failure> {
+        match stray.is_answer() {
+            true => Err(self.unexpected(stray)),
+            false => Ok(()),
         }
     }
 

@@ -1,8 +1,11 @@
 //! A load that is repeated: each repetition is stored as trials of its jobs.
 
+use crate::checks::admission;
 use crate::driver::host::Host;
-use crate::driver::loads::{self, Listener, Repeats};
-use crate::driver::runs::{self, Ending, header, of_store, run_id, unix_ms};
+use crate::driver::loads::Listener;
+use crate::driver::notes::Repeats;
+use crate::driver::runs::{Ending, header, of_store, run_id, unix_ms};
+use crate::driver::{loads, runs};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::jobs::records::{Entry, Repetition};
@@ -31,8 +34,6 @@ pub struct RepeatedLoad {
     pub replay: Option<ReplayStep>,
     /// What was found at its place.
     pub inspection: Inspection,
-    /// Where.
-    pub place: Place,
     /// Its repetitions.
     pub trials: u32,
     /// The run is printed as JSON.
@@ -43,7 +44,12 @@ impl RepeatedLoad {
     /// Repeats it, stores each repetition, and shows the run.
     pub fn carry_out(self, host: &mut Host, store: Store) -> Result<ExitCode, Failure> {
         let header = header(
-            plan(&self.load, &self.entries, self.trials, self.place),
+            plan(
+                &self.load,
+                &self.entries,
+                self.trials,
+                admission::of(&self.inspection),
+            ),
             self.inspection,
             host.names(),
         );

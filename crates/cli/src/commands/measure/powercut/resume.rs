@@ -2,10 +2,11 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::cycle::Planned;
+use super::journal::Planned;
 use super::journal::{Journal, Left};
 use super::session::{Session, planned};
 use crate::checks::admission;
+use crate::checks::admission::Need;
 use crate::commands;
 use crate::commands::resume;
 use crate::driver::host::Host;
@@ -51,7 +52,7 @@ pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<E
     let mut host = cycles.reach()?;
     leftovers::clear(&mut host, &mut store, &written_to)?;
     let inspection = host.inspect(written_to.path())?;
-    admission::admit(&inspection, began.destroy_data)?;
+    admission::admit(&inspection, Need::anything(began.destroy_data))?;
     let inspection = match &began.mount {
         Some(mount) => host.inspect(&mount.device)?,
         None => inspection,

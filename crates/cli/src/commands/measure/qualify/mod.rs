@@ -4,16 +4,17 @@
 mod claims;
 pub mod profile;
 
+use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::driver::announce::announce;
 use crate::driver::host::Host;
+use crate::driver::measuring::MeasureArgs;
 use crate::driver::runs::{self, header, random, run_id};
 use crate::driver::{leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::suite::{self, Scale, SuiteOptions};
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::lookup::store_path;
 use crate::stored::owner;
-use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
@@ -56,9 +57,6 @@ pub struct QualifyArgs {
     /// a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// The mode of the bus, as assay model limits lists them, where the system does not
     /// say it: rates are shown beside its ceiling.
     #[arg(long, value_name = "MODE")]
@@ -70,13 +68,8 @@ pub struct QualifyArgs {
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl QualifyArgs {
@@ -96,13 +89,13 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     admission::can_be_stored(&args.path)?;
     let claims = claims::of(args)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = store_path(&args.shared.store)?;
     if args.profile.is_some() {
         target.needs_larger_agent();
     }
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
-    let place = admission::admit(&inspection, args.destroy_data)?;
+    let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
     // Only now: a path that is refused leaves no store behind.
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
@@ -122,17 +115,16 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
         ..header.clone()
     };
     store.begin_run(&whole, &owner::this_process())?;
-    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
     let done = plans::close(whole, &mut store, executed, target);
     if more.is_empty() || done.run.status != RunStatus::Finished {
-        runs::present(&done.run, args.json)?;
+        runs::present(&done.run, args.shared.json)?;
         return done.conclude();
     }
     drop(store);
     let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
-    runs::present(&done.run, args.json)?;
+    runs::present(&done.run, args.shared.json)?;
     done.conclude()
 }
 
@@ -150,7 +142,7 @@ fn plan(
     place: Place,
     scale: &Scale,
 ) -> Result<Plan, Failure> {
-    let seed = args.seed.unwrap_or_else(random);
+    let seed = args.shared.seed.unwrap_or_else(random);
     let jobs = suite::jobs(&args.suite(), inspection, &place, scale)?;
     let trials: Vec<u32> = jobs.iter().map(|planned| planned.trials).collect();
     Ok(Plan {

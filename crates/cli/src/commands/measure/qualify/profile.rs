@@ -100,18 +100,19 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
     let (mut works, mut once_ns) = (Vec::new(), 0);
     for name in names {
         let Built {
-            work,
+            scenario,
             steps,
             written,
             time,
         } = scenario::built(name, scale, place)?;
-        scenario::tools::are_there(host, &work)?;
+        scenario::tools::are_there(host, &scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,
             written
         )));
         once_ns += time.0;
+        let work = Work::Scenario(Box::new(scenario));
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {

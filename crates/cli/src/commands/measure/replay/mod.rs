@@ -89,7 +89,6 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         load,
         entries,
         replay: Some(replay),
-        place: found.place(),
         inspection: found.inspection,
         trials: args.trials,
         json: args.json,

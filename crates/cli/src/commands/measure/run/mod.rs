@@ -14,7 +14,6 @@ use crate::stored::lookup::{StoreArgs, store_path};
 use crate::targets::on::OnArgs;
 use assay_dialects::fio::{self, Invocation};
 use assay_model::load::Load;
-use assay_model::plan::Place;
 use assay_model::wire::{Inspection, PathKind};
 use assay_store::Store;
 use assay_target::Target;
@@ -72,24 +71,12 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         keep_apart(&store_path, files.cloned())?;
     }
     let inspection = place_of(&load, &mut host)?;
-    let place = match inspection.kind {
-        PathKind::Device { .. } => Place::Device {
-            path: inspection.path.clone(),
-        },
-        PathKind::Simulated { .. } => Place::Simulated {
-            path: inspection.path.clone(),
-        },
-        _ => Place::Directory {
-            path: inspection.path.clone(),
-        },
-    };
     let store = Store::open(&store_path)?;
     let asked = RepeatedLoad {
         load,
         entries,
         replay: None,
         inspection,
-        place,
         trials: args.trials,
         json: args.json,
     };

@@ -136,18 +136,9 @@ impl Tool {
                 let work = iozone::swept(words, bench)?;
                 Ok((Work::Iozone(Box::new(work)), Vec::new()))
             }
-            Self::AndroBench(args) => {
-                let (work, steps) = androbench::work(args, &bench.path)?;
-                Ok((Work::AndroBench(Box::new(work)), steps))
-            }
-            Self::Disks(args) => {
-                let (work, steps) = disks::work(args, bench)?;
-                Ok((Work::Extent(Box::new(work)), steps))
-            }
-            Self::Scenario(args) => {
-                let (work, steps) = scenario::swept(args, bench)?;
-                Ok((Work::Scenario(Box::new(work)), steps))
-            }
+            Self::AndroBench(args) => androbench::work(args, &bench.path),
+            Self::Disks(args) => disks::work(args, bench),
+            Self::Scenario(args) => scenario::swept(args, bench),
         }
     }
 }

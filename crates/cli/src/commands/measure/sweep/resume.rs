@@ -1,9 +1,10 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::command::{self, Command, Tool};
-use super::repeated::{self, Bed};
-use super::{conditions, execute};
+use super::command::{Command, Tool};
+use super::repeated::Bed;
+use super::{command, conditions, execute, repeated};
+use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::commands;
 use crate::commands::resume;
@@ -77,8 +78,7 @@ fn resume_work(
         place: plan.place.clone(),
         conditions: plan.conditions.clone(),
     };
-    let done = repeated::go_on(began, tool, &bed, (run, store), host, target)?;
-    repeated::present(args.json, done)
+    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.json)
 }
 
 /// The words that a sweep of a work was begun with, and the work; `None` when it is
@@ -101,7 +101,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
     let (id, plan) = (&done.header.id, &done.header.plan);
     let inspection = host.inspect(plan.place.path())?;
-    admission::admit(&inspection, args.rounds.destroy_data)?;
+    admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
     admission::is_that_of(done, &inspection)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(
