@@ -1,10 +1,10 @@
 //! The host's side of a session with an agent.
 
+use crate::child;
 use crate::driver::leftovers;
 use crate::driver::runs::Names;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::targets::child;
 use assay_agent::frame::{FrameError, receive, send};
 use assay_model::checkup::Checkup;
 use assay_model::condition::{Condition, Offered, Restore, Subject};
@@ -19,10 +19,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
-
-/// The word that makes this program an agent, whatever its name is: no command
-/// of assay, no option and no job file of fio.
-pub const AGENT: &str = "--serve-as-assay-agent";
 
 /// Time within which an agent returns a greeting; also one on a board that is busy.
 const GREETING: Duration = Duration::from_secs(30);
@@ -284,6 +280,18 @@ impl Host {
                 Ok(message)
             }
             None => Err(self.lost("the agent ended unexpectedly")),
+        }
+    }
+
+    /// Handles a message that does not belong to what is under way. Progress of something that
+    /// has ended may come late, and is passed over.
+    ///
+    /// # Errors
+    /// When it answers a question that nobody asked.
+    pub fn pass_over(&mut self, stray: &FromAgent) -> Result<(), Failure> {
+        match stray.is_answer() {
+            true => Err(self.unexpected(stray)),
+            false => Ok(()),
         }
     }
 

@@ -2,9 +2,9 @@
 
 use crate::driver::host::Host;
 use crate::driver::loads;
-use crate::driver::owner;
 use crate::exit::Failure;
 use crate::output::say;
+use crate::stored::owner;
 use assay_model::condition::Undone;
 use assay_model::plan::Place;
 use assay_model::text::clean;

@@ -55,27 +55,7 @@ pub fn execute(
                 }
                 listener.interim(&report)?;
             }
-            FromAgent::Hello { .. }
-            | FromAgent::Inspected(_)
-            | FromAgent::Swept { .. }
-            | FromAgent::Undone { .. }
-            | FromAgent::Offers { .. }
-            | FromAgent::Rehearsed { .. }
-            | FromAgent::Devices(_)
-            | FromAgent::Checkup(_)
-            | FromAgent::Preparing { .. }
-            | FromAgent::TrialStarted { .. }
-            | FromAgent::Progress { .. }
-            | FromAgent::TrialDone(_)
-            | FromAgent::RunDone { .. }
-            | FromAgent::StepStarted { .. }
-            | FromAgent::StepDone(_)
-            | FromAgent::KeepSteps { .. }
-            | FromAgent::WorkProgress(_)
-            | FromAgent::Powercut(_)
-            | FromAgent::WorkStands(_)
-            | FromAgent::WorkDone { .. }
-            | FromAgent::Refused(_) => {}
+            stray => host.pass_over(&stray)?,
         }
     }
 }

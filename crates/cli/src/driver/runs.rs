@@ -1,9 +1,9 @@
 //! What every command that makes a run does: naming it, showing it, and what
 //! it ends with.
 
-use crate::driver::owner;
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, style};
+use crate::stored::owner;
 use assay_lang::tr;
 use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader, RunStatus, Stopping};

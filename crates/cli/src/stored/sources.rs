@@ -1,9 +1,8 @@
 //! Where figures come from: stored runs, imports, and files that other tools
 //! wrote.
 
-use crate::args::StoreArgs;
 use crate::exit::Failure;
-use crate::stored::lookup::{Stored, load_from, store_path};
+use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::Run;
 use assay_report::comparison;
@@ -90,7 +89,7 @@ impl Source {
 
     fn of_file(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
-        let results = crate::commands::results::import::read_file(path, None)?.results;
+        let results = crate::stored::files::read_file(path, None)?.results;
         let origin = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Ok(Self {
             origin: Origin::File(origin),

@@ -7,9 +7,9 @@
 
 mod member;
 
-use crate::driver::interrupt::Interrupt;
+use crate::child::{self, Claim};
 use crate::exit::Failure;
-use crate::targets::child::{self, Claim};
+use crate::interrupt::Interrupt;
 use crate::targets::on::this_program;
 use crate::ui::progress::block::Block;
 use crate::ui::progress::live::Reported;

@@ -4,8 +4,8 @@
 //! to the last column; the `^C` that a terminal echoes then wraps, and the
 //! line is left behind.
 
+use crate::child;
 use crate::output::{colour_wanted, say, talk_columns};
-use crate::targets::child;
 use assay_model::text::clean;
 use assay_report::text::beginning;
 use std::io::{self, IsTerminal, Write};

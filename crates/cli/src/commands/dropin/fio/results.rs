@@ -11,7 +11,7 @@ use assay_dialects::fio::output::{
     Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
 };
 use assay_dialects::fio::{Formats, JobText, VERSION};
-use assay_model::label::judge_load;
+use assay_judge::judge_load;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::text::clean;

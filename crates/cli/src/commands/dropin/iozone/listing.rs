@@ -2,7 +2,7 @@
 
 use super::progress::Pace;
 use crate::driver::loads::in_words;
-use crate::driver::works::Listener;
+use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::output::{print, prints_to_terminal};
 use crate::ui::progress::Voice;

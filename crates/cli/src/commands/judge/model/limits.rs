@@ -1,10 +1,11 @@
 //! `assay model limits`: ceilings of buses, and measured rates below them.
 
 use super::args::LimitsArgs;
-use super::on_bus::OnBus;
-use super::table::{self, paragraph};
 use crate::exit::{DONE, Failure};
 use crate::output::print;
+use crate::ui::paragraph;
+use assay_explain::on_bus::OnBus;
+use assay_explain::table;
 use assay_model::job::Direction;
 use assay_model::limits::{Ceiling, all, find};
 use serde_json::{Value, json};

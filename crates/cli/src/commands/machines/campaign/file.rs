@@ -1,11 +1,10 @@
 //! What a campaign's file says.
 
 use super::part::Board;
-use crate::checks::input;
-use crate::checks::toml_mistake;
-use crate::commands::measure::watch::args::parse_time;
+use crate::checks::{input, toml_mistake};
 use crate::exit::Failure;
 use crate::targets::on::{self, On};
+use crate::ui::values::parse_time;
 use assay_model::units::Nanos;
 use serde::{Deserialize, Deserializer};
 use std::collections::BTreeMap;

@@ -1,10 +1,10 @@
 //! The command line of `assay powercut`.
 
 use super::cut::Method;
-use crate::args::StoreArgs;
-use crate::commands::measure::watch::args::parse_time;
 use crate::exit::Failure;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_time;
 use assay_model::units::Nanos;
 use assay_model::work::powercut::{Kind, Mounting};
 use clap::Args;

@@ -1,8 +1,7 @@
 //! What the user says of the device: `--bus` and `--datasheet`.
 
-use crate::args::QualifyArgs;
-use crate::checks::input;
-use crate::checks::toml_mistake;
+use super::QualifyArgs;
+use crate::checks::{input, toml_mistake};
 use crate::exit::Failure;
 use assay_model::limits::find;
 use assay_model::run::{Claims, Datasheet};

@@ -1,7 +1,7 @@
 //! Reading a table of a TOML file key by key: what is wrong is said with its line, and a
 //! key that nobody asked for is a mistake, with the key that was probably meant.
 
-use crate::commands::measure::watch::args::parse_time;
+use crate::ui::values::parse_time;
 use assay_model::units::{Bytes, Nanos};
 use std::cell::RefCell;
 use std::ops::Range;

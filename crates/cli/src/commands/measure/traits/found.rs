@@ -1,13 +1,12 @@
 //! What a stored run says about each trait.
 
 use super::is_asked;
-use crate::args::Command;
-use crate::checks::medium;
-use crate::driver::resume;
+use crate::commands::{Command, resume};
+use assay_explain::medium;
 use assay_flash::traits::ask::Asked;
 use assay_flash::traits::series::Answers;
 use assay_flash::traits::{Finding, Trait, find};
-use assay_model::label::{Measured, judge};
+use assay_judge::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};

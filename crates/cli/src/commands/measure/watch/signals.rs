@@ -2,8 +2,8 @@
 //! command's, which gets it too and may live on.
 
 use crate::driver::host::Requests;
-use crate::driver::interrupt::{code, taken_over};
 use crate::exit::Failure;
+use crate::interrupt::{code, taken_over};
 use assay_agent::is_ignored;
 use assay_model::wire::ToAgent;
 use assay_model::work::watch::Phase;
