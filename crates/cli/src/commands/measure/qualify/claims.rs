@@ -29,7 +29,7 @@ fn read(path: &Path) -> Result<Datasheet, Failure> {
     let text = input::text(path).map_err(|error| refused(error.to_string()))?;
     let sheet: Datasheet = toml::from_str(&text).map_err(|error| {
         let mistake = toml_mistake::said(&text, &error);
-        refused(format!("it is no datasheet: {mistake}"))
+        refused(format!("it is not a datasheet: {mistake}"))
     })?;
     match sheet.problem() {
         Some(field) => Err(refused(format!("{field} must be a number above 0"))),

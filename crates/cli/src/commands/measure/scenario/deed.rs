@@ -291,7 +291,7 @@ fn format(keys: &Keys<'_>) -> Result<String, Mistake> {
     let kind = keys.parsed("kind", "a text in quotes", |text| {
         FileSystem::parse(text)
             .map(|_| text.to_owned())
-            .ok_or_else(|| format!("{text} is no file system: write KIND or KIND:OPTION+OPTION"))
+            .ok_or_else(|| format!("{text} is not a file system: write KIND or KIND:OPTION+OPTION"))
     })?;
     Ok(kind.unwrap_or_else(|| "ext4".to_owned()))
 }
@@ -312,9 +312,9 @@ fn command(keys: &Keys<'_>) -> Result<Command, Mistake> {
         (Some(words), None) if words.iter().any(|word| !word.is_empty()) => words,
         (None, Some(line)) => vec!["sh".to_owned(), "-c".to_owned(), line],
         _ => {
-            return Err(keys.mistake(
-                "one of run = [\"PROGRAM\", \"ARGUMENT\"] and shell = \"LINE\" is wanted",
-            ));
+            return Err(
+                keys.mistake("give either run = [\"PROGRAM\", \"ARGUMENT\"] or shell = \"LINE\"")
+            );
         }
     };
     Ok(Command {

@@ -64,7 +64,7 @@ impl<'a> Keys<'a> {
         let found = self
             .find(key)
             .map_or("", |value| value.get_ref().type_str());
-        self.mistake_in(key, format!("{wanted} is wanted here, not {found}"))
+        self.mistake_in(key, format!("expected {wanted}, found {found}"))
     }
 
     /// A text.
@@ -103,7 +103,7 @@ impl<'a> Keys<'a> {
         let digits = number.as_str().replace('_', "");
         match u64::from_str_radix(&digits, number.radix()) {
             Ok(number) if (least..=most).contains(&number) => Ok(Some(number)),
-            _ => Err(self.mistake_in(key, format!("a number from {least} to {most} is wanted"))),
+            _ => Err(self.mistake_in(key, format!("expected a number from {least} to {most}"))),
         }
     }
 

@@ -140,7 +140,7 @@ fn act(keys: &Keys<'_>, kind: &str) -> Result<ActWanted, Mistake> {
     let name = keys.needed("name")?;
     let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.');
     if name.is_empty() || name.len() > 40 || !name.bytes().all(plain) {
-        return Err(keys.mistake_in("name", "1 to 40 letters, digits, -, _ and . are wanted"));
+        return Err(keys.mistake_in("name", "use 1 to 40 letters, digits, -, _ and ."));
     }
     let prepares = keys.flag("prepare")?;
     let background = keys.flag("background")?;
