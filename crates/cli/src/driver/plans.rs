@@ -178,7 +178,7 @@ impl<'a> Execution<'a> {
             self.unanswered = Some(position);
             if self.trials().len() > self.header.plan.order.len() {
                 return Err(Failure::lost(
-                    "the agent tells of more trials than were planned",
+                    "the agent reported more trials than were planned",
                 ));
             }
         }

@@ -43,7 +43,7 @@ fn check_act(act: &Act, work: &Scenario) -> Result<(), WorkError> {
     for file in files_of(&act.action) {
         if file != DEVICE && !is_inside(file) {
             return Err(refused(&format!(
-                "{name}: {file} is no path inside the scenario's own folder"
+                "{name}: {file} is not a path inside the scenario's own folder"
             )));
         }
     }

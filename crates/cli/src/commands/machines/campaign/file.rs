@@ -127,7 +127,7 @@ impl PartOfFile {
         let is_lab = |on: &&On| matches!(on, On::Labgrid(_) | On::File(_));
         if let Some(on) = self.targets.iter().find(is_lab) {
             return Err(format!(
-                "part {name}: {on} is no single machine; boards of a labgrid are named by their tags"
+                "part {name}: {on} is not a single machine; select boards of a labgrid by their tags"
             ));
         }
         match self.boards {

@@ -54,7 +54,7 @@ impl Session<'_> {
     /// When something acknowledged is lost, or it cannot go on.
     pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
         let interrupt = Interrupt::catch(|| {
-            say("stopping after this cycle; finished cycles are kept, and --resume goes on (again: at once, and the power stays as it is)");
+            say("stopping after this cycle; finished cycles are kept, and --resume continues (press again to stop at once; the power stays as it is)");
         })
         .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
         let ended = self.all(args, host, &interrupt);
@@ -97,7 +97,7 @@ impl Session<'_> {
                 break;
             }
             let number = planned.number;
-            let text = tr!("cycle {number}: writing until the power goes", number);
+            let text = tr!("cycle {number}: writing until the power is cut", number);
             match self.cycles.switch {
                 // What is asked would stand behind a live line.
                 Switch::Hand => say(&text),

@@ -28,7 +28,7 @@ fn read(path: &Path) -> Result<Datasheet, Failure> {
     let refused = |why: String| Failure::usage(format!("{}: {why}", path.display()));
     let text = input::text(path).map_err(|error| refused(error.to_string()))?;
     let sheet: Datasheet = toml_file::read(&text)
-        .map_err(|mistake| refused(format!("it is no datasheet: {mistake}")))?;
+        .map_err(|mistake| refused(format!("it is not a datasheet: {mistake}")))?;
     match sheet.problem() {
         Some(field) => Err(refused(format!("{field} must be a number above 0"))),
         None => Ok(sheet),

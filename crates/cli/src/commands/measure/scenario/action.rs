@@ -403,7 +403,7 @@ fn file_system<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::
     match FileSystem::parse(&text) {
         Some(_) => Ok(Some(text)),
         None => Err(D::Error::custom(format!(
-            "{text} is no file system: write KIND or KIND:OPTION+OPTION"
+            "{text} is not a file system: write KIND or KIND:OPTION+OPTION"
         ))),
     }
 }

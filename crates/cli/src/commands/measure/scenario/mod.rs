@@ -44,7 +44,7 @@ pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     }
     match (&args.scenario, &args.path) {
         (Some(scenario), Some(path)) => play(args, &library::find(scenario)?, path, target),
-        _ => Err(Failure::usage("a scenario and a path are wanted")),
+        _ => Err(Failure::usage("give a scenario and a path")),
     }
 }
 
