@@ -26,10 +26,7 @@ pub struct Limits {
 pub const NOW: Limits = Limits {
     doc_permille: 225,
     shared_names: 53,
-    in_cycles: &[
-        ("cli", 29),
-        ("report", 11),
-    ],
+    in_cycles: &[("cli", 29), ("report", 11)],
 };
 
 /// Limits to reach.
