@@ -238,7 +238,7 @@ mod tests {
                 "line 1: _size: a text in quotes is wanted here, not integer `1`",
             ),
             ("_size = \"0\"", "line 1: _size: a size is more than 0"),
-            ("_time = \"1 d\"", "line 1: _time: 1 d is no time"),
+            ("_time = \"1 d\"", "line 1: _time: 1 d is not a time"),
             ("_time = \"0s\"", "line 1: _time: a time is more than 0"),
             ("_count = -1", "line 1: _count: a number from 1 to 9"),
             ("_count = 10", "line 1: _count: a number from 1 to 9"),
