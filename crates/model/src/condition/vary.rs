@@ -405,7 +405,7 @@ mod tests {
             ("=a", "SUBJECT=VALUE"),
             ("scheduler=", "SUBJECT=VALUE"),
             ("scheduler=a,,b", "empty"),
-            ("scheduler=a,a", "'a' is there twice"),
+            ("scheduler=a,a", "'a' is given twice"),
             ("Sched/uler=a", "nothing that can be varied"),
             ("../x=a", "nothing that can be varied"),
             ("vm.../x=a", "nothing that can be varied"),
