@@ -340,19 +340,14 @@ impl Observer for Steps<'_> {
             return;
         };
         let evidence = self.evidence(&step);
+        let WorkOrder { trial, seed, .. } = *self.order;
         let record = TrialRecord {
-            job: step.job,
-            trial: self.order.trial,
-            position: self.position,
             started_unix_ms: step.started_unix_ms,
-            seed: self.order.seed,
-            outcome,
             measured: came.measured,
             evidence,
-            wave: None,
             detail: came.detail.map(Box::new),
-            condition: None,
             in_force: self.under.read_back.to_vec(),
+            ..TrialRecord::new(step.job, trial, self.position, seed, outcome)
         };
         self.hand_over(record);
     }
@@ -363,21 +358,18 @@ impl Observer for Steps<'_> {
         };
         let evidence = self.evidence(&step);
         for (index, one) in (0..).zip(&all) {
+            let WorkOrder { trial, seed, .. } = *self.order;
+            let (job, outcome) = (one.job.clone(), one.outcome.clone());
             let record = TrialRecord {
-                job: one.job.clone(),
-                trial: self.order.trial,
-                position: self.position,
                 started_unix_ms: step.started_unix_ms,
-                seed: self.order.seed,
-                outcome: one.outcome.clone(),
                 measured: one.came.measured.clone(),
                 evidence: evidence.clone(),
                 wave: evidence.as_ref().map(|evidence| {
                     Box::new(together::wave(&all, index, evidence, step.started_unix_ms))
                 }),
                 detail: one.came.detail.clone().map(Box::new),
-                condition: None,
                 in_force: self.under.read_back.to_vec(),
+                ..TrialRecord::new(job, trial, self.position, seed, outcome)
             };
             self.hand_over(record);
         }

@@ -1,9 +1,10 @@
 //! The host's side of a session with an agent.
 
 use crate::child;
-use crate::driver::leftovers;
+use crate::driver::notes;
 use crate::driver::runs::Names;
 use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts, on_report_request};
 use crate::output::say;
 use assay_agent::frame::{FrameError, receive, send};
 use assay_model::checkup::Checkup;
@@ -57,6 +58,12 @@ impl Requests {
             Some(writer) => send(writer, request),
             None => Ok(()),
         }
+    }
+
+    /// Cancels what was asked for last. An agent that cannot hear it has ended, which is
+    /// noticed elsewhere.
+    pub fn cancel(&self) {
+        let _ = self.send(&ToAgent::Cancel);
     }
 
     /// Ends the agent's input.
@@ -155,7 +162,7 @@ impl Host {
                     say("assay: an agent there had lost its host; it was ended");
                 }
                 for undone in &settings {
-                    say(&clean(&leftovers::undone_in_words(undone)));
+                    say(&clean(&notes::of_undone(undone)));
                 }
                 Ok(())
             }
@@ -251,6 +258,25 @@ impl Host {
     pub fn run_work(&self, order: WorkOrder) -> Result<(), Failure> {
         let order = Box::new(order);
         self.send(&ToAgent::RunWork { order })
+    }
+
+    /// From now on the first signal cancels what the agent does, after `say`, and SIGUSR1 asks
+    /// it for an interim report.
+    pub fn obey_signals(
+        &self,
+        interrupts: Interrupts,
+        say: impl FnOnce() + Send + 'static,
+    ) -> Result<Interrupt, Failure> {
+        let requests = self.requests();
+        on_report_request(move || {
+            // As of a cancel.
+            let _ = requests.send(&ToAgent::ReportNow);
+        })?;
+        let requests = self.requests();
+        Interrupt::catch_with(interrupts, move || {
+            say();
+            requests.cancel();
+        })
     }
 
     /// Tells the agent that a trial is safely stored.

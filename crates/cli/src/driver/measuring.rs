@@ -3,8 +3,9 @@
 use crate::checks::admission::can_be_stored;
 use crate::driver::host::Host;
 use crate::driver::runs;
+use crate::driver::runs::Done;
 use crate::driver::step_progress::{Counted, StepTalk};
-use crate::driver::works::{Done, Request, execute};
+use crate::driver::works::{Request, execute};
 use crate::exit::Failure;
 use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;

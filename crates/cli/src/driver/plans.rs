@@ -3,22 +3,22 @@
 
 use crate::checks::estimate;
 use crate::driver::host::{Host, Requests};
-use crate::driver::runs::{Ending, unix_ms};
+use crate::driver::leftovers;
+use crate::driver::notes;
+use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
-use crate::driver::{leftovers, loads, runs};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::{Progress, SoFar, Voice, steps};
 use assay_model::job::Job;
 use assay_model::plan::Plan;
-use assay_model::run::{Run, RunHeader};
+use assay_model::run::RunHeader;
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::units::Bytes;
-use assay_model::wire::{LoadNote, RunEnd, ToAgent};
+use assay_model::wire::{LoadNote, RunEnd};
 use assay_store::Store;
 use assay_target::Target;
-use std::process::ExitCode;
 
 /// Keeps trials as they end, and shows how a run goes.
 pub struct Recorder<'a> {
@@ -48,7 +48,7 @@ struct Shown<'a> {
 
 impl Listener for Shown<'_> {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.progress.voice().say(&loads::in_words(note));
+        self.progress.voice().say(&notes::in_words(note));
         Ok(())
     }
 
@@ -129,8 +129,7 @@ impl<'a> Execution<'a> {
     /// No more trials are wanted; the end is then to be [heard](Self::hear).
     pub fn cancel(&mut self) {
         self.unanswered = None;
-        // As in `go_on`.
-        let _ = self.host.requests().send(&ToAgent::Cancel);
+        self.host.requests().cancel();
     }
 
     /// All trials that are missing, until `enough` says so of those that there are.
@@ -225,12 +224,8 @@ pub fn interruptible<T>(
     let on_signal = voice.clone();
     let interrupt = Interrupt::catch(move || {
         on_signal.say("stopping after this I/O; finished trials are kept");
-        for agent in agents {
-            // An agent that cannot hear it has ended, which is noticed elsewhere.
-            let _ = agent.send(&ToAgent::Cancel);
-        }
-    })
-    .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        agents.iter().for_each(Requests::cancel);
+    })?;
     let done = work(&interrupt);
     voice.clear();
     Ok((done, interrupt.exit_code()))
@@ -248,41 +243,24 @@ fn rest(plan: &Plan, there: &[TrialRecord]) -> Plan {
     }
 }
 
-/// A run that has ended.
-pub struct Done {
-    /// The run.
-    pub run: Run,
-    ending: Ending,
-}
-
 /// Notes in the store how a run ended; test files of an agent that was lost are
-/// removed by another.
+/// removed by another. One that the agent refused before anything ran leaves nothing behind.
+///
+/// # Errors
+/// When it cannot be forgotten.
 pub fn close(
     header: RunHeader,
     store: &mut Store,
     executed: Executed,
     target: &mut dyn Target,
-) -> Done {
-    let mut ending = executed.ended.unwrap_or_else(Ending::of_failure);
-    let run = Run {
-        header,
-        status: ending.status.clone(),
-        finished_unix_ms: Some(unix_ms()),
-        trials: executed.trials,
-    };
-    ending.and_noted(runs::finish(store, &run));
+) -> Result<Done, Failure> {
+    let ending = executed.ended.unwrap_or_else(Ending::of_failure);
     if ending.agent_lost {
-        for leftover in leftovers::clear_after_loss(target, &run.header.plan.place, &run.header.id)
-        {
-            say(&leftovers::in_words(&leftover));
+        for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
+            say(&notes::in_words(&notes::of_leftover(&leftover)));
         }
     }
-    Done { run, ending }
-}
-
-impl Done {
-    /// The exit code: what stopped it, or whether a trial failed.
-    pub fn conclude(self) -> Result<ExitCode, Failure> {
-        runs::conclude(&self.run, self.ending.failure, self.ending.signal)
-    }
+    let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
+    let forget = is_refused && executed.trials.is_empty();
+    Done::close(Some(store), header, executed.trials, ending, forget)
 }

@@ -8,10 +8,10 @@ pub use repetitions::Sweep;
 
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::runs::{self, Ending, header, of_store};
+use crate::driver::runs::{Done, header, of_store};
 use crate::driver::trials::{Listener, Trials};
-use crate::exit::{DATA_MISMATCH, Failure};
-use crate::interrupt::{Interrupt, Interrupts, on_report_request};
+use crate::exit::Failure;
+use crate::interrupt::{Interrupt, Interrupts};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
 use crate::stored::lookup::{StoreArgs, store_path};
@@ -19,15 +19,13 @@ use crate::stored::owner;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};
-use assay_model::wire::{Inspection, ToAgent};
-use assay_model::work::soak::SoakStep;
+use assay_model::wire::Inspection;
 use assay_model::work::{Work, WorkSpec};
 use assay_store::Store;
 use assay_target::Target;
 use repetitions::plan;
 use runner::Runner;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 /// What is asked for.
 pub struct Request {
@@ -49,40 +47,6 @@ pub struct Request {
     pub must_be_stored: bool,
     /// Under which conditions; `None`: as the machine is.
     pub sweep: Option<Sweep>,
-}
-
-/// A work that has ended.
-pub struct Done {
-    /// Its steps.
-    pub run: Run,
-    /// Why not all of it was done, and with what the command ends.
-    pub ending: Ending,
-    /// The store has it. A work without steps leaves nothing there.
-    pub stored: bool,
-}
-
-impl Done {
-    /// Shows the run, if it is stored; the exit code.
-    pub fn present(self, as_json: bool) -> Result<ExitCode, Failure> {
-        if self.stored {
-            runs::present(&self.run, as_json)?;
-        }
-        self.conclude()
-    }
-
-    /// The exit code: what stopped it, or whether a step failed. Data that differs has
-    /// its own.
-    pub fn conclude(self) -> Result<ExitCode, Failure> {
-        let trials = self.run.trials.iter();
-        let mut details = trials.filter_map(|trial| trial.detail.as_deref());
-        let flips = |soak: &SoakStep| soak.checkpoint.memory_flips > 0;
-        let differs = details.any(|detail| detail.differs() || detail.soak().is_some_and(flips));
-        match runs::conclude(&self.run, self.ending.failure, self.ending.signal) {
-            Err(failure) if differs => Err(Failure::mismatch(failure.to_string())),
-            Ok(_) if differs => Ok(ExitCode::from(DATA_MISMATCH)),
-            concluded => concluded,
-        }
-    }
 }
 
 /// Carries out a work with the agent that the host talks to, and stores its steps.
@@ -182,24 +146,14 @@ fn begin(mut store: Store, header: &RunHeader) -> Result<Store, Failure> {
 
 /// Signals that end the work, or ask how it stands.
 fn listen_to_signals(host: &Host, request: &Request) -> Result<Interrupt, Failure> {
-    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
-    // An agent that cannot hear a request has ended, which is noticed elsewhere.
-    let requests = host.requests();
-    on_report_request(move || {
-        let _ = requests.send(&ToAgent::ReportNow);
-    })
-    .map_err(failed)?;
-    let requests = host.requests();
     let stopping = request.stopping;
     let interrupts = match request.work.spec().is_filter() {
         true => Interrupts::UnlessIgnored,
         false => Interrupts::Caught,
     };
-    Interrupt::catch_with(interrupts, move || {
+    host.obey_signals(interrupts, move || {
         if !stopping.is_empty() {
             say(stopping);
         }
-        let _ = requests.send(&ToAgent::Cancel);
     })
-    .map_err(failed)
 }

@@ -174,8 +174,7 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 /// One machine to measure on.
 pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     if !matches!(on, On::Local) {
-        let caught = end_links_with_this();
-        caught.map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        end_links_with_this()?;
     }
     match on {
         On::Ssh(address) => Ok(Box::new(

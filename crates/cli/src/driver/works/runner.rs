@@ -1,15 +1,16 @@
 //! A work under way: its repetitions, and what is heard of each.
 
+use super::Request;
 use super::repetitions::{Repetition, steps_so_far};
-use super::{Done, Request};
 use crate::driver::host::Host;
-use crate::driver::runs::{Ending, of_store, unix_ms};
+use crate::driver::leftovers;
+use crate::driver::notes;
+use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
-use crate::driver::{leftovers, runs};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use assay_model::rng::SplitMix64;
-use assay_model::run::{Run, RunHeader};
+use assay_model::run::RunHeader;
 use assay_model::wire::RunEnd;
 use assay_model::work::{Under, WorkOrder, WorkReport};
 use assay_store::Store;
@@ -40,7 +41,7 @@ impl Runner<'_> {
         if ending.agent_lost && request.work.spec().private_folder_in().is_some() {
             for leftover in leftovers::clear_after_loss(target, &request.place, &self.header.id) {
                 // What cannot be told is no reason to lose the run.
-                let _ = self.listener.note(&leftovers::note(&leftover));
+                let _ = self.listener.note(&notes::of_leftover(&leftover));
             }
         }
         self.close(ending)
@@ -107,24 +108,10 @@ impl Runner<'_> {
     fn close(mut self, mut ending: Ending) -> Result<Done, Failure> {
         // What was heard of an agent that is gone is kept too.
         ending.and_noted(self.keep());
-        let run = Run {
-            header: self.header,
-            status: ending.status.clone(),
-            finished_unix_ms: Some(unix_ms()),
-            trials: self.trials.finish(),
-        };
-        let stored = self.store.is_some() && !run.trials.is_empty();
-        match &mut self.store {
-            Some(store) if stored => ending.and_noted(runs::finish(store, &run)),
-            // A work that is refused leaves no run behind.
-            Some(store) => store.forget_run(&run.header.id).map_err(of_store)?,
-            None => {}
-        }
-        Ok(Done {
-            run,
-            ending,
-            stored,
-        })
+        let trials = self.trials.finish();
+        // A work that is refused leaves no run behind.
+        let forget = trials.is_empty();
+        Done::close(self.store.as_mut(), self.header, trials, ending, forget)
     }
 }
 
@@ -198,20 +185,7 @@ mod tests {
             finished: 0,
             listener: &mut Mute,
         };
-        let record = TrialRecord {
-            job,
-            trial: 1,
-            position: 0,
-            started_unix_ms: 0,
-            seed: 1,
-            outcome: Outcome::Completed,
-            measured: None,
-            evidence: None,
-            wave: None,
-            detail: None,
-            condition: None,
-            in_force: Vec::new(),
-        };
+        let record = TrialRecord::new(job, 1, 0, 1, Outcome::Completed);
         runner.trials.ended(record).unwrap();
         let failure = runner.keep().unwrap_err();
         let done = runner.close(Ending::of_failure(failure)).unwrap();

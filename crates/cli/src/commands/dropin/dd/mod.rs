@@ -8,8 +8,9 @@ mod talk;
 mod there;
 
 use crate::driver::host::Host;
+use crate::driver::runs::Done;
 use crate::driver::runs::{self, random};
-use crate::driver::works::{self, Done, Request};
+use crate::driver::works::{self, Request};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
 use crate::stored::lookup::StoreArgs;

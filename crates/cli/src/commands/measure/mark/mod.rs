@@ -94,8 +94,10 @@ pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure
     store.begin_run(&header, &owner::this_process())?;
     let enough = |trials: &[_], _: &_| question == Question::SteadyState && is_steady(trials);
     let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), enough);
-    let done = plans::close(header, &mut store, executed, target);
-    present(&done.run, question, args.shared.json)?;
+    let done = plans::close(header, &mut store, executed, target)?;
+    if done.stored {
+        present(&done.run, question, args.shared.json)?;
+    }
     let missed = class_of(&done.run, question)
         .is_some_and(|class| class.finding(&done.run) == Finding::Missed);
     let code = done.conclude()?;

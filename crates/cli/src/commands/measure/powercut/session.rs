@@ -2,8 +2,9 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::cycle::{Cycles, Planned};
+use super::cycle::Cycles;
 use super::journal::Journal;
+use super::journal::Planned;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, of_store, unix_ms};
 use crate::exit::{DONE, Failure};
@@ -53,9 +54,10 @@ impl Session<'_> {
     /// When something acknowledged is lost, or it cannot go on.
     pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
         let interrupt = Interrupt::catch(|| {
-            say("stopping after this cycle; finished cycles are kept, and --resume continues (press again to stop at once; the power stays as it is)");
-        })
-        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+            say(
+                "stopping after this cycle; finished cycles are kept, and --resume continues (press again to stop at once; the power stays as it is)",
+            );
+        })?;
         let ended = self.all(args, host, &interrupt);
         let status = match (&ended, interrupt.exit_code()) {
             (Err(failure), _) => RunStatus::Failed {
@@ -133,19 +135,11 @@ impl Session<'_> {
             },
             false => Outcome::Completed,
         };
+        let job = self.header.plan.jobs[0].job.clone();
         let record = TrialRecord {
-            job: self.header.plan.jobs[0].job.clone(),
-            trial: planned.number,
-            position: planned.number - 1,
             started_unix_ms: started,
-            seed: planned.seed,
-            outcome,
-            measured: None,
-            evidence: None,
-            wave: None,
             detail: Some(Box::new(StepDetail::Powercut(Box::new(step)))),
-            condition: None,
-            in_force: Vec::new(),
+            ..TrialRecord::new(job, number, number - 1, planned.seed, outcome)
         };
         let saved = self.store.save_trial(&self.header.id, &record);
         self.trials.push(record);

@@ -9,7 +9,7 @@ use crate::checks::{admission, estimate};
 use crate::driver::announce::announce;
 use crate::driver::host::Host;
 use crate::driver::measuring::MeasureArgs;
-use crate::driver::runs::{self, header, random, run_id};
+use crate::driver::runs::{header, random, run_id};
 use crate::driver::{leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::suite::{self, Scale, SuiteOptions};
@@ -116,15 +116,13 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     store.begin_run(&whole, &owner::this_process())?;
     let all = |_: &[_], _: &_| false;
     let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
-    let done = plans::close(whole, &mut store, executed, target);
+    let done = plans::close(whole, &mut store, executed, target)?;
     if more.is_empty() || done.run.status != RunStatus::Finished {
-        runs::present(&done.run, args.shared.json)?;
-        return done.conclude();
+        return done.present(args.shared.json);
     }
     drop(store);
     let done = more.carry_out(args, done.run, &store_path, (&mut host, target))?;
-    runs::present(&done.run, args.shared.json)?;
-    done.conclude()
+    done.present(args.shared.json)
 }
 
 /// The plan of the whole run: the agent is asked for the suite alone.

@@ -11,9 +11,8 @@ use crate::checks::admission::Need;
 use crate::checks::{admission, estimate};
 use crate::driver::announce::{announce, tell};
 use crate::driver::host::Host;
-use crate::driver::plans::Executed;
 use crate::driver::runs::{header, random};
-use crate::driver::{leftovers, plans, runs};
+use crate::driver::{leftovers, plans};
 use crate::exit::Failure;
 use crate::rounds::jobs::{Jobs, Source};
 use crate::rounds::outlook::{Held, Spread};
@@ -193,20 +192,9 @@ fn execute(
     done: Vec<TrialRecord>,
     target: &mut dyn Target,
 ) -> Result<ExitCode, Failure> {
-    let nothing_yet = done.is_empty();
     let enough = enough(header, &done);
     let executed = plans::execute(&mut host, header, &mut store, done, enough);
-    let Executed { trials, ended } = &executed;
-    if let (Err(refused), true, true) = (ended, nothing_yet, trials.is_empty())
-        && refused.is_usage()
-    {
-        // Refused by the agent before anything ran: there is no such run.
-        store.forget_run(&header.id)?;
-        return executed.ended.map(|_| ExitCode::SUCCESS);
-    }
-    let done = plans::close(header.clone(), &mut store, executed, target);
-    runs::present(&done.run, args.json)?;
-    done.conclude()
+    plans::close(header.clone(), &mut store, executed, target)?.present(args.json)
 }
 
 /// Whether a sweep may end, asked after each trial.

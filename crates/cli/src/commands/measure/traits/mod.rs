@@ -68,8 +68,10 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     store.begin_run(&header, &owner::this_process())?;
     let all = |_: &[_], _: &_| false;
     let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
-    let done = plans::close(header, &mut store, executed, target);
-    present(&done.run, args)?;
+    let done = plans::close(header, &mut store, executed, target)?;
+    if done.stored {
+        present(&done.run, args)?;
+    }
     done.conclude()
 }
 
