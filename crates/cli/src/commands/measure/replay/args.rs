@@ -15,7 +15,7 @@ pub struct ReplayArgs {
     /// An iolog of fio (version 2 or 3), a trace of blktrace, or text of blkparse,
     /// trace-cmd report, perf script or /sys/kernel/tracing/trace with block events.
     pub trace: PathBuf,
-    /// Where it is replayed: a block device or a file with data (both need
+    /// Storage to replay on: a block device or a file with data (both need
     /// --destroy-data where the trace writes), a file that is not there yet or a folder
     /// (one is made and removed). With --describe: a trace to compare with.
     #[arg(required_unless_present = "describe")]
