@@ -222,7 +222,7 @@ targets = ["ssh://root@10.0.0.7", "adb:0123"]
                 "tags and targets",
             ),
             ("tags = { media = \"sd\", part = \"a\" }", "", "neither"),
-            ("adb:0123", "labgrid:sd1", "no single machine"),
+            ("adb:0123", "labgrid:sd1", "not a single machine"),
             ("adb:0123", "phone", "no machine is called so"),
             ("\"new\"", "\"old\"", "both parts"),
             ("limit", "attempts = 0\nlimit", "1 or more"),
