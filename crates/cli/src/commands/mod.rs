@@ -57,8 +57,8 @@ assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.
 #[derive(Debug, Parser)]
 #[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
-    /// The language of reports, summaries, warnings and help [default: that of the
-    /// locale]. What programs read is always English.
+    /// Language of reports, warnings and help [default: the locale's]. Output for programs is
+    /// always English.
     #[arg(long, value_enum, value_name = "LANG", global = true)]
     pub lang: Option<Tag>,
     /// Command that is carried out.
@@ -169,7 +169,7 @@ pub enum Command {
 /// here (see `main`).
 #[derive(Args, Debug)]
 pub struct ToolArgs {
-    /// Its options and operands, and options of assay's own.
+    /// Options and operands of the tool, and assay's own options.
     #[arg(
         value_name = "ARGS",
         trailing_var_arg = true,

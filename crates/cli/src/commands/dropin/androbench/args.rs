@@ -17,10 +17,10 @@ pub struct AndroBenchArgs {
     /// Folder to measure: test files are made in it and removed.
     #[arg(value_name = "DIR", default_value = ".")]
     pub folder: PathBuf,
-    /// Whose numbers to use: AndroBench 3 or 4, Mobibench, or assay's own.
+    /// Parameters to use: those of AndroBench 3 or 4, Mobibench, or assay's own.
     #[arg(long, value_name = "WHAT", default_value = "modern", value_parser = like())]
     pub like: Like,
-    /// How often all of it is repeated.
+    /// Number of repetitions.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     pub trials: u32,
     /// Only these steps, separated by commas (seq-read, seq-write, rand-read,
@@ -34,7 +34,7 @@ pub struct AndroBenchArgs {
     /// Journal mode of SQLite.
     #[arg(long, value_name = "MODE", value_parser = journal())]
     pub journal: Option<Journal>,
-    /// When SQLite flushes [default: full].
+    /// SQLite's synchronous mode [default: full].
     #[arg(long, value_name = "LEVEL", value_parser = synchronous())]
     pub synchronous: Option<Synchronous>,
     /// Transactions of each statement.

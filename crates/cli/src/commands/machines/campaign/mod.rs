@@ -38,19 +38,19 @@ A file such as
   [[part]]
   name = \"new\"
   targets = [\"ssh://root@10.0.0.7\", \"ssh://root@10.0.0.8\"]
-docs/boards.md has all that it may say.
+docs/boards.md describes all keys.
 
-Exit codes: 0 done, 2 the command cannot be carried out as given, 3 with --gate:
-something is slower; else the highest of a run that is not to be had (5: no board
-was left for it), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
+Exit codes: 0 done, 2 wrong usage, 3 with --gate:
+something is slower; else the highest code of the missing runs (5: no board was
+left), 130 or 143 stopped by Ctrl-C or SIGTERM. What was measured is kept.";
 
 /// `assay campaign`.
 #[derive(Args, Debug)]
 #[command(after_help = AFTER_HELP)]
 pub struct CampaignArgs {
-    /// Says what is run, and on which boards.
+    /// File that names the command and the boards.
     pub file: PathBuf,
-    /// Say which boards there are for it, and who has them; measure nothing.
+    /// List the boards of each part and who holds them; measure nothing.
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]

@@ -39,15 +39,14 @@ pub struct QualifyArgs {
     /// About a minute, with a test file of 256 MiB.
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// Longer trials, with a test file larger than the memory where there is
-    /// room.
+    /// Longer trials, with a test file larger than the memory if it fits.
     #[arg(long)]
     pub thorough: bool,
-    /// Also play what a product with such a part does (docs/scenarios.md), and measure the
-    /// memory of an eMCP: all in one run, to be compared in every dimension.
+    /// Also play scenarios of a product with such a part (docs/scenarios.md), and measure the
+    /// memory of an eMCP, all in one run.
     #[arg(long, value_name = "PART")]
     pub profile: Option<Profile>,
-    /// How often each job is repeated [default: 5, with --quick 4].
+    /// Repetitions of each job [default: 5, with --quick 4].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
     /// Size of the test file, for example 512M or 4G.
@@ -57,12 +56,12 @@ pub struct QualifyArgs {
     /// a name may end in *.
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub only: Vec<String>,
-    /// The mode of the bus, as assay model limits lists them, where the system does not
-    /// say it: rates are shown beside its ceiling.
+    /// Mode of the bus, as listed by assay model limits, if the system does not report it:
+    /// rates are compared with its ceiling.
     #[arg(long, value_name = "MODE")]
     pub bus: Option<String>,
-    /// Typical figures of the device in a file (docs/model.md), to be shown beside those
-    /// that are measured.
+    /// File with the device's datasheet figures (docs/model.md), to compare measured figures
+    /// with.
     #[arg(long, value_name = "FILE.toml")]
     pub datasheet: Option<PathBuf>,
     /// Overwrite the block device. All data on it is lost.

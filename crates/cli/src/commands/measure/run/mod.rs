@@ -22,8 +22,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 const RUN_EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-4 data read back is not what had been written, 5 device or target lost,
+Exit codes: 0 done, 1 failed, 2 wrong usage,
+4 data read differs from data written, 5 device or target lost,
 130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are kept in every case.";
 
 /// `assay run`.

@@ -28,7 +28,7 @@ One run or import is reported as it is, two are compared (as assay compare does)
   assay report last --format lava            on standard output
   assay report --all reports                 a folder: a page a run or import, a list
 
-What cannot be written in a format is said. docs/reports.md, docs/mail.md,
+A combination that a format cannot hold is refused. docs/reports.md, docs/mail.md,
 docs/xlsx.md and docs/gates.md describe them.";
 
 /// A report goes into a file, to standard output in a format, or into a folder.
