@@ -21,6 +21,7 @@ mod run;
 mod servers;
 mod test;
 mod truth;
+mod words;
 
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -62,6 +63,7 @@ cargo xtask COMMAND
                        lines, import cycles, long functions, words of doc comments, shared
                        names; --check: against the limits; --commit: files that a commit
                        touched; CRATE: imports that make its cycles
+  words                write the template of translations and merge it into the catalogues
   agent-size           build static agents and check their sizes and crates
   help                 this text";
 
@@ -99,6 +101,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
         ["house", rest @ ..] => house::run(rest),
+        ["words"] => words::update(),
         ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

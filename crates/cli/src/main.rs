@@ -20,6 +20,7 @@ use assay_target::Target;
 use commands::Command;
 use commands::dropin::{androbench, dd, fio, iozone};
 use commands::judge::{compare, explain, model, power, rank};
+use commands::language;
 use commands::machines::{agent, campaign, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
@@ -36,7 +37,6 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use targets::on;
 use targets::on::AGENT;
-use ui::language;
 
 /// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
 const STACK_BYTES: usize = 8 << 20;

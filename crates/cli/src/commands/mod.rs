@@ -2,13 +2,15 @@
 
 pub mod dropin;
 pub mod judge;
+pub mod language;
 pub mod machines;
 pub mod measure;
 pub mod results;
 pub mod resume;
 pub mod usage;
 
-use crate::ui::language::Tag;
+use crate::commands::language::Tag;
+use assay_lang::key;
 use clap::{Args, Parser, Subcommand};
 use dropin::androbench::args::AndroBenchArgs;
 use judge::compare::args::CompareArgs;
@@ -41,16 +43,17 @@ use results::report::ReportArgs;
 use results::show::ShowArgs;
 use std::ffi::OsString;
 
-/// Of the whole program: `assay fio` counts failed jobs instead, as fio does.
+/// Exit codes of the whole program. `assay fio` counts failed jobs instead, as fio does.
 const ALL_EXIT_CODES: &str = "\
-Exit codes: 0 done, 1 failed, 2 the command cannot be carried out as given,
-3 slower than it may be, a class missed, or (assay doctor --strict) something that
-spoils figures, 4 data read back is not what had been written, 5 device or target lost, 130 or 143 stopped by Ctrl-C or SIGTERM. Finished
-trials are kept in every case.
+assay COMMAND --help shows the options and exit codes of a command.
+
+Exit codes: 0 done, 1 failed, 2 wrong usage, 3 a check failed (regression, missed class,
+spoiled figures), 4 data read differs from data written, 5 device or target lost,
+130 or 143 stopped by Ctrl-C or SIGTERM. Finished trials are always kept.
 assay fio: the number of failed jobs, 4 for data that differs, 128 when stopped.";
 
-/// Measures storage honestly: every figure carries evidence of what was
-/// measured.
+/// Measure storage. Every figure carries evidence of what was measured: the device or a
+/// cache.
 #[derive(Debug, Parser)]
 #[command(name = "assay", version, after_help = ALL_EXIT_CODES, max_term_width = 100)]
 pub struct Cli {
@@ -58,102 +61,107 @@ pub struct Cli {
     /// locale]. What programs read is always English.
     #[arg(long, value_enum, value_name = "LANG", global = true)]
     pub lang: Option<Tag>,
-    /// What to do.
+    /// Command that is carried out.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// Commands in the groups of `assay --help`.
+pub const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        key!("Measure"),
+        &[
+            "qualify", "sweep", "run", "replay", "mark", "disks", "capacity", "soak", "mem",
+            "scenario", "traits", "watch", "powercut",
+        ],
+    ),
+    (
+        key!("Drop-in tools"),
+        &["fio", "dd", "iozone", "androbench"],
+    ),
+    (
+        key!("Judge"),
+        &["compare", "rank", "power", "explain", "model"],
+    ),
+    (
+        key!("Results"),
+        &["list", "show", "report", "plot", "import"],
+    ),
+    (
+        key!("Machines"),
+        &["devices", "doctor", "targets", "agent", "campaign"],
+    ),
+];
+
+/// Command that is carried out.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// What is this storage, how fast is it really, and can I believe it?
+    /// Measure storage with standard jobs, with evidence per figure.
     Qualify(QualifyArgs),
-    /// Jobs under every combination of settings: schedulers, read-ahead, governors,
-    /// mount options, ... (assay sweep --help has examples).
+    /// Measure jobs under every combination of given settings.
     Sweep(Box<SweepArgs>),
-    /// Runs a job file of fio several times, as trials that are kept and judged.
+    /// Run a job file of fio several times and store each trial.
     Run(RunArgs),
-    /// Replays recorded I/O (iologs, block traces, the kernel's events as text) on other
-    /// storage, or says what a recording is made of.
+    /// Replay or describe recorded I/O: iologs, block traces, events.
     Replay(Box<ReplayArgs>),
-    /// Is fio: its job files, options and outputs, and a line of evidence per
-    /// job (assay fio --help).
+    /// Drop-in for fio, with one line of evidence per job.
     #[command(disable_help_flag = true)]
     Fio(ToolArgs),
-    /// Copies as GNU dd does, and says how much of it had reached the device
-    /// (assay dd --help).
+    /// Drop-in for GNU dd; also reports how much reached the device.
     #[command(disable_help_flag = true)]
     Dd(ToolArgs),
-    /// The usual disk marks; whether storage has the speed of an SD card class;
-    /// rounds until a device is in a steady state.
+    /// Run disk marks, SD speed class checks or steady-state rounds.
     Mark(MarkArgs),
-    /// What AndroBench and Mobibench measure: files, and SQLite transactions.
+    /// Run the file and SQLite tests of AndroBench and Mobibench.
     Androbench(Box<AndroBenchArgs>),
-    /// The page cache at work: free, vmstat and iostat in one, while a command
-    /// runs, and when its data was on the device.
+    /// Show page cache and disk I/O while a command runs.
     Watch(WatchArgs),
-    /// Is iozone: its flags and its text, and what each figure measured (assay
-    /// iozone -h).
+    /// Drop-in for iozone; also reports what each figure measured.
     #[command(disable_help_flag = true)]
     Iozone(ToolArgs),
-    /// Samples the rate over the whole extent of a device or file, and its
-    /// access time, as GNOME Disks does.
+    /// Sample throughput and access time across a whole device or file.
     Disks(DisksArgs),
-    /// Does this storage hold as much as it says? Fills and checks it as f3 and
-    /// H2testw do, or probes it.
+    /// Check for fake capacity and bad blocks, as f3 and H2testw do.
     Capacity(CapacityArgs),
-    /// Writes and checks storage for hours to weeks: errors, rate over time, wear. Goes on
-    /// after a kill.
+    /// Write and verify for hours to weeks: errors, throughput, wear.
     Soak(Box<SoakArgs>),
-    /// Main memory: its bandwidth, its latency against the size of the working set, and
-    /// whether it keeps what is written to it.
+    /// Measure and test main memory: bandwidth, latency, bit errors.
     Mem(MemArgs),
-    /// What a product does with its storage: updates, boots, recordings, logs, full disks;
-    /// built in, or of your own (docs/scenarios.md).
+    /// Play a product's I/O: updates, boots, recordings, full disks.
     Scenario(Box<ScenarioArgs>),
-    /// What flash shows of itself to patterns of I/O: costs of commands, pages and
-    /// erase units, caches, a fast area, work it defers.
+    /// Infer flash properties from timing: pages, erase blocks, caches.
     Traits(TraitsArgs),
-    /// Lists the disks of a machine: what they are, how they are connected, how worn,
-    /// and what of them may be tested.
+    /// List disks: identity, connection, wear, whether in use.
     Devices(DevicesArgs),
-    /// What would spoil a measurement here, and what to do about it.
+    /// Check a machine for what would spoil a measurement.
     Doctor(DoctorArgs),
-    /// Is B faster than A, slower, equivalent, or is there no conclusion? Of runs,
-    /// imports and files, or of two targets that are measured in turn.
+    /// Compare A with B: faster, slower, equivalent or no conclusion.
     Compare(CompareArgs),
-    /// The same command on many boards, of one part or of two that are then compared.
+    /// Run one command on many boards; optionally compare two parts.
     Campaign(Box<CampaignArgs>),
-    /// Several conditions against each other: which differ, and which cannot be
-    /// told apart.
+    /// Rank the conditions of a sweep and group those that do not differ.
     Rank(RankArgs),
-    /// Which differences so many trials can show.
+    /// Show which differences a given number of trials can detect.
     Power(PowerArgs),
-    /// Cuts the power of a board while it writes, again and again: is every acknowledged
-    /// write there when it is back?
+    /// Cut power while a board writes and check what was lost.
     Powercut(Box<PowercutArgs>),
-    /// Takes in results that were made elsewhere: files of fio, iozone, dd, vmstat,
-    /// and tables.
+    /// Import results of fio, iozone, dd, vmstat and CSV tables.
     Import(ImportArgs),
-    /// Lists the stored runs and imports, newest first.
+    /// List stored runs and imports, newest first.
     List(ListArgs),
-    /// Shows a stored run or import.
+    /// Show a stored run or import.
     Show(ShowArgs),
-    /// Writes a stored run, or two compared, as a page, a workbook, text for mails and
-    /// tickets, JSON, CSV, JUnit, TAP, signals for LAVA or KCIDB's JSON; or a page of
-    /// every run.
+    /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
     Report(ReportArgs),
-    /// Draws one chart of a run: in the terminal, or as SVG, PNG, gnuplot script or CSV.
+    /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.
     Plot(PlotArgs),
-    /// Where the time of each I/O of a stored run went, and what would help most.
+    /// Break down the time of a run's I/Os: bus, flash, flush, CPU.
     Explain(ExplainArgs),
-    /// What a bus can carry, and why storage is as fast as it is: limits, a simulated card,
-    /// the multi-block experiment.
+    /// Calculate bus limits, simulate cards and fit their parameters.
     Model(ModelArgs),
-    /// Lists the machines that can be measured on, and whether they are reached; gives
-    /// back boards that killed runs still hold.
+    /// List reachable machines; release boards held by killed runs.
     Targets(TargetsArgs),
-    /// Agents that stay on targets: puts them there, lists and removes them.
+    /// Install, list and remove agents that stay on targets.
     Agent(AgentArgs),
 }
 

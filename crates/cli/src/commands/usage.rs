@@ -1,16 +1,16 @@
 //! Parsing the command line; a mistake is explained in one line.
 
 use crate::commands::Cli;
+use crate::commands::language::localized;
 use crate::exit::Failure;
 use crate::output::print;
-use crate::ui::language::localized;
+use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
-use clap::{CommandFactory, FromArgMatches};
 use std::ffi::OsString;
 
 /// The arguments; `None` when help or the version was asked for and printed.
 pub fn parse(words: impl IntoIterator<Item = OsString>) -> Result<Option<Cli>, Failure> {
-    let command = localized(Cli::command());
+    let command = localized();
     let parsed = command.try_get_matches_from(words);
     let error = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(args) => return Ok(Some(args)),
@@ -84,7 +84,7 @@ fn text(error: &Error, kind: ContextKind) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
     fn complaint(words: &[&str]) -> String {
         let words = std::iter::once("assay").chain(words.iter().copied());

@@ -1,7 +1,7 @@
 //! The host's side of a session with an agent.
 
 use crate::child;
-use crate::driver::leftovers;
+use crate::driver::notes;
 use crate::driver::runs::Names;
 use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts, on_report_request};
@@ -162,7 +162,7 @@ impl Host {
                     say("assay: an agent there had lost its host; it was ended");
                 }
                 for undone in &settings {
-                    say(&clean(&leftovers::undone_in_words(undone)));
+                    say(&clean(&notes::of_undone(undone)));
                 }
                 Ok(())
             }

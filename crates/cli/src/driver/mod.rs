@@ -5,6 +5,7 @@ pub mod host;
 pub mod leftovers;
 pub mod loads;
 pub mod measuring;
+pub mod notes;
 pub mod plans;
 pub mod runs;
 pub mod step_progress;

@@ -5,7 +5,7 @@ use crate::checks::estimate;
 use crate::driver::host::{Host, Requests};
 use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
-use crate::driver::{leftovers, loads};
+use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
@@ -47,7 +47,7 @@ struct Shown<'a> {
 
 impl Listener for Shown<'_> {
     fn note(&mut self, note: &LoadNote) -> Result<(), Failure> {
-        self.progress.voice().say(&loads::in_words(note));
+        self.progress.voice().say(&notes::in_words(note));
         Ok(())
     }
 
@@ -254,12 +254,14 @@ pub fn close(
     target: &mut dyn Target,
 ) -> Result<Done, Failure> {
     let ending = executed.ended.unwrap_or_else(Ending::of_failure);
-    if ending.agent_lost {
-        for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
-            say(&leftovers::in_words(&leftover));
-        }
-    }
     let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
     let forget = is_refused && executed.trials.is_empty();
-    Done::close(Some(store), header, executed.trials, ending, forget)
+    let done = Done::close(Some(store), header, executed.trials, ending, forget)?;
+    if done.ending.agent_lost {
+        let header = &done.run.header;
+        for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
+            say(&notes::in_words(&notes::of_leftover(&leftover)));
+        }
+    }
+    Ok(done)
 }

@@ -1,7 +1,7 @@
 //! What the user sees of a work of a few long steps: how far the one under way
 //! is, and a line when it has ended.
 
-use crate::driver::loads::in_words;
+use crate::driver::notes::in_words;
 use crate::driver::trials::Listener;
 use crate::exit::Failure;
 use crate::ui::progress::{Forecast, Voice, in_brief, time_left};

@@ -1,7 +1,7 @@
 //! Following a plan or a work at its agent: trials are stored as they end, and only then told.
 
 use crate::driver::host::Host;
-use crate::driver::loads::in_words;
+use crate::driver::notes::in_words;
 use crate::driver::runs::of_store;
 use crate::exit::Failure;
 use crate::output::say;
@@ -51,6 +51,10 @@ pub trait Listener {
 }
 
 /// Something that the one who asked has to react to.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one is returned at a time, and none is kept"
+)]
 pub enum Heard {
     /// All trials that ended are stored; the agent waits to hear that of the last one, by the
     /// position that it gave to it.

@@ -3,7 +3,7 @@
 use crate::checks::admission;
 use crate::driver::host::Host;
 use crate::driver::loads;
-use crate::driver::loads::Repeats;
+use crate::driver::notes::Repeats;
 use crate::driver::runs::{Done, Ending, header, of_store, run_id, unix_ms};
 use crate::driver::trials::{self, Trials};
 use crate::exit::Failure;

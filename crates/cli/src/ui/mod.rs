@@ -1,6 +1,5 @@
 //! Words and progress on the terminal, and parsing of the command line.
 
-pub mod language;
 pub mod progress;
 pub mod values;
 

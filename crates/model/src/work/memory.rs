@@ -17,6 +17,10 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::path::PathBuf;
 
+/// Arrays of so many times the last-level caches do not come from them: STREAM's
+/// rule (McCalpin, "STREAM: Sustainable Memory Bandwidth", its run rules).
+pub const TIMES_LAST_LEVEL: u64 = 4;
+
 /// What to find out about memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {

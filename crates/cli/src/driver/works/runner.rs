@@ -3,9 +3,10 @@
 use super::Request;
 use super::repetitions::{Repetition, steps_so_far};
 use crate::driver::host::Host;
+use crate::driver::leftovers;
+use crate::driver::notes;
 use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
-use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use assay_model::rng::SplitMix64;
@@ -40,7 +41,7 @@ impl Runner<'_> {
         if ending.agent_lost && request.work.spec().private_folder_in().is_some() {
             for leftover in leftovers::clear_after_loss(target, &request.place, &self.header.id) {
                 // What cannot be told is no reason to lose the run.
-                let _ = self.listener.note(&leftovers::note(&leftover));
+                let _ = self.listener.note(&notes::of_leftover(&leftover));
             }
         }
         self.close(ending)

@@ -1,7 +1,7 @@
 //! A trial in one line, for logs.
 
+use assay_judge::{Judgement, judge};
 use assay_lang::tr;
-use assay_model::label::{Judgement, judge};
 use assay_model::metric::{Metric, Unit};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_report::format::quantity;

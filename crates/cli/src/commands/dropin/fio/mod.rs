@@ -9,7 +9,8 @@ mod verdict;
 
 use crate::child;
 use crate::driver::host::Host;
-use crate::driver::loads::{self, Repeats};
+use crate::driver::loads;
+use crate::driver::notes::Repeats;
 use crate::exit::{DONE, Failure};
 use crate::interrupt::Interrupts;
 use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};

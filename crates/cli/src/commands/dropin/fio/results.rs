@@ -3,7 +3,8 @@
 use super::Talk;
 use super::live::LiveLine;
 use super::sink::Sink;
-use crate::driver::loads::{Listener, Repeats};
+use crate::driver::loads::Listener;
+use crate::driver::notes::Repeats;
 use crate::driver::runs::unix_ms;
 use crate::exit::Failure;
 use crate::output::{say, talks_to_terminal};
@@ -11,7 +12,7 @@ use assay_dialects::fio::output::{
     Presentation, TerseVersion, opening, write_json, write_normal, write_terse,
 };
 use assay_dialects::fio::{Formats, JobText, VERSION};
-use assay_model::label::judge_load;
+use assay_judge::judge_load;
 use assay_model::load::Load;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::text::clean;

@@ -5,7 +5,7 @@ mod part;
 
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
 use crate::judging::args::VerdictArgs;
-use crate::judging::comparison;
+use crate::judging::written;
 use crate::output::{print, say};
 use crate::stored::lookup::store_path;
 use crate::targets::lab;
@@ -60,7 +60,7 @@ pub struct CampaignArgs {
 /// Runs a campaign.
 pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let campaign = Campaign::read(&args.file)?;
-    let format = comparison::wanted(&args.shown)?;
+    let format = written::wanted(&args.shown)?;
     let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
     if asks && campaign.parts.len() < 2 {
         return Err(Failure::usage(
@@ -375,7 +375,7 @@ impl<'a> Running<'a> {
         let worst = crew.signalled().or(lacking);
         let compared = match (parts.as_slice(), crew.signalled()) {
             ([a, b], None) if !a.runs().is_empty() && !b.runs().is_empty() => {
-                comparison::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
+                written::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
             }
             (parts, _) => {
                 say_how_to_compare(parts, store.path());

@@ -1,9 +1,9 @@
 //! One cycle: writes, a cut, the power back, a look.
 
 use super::cut::Switch;
-use super::journal::{Journal, Marker, Moment};
+use super::journal::{Journal, Marker, Moment, Planned};
 use crate::driver::host::Host;
-use crate::driver::loads::in_words;
+use crate::driver::notes::in_words;
 use crate::driver::runs::unix_ms;
 use crate::driver::trials::{Listener, follow};
 use crate::exit::Failure;
@@ -40,17 +40,6 @@ pub struct Cycles<'a> {
     pub destroy_data: bool,
     /// The run.
     pub run_id: String,
-}
-
-/// A cycle that is to come.
-#[derive(Clone, Copy, Debug)]
-pub struct Planned {
-    /// From 1.
-    pub number: u32,
-    /// Decides places and contents.
-    pub seed: u64,
-    /// How long writes go on.
-    pub delay: Duration,
 }
 
 impl Cycles<'_> {

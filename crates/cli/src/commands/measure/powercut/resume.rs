@@ -2,7 +2,7 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::cycle::Planned;
+use super::journal::Planned;
 use super::journal::{Journal, Left};
 use super::session::{Session, planned};
 use crate::checks::admission;

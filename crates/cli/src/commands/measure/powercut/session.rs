@@ -2,8 +2,9 @@
 
 use super::args::PowercutArgs;
 use super::cut::Switch;
-use super::cycle::{Cycles, Planned};
+use super::cycle::Cycles;
 use super::journal::Journal;
+use super::journal::Planned;
 use crate::driver::host::Host;
 use crate::driver::runs::{self, of_store, unix_ms};
 use crate::exit::{DONE, Failure};

@@ -6,7 +6,7 @@ use assay_explain::medium;
 use assay_flash::traits::ask::Asked;
 use assay_flash::traits::series::Answers;
 use assay_flash::traits::{Finding, Trait, find};
-use assay_model::label::{Measured, judge};
+use assay_judge::{Measured, judge};
 use assay_model::run::Run;
 use assay_model::storage::Storage;
 use assay_model::trial::{Outcome, TrialRecord};

@@ -4,8 +4,8 @@ mod folder;
 
 use crate::exit::{DONE, Failure};
 use crate::judging::args::Terms;
-use crate::judging::comparison;
 use crate::judging::ranking::{Judged, verdicts_of_import};
+use crate::judging::written;
 use crate::stored::formats::{Format, OutputArgs};
 use crate::stored::lookup::{StoreArgs, Stored, load};
 use assay_model::figures::Import;
@@ -72,7 +72,7 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
     };
     if let [a, b] = args.runs.as_slice() {
         let to = (format, &args.output);
-        return comparison::report([a, b], &args.store, &args.terms, to);
+        return written::report([a, b], &args.store, &args.terms, to);
     }
     if args.terms.qualify {
         return Err(Failure::usage("--qualify is asked of two runs"));
