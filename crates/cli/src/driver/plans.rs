@@ -3,10 +3,9 @@
 
 use crate::checks::estimate;
 use crate::driver::host::{Host, Requests};
-use crate::driver::leftovers;
-use crate::driver::notes;
 use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
+use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
@@ -255,12 +254,14 @@ pub fn close(
     target: &mut dyn Target,
 ) -> Result<Done, Failure> {
     let ending = executed.ended.unwrap_or_else(Ending::of_failure);
-    if ending.agent_lost {
+    let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
+    let forget = is_refused && executed.trials.is_empty();
+    let done = Done::close(Some(store), header, executed.trials, ending, forget)?;
+    if done.ending.agent_lost {
+        let header = &done.run.header;
         for leftover in leftovers::clear_after_loss(target, &header.plan.place, &header.id) {
             say(&notes::in_words(&notes::of_leftover(&leftover)));
         }
     }
-    let is_refused = ending.failure.as_ref().is_some_and(Failure::is_usage);
-    let forget = is_refused && executed.trials.is_empty();
-    Done::close(Some(store), header, executed.trials, ending, forget)
+    Ok(done)
 }
