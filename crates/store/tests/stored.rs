@@ -12,8 +12,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The newest sample, and how the tests find it.
-const NEWEST: &str = "v2.sqlite";
-const SAMPLES: [&str; 2] = ["v1.sqlite", "v2.sqlite"];
+const NEWEST: &str = "v2-clocks.sqlite";
+const SAMPLES: [&str; 3] = ["v1.sqlite", "v2.sqlite", "v2-clocks.sqlite"];
 
 fn stored(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stored");
