@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::agent::AgentArgs;
+use crate::annotation::KeepArgs;
 use crate::androbench::args::AndroBenchArgs;
 use crate::campaign::CampaignArgs;
 use crate::capacity::CapacityArgs;
@@ -161,7 +162,7 @@ pub enum Command {
 }
 
 /// Where runs are kept.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
     /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
     /// folder].
@@ -215,7 +216,7 @@ pub struct QualifyArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }
@@ -234,7 +235,7 @@ pub struct RunArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

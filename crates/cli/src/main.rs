@@ -2,6 +2,7 @@
 
 mod agent;
 mod androbench;
+mod annotation;
 mod announce;
 mod args;
 mod campaign;

@@ -9,6 +9,7 @@ use crate::loads;
 use crate::output::say;
 use crate::progress::{Progress, SoFar, Voice, steps};
 use crate::runs::{self, Ending, of_store, unix_ms};
+use assay_model::annotation::Annotation;
 use assay_model::plan::Plan;
 use assay_model::run::{Run, RunHeader};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -307,6 +308,7 @@ pub fn close(
         status: ending.status.clone(),
         finished_unix_ms: Some(unix_ms()),
         trials: executed.trials,
+        annotation: Annotation::default(),
     };
     ending.and_noted(runs::finish(store, &run));
     if ending.agent_lost {

@@ -6,7 +6,7 @@ mod runner;
 
 pub use repetitions::Sweep;
 
-use crate::args::StoreArgs;
+use crate::annotation::KeepArgs;
 use crate::exit::Failure;
 use crate::host::Host;
 use crate::interrupt::{Interrupt, Interrupts, on_report_request};
@@ -16,7 +16,6 @@ use crate::output::say;
 use crate::owner;
 use crate::runs::{self, Ending, header, of_store};
 use crate::store_guard::keep_apart;
-use crate::stored::store_path;
 use assay_model::job::Job;
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunHeader};
@@ -117,15 +116,15 @@ pub fn execute(
     host: &mut Host,
     inspection: Inspection,
     request: &Request,
-    store: &StoreArgs,
+    keep: &KeepArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
-    let path = store_path(store);
+    let path = keep.path();
     // Paths of another machine lead nowhere here.
     if let (Ok(path), None) = (&path, host.target()) {
         keep_apart(path, written(&request.work))?;
     }
-    let opened = path.and_then(|path| Ok(Store::open(&path)?));
+    let opened = path.and_then(|path| keep.open(&path));
     let mut store = unless_it_may_go_unstored(opened, request)?;
     if let (Some(_), Some(store)) = (request.work.private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;

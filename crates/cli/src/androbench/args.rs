@@ -1,6 +1,7 @@
 //! The command line of `assay androbench`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::{EXIT_CODES, parse_size};
 use crate::on::OnArgs;
 use assay_dialects::androbench::{Like, SyncMode, Wanted};
 use assay_model::units::Bytes;
@@ -61,7 +62,7 @@ pub struct AndroBenchArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -1,6 +1,7 @@
 //! The command line of `assay capacity`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::parse_size;
 use crate::on::OnArgs;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -60,7 +61,7 @@ pub struct CapacityArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

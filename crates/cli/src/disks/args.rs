@@ -1,6 +1,7 @@
 //! The command line of `assay disks`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::{EXIT_CODES, parse_size};
 use crate::on::OnArgs;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -43,7 +44,7 @@ pub struct DisksArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -6,7 +6,6 @@ mod text;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
 use crate::runs::{run_id, unix_ms};
-use crate::stored::store_path;
 use args::ImportArgs;
 use assay_dialects::import::{Format, Taken, read, together};
 use assay_lang::tr;
@@ -19,9 +18,9 @@ use std::process::ExitCode;
 
 /// Takes files in: all of them or none.
 pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let import = take(args)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     store.save_import(&import)?;
     if args.json {
         print(|out| write_json(&import, out))?;

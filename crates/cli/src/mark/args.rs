@@ -1,6 +1,7 @@
 //! Flags of `assay mark`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::parse_size;
 use crate::on::OnArgs;
 use assay_dialects::mark::SdClass;
 use assay_model::units::Bytes;
@@ -48,7 +49,7 @@ pub struct MarkArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -11,7 +11,6 @@ use crate::plans;
 use crate::room::file_size;
 use crate::rounds::jobs::on_place;
 use crate::runs::{header, random, run_id};
-use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use args::MarkArgs;
 use assay_dialects::mark::{self, FILL, ROUND, Scale, SdClass};
@@ -75,12 +74,12 @@ impl Question {
 /// Marks a path on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let question = Question::of(args);
     let place = admit(args, question, &inspection)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(&args.path)?;
 

@@ -1,6 +1,7 @@
 //! The command line of `assay mem`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::parse_size;
 use crate::on::OnArgs;
 use crate::watch::args::parse_time;
 use assay_model::units::{Bytes, Nanos};
@@ -67,7 +68,7 @@ pub struct MemArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -1,7 +1,7 @@
 //! The command line of `assay powercut`.
 
 use super::cut::Method;
-use crate::args::StoreArgs;
+use crate::annotation::KeepArgs;
 use crate::exit::Failure;
 use crate::on::OnArgs;
 use crate::watch::args::parse_time;
@@ -82,7 +82,7 @@ pub struct PowercutArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

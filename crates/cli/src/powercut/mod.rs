@@ -13,7 +13,6 @@ use crate::host::Host;
 use crate::owner;
 use crate::place::{admit, can_be_stored};
 use crate::runs::{self, header, run_id};
-use crate::stored::store_path;
 use args::PowercutArgs;
 use assay_model::condition::Restore;
 use assay_model::job::{Job, Rw};
@@ -42,7 +41,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let name = named(target)?;
     let switch = Switch::new(args.cut()?, args.restore.as_ref(), &name)?;
     target.needs_larger_agent();
-    let path = store_path(&args.store)?;
+    let path = args.store.path()?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
     let place = admit(&inspection, args.destroy_data)?;
@@ -53,7 +52,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let work = work(args, &place)?;
     let seed = args.seed.unwrap_or_else(runs::random);
     let header = header(plan(args, place, seed), inspection, host.names());
-    let mut store = Store::open(&path)?;
+    let mut store = args.store.open(&path)?;
     store.begin_run(&header, &owner::this_process())?;
     let journal = Journal::create(&path, &header.id, work.kinds.len())?;
     let session = Session {

@@ -21,7 +21,7 @@ use std::process::ExitCode;
 /// # Errors
 /// As [`super::run`].
 pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let path = store_path(&args.store)?;
+    let path = args.store.path()?;
     let mut store = Store::open_existing(&path)?;
     let id = run_id(&store, name)?;
     let run = whole_run(&store, &id)?;

@@ -11,6 +11,7 @@ use crate::output::say;
 use crate::progress::Voice;
 use crate::runs::{self, of_store, unix_ms};
 use assay_lang::tr;
+use assay_model::annotation::Annotation;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -161,6 +162,7 @@ impl Session<'_> {
             status,
             finished_unix_ms: Some(unix_ms()),
             trials: self.trials,
+            annotation: Annotation::default(),
         };
         let none = run.trials.is_empty();
         let noted = match none {

@@ -11,7 +11,6 @@ use crate::exit::Failure;
 use crate::host::Host;
 use crate::plans;
 use crate::runs::{self, header, random, run_id};
-use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use assay_model::condition::Restore;
 use assay_model::plan::{Place, Plan, interleave};
@@ -27,7 +26,7 @@ use suite::Scale;
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(&args.path)?;
     let claims = claims::of(args)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     if args.profile.is_some() {
         target.needs_larger_agent();
     }
@@ -35,7 +34,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let inspection = host.inspect(&args.path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
     // Only now: a path that is refused leaves no store behind.
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     // Leftovers took room that is free now.
     let inspection = host.inspect(&args.path)?;

@@ -1,6 +1,7 @@
 //! The command line of `assay replay`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::{EXIT_CODES, parse_size};
 use crate::on::OnArgs;
 use assay_model::units::Bytes;
 use clap::{Args, ValueEnum};
@@ -52,7 +53,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -13,7 +13,6 @@ use crate::run::Asked;
 use crate::run::records::entries;
 use crate::runs;
 use crate::store_guard::keep_apart;
-use crate::stored::store_path;
 use args::ReplayArgs;
 use assay_lang::tr;
 use assay_model::load::PerDirection;
@@ -43,7 +42,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     };
     can_be_stored(path)?;
     can_be_stored(&args.trace)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let found = place::find(&mut host, path)?;
@@ -94,7 +93,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         trials: args.trials,
         json: args.json,
     };
-    asked.carry_out(&mut host, Store::open(&store_path)?)
+    asked.carry_out(&mut host, args.store.open(&store_path)?)
 }
 
 /// Reads a trace, which is a file of this machine.

@@ -2,7 +2,8 @@
 //! `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
-use crate::args::{QualifyArgs, StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::{QualifyArgs, parse_size};
 use crate::exit::Failure;
 use crate::on::OnArgs;
 use crate::watch::args::parse_time;
@@ -127,7 +128,7 @@ impl RoundArgs {
             destroy_data: self.destroy_data,
             json: false,
             on: OnArgs::default(),
-            store: StoreArgs { store: None },
+            store: KeepArgs::default(),
         }
     }
 }

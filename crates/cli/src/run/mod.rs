@@ -16,8 +16,8 @@ use crate::place::can_be_stored;
 use crate::progress::{Voice, in_brief};
 use crate::runs::{self, Ending, header, of_store, run_id, unix_ms};
 use crate::store_guard::keep_apart;
-use crate::stored::store_path;
 use assay_dialects::fio::{self, Invocation};
+use assay_model::annotation::Annotation;
 use assay_model::condition::Restore;
 use assay_model::load::report::{LoadProgress, LoadReport};
 use assay_model::load::{Ddir, Extent, Load};
@@ -53,7 +53,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
         )));
     }
     warn(&left_out(&load), say);
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     // Paths of another machine lead nowhere here.
     if host.target().is_none() {
         let files = load.streams.iter().flat_map(|stream| &stream.files.paths);
@@ -71,7 +71,7 @@ pub fn run(args: &RunArgs, target: &mut dyn Target) -> Result<ExitCode, Failure>
             path: inspection.path.clone(),
         },
     };
-    let store = Store::open(&store_path)?;
+    let store = args.store.open(&store_path)?;
     let asked = Asked {
         load,
         entries,
@@ -316,6 +316,7 @@ impl Runner {
                     status: ending.status,
                     finished_unix_ms: None,
                     trials: Vec::new(),
+                    annotation: Annotation::default(),
                 },
                 ending.failure,
                 ending.signal,
@@ -326,6 +327,7 @@ impl Runner {
             status: ending.status.clone(),
             finished_unix_ms: Some(unix_ms()),
             trials: self.trials,
+            annotation: Annotation::default(),
         };
         ending.and_noted(runs::finish(&mut self.store, &run));
         runs::present(&run, as_json)?;

@@ -1,6 +1,6 @@
 //! The command line of `assay scenario`.
 
-use crate::args::StoreArgs;
+use crate::annotation::KeepArgs;
 use crate::on::OnArgs;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
@@ -58,7 +58,7 @@ pub struct ScenarioArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -1,6 +1,7 @@
 //! The command line of `assay soak`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::parse_size;
 use crate::on::OnArgs;
 use crate::watch::args::parse_time;
 use assay_model::units::{Bytes, Nanos};
@@ -70,7 +71,7 @@ pub struct SoakArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

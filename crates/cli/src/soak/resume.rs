@@ -18,7 +18,7 @@ use std::process::ExitCode;
 
 /// Goes on with a run.
 pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let mut store = Store::open_existing(&args.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;

@@ -1,6 +1,7 @@
 //! Flags of `assay sweep`.
 
-use crate::args::{EXIT_CODES, StoreArgs};
+use crate::annotation::KeepArgs;
+use crate::args::EXIT_CODES;
 use crate::compare::args::parse_margin;
 use crate::on::OnArgs;
 use crate::rounds::args::RoundArgs;
@@ -81,7 +82,7 @@ pub struct SweepArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

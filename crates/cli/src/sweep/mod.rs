@@ -18,7 +18,6 @@ use crate::rounds::plan;
 use crate::rounds::schedule::{self, Cost, Schedule, Trials, Wish};
 use crate::rounds::stopper::{Found, Stopper};
 use crate::runs::{self, header, random};
-use crate::stored::store_path;
 use crate::{estimate, leftovers, owner, place};
 use args::SweepArgs;
 use assay_lang::tr;
@@ -59,7 +58,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     }
     let varied = conditions::parse(args)?;
     let source = source(args, path)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.rounds.destroy_data)?;
@@ -85,7 +84,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
         }
     };
     // Only now: a sweep that is refused leaves no store behind.
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 

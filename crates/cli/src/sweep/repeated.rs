@@ -51,7 +51,7 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let (work, _) = tool.work(&bed.bench)?;
     check_place(&mut host, &work, bed)?;
-    let store_path = stored::store_path(&args.store)?;
+    let store_path = args.store.path()?;
     store_guard::keep_apart(&store_path, work.written())?;
     let (run_id, seed) = (run_id(), args.rounds.seed.unwrap_or_else(random));
     let request = request(args, tool, bed, (run_id, seed), &mut host)?;

@@ -19,7 +19,7 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let mut store = Store::open_existing(&args.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;

@@ -1,6 +1,7 @@
 //! The words of `assay traits`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::annotation::KeepArgs;
+use crate::args::{EXIT_CODES, parse_size};
 use crate::on::OnArgs;
 use assay_flash::traits::Trait;
 use assay_model::units::Bytes;
@@ -44,7 +45,7 @@ pub struct TraitsArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -14,7 +14,7 @@ use crate::output::print;
 use crate::plans;
 use crate::room::file_size;
 use crate::runs::{header, random, run_id};
-use crate::stored::{Stored, load, store_path};
+use crate::stored::{Stored, load};
 use crate::{estimate, leftovers, owner, place};
 use args::TraitsArgs;
 use assay_flash::traits::Trait;
@@ -37,7 +37,7 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         return measure(args, path, target);
     }
     let word = args.of.as_deref().unwrap_or("last");
-    match load(&args.store, word)? {
+    match load(&args.store.store, word)? {
         Stored::Run(run) => present(&run, args).map(|()| DONE),
         Stored::Import(_) => Err(Failure::usage(format!(
             "{word} is an import: traits are those of a run of assay traits"
@@ -48,12 +48,12 @@ pub fn run(args: &TraitsArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
 fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     place::can_be_stored(path)?;
     target.needs_larger_agent();
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = place::admit(&inspection, args.destroy_data)?;
     is_on_device(&inspection)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
     let plan = plan(args, &inspection, place)?;

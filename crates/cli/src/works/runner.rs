@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::interrupt::Interrupt;
 use crate::leftovers;
 use crate::runs::{self, Ending, of_store, unix_ms};
+use assay_model::annotation::Annotation;
 use assay_model::job::Job;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader};
@@ -184,6 +185,7 @@ impl Runner<'_> {
             status: ending.status.clone(),
             finished_unix_ms: Some(unix_ms()),
             trials: self.trials,
+            annotation: Annotation::default(),
         };
         let stored = self.store.is_some() && !run.trials.is_empty();
         match &mut self.store {
