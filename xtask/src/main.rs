@@ -11,6 +11,7 @@ mod board;
 mod calibrate;
 mod digests;
 mod fio_tests;
+mod house;
 mod labgrid;
 mod limits;
 mod packages;
@@ -20,6 +21,7 @@ mod run;
 mod servers;
 mod test;
 mod truth;
+mod words;
 
 use anyhow::{Result, bail};
 use std::path::Path;
@@ -57,6 +59,11 @@ cargo xtask COMMAND
                        for it, for a test that compares rates
   servers              prepare the servers of adb and ssh that tests reach
   labgrid              prepare the labgrid that tests run a lab with
+  house [--check] [--commit REV] [CRATE]...
+                       lines, import cycles, long functions, words of doc comments, shared
+                       names; --check: against the limits; --commit: files that a commit
+                       touched; CRATE: imports that make its cycles
+  words                write the template of translations and merge it into the catalogues
   agent-size           build static agents and check their sizes and crates
   help                 this text";
 
@@ -93,6 +100,8 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["board", "fio"] => board::fio::prepare(),
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
+        ["house", rest @ ..] => house::run(rest),
+        ["words"] => words::update(),
         ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

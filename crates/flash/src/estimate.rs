@@ -11,7 +11,7 @@ use crate::part::Part;
 use crate::policy::Policy;
 use crate::workload::{Issue, Job, run_issued};
 use assay_model::job::Direction;
-use assay_stats::verdict::special::{normal_quantile, student};
+use assay_stats::distributions::{normal_quantile, student};
 
 /// A rate that was measured, with one I/O after the other.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -26,6 +26,20 @@ impl Annotation {
         self.name.is_none() && self.tags.is_empty() && self.note.is_none()
     }
 
+    /// Takes the value of an option `name`, `tag` or `note`.
+    ///
+    /// # Errors
+    /// When it is none of these, or has no such value.
+    pub fn take(&mut self, option: &str, value: &str) -> Result<(), String> {
+        match option {
+            "name" => self.name = Some(parse_name(value)?),
+            "tag" => self.add_tag(&parse_tag(value)?),
+            "note" => self.note = Some(parse_note(value)?).filter(|note| !note.is_empty()),
+            _ => return Err(format!("no option is called '{option}'")),
+        }
+        Ok(())
+    }
+
     /// Adds a tag, unless it is there already.
     pub fn add_tag(&mut self, tag: &str) {
         if let Err(at) = self.tags.binary_search_by(|known| known.as_str().cmp(tag)) {

@@ -175,7 +175,7 @@ impl Ladder {
 mod tests {
     use super::*;
     use crate::{fixture, samples};
-    use assay_model::label::Measured;
+    use assay_judge::Measured;
 
     #[test]
     fn a_ladder_counts_its_steps() {

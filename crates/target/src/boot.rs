@@ -31,8 +31,7 @@
 //! told to.
 
 use crate::agents::{Agents, agent_for};
-use crate::staying::{AgentState, AgentThere};
-use crate::{Session, TargetError, Watchdog};
+use crate::{AgentState, AgentThere, Session, TargetError, Watchdog};
 use rustix::rand::{GetRandomFlags, getrandom};
 use sha2::{Digest, Sha256};
 use std::fs;

@@ -15,7 +15,7 @@ use assay_model::storage::{Backing, Storage};
 use assay_model::trial::{Outcome, TrialRecord};
 use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
 use assay_model::work::powercut::Word;
-use assay_model::work::{Work, WorkOrder, WorkProgress, WorkReport};
+use assay_model::work::{WorkOrder, WorkProgress, WorkReport};
 use assay_probe::counters;
 use assay_probe::processes::{ProcessIoTable, busiest};
 use assay_probe::roots::Roots;
@@ -156,7 +156,7 @@ impl<'a> Steps<'a> {
         record.under((self.under.still)());
         self.position += 1;
         self.unkept = true;
-        self.send(&FromAgent::StepDone(Box::new(record)));
+        self.send(&FromAgent::TrialDone(Box::new(record)));
     }
 
     fn send(&mut self, message: &FromAgent) {
@@ -169,7 +169,7 @@ impl<'a> Steps<'a> {
     /// on the same files, so answers are kept. A work on main memory has none, and its
     /// steps evidence of the machine all the same.
     fn storage(&mut self, paths: &[&Path]) -> Option<Storage> {
-        if matches!(self.order.work, Work::Memory(_)) {
+        if !self.order.work.spec().measures_storage() {
             return Some(Storage::main_memory(None));
         }
         match &self.place {
@@ -283,7 +283,7 @@ impl<'a> Steps<'a> {
 
 impl Observer for Steps<'_> {
     fn begins(&mut self, step: Step<'_>) {
-        self.send(&FromAgent::StepStarted {
+        self.send(&FromAgent::TrialStarted {
             job: Box::new(step.job.clone()),
         });
         self.step = Some(UnderWay {
@@ -399,8 +399,9 @@ impl Observer for Steps<'_> {
         }
         self.unkept = false;
         let position = self.position - 1;
-        self.send(&FromAgent::KeepSteps { position });
-        self.inbox.await_stored(position);
+        if let Err(error) = self.inbox.keep(self.outbox, position) {
+            self.unsent.get_or_insert(error);
+        }
     }
 
     fn note(&mut self, weight: NoteWeight, text: String) {

@@ -2,15 +2,12 @@
 //! `assay compare --paired-on`.
 
 use super::schedule::{Trials, USUAL};
-use crate::annotation::KeepArgs;
-use crate::args::{QualifyArgs, parse_size};
 use crate::exit::Failure;
-use crate::on::OnArgs;
-use crate::watch::args::parse_time;
+use crate::jobs::suite::SuiteOptions;
+use crate::ui::values::{parse_size, parse_time};
 use assay_model::condition::{Restore, TemperatureWindow};
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
-use std::path::PathBuf;
 
 /// Which jobs are repeated, how often, and what is done around each trial.
 #[derive(Args, Clone, Debug)]
@@ -111,24 +108,15 @@ impl RoundArgs {
         }
     }
 
-    /// What of it `assay qualify` knows too, with the jobs of these names.
-    pub fn suite(&self, path: PathBuf, only: Vec<String>) -> QualifyArgs {
-        QualifyArgs {
-            profile: None,
-            path,
+    /// Options of the suite of `assay qualify`, with the jobs of these names.
+    pub fn suite(&self, only: Vec<String>) -> SuiteOptions {
+        SuiteOptions {
             quick: self.quick,
             thorough: self.thorough,
-            // How often they are repeated is the schedule's business.
+            // The schedule decides how often jobs are repeated.
             trials: None,
             size: self.size,
             only,
-            seed: self.seed,
-            bus: None,
-            datasheet: None,
-            destroy_data: self.destroy_data,
-            json: false,
-            on: OnArgs::default(),
-            store: KeepArgs::default(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! How many rounds are planned, and what may end them early.
 
-use crate::announce::minutes;
+use crate::driver::announce::minutes;
 use crate::exit::Failure;
 use assay_lang::tr;
 use assay_model::run::Stopping;

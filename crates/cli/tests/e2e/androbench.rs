@@ -220,7 +220,7 @@ fn what_a_killed_run_leaves_is_named_and_removed_by_the_next_start() {
     let mut words = endless(&folder);
     words[5] = "2000";
     let mut running = bed.start(&words);
-    running.await_trials(3);
+    running.await_lines("finished steps", 3, |line| line.contains(" #"));
     // Steps are told once they are stored, when their folder goes: wait for the next.
     let begun = || {
         let there = || {
@@ -257,7 +257,7 @@ fn a_stopped_run_keeps_its_steps_and_leaves_nothing() {
     let bed = Bed::new();
     let folder = bed.folder();
     let mut running = bed.start(&endless(&folder));
-    running.await_trials(4);
+    running.await_lines("finished steps", 4, |line| line.contains(" #"));
     running.signal(Signal::INT);
     let ended = running.end();
     ended.assert_code(130);

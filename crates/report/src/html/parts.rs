@@ -4,8 +4,8 @@ use crate::format;
 use crate::identity::Fact;
 use crate::labels::Labels;
 use crate::summary::Figure;
+use assay_judge::Measured;
 use assay_lang::{counted, translated};
-use assay_model::label::Measured;
 use assay_model::verdict::Verdict;
 use maud::{Markup, html};
 

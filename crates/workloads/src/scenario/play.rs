@@ -1,5 +1,6 @@
 //! An act as it is played.
 
+use super::Play;
 use super::caches::DropCaches;
 use super::command::Program;
 use super::copy::Copier;
@@ -17,16 +18,6 @@ use crate::WorkError;
 use assay_model::work::scenario::{Act, Deed};
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// An act that is ready to be played.
-pub(super) trait Play: Send {
-    /// The files or devices whose storage and pages are evidence.
-    fn paths(&self) -> Vec<PathBuf>;
-    /// How much it will have done at its end, in what it tells; `None`: not known.
-    fn total(&self) -> Option<u64>;
-    /// Does it, while the clock of the turn runs.
-    fn play(&mut self, turn: &mut Turn<'_>) -> Result<(), WorkError>;
-}
 
 /// Brings everything to the state that an act finds; nothing is measured yet.
 ///

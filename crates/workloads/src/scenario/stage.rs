@@ -1,7 +1,8 @@
 //! One stage: its acts are prepared one after the other, begin together, and are told
 //! with the evidence of the time in which they ran.
 
-use super::play::{Play, prepare};
+use super::Play;
+use super::play::prepare;
 use super::scene::Scene;
 use super::turn::{Signals, Turn};
 use crate::meter::{Meter, nanos};

@@ -1,0 +1,9 @@
+//! Stored runs and figures: finding, reading, output formats.
+
+pub mod files;
+pub mod formats;
+pub mod guard;
+pub mod keep;
+pub mod lookup;
+pub mod owner;
+pub mod sources;
