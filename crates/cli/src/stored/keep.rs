@@ -23,9 +23,6 @@ pub struct AnnotationArgs {
 }
 
 impl AnnotationArgs {
-    /// Ids of the flags, which only a command that makes a run takes.
-    pub const NAMES: [&str; 3] = ["name", "tag", "note"];
-
     /// The annotation that they ask for.
     pub fn annotation(&self) -> Annotation {
         let mut annotation = Annotation {

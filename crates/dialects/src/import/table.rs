@@ -23,9 +23,14 @@ pub(super) fn has_columns(text: &str) -> bool {
     sheet::head(text).is_some_and(|cells| Head::of(&cells).shape().is_some() && cells.len() > 1)
 }
 
-/// Whether its first line has several cells, whatever they are.
+/// Whether its first lines have several cells, as many in each, whatever they are.
 pub(super) fn is_separated(text: &str) -> bool {
-    sheet::head(text).is_some_and(|cells| cells.len() > 1)
+    let cells = |text| sheet::head(text).map_or(0, |cells| cells.len());
+    let below = text
+        .trim_start()
+        .split_once('\n')
+        .map_or("", |(_, below)| below);
+    cells(text) > 1 && cells(text) == cells(below)
 }
 
 /// What a row of a table is about.
