@@ -26,7 +26,7 @@ use commands::measure::{
     capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
     traits, watch,
 };
-use commands::results::{import, list, plot, report, show};
+use commands::results::{import, list, plot, report, rm, show, tag};
 use commands::usage;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
@@ -140,6 +140,8 @@ fn run() -> Result<ExitCode, Failure> {
         Command::Import(args) => import::run(&args),
         Command::List(args) => list::run(&args),
         Command::Show(args) => show::run(&args),
+        Command::Tag(args) => tag::run(&args),
+        Command::Rm(args) => rm::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),

@@ -149,6 +149,24 @@ pub enum StoreError {
         /// The store.
         path: PathBuf,
     },
+    /// Another run or import has that name, or that id.
+    #[error(
+        "{holder} is called '{name}' already: choose another name, or rename it with assay tag {holder} --name NAME"
+    )]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Id of the run or import that has it.
+        holder: String,
+    },
+    /// A run that is to be removed is being made.
+    #[error("run {run} is under way (process {pid}): stop it first; nothing was removed")]
+    UnderWay {
+        /// The run.
+        run: String,
+        /// Its process.
+        pid: u32,
+    },
     /// Neither a run nor an import has that id.
     #[error("no run or import '{text}' in {}: assay list shows all", .path.display())]
     NoSuchRun {

@@ -40,7 +40,9 @@ use results::import::args::ImportArgs;
 use results::list::ListArgs;
 use results::plot::PlotArgs;
 use results::report::ReportArgs;
+use results::rm::RmArgs;
 use results::show::ShowArgs;
+use results::tag::TagArgs;
 use std::ffi::OsString;
 
 /// Exit codes of the whole program. `assay fio` counts failed jobs instead, as fio does.
@@ -85,7 +87,7 @@ pub const GROUPS: [(&str, &[&str]); 5] = [
     ),
     (
         key!("Results"),
-        &["list", "show", "report", "plot", "import"],
+        &["list", "show", "report", "plot", "import", "tag", "rm"],
     ),
     (
         key!("Machines"),
@@ -151,6 +153,10 @@ pub enum Command {
     List(ListArgs),
     /// Show a stored run or import.
     Show(ShowArgs),
+    /// Name, tag and annotate a stored run or import.
+    Tag(TagArgs),
+    /// Remove runs and imports from the store.
+    Rm(RmArgs),
     /// Write runs or comparisons as HTML, Excel, mail, JSON, CSV, ...
     Report(ReportArgs),
     /// Draw one chart of a run: terminal, SVG, PNG, gnuplot or CSV.

@@ -7,7 +7,7 @@ use crate::driver::runs::Done;
 use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::works::{Request, execute};
 use crate::exit::Failure;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use assay_model::job::Job;
 use assay_model::plan::Place;
@@ -27,7 +27,7 @@ pub struct MeasureArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

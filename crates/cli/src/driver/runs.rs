@@ -136,6 +136,7 @@ impl Done {
             header,
             status: ending.status.clone(),
             finished_unix_ms: Some(unix_ms()),
+            annotation: assay_model::annotation::Annotation::default(),
             trials,
         };
         let stored = store.is_some() && !forget;

@@ -14,7 +14,7 @@ use crate::exit::Failure;
 use crate::interrupt::{Interrupt, Interrupts};
 use crate::output::say;
 use crate::stored::guard::keep_apart;
-use crate::stored::lookup::{StoreArgs, store_path};
+use crate::stored::keep::KeepArgs;
 use crate::stored::owner;
 use assay_model::job::Job;
 use assay_model::plan::Place;
@@ -59,15 +59,15 @@ pub fn execute(
     host: &mut Host,
     inspection: Inspection,
     request: &Request,
-    store: &StoreArgs,
+    store: &KeepArgs,
     listener: &mut dyn Listener,
 ) -> Result<Done, Failure> {
-    let path = store_path(store);
+    let path = store.path();
     // Paths of another machine lead nowhere here.
     if let (Ok(path), None) = (&path, host.target()) {
         keep_apart(path, written(request.work.spec()))?;
     }
-    let opened = path.and_then(|path| Ok(Store::open(&path)?));
+    let opened = path.and_then(|path| store.open(&path));
     let mut store = unless_it_may_go_unstored(opened, request)?;
     if let (Some(_), Some(store)) = (request.work.spec().private_folder_in(), &mut store) {
         leftovers::clear(host, store, &request.place)?;

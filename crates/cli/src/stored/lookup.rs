@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 /// Where runs are kept.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct StoreArgs {
     /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
     /// folder].

@@ -179,7 +179,6 @@ fn report_files() {
     let taken = bed.join("taken.html");
     fs::create_dir(&taken).unwrap();
     assert_has(&report(&taken), &["cannot write", text(&taken)]);
-    assert_has(&bed.refused(&["report", "last"]), &["--output"]);
 }
 
 #[test]

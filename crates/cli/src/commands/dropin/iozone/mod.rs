@@ -13,6 +13,7 @@ use crate::driver::runs::{present, random};
 use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
+use crate::stored::keep::KeepArgs;
 use crate::stored::lookup::{StoreArgs, write_file};
 use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
@@ -146,8 +147,12 @@ fn measure(
         must_be_stored: true,
         sweep: None,
     };
-    let store = StoreArgs {
-        store: command.own.store.clone(),
+    let own = &command.own;
+    let store = KeepArgs {
+        store: StoreArgs {
+            store: own.store.clone(),
+        },
+        annotation: own.annotation.clone().into(),
     };
     let opening = opening(command, words, &inspection);
     let mut listing = Listing::new(command, opening);

@@ -13,7 +13,6 @@ use crate::driver::{leftovers, plans};
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::{print, say, style};
 use crate::rounds::jobs::on_place;
-use crate::stored::lookup::store_path;
 use crate::stored::owner;
 use args::MarkArgs;
 use assay_dialects::mark;
@@ -30,7 +29,6 @@ use assay_report::json;
 use assay_report::terminal::{CheckedClass, write_class, write_marks, write_rounds};
 use assay_stats::requirement::Finding;
 use assay_stats::rounds::Window;
-use assay_store::Store;
 use assay_target::Target;
 use std::process::ExitCode;
 
@@ -78,12 +76,12 @@ impl Question {
 /// Marks a path on a target.
 pub fn run(args: &MarkArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     admission::can_be_stored(&args.path)?;
-    let store_path = store_path(&args.shared.store)?;
+    let store_path = args.shared.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(&args.path)?;
     let question = Question::of(args);
     let place = admit(args, question, &inspection)?;
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.shared.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(&args.path)?;
 

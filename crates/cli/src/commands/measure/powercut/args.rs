@@ -2,7 +2,7 @@
 
 use super::cut::{Method, Words, words};
 use crate::exit::Failure;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_time;
 use assay_model::units::Nanos;
@@ -67,7 +67,7 @@ pub struct PowercutArgs {
         default_missing_value = "last",
         conflicts_with_all = [
             "path", "cut", "restore", "cycles", "after", "off_time", "boot_timeout", "mount",
-            "ways", "atomic", "seed",
+            "ways", "atomic", "seed", "name", "tag", "note",
         ]
     )]
     pub resume: Option<String>,
@@ -81,7 +81,7 @@ pub struct PowercutArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

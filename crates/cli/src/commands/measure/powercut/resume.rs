@@ -13,7 +13,7 @@ use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_store::Store;
@@ -25,7 +25,7 @@ use std::process::ExitCode;
 /// # Errors
 /// As [`super::run`].
 pub fn run(args: &PowercutArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let path = store_path(&args.store)?;
+    let path = args.store.path()?;
     let mut store = Store::open_existing(&path)?;
     let id = run_id(&store, name)?;
     let run = whole_run(&store, &id)?;

@@ -12,6 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::output::say;
 use crate::ui::progress::Voice;
 use assay_lang::tr;
+use assay_model::annotation::Annotation;
 use assay_model::rng::SplitMix64;
 use assay_model::run::{Run, RunHeader, RunStatus};
 use assay_model::trial::{Outcome, TrialRecord};
@@ -154,6 +155,7 @@ impl Session<'_> {
             header: self.header,
             status,
             finished_unix_ms: Some(unix_ms()),
+            annotation: Annotation::default(),
             trials: self.trials,
         };
         let none = run.trials.is_empty();

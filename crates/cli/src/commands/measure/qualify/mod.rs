@@ -13,7 +13,6 @@ use crate::driver::runs::{header, random, run_id};
 use crate::driver::{leftovers, plans};
 use crate::exit::{EXIT_CODES, Failure};
 use crate::jobs::suite::{self, Scale, SuiteOptions};
-use crate::stored::lookup::store_path;
 use crate::stored::owner;
 use crate::ui::values::parse_size;
 use assay_model::condition::Restore;
@@ -22,7 +21,6 @@ use assay_model::run::{RunHeader, RunStatus};
 use assay_model::units::Bytes;
 use assay_model::units::Nanos;
 use assay_model::wire::Inspection;
-use assay_store::Store;
 use assay_target::Target;
 use clap::Args;
 use profile::Profile;
@@ -88,7 +86,7 @@ impl QualifyArgs {
 pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Failure> {
     admission::can_be_stored(&args.path)?;
     let claims = claims::of(args)?;
-    let store_path = store_path(&args.shared.store)?;
+    let store_path = args.shared.store.path()?;
     if args.profile.is_some() {
         target.needs_larger_agent();
     }
@@ -96,7 +94,7 @@ pub fn run(args: &QualifyArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     let inspection = host.inspect(&args.path)?;
     let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
     // Only now: a path that is refused leaves no store behind.
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.shared.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     // Leftovers took room that is free now.
     let inspection = host.inspect(&args.path)?;

@@ -1,7 +1,7 @@
 //! The command line of `assay replay`.
 
 use crate::exit::EXIT_CODES;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
@@ -54,7 +54,7 @@ pub struct ReplayArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

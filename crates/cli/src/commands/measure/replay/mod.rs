@@ -13,14 +13,12 @@ use crate::jobs::load_trials::RepeatedLoad;
 use crate::jobs::records::entries;
 use crate::output::{print, say, style};
 use crate::stored::guard::keep_apart;
-use crate::stored::lookup::store_path;
 use args::ReplayArgs;
 use assay_lang::tr;
 use assay_model::load::PerDirection;
 use assay_model::units::Bytes;
 use assay_report::json;
 use assay_report::terminal::write_recordings;
-use assay_store::Store;
 use assay_target::Target;
 use assay_trace::Action;
 use assay_trace::describe::{Description, describe};
@@ -43,7 +41,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     };
     can_be_stored(path)?;
     can_be_stored(&args.trace)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     target.needs_larger_agent();
     let mut host = Host::start(target)?;
     let found = place::find(&mut host, path)?;
@@ -93,7 +91,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         trials: args.trials,
         json: args.json,
     };
-    asked.carry_out(&mut host, Store::open(&store_path)?)
+    asked.carry_out(&mut host, args.store.open(&store_path)?)
 }
 
 /// Reads a trace, which is a file of this machine.

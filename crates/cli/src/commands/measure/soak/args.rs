@@ -56,7 +56,7 @@ pub struct SoakArgs {
         value_name = "RUN",
         num_args = 0..=1,
         default_missing_value = "last",
-        conflicts_with_all = ["path", "size", "duration", "passes", "block", "checkpoint", "memory", "keep", "seed"]
+        conflicts_with_all = ["path", "size", "duration", "passes", "block", "checkpoint", "memory", "keep", "seed", "name", "tag", "note"]
     )]
     pub resume: Option<String>,
     /// Overwrite the block device. All data on it is lost.

@@ -10,7 +10,7 @@ use crate::driver::step_progress::{Counted, StepTalk};
 use crate::driver::{leftovers, works};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::lookup::{run_id, whole_run};
 use assay_model::plan::Place;
 use assay_model::run::{Run, RunStatus};
 use assay_model::units::Bytes;
@@ -22,7 +22,7 @@ use std::process::ExitCode;
 
 /// Goes on with a run.
 pub fn run(args: &Args, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&store_path(&args.shared.store)?)?;
+    let mut store = Store::open_existing(&args.shared.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;

@@ -19,7 +19,6 @@ use crate::rounds::outlook::{Held, Spread};
 use crate::rounds::schedule::{Cost, Schedule, Trials, Wish};
 use crate::rounds::stopper::{Found, Stopper};
 use crate::rounds::{jobs, plan, schedule};
-use crate::stored::lookup::store_path;
 use crate::stored::owner;
 use crate::ui::progress::Voice;
 use args::SweepArgs;
@@ -61,7 +60,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
     }
     let varied = conditions::parse(args)?;
     let source = source(args, path)?;
-    let store_path = store_path(&args.store)?;
+    let store_path = args.store.path()?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
     let place = admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
@@ -87,7 +86,7 @@ fn begin(args: &SweepArgs, path: &Path, target: &mut dyn Target) -> Result<ExitC
         }
     };
     // Only now: a sweep that is refused leaves no store behind.
-    let mut store = Store::open(&store_path)?;
+    let mut store = args.store.open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
     let inspection = host.inspect(path)?;
 

@@ -11,7 +11,7 @@ use crate::driver::works;
 use crate::driver::works::{Request, Sweep};
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::{guard, lookup};
+use crate::stored::guard;
 use assay_model::condition::Condition;
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;
@@ -53,7 +53,7 @@ pub fn run(
 ) -> Result<ExitCode, Failure> {
     let (work, _) = tool.work(&bed.bench)?;
     check_place(&mut host, &work, bed)?;
-    let store_path = lookup::store_path(&args.store)?;
+    let store_path = args.store.path()?;
     guard::keep_apart(&store_path, work.spec().writes())?;
     let (run_id, seed) = (run_id(), args.rounds.seed.unwrap_or_else(random));
     let request = request(args, tool, bed, (run_id, seed), &mut host)?;

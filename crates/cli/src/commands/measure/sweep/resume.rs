@@ -12,7 +12,7 @@ use crate::driver::host::Host;
 use crate::driver::leftovers;
 use crate::exit::Failure;
 use crate::output::say;
-use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::lookup::{run_id, whole_run};
 use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
@@ -23,7 +23,7 @@ use assay_target::Target;
 use std::process::ExitCode;
 
 pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<ExitCode, Failure> {
-    let mut store = Store::open_existing(&store_path(&args.store)?)?;
+    let mut store = Store::open_existing(&args.store.path()?)?;
     let id = run_id(&store, name)?;
     let mut host = Host::start(target)?;
     let run = whole_run(&store, &id)?;

@@ -1,7 +1,7 @@
 //! The words of `assay traits`.
 
 use crate::exit::EXIT_CODES;
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use crate::targets::on::OnArgs;
 use crate::ui::values::parse_size;
 use assay_flash::traits::Trait;
@@ -37,7 +37,7 @@ pub struct TraitsArgs {
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     /// Show a stored run of assay traits: `last`, or the first letters of its id.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["path", "read_only", "destroy_data", "size", "only", "trials", "seed", "name", "tag", "note"])]
     pub of: Option<String>,
     /// Draw each series into this folder, as SVG.
     #[arg(long, value_name = "DIR")]
@@ -46,7 +46,7 @@ pub struct TraitsArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
     #[command(flatten)]
     pub on: OnArgs,
 }

@@ -1,6 +1,6 @@
 //! The command line of `assay import`.
 
-use crate::stored::lookup::StoreArgs;
+use crate::stored::keep::KeepArgs;
 use assay_dialects::import::Format;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -36,7 +36,7 @@ pub struct ImportArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
+    pub store: KeepArgs,
 }
 
 fn format() -> impl TypedValueParser<Value = Format> {
