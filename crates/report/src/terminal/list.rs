@@ -295,7 +295,8 @@ mod tests {
             "{text}"
         );
         let lines: Vec<&str> = text.lines().collect();
-        let devices = [lines[1].find("eMMC"), lines[0].find("DEVICE")];
+        let column = |line: &str, word| line.find(word).map(|at| line[..at].chars().count());
+        let devices = [column(lines[1], "eMMC"), column(lines[0], "DEVICE")];
         assert_eq!(devices[0], devices[1], "{text}");
         assert!(lines[2].contains('…'), "{text}");
         assert!(lines[1].contains("166 MB/s"), "{text}");
