@@ -216,7 +216,11 @@ fn a_mistake_in_a_file_is_named_with_its_line() {
             "line 1: there is no key abuot (did you mean about?)",
         ),
         ("about", "#", "line 1: about is missing"),
-        ("name = \"w\"", "nmae = \"w\"", "line 2: name is missing"),
+        (
+            "name = \"w\"",
+            "nmae = \"w\"",
+            "line 3: there is no key nmae (did you mean name?)",
+        ),
         (
             "\"1M\"",
             "\"1M\"\nperpare = true",
