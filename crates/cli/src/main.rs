@@ -185,7 +185,7 @@ fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
             (Some(requests), Some(answers)) => {
                 assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
             }
-            _ => return Err(Failure::usage("an agent in front needs two descriptors")),
+            _ => return Err(Failure::usage("a foreground agent needs two descriptors")),
         },
         _ => assay_agent::run(words),
     };

@@ -149,7 +149,7 @@ pub fn not_simulated(path: &Path) -> Failure {
 pub fn is_storage(inspection: &Inspection) -> Result<(), Failure> {
     no_storage(inspection).map_or(Ok(()), |kind| {
         Err(Failure::usage(format!(
-            "{} is on {kind}, which the kernel makes up: there is no storage to measure",
+            "{} is on {kind}, which exists only in the kernel: there is no storage to measure",
             inspection.path.display()
         )))
     })

@@ -53,7 +53,7 @@ fn one_line(error: &Error) -> String {
         ErrorKind::InvalidValue if value.is_empty() => format!("{named} needs a value"),
         ErrorKind::InvalidValue => match text(error, ContextKind::ValidValue) {
             Some(known) if !known.is_empty() => {
-                format!("'{value}' is no value of {named}: it takes {known}")
+                format!("'{value}' is not a value of {named}: it takes {known}")
             }
             _ => first_line(error),
         },
@@ -113,7 +113,7 @@ mod tests {
             ),
             (
                 &["import", "f", "--format", "x"],
-                "'x' is no value of --format <FORMAT>: it takes fio-json, fio-text",
+                "'x' is not a value of --format <FORMAT>: it takes fio-json, fio-text",
             ),
             (
                 &["report", "last"],

@@ -331,7 +331,7 @@ impl Host {
             return Ok(());
         }
         self.session.give_up();
-        Err(self.lost("the agent has notes without end"))
+        Err(self.lost("the agent sends notes without end"))
     }
 
     /// The agent is gone: where, and what the link to it says of that.

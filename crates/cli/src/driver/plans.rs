@@ -3,9 +3,10 @@
 
 use crate::checks::estimate;
 use crate::driver::host::{Host, Requests};
+use crate::driver::leftovers;
+use crate::driver::notes;
 use crate::driver::runs::{Done, Ending};
 use crate::driver::trials::{Heard, Listener, Trials};
-use crate::driver::{leftovers, notes};
 use crate::exit::Failure;
 use crate::interrupt::Interrupt;
 use crate::output::say;
@@ -175,7 +176,7 @@ impl<'a> Execution<'a> {
             self.unanswered = Some(position);
             if self.trials().len() > self.header.plan.order.len() {
                 return Err(Failure::lost(
-                    "the agent tells of more trials than were planned",
+                    "the agent reported more trials than were planned",
                 ));
             }
         }

@@ -157,7 +157,7 @@ impl Trials {
         record.position = self.first.saturating_add(position);
         if record.position as usize != next {
             return Err(Failure::lost(format!(
-                "the agent tells of trial {position}, which was not its next"
+                "the agent reported trial {position} out of order"
             )));
         }
         self.untold.push(Untold::Ended(next));
@@ -197,10 +197,12 @@ pub fn follow(
 ) -> Result<(RunEnd, Option<WorkReport>), Failure> {
     match Trials::default().hear(host, ("", None), listener)? {
         Heard::Done(end, report) => Ok((end, report)),
-        Heard::Kept(_) => Err(Failure::lost("the agent tells of trials that it has not")),
+        Heard::Kept(_) => Err(Failure::lost(
+            "the agent reported trials that it does not have",
+        )),
     }
 }
 
 fn without_end() -> Failure {
-    Failure::lost("the agent tells of trials without end")
+    Failure::lost("the agent reports trials without end")
 }

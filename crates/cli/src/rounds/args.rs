@@ -125,7 +125,7 @@ impl RoundArgs {
 fn parse_kelvin(text: &str) -> Result<u32, String> {
     let kelvin = text.parse::<f64>().ok();
     let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
-    let wrong = || format!("{text} is no number of kelvin from 0.1 to 100");
+    let wrong = || format!("{text} is not a number of kelvin from 0.1 to 100");
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -137,7 +137,7 @@ pub fn facts(stopping: &Stopping, trials: u32) -> Vec<(&'static str, String)> {
     }
     if let Some(budget) = stopping.budget {
         let text = tr!(
-            "{budget}: room for {trials} trials of each",
+            "{budget}: enough for {trials} trials of each",
             budget = minutes(budget),
             trials
         );

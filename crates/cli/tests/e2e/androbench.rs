@@ -188,7 +188,7 @@ fn what_cannot_be_measured_is_refused_by_name() {
     let file = folder.join("file");
     std::fs::write(&file, "x").unwrap();
     let said = bed.refused(&["androbench", text(&file)]);
-    assert!(said.contains("is no folder"), "{said}");
+    assert!(said.contains("is not a folder"), "{said}");
     let ended = bed.run(&["androbench", text(&folder), "--size", "100T"]);
     ended.assert_code(2);
     ended.assert_says(&["would take", "are free"]);

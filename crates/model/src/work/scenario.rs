@@ -53,8 +53,8 @@ impl WorkSpec for Scenario {
     }
 
     fn file_systems(&self) -> Option<(&Path, Vec<&str>)> {
-        let kinds = self.acts().filter_map(|act| match &act.deed {
-            Deed::Format { kind } => Some(kind.as_str()),
+        let kinds = self.acts().filter_map(|act| match &act.action {
+            Action::Format { kind } => Some(kind.as_str()),
             _ => None,
         });
         self.on_device.then(|| (&*self.path, kinds.collect()))
@@ -87,7 +87,8 @@ pub struct Act {
     /// When its operations are due, and how late each may be.
     pub pace: Pace,
     /// What is done.
-    pub deed: Deed,
+    #[serde(rename = "deed")]
+    pub action: Action,
 }
 
 /// When operations are due. An operation is a block, a file, a line or a transaction.
@@ -105,7 +106,7 @@ pub struct Pace {
 /// What is done. Paths are relative to the scene, or [`DEVICE`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Deed {
+pub enum Action {
     /// Writes a file block after block.
     Write(Writing),
     /// Reads a file block after block.

@@ -134,7 +134,7 @@ mod tests {
 
     impl Listener for Mute {
         fn ended(&mut self, _trial: &TrialRecord) -> Result<(), Failure> {
-            Err(Failure::failed("nobody reads"))
+            Err(Failure::failed("the reader of the output is gone"))
         }
     }
 

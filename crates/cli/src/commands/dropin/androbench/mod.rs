@@ -65,7 +65,7 @@ fn folder(inspection: &Inspection) -> Result<Place, Failure> {
     match admission::admit(inspection, need)? {
         folder @ Place::Directory { .. } => Ok(folder),
         other => Err(Failure::usage(format!(
-            "{} is no folder: give one, test files are made in it and removed",
+            "{} is not a folder: give one; test files are made in it and removed",
             other.path().display()
         ))),
     }

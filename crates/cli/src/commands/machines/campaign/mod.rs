@@ -120,7 +120,7 @@ fn boards(part: &PartOfFile, places: &[Place]) -> Result<Vec<Board>, Failure> {
     let wanted = part.boards.unwrap_or(1);
     match boards.len() < wanted {
         true => Err(Failure::usage(format!(
-            "part {}: {} boards are wanted, and there are {}",
+            "part {}: {} boards are needed, and there are {}",
             part.name,
             wanted,
             boards.len()

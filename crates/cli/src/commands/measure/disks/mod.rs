@@ -73,7 +73,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     let sample_bytes = args.sample_size.0;
     if sample_bytes == 0 || !sample_bytes.is_multiple_of(LARGEST_PAGE) {
         return Err(Failure::usage(format!(
-            "--sample-size {} is no multiple of {}",
+            "--sample-size {} is not a multiple of {}",
             args.sample_size,
             Bytes(LARGEST_PAGE)
         )));
@@ -81,7 +81,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     let in_folder = matches!(inspection.kind, PathKind::Directory { .. });
     if args.size.is_some() && !in_folder {
         return Err(Failure::usage(format!(
-            "{} is no folder: --size is for the file that is made in one",
+            "{} is not a folder: --size is for the file that is made in one",
             inspection.path.display()
         )));
     }
@@ -91,7 +91,7 @@ fn extent(args: &DisksArgs, inspection: &Inspection) -> Result<Extent, Failure> 
     let free = inspection.storage.available.map(|free| free.0);
     if in_folder && free.is_some_and(|free| free < file_bytes.saturating_add(HEADROOM)) {
         return Err(Failure::usage(format!(
-            "there is no room for a test file of {} in {}: choose a smaller --size",
+            "not enough space for a test file of {} in {}: choose a smaller --size",
             Bytes(file_bytes),
             inspection.path.display()
         )));

@@ -113,7 +113,7 @@ fn admit(args: &MarkArgs, question: Question, inspection: &Inspection) -> Result
     let is_device = matches!(inspection.kind, PathKind::Device { .. });
     if question == Question::SteadyState && !is_device {
         return Err(Failure::usage(format!(
-            "{shown} is no block device: a steady state is one of a whole device; name the device"
+            "{shown} is not a block device: a steady state is measured on a whole device; name the device"
         )));
     }
     let place = admission::admit(inspection, Need::anything(args.destroy_data))?;

@@ -119,7 +119,7 @@ impl Journal {
         match self.note(letter, stream, sequence) {
             Some(()) => Ok(()),
             None => Err(Failure::lost(
-                "the agent tells of a stream that there is not",
+                "the agent reported a stream that does not exist",
             )),
         }
     }

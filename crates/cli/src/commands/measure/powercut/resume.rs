@@ -121,7 +121,7 @@ fn is_free(store: &Store, run: &Run) -> Result<bool, Failure> {
 
 fn tell(run: &Run, cycles: u32) {
     say(&format!(
-        "assay: goes on with run {} after {} of {cycles} cycles",
+        "assay: resumes run {} after {} of {cycles} cycles",
         run.header.id,
         run.trials.len()
     ));

@@ -55,7 +55,7 @@ impl Session<'_> {
     pub fn run(mut self, args: &PowercutArgs, json: bool, host: Host) -> Result<ExitCode, Failure> {
         let interrupt = Interrupt::catch(|| {
             say(
-                "stopping after this cycle; finished cycles are kept, and --resume goes on (again: at once, and the power stays as it is)",
+                "stopping after this cycle; finished cycles are kept, and --resume continues (press again to stop at once; the power stays as it is)",
             );
         })?;
         let ended = self.all(args, host, &interrupt);
@@ -98,7 +98,7 @@ impl Session<'_> {
                 break;
             }
             let number = planned.number;
-            let text = tr!("cycle {number}: writing until the power goes", number);
+            let text = tr!("cycle {number}: writing until the power is cut", number);
             match self.cycles.switch {
                 // What is asked would stand behind a live line.
                 Switch::Hand => say(&text),

@@ -71,7 +71,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let replay = load::step(args, &described, &fitted, recorded_extent, trims);
     if replay.shrunk.is_some() {
         say(&tr!(
-            "assay: the trace reaches to {recorded}, there are {size}: {moved} I/Os are at other offsets",
+            "assay: the trace spans {recorded}, the storage has {size}: {moved} I/Os were moved to other offsets",
             recorded = Bytes(recorded_extent),
             size = Bytes(size),
             moved = replay.moved

@@ -57,6 +57,6 @@ pub struct ScenarioArgs {
 fn parse_scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if (0.0001..=100.0).contains(&scale) => Ok(scale),
-        _ => Err("a number from 0.0001 to 100 is wanted".to_owned()),
+        _ => Err("give a number from 0.0001 to 100".to_owned()),
     }
 }

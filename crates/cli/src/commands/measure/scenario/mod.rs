@@ -1,13 +1,11 @@
 //! `assay scenario`: what a product does with its storage, step by step.
 
+mod action;
 mod args;
-mod deed;
 mod file;
 mod job;
-mod keys;
 mod library;
 mod resolve;
-mod step;
 pub mod tools;
 
 use crate::checks::admission;
@@ -46,7 +44,7 @@ pub fn run(args: &ScenarioArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     }
     match (&args.scenario, &args.path) {
         (Some(scenario), Some(path)) => play(args, &library::find(scenario)?, path, target),
-        _ => Err(Failure::usage("a scenario and a path are wanted")),
+        _ => Err(Failure::usage("give a scenario and a path")),
     }
 }
 
@@ -172,10 +170,8 @@ fn resolve(args: &ScenarioArgs, found: &Found, place: &Place) -> Result<Resolved
 }
 
 fn resolve_in(found: &Found, wanted: &Wanted<'_>) -> Result<Resolved, Failure> {
-    resolve::resolve(&found.file, wanted).map_err(|mistake| {
-        let place = &found.place;
-        Failure::usage(format!("{place}: line {}: {}", mistake.line, mistake.why))
-    })
+    resolve::resolve(&found.file, wanted)
+        .map_err(|mistake| Failure::usage(format!("{}: {mistake}", found.place)))
 }
 
 /// The acts that are measured.

@@ -4,7 +4,7 @@
 use crate::driver::host::Host;
 use crate::exit::Failure;
 use assay_model::condition::{FileSystem, Offer, Subject};
-use assay_model::work::scenario::{Act, Deed, Scenario};
+use assay_model::work::scenario::{Act, Action, Scenario};
 
 /// Refuses a work whose file systems cannot be made there.
 ///
@@ -33,8 +33,8 @@ pub fn are_there(host: &mut Host, scenario: &Scenario) -> Result<(), Failure> {
 }
 
 fn file_system(act: &Act) -> Option<String> {
-    match &act.deed {
-        Deed::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
+    match &act.action {
+        Action::Format { kind } => FileSystem::parse(kind).map(|asked| asked.kind),
         _ => None,
     }
 }

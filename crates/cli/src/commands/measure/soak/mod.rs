@@ -54,7 +54,7 @@ fn command<'a>(args: &'a Args, path: &'a Path) -> MeasuringCommand<'a> {
         trials: 1,
         destroy_data: args.destroy_data,
         shared: &args.shared,
-        stopping: "stopping: how it stands is kept, and assay soak --resume goes on",
+        stopping: "stopping: progress is stored, and assay soak --resume continues",
         counted: Counted::Bytes,
     }
 }
@@ -71,7 +71,7 @@ fn work(args: &Args, place: &Place, inspection: &Inspection, seed: u64) -> Resul
     let smallest = inspection.system.page_size.0.max(SECTOR as u64);
     if block_bytes == 0 || !block_bytes.is_multiple_of(smallest) || block_bytes > 1 << 30 {
         return Err(Failure::usage(format!(
-            "--block {} is no multiple of {} up to 1 GiB",
+            "--block {} is not a multiple of {} up to 1 GiB",
             args.block,
             Bytes(smallest)
         )));

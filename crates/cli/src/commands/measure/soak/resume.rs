@@ -54,7 +54,7 @@ fn began(run: &Run) -> Result<Args, Failure> {
     match resume::began(run)? {
         Some(commands::Command::Soak(began)) => Ok(*began),
         _ => Err(Failure::usage(format!(
-            "run {} is no soak: assay list shows the runs",
+            "run {} is not a soak: assay list shows the runs",
             run.header.id
         ))),
     }
@@ -99,7 +99,7 @@ fn work(began: &Args, run: &Run) -> Soak {
 fn tell(id: &str, work: &Soak) {
     let from = work.from.clone().unwrap_or_default();
     say(&format!(
-        "assay: goes on with run {id} after {} written and {} checked; first the whole area of \
+        "assay: resumes run {id} after {} written and {} checked; first the whole area of \
          {} is read",
         Bytes(from.written_bytes),
         Bytes(from.verified_bytes),

@@ -105,7 +105,7 @@ fn refusal(tool: &str) -> Failure {
     let why = match tool {
         "fio" | "run" => "give the job file itself: assay sweep PATH FILE.fio",
         "qualify" => "its jobs are swept without a command; --only names them",
-        "watch" => "it looks on while another command runs, and has no figures to compare",
+        "watch" => "it shows I/O while another command runs, and has no figures to compare",
         "capacity" => "whether storage holds what it says depends on no setting",
         _ => "only dd, iozone, androbench, disks, mark and scenario can",
     };

@@ -122,13 +122,13 @@ pub fn go_on(
     let (finished, trials) = finished(&run.trials);
     if !request.begins_with(&finished) {
         return Err(Failure::failed(format!(
-            "run {} has gaps between its trials: it cannot be gone on with",
+            "run {} has gaps between its trials: it cannot be resumed",
             run.header.id
         )));
     }
     run.trials.truncate(trials);
     say(&format!(
-        "assay: goes on with run {}: {} of {} repetitions are missing",
+        "assay: resumes run {}: {} of {} repetitions are missing",
         run.header.id,
         request.count() - finished.len(),
         request.count()

@@ -50,7 +50,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
         .map(|t| t.0)
         .sum();
     say(&format!(
-        "assay: goes on with run {id}: {missing} of {} trials are missing, about {}",
+        "assay: resumes run {id}: {missing} of {} trials are missing, about {}",
         plan.order.len(),
         Nanos(left)
     ));
@@ -116,7 +116,7 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
 fn finished(mut run: Run) -> Result<Run, Failure> {
     if run.header.plan.conditions.is_empty() {
         return Err(Failure::usage(format!(
-            "run {} is no sweep: only sweeps are gone on with",
+            "run {} is not a sweep: only sweeps can be resumed",
             run.header.id
         )));
     }
@@ -128,7 +128,7 @@ fn finished(mut run: Run) -> Result<Run, Failure> {
     match in_order {
         true => Ok(run),
         false => Err(Failure::failed(format!(
-            "run {} has gaps between its trials: it cannot be gone on with",
+            "run {} has gaps between its trials: it cannot be resumed",
             run.header.id
         ))),
     }

@@ -75,7 +75,7 @@ fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
         return written::report([a, b], &args.store, &args.terms, to);
     }
     if args.terms.qualify {
-        return Err(Failure::usage("--qualify is asked of two runs"));
+        return Err(Failure::usage("--qualify needs two runs"));
     }
     match load(&args.store, first)? {
         Stored::Run(run) => {

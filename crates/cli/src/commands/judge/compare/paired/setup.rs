@@ -205,7 +205,7 @@ fn common_jobs(args: &RoundArgs, source: &Source, sides: [&Admitted; 2]) -> Resu
     let (wanted, room) = (a.file.min(b.file), room_for_two(sides));
     if args.size.is_some() && room < wanted {
         return Err(Failure::usage(format!(
-            "no room for two test files of {wanted} on one file system: it has room for two of \
+            "not enough space for two test files of {wanted} on one file system: it has space for two of \
              {room}"
         )));
     }
