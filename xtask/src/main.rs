@@ -26,6 +26,7 @@ mod servers;
 mod test;
 #[cfg(feature = "measure")]
 mod truth;
+mod words;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
@@ -69,6 +70,7 @@ cargo xtask COMMAND
                        lines, import cycles, long functions, words of doc comments, shared
                        names; --check: against the limits; --commit: files that a commit
                        touched; CRATE: imports that make its cycles
+  words                write the template of translations and merge it into the catalogues
   agent-size           build static agents and check their sizes and crates
   help                 this text";
 
@@ -97,6 +99,7 @@ fn dispatch(words: &[String]) -> Result<()> {
         ["servers"] => servers::prepare(),
         ["labgrid"] => labgrid::prepare(),
         ["house", rest @ ..] => house::run(rest),
+        ["words"] => words::update(),
         ["agent-size"] => agents::size::run_checks(),
         [] | ["help" | "--help" | "-h"] => {
             println!("{HELP}");

@@ -1,28 +1,33 @@
 //! The assay command: flags, wiring, progress, exit codes.
 
-mod args;
 mod checks;
+mod child;
 mod commands;
 mod driver;
 mod exit;
+mod interrupt;
+mod jobs;
+mod judging;
 mod output;
+mod rounds;
 mod stored;
 mod targets;
 mod ui;
 
-use args::Command;
 use assay_lang::Language;
 use assay_model::text::clean;
 use assay_target::Target;
+use commands::Command;
 use commands::dropin::{androbench, dd, fio, iozone};
 use commands::judge::{compare, explain, model, power, rank};
+use commands::language;
 use commands::machines::{agent, campaign, devices, doctor};
 use commands::measure::{
     capacity, disks, mark, mem, powercut, qualify, replay, run as run_file, scenario, soak, sweep,
     traits, watch,
 };
-use commands::results::{import, plot, report};
-use driver::host::AGENT;
+use commands::results::{import, list, plot, report, show};
+use commands::usage;
 use exit::Failure;
 use signal_hook::consts::SIGXFSZ;
 use std::ffi::{OsStr, OsString};
@@ -30,8 +35,8 @@ use std::panic::resume_unwind;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use targets::{child, on};
-use ui::{language, usage};
+use targets::on;
+use targets::on::AGENT;
 
 /// Stack of the thread that carries out a command, whatever `ulimit -s` leaves the first.
 const STACK_BYTES: usize = 8 << 20;
@@ -71,50 +76,70 @@ fn run() -> Result<ExitCode, Failure> {
         return Ok(exit::DONE);
     };
     match args.command {
-        Command::Qualify(args) => {
-            on::measure(&args.on, &own, args.json, |on| qualify::run(&args, on))
+        Command::Qualify(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            qualify::run(&args, on)
+        }),
+        Command::Sweep(args) => {
+            targets::measure(&args.on, &own, args.json, |on| sweep::run(&args, on))
         }
-        Command::Sweep(args) => on::measure(&args.on, &own, args.json, |on| sweep::run(&args, on)),
-        Command::Mark(args) => on::measure(&args.on, &own, args.json, |on| mark::run(&args, on)),
-        Command::Run(args) => on::measure(&args.on, &own, args.json, |on| run_file::run(&args, on)),
+        Command::Mark(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mark::run(&args, on)
+        }),
+        Command::Run(args) => {
+            targets::measure(&args.on, &own, args.json, |on| run_file::run(&args, on))
+        }
         Command::Replay(args) => {
-            on::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| replay::run(&args, on))
         }
         Command::Fio(args) => run_tool("fio", fio::run, &args.words),
         Command::Dd(args) => run_tool("dd", dd::run, &args.words),
         Command::Androbench(args) => {
-            on::measure(&args.on, &own, args.json, |on| androbench::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                androbench::run(&args, on)
+            })
         }
-        Command::Watch(args) => on::measure(&args.on, &own, args.json, |on| watch::run(&args, on)),
+        Command::Watch(args) => {
+            targets::measure(&args.on, &own, args.json, |on| watch::run(&args, on))
+        }
         Command::Iozone(args) => run_tool("iozone", iozone::run, &args.words),
-        Command::Disks(args) => on::measure(&args.on, &own, args.json, |on| disks::run(&args, on)),
+        Command::Disks(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            disks::run(&args, on)
+        }),
         Command::Capacity(args) => {
-            on::measure(&args.on, &own, args.json, |on| capacity::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                capacity::run(&args, on)
+            })
         }
-        Command::Soak(args) => on::measure(&args.on, &own, args.json, |on| soak::run(&args, on)),
-        Command::Mem(args) => on::measure(&args.on, &own, args.json, |on| mem::run(&args, on)),
+        Command::Soak(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            soak::run(&args, on)
+        }),
+        Command::Mem(args) => targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+            mem::run(&args, on)
+        }),
         Command::Scenario(args) => {
-            on::measure(&args.on, &own, args.json, |on| scenario::run(&args, on))
+            targets::measure(&args.shared.on, &own, args.shared.json, |on| {
+                scenario::run(&args, on)
+            })
         }
         Command::Traits(args) => {
-            on::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| traits::run(&args, on))
         }
         Command::Devices(args) => {
-            on::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| devices::run(&args, on))
         }
         Command::Doctor(args) => {
-            on::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
+            targets::measure(&args.on, &own, args.json, |on| doctor::run(&args, on))
         }
         Command::Compare(args) => compare::run(&args, on::this_machine()?.as_mut()),
         Command::Campaign(args) => campaign::run(&args),
         Command::Rank(args) => rank::run(&args),
         Command::Power(args) => power::run(&args),
-        Command::Powercut(args) => on::measure(&args.on.stopping(), &own, args.json, |on| {
+        Command::Powercut(args) => targets::measure(&args.on.stopping(), &own, args.json, |on| {
             powercut::run(&args, on)
         }),
         Command::Import(args) => import::run(&args),
-        Command::List(args) => stored::lookup::list(&args),
-        Command::Show(args) => stored::lookup::show(&args),
+        Command::List(args) => list::run(&args),
+        Command::Show(args) => show::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Explain(args) => explain::run(&args),
@@ -137,7 +162,7 @@ fn run_tool(name: &str, tool: Tool, words: &[OsString]) -> Result<ExitCode, Fail
     let (on, own) = on::take(words)?;
     let json = own.iter().any(|word| word == "--json");
     let command = [&[name.into()], words].concat();
-    on::measure(&on, &command, json, |target| tool(own, target))
+    targets::measure(&on, &command, json, |target| tool(own, target))
 }
 
 /// What follows `assay TOOL`, or the name of a link that is called like the tool:
@@ -160,7 +185,7 @@ fn serve_host(words: &[OsString]) -> Result<ExitCode, Failure> {
             (Some(requests), Some(answers)) => {
                 assay_agent::serve_in_front(requests, answers).map_err(std::io::Error::other)
             }
-            _ => return Err(Failure::usage("an agent in front needs two descriptors")),
+            _ => return Err(Failure::usage("a foreground agent needs two descriptors")),
         },
         _ => assay_agent::run(words),
     };

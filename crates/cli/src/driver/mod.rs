@@ -1,12 +1,13 @@
 //! The host side of a session with an agent.
 
+pub mod announce;
 pub mod host;
-pub mod interrupt;
 pub mod leftovers;
 pub mod loads;
-pub mod owner;
+pub mod measuring;
+pub mod notes;
 pub mod plans;
-pub mod resume;
-pub mod rounds;
 pub mod runs;
+pub mod step_progress;
+pub mod trials;
 pub mod works;

@@ -1,26 +1,24 @@
 //! `assay list`, `show` and `report`: what the store has.
 
-use crate::args::{ListArgs, ReportArgs, ShowArgs, StoreArgs};
-use crate::commands::judge::compare;
-use crate::commands::judge::rank;
-use crate::driver::owner;
-use crate::exit::{DONE, Failure};
-use crate::output::{admit_output, print, say, style};
-use crate::stored::formats::Format;
+use crate::exit::Failure;
+use crate::output::{admit_output, say};
+use crate::stored::owner;
 use assay_model::figures::Import;
 use assay_model::run::{Run, RunStatus};
-use assay_report::gate::{Suite, junit, kcidb, lava, tap};
-use assay_report::import::{write_csv, write_json};
-use assay_report::mail::{self, Form};
-use assay_report::sweep::by_condition;
-use assay_report::terminal::{ListRow, write_import, write_list, write_summary};
-use assay_report::{csv, html, json, xlsx};
-use assay_store::{Found, ImportSummary, RunSummary, Store};
-use std::cmp::Reverse;
+use assay_store::{Found, Store};
+use clap::Args;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+
+/// Where runs are kept.
+#[derive(Args, Debug)]
+pub struct StoreArgs {
+    /// File that keeps the runs [default: assay/runs.sqlite in the XDG data
+    /// folder].
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+}
 
 /// The store to use: by default `runs.sqlite` in [`data_folder`].
 pub fn store_path(args: &StoreArgs) -> Result<PathBuf, Failure> {
@@ -46,171 +44,12 @@ pub fn data_folder() -> Option<PathBuf> {
         .map(|data| data.join("assay"))
 }
 
-/// `assay list`.
-pub fn list(args: &ListArgs) -> Result<ExitCode, Failure> {
-    let store = Store::open_existing(&store_path(&args.store)?)?;
-    let abandoned = store.abandoned_runs(owner::is_alive)?;
-    let mut rows: Vec<ListRow> = store.runs()?.iter().map(row).collect();
-    for row in &mut rows {
-        if abandoned.iter().any(|run| run.id == row.id) {
-            row.status = RunStatus::Interrupted.word().to_owned();
-        }
-    }
-    rows.extend(store.imports()?.iter().map(import_row));
-    // Stable: what is of one millisecond stays as the store has it.
-    rows.sort_by_key(|row| Reverse(row.started_unix_ms));
-    print(|out| write_list(&rows, style(), out))?;
-    Ok(DONE)
-}
-
-fn row(run: &RunSummary) -> ListRow {
-    ListRow {
-        id: run.id.clone(),
-        started_unix_ms: run.started_unix_ms,
-        path: format!("{}{}", run.target.as_deref().unwrap_or_default(), run.path),
-        device: run.device.clone(),
-        status: run.status.word().to_owned(),
-        trials: run.trials_done.into(),
-        // Of a work with steps that only follow from each other, none is known
-        // beforehand.
-        planned: run.trials_planned.max(run.trials_done).into(),
-        data_lost: run.data_lost,
-    }
-}
-
-/// The files are what tells imports apart, the tool is what made them.
-fn import_row(import: &ImportSummary) -> ListRow {
-    ListRow {
-        id: import.id.clone(),
-        started_unix_ms: import.imported_unix_ms,
-        path: import.files.join(", "),
-        device: import.tool.clone(),
-        status: "imported".to_owned(),
-        trials: import.figures.into(),
-        planned: import.figures.into(),
-        data_lost: false,
-    }
-}
-
-/// `assay show`.
-pub fn show(args: &ShowArgs) -> Result<ExitCode, Failure> {
-    let stored = load(&args.store, &args.run)?;
-    print(|out| match (&stored, args.json) {
-        (Stored::Run(run), true) => json::write(run, out),
-        (Stored::Run(run), false) => write_summary(run, style(), &[], out),
-        (Stored::Import(import), true) => write_json(import, out),
-        (Stored::Import(import), false) => write_import(import, style(), &[], out),
-    })?;
-    Ok(DONE)
-}
-
-/// `assay report` of one run or import, or of two that are compared.
-pub fn report(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let (Some(format), Some(first)) = (args.output.wanted()?, args.runs.first()) else {
-        return Err(Failure::usage("missing: RUN, and --output or --format"));
-    };
-    if let [a, b] = args.runs.as_slice() {
-        let to = (format, &args.output);
-        return compare::report([a, b], &args.store, &args.terms, to);
-    }
-    if args.terms.qualify {
-        return Err(Failure::usage("--qualify is asked of two runs"));
-    }
-    match load(&args.store, first)? {
-        Stored::Run(run) => {
-            let write = writer_for(format)?;
-            args.output.write(format, |out| write(*run, args, out))?;
-        }
-        Stored::Import(import) => {
-            let write = import_writer_for(format)?;
-            args.output.write(format, |out| write(&import, args, out))?;
-        }
-    }
-    Ok(DONE)
-}
-
-type ImportWriter = fn(&Import, &ReportArgs, &mut dyn Write) -> io::Result<()>;
-
-/// What an import can be written as. Gates ask for evidence.
-const OF_IMPORTS: [Format; 6] = [
-    Format::Html,
-    Format::Json,
-    Format::Csv,
-    Format::Xlsx,
-    Format::Text,
-    Format::Markdown,
-];
-
-fn import_writer_for(format: Format) -> Result<ImportWriter, Failure> {
-    Ok(match format {
-        Format::Html => |import, args, out| {
-            let verdicts = rank::verdicts_of_import(import, args.terms.margin);
-            html::write_import(import, verdicts.as_ref(), out)
-        },
-        Format::Json => |import, _, out| write_json(import, out),
-        Format::Csv => |import, _, out| write_csv(import, out),
-        Format::Xlsx => |import, args, out| {
-            let judged = rank::Judged::of_import(import, args.terms.margin);
-            let ranked = judged.as_ref().map(rank::Judged::ranked);
-            xlsx::write_import(import, ranked.as_ref(), out)
-        },
-        Format::Text => |import, args, out| mail_import(import, args, Form::Text, out),
-        Format::Markdown => |import, args, out| mail_import(import, args, Form::Markdown, out),
-        Format::Junit | Format::Tap | Format::Lava | Format::Kcidb => {
-            let what = "an import, which has no evidence to judge,";
-            return Err(format.refused(what, &OF_IMPORTS));
-        }
-    })
-}
-
-fn mail_import(
-    import: &Import,
-    args: &ReportArgs,
-    form: Form,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let judged = rank::Judged::of_import(import, args.terms.margin);
-    let ranked = judged.as_ref().map(rank::Judged::ranked);
-    mail::write_import(import, ranked.as_ref(), form, out)
-}
-
-type Writer = fn(Run, &ReportArgs, &mut dyn Write) -> io::Result<()>;
-
-fn writer_for(format: Format) -> Result<Writer, Failure> {
-    Ok(match format {
-        Format::Html => |run, _, out| html::write(&run, out),
-        Format::Json => |run, _, out| json::write(&run, out),
-        Format::Csv => |run, _, out| csv::write(&run, out),
-        Format::Xlsx => |run, args, out| match rank::Judged::of_run(&run, args.terms.margin) {
-            Some(judged) => xlsx::write_sweep(&run, &judged.ranked(), out),
-            None => xlsx::write(&run, out),
-        },
-        Format::Text => |run, args, out| write_mail(&run, args, Form::Text, out),
-        Format::Markdown => |run, args, out| write_mail(&run, args, Form::Markdown, out),
-        Format::Junit => |run, _, out| junit::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Tap => |run, _, out| tap::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Lava => |run, _, out| lava::write(&Suite::of_run(&by_condition(run)), out),
-        Format::Kcidb => |run, args, out| {
-            let suite = Suite::of_run(&by_condition(run));
-            kcidb::write(&suite, &args.output.submission(), out)
-        },
-    })
-}
-
-/// A sweep with what came of its conditions.
-fn write_mail(run: &Run, args: &ReportArgs, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    match rank::Judged::of_run(run, args.terms.margin) {
-        Some(judged) => mail::write_sweep(run, &judged.ranked(), form, out),
-        None => mail::write_run(run, form, out),
-    }
-}
-
 /// The id of a run of assay's own.
 pub fn run_id(store: &Store, name: &str) -> Result<String, Failure> {
     match store.find(name)? {
         Found::Run(id) => Ok(id),
         Found::Import(id) => Err(Failure::usage(format!(
-            "{id} is an import: results that were made elsewhere cannot be gone on with"
+            "{id} is an import: only runs of assay can be resumed"
         ))),
     }
 }
@@ -221,7 +60,7 @@ pub fn whole_run(store: &Store, id: &str) -> Result<Run, Failure> {
     match loaded.damaged.first() {
         None => Ok(loaded.run),
         Some(damage) => Err(Failure::failed(format!(
-            "run {id} cannot be gone on with: {damage}"
+            "run {id} cannot be resumed: {damage}"
         ))),
     }
 }

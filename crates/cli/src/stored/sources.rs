@@ -1,9 +1,8 @@
 //! Where figures come from: stored runs, imports, and files that other tools
 //! wrote.
 
-use crate::args::StoreArgs;
 use crate::exit::Failure;
-use crate::stored::lookup::{Stored, load_from, store_path};
+use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path};
 use assay_model::figures::{Figure, Import, Results};
 use assay_model::run::Run;
 use assay_report::comparison;
@@ -90,7 +89,7 @@ impl Source {
 
     fn of_file(name: &str) -> Result<Self, Failure> {
         let path = Path::new(name);
-        let results = crate::commands::results::import::read_file(path, None)?.results;
+        let results = crate::stored::files::read_file(path, None)?.results;
         let origin = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         Ok(Self {
             origin: Origin::File(origin),
@@ -136,11 +135,11 @@ impl Source {
         let path = store_path(args)?;
         let store = Store::open_existing(&path).map_err(|error| {
             Failure::usage(format!(
-                "{name} is no file, and there is no run to look for: {error}"
+                "{name} is not a file, and no run can be looked up: {error}"
             ))
         })?;
         let loaded = load_from(&store, name).map_err(|failure| match failure.is_usage() {
-            true => Failure::usage(format!("{name} is no file, and {failure}")),
+            true => Failure::usage(format!("{name} is not a file, and {failure}")),
             false => failure,
         })?;
         Ok(match loaded {

@@ -1,13 +1,10 @@
 //! `--on`: on which machines a command measures.
 
 use crate::checks::input;
-use crate::driver::host::AGENT;
-use crate::driver::interrupt::end_links_with_this;
 use crate::exit::Failure;
+use crate::interrupt::end_links_with_this;
 use crate::output::say;
-use crate::targets::child;
 use crate::targets::lab;
-use crate::targets::several;
 use crate::ui::progress::Voice;
 use assay_model::text::clean;
 use assay_target::adb::AdbDevice;
@@ -20,8 +17,10 @@ use clap::Args;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
+/// The word that makes this program an agent, whatever its name is: no command
+/// of assay, no option and no job file of fio.
+pub const AGENT: &str = "--serve-as-assay-agent";
 /// The flag.
 const FLAG: &str = "--on";
 /// What the name of a lab's place begins with.
@@ -168,34 +167,6 @@ fn from_file(path: &Path) -> Result<Vec<On>, Failure> {
     }
 }
 
-/// Measures on the target that is asked for, or starts a process for each of several;
-/// `words` are those of the command.
-pub fn measure(
-    args: &OnArgs,
-    words: &[OsString],
-    json: bool,
-    run: impl FnOnce(&mut dyn Target) -> Result<ExitCode, Failure>,
-) -> Result<ExitCode, Failure> {
-    if let Some(part) = child::this() {
-        let inner = target(&part.address, args.when_lost)?;
-        return run(&mut Named::new(inner, &part.name));
-    }
-    let named = |inner: Box<dyn Target>| Named {
-        inner,
-        name: None,
-        unit: args.unit.clone(),
-    };
-    match (args.targets()?.as_slice(), &args.unit) {
-        ([], _) => run(&mut named(this_machine()?)),
-        ([only], _) => run(&mut named(target(only, args.when_lost)?)),
-        (_, Some(unit)) => Err(Failure::usage(format!(
-            "--unit {unit} names one unit, and there are several targets: measure them one after \
-             the other"
-        ))),
-        (several, None) => several::run(several, words, json),
-    }
-}
-
 /// This machine.
 pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
     target(&On::Local, WhenLost::Stop)
@@ -204,8 +175,7 @@ pub fn this_machine() -> Result<Box<dyn Target>, Failure> {
 /// One machine to measure on.
 pub fn target(on: &On, when_lost: WhenLost) -> Result<Box<dyn Target>, Failure> {
     if !matches!(on, On::Local) {
-        let caught = end_links_with_this();
-        caught.map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        end_links_with_this()?;
     }
     match on {
         On::Ssh(address) => Ok(Box::new(
@@ -244,17 +214,18 @@ pub fn this_program() -> Result<PathBuf, Failure> {
 }
 
 /// A target under the names that its user gives it and what is measured there.
-struct Named {
-    inner: Box<dyn Target>,
+pub(super) struct Named {
+    pub inner: Box<dyn Target>,
     /// `None`: as it calls itself, which may show only when it is reached.
-    name: Option<String>,
-    unit: Option<String>,
+    pub name: Option<String>,
+    /// The unit that is measured.
+    pub unit: Option<String>,
 }
 
 impl Named {
     /// One of several. This machine has no other name. A lab vouches for its places to be
     /// boards of their own; two addresses may be of one machine.
-    fn new(inner: Box<dyn Target>, name: &str) -> Self {
+    pub fn new(inner: Box<dyn Target>, name: &str) -> Self {
         Self {
             name: inner.name().map(|_| name.to_owned()),
             inner,

@@ -1,10 +1,10 @@
 //! One process of several.
 
 use super::{Ended, Task, Told};
-use crate::driver::interrupt;
-use crate::driver::owner;
+use crate::child::{self, Claim};
 use crate::exit::{FAILED, Failure};
-use crate::targets::child::{self, Claim};
+use crate::interrupt;
+use crate::stored::owner;
 use assay_model::text::clean;
 use assay_store::Owner;
 use assay_target::labgrid::Lease;

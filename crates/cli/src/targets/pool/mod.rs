@@ -7,9 +7,9 @@
 
 mod member;
 
-use crate::driver::interrupt::Interrupt;
+use crate::child::{self, Claim};
 use crate::exit::Failure;
-use crate::targets::child::{self, Claim};
+use crate::interrupt::Interrupt;
 use crate::targets::on::this_program;
 use crate::ui::progress::block::Block;
 use crate::ui::progress::live::Reported;
@@ -131,8 +131,7 @@ impl Crew {
         let interrupt = Interrupt::catch(move || {
             // Nobody listens any more: all has ended.
             let _ = on_signal.send(Told::Signal);
-        })
-        .map_err(|error| Failure::failed(format!("cannot catch signals: {error}")))?;
+        })?;
         Ok(Self {
             program: this_program()?,
             members: BTreeMap::new(),

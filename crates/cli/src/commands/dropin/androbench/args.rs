@@ -1,7 +1,8 @@
 //! The command line of `assay androbench`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
+use crate::exit::EXIT_CODES;
+use crate::ui::values::parse_size;
 use assay_dialects::androbench::{Like, SyncMode, Wanted};
 use assay_model::units::Bytes;
 use assay_model::work::androbench::{Journal, Statement, Synchronous};
@@ -54,16 +55,8 @@ pub struct AndroBenchArgs {
     /// Mobibench: threads, each with a file of its own [default: 1].
     #[arg(long, value_name = "N")]
     pub threads: Option<u32>,
-    /// Repeat the orders and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl AndroBenchArgs {

@@ -7,12 +7,13 @@ mod place;
 mod talk;
 mod there;
 
-use crate::args::StoreArgs;
 use crate::driver::host::Host;
+use crate::driver::runs::Done;
 use crate::driver::runs::{self, random};
-use crate::driver::works::{self, Done, Request};
+use crate::driver::works::{self, Request};
 use crate::exit::{DONE, FAILED, Failure};
 use crate::output::{print, say, talk_was_lost};
+use crate::stored::lookup::StoreArgs;
 use assay_dialects::dd::{self, Command, HELP, Invocation, OwnOptions};
 use assay_model::job::{Job, Rw};
 use assay_model::plan::Place;

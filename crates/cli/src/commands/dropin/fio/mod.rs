@@ -3,26 +3,25 @@
 
 mod inflate;
 mod live;
-pub mod machine;
 mod results;
 mod sink;
 mod verdict;
 
+use crate::child;
 use crate::driver::host::Host;
-use crate::driver::interrupt::{Interrupt, on_report_request};
-use crate::driver::loads::{self, Repeats};
+use crate::driver::loads;
+use crate::driver::notes::Repeats;
 use crate::exit::{DONE, Failure};
+use crate::interrupt::Interrupts;
+use crate::jobs::job_file::{Elsewhere, Machine, Talk, of_fio, warn};
 use crate::output::{print, prints_to_terminal, say};
-use crate::targets::child;
 use assay_dialects::fio::output::TerseVersion;
-use assay_dialects::fio::{self, Command, Eta, FioError, Formats, Invocation, OutputOptions};
+use assay_dialects::fio::{self, Command, Eta, Formats, Invocation, OutputOptions};
 use assay_model::load::Load;
 use assay_model::text::{clean, shorten};
 use assay_model::units::Nanos;
-use assay_model::wire::ToAgent;
 use assay_target::Target;
 use live::LiveLine;
-use machine::{Elsewhere, Machine};
 use results::{Results, Words};
 use sink::Sink;
 use std::ffi::OsString;
@@ -82,25 +81,6 @@ fn parse(words: &[OsString], there: Option<&mut Host>) -> Result<Command, Failur
     parsed.map_err(of_fio)
 }
 
-/// What is wrong with a job file or a command line is the user's to mend.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "to be handed to map_err as it is"
-)]
-pub fn of_fio(error: FioError) -> Failure {
-    Failure::usage(error.to_string())
-}
-
-/// How something is said that is no result.
-pub type Talk = fn(&str);
-
-/// Says what the user should know of a job file.
-pub fn warn(warnings: &[String], talk: Talk) {
-    for warning in warnings {
-        talk(&format!("assay: warning: {}", clean(warning)));
-    }
-}
-
 /// What is no failure is said on standard output when the results go to a file,
 /// as fio does it: programs that run fio take words on standard error for one.
 /// Where results are on standard output, nothing else is.
@@ -149,28 +129,13 @@ fn run_jobs(invocation: &Invocation, load: &Load, mut host: Host) -> Result<Exit
         talk: talk(&invocation.output),
         repeats: Repeats::default(),
     };
-    let interrupt = listen_to_signals(&host)?;
+    let interrupt = host.obey_signals(Interrupts::Caught, || {
+        say("assay: stopping; the results so far follow");
+    })?;
     let report = loads::execute(&mut host, load, &mut results)?;
     results.close_notes();
     results.present(&report)?;
     Ok(verdict::exit_code(&report, interrupt.exit_code().is_some()))
-}
-
-/// Signals that end the load, results and all, or ask how it stands.
-fn listen_to_signals(host: &Host) -> Result<Interrupt, Failure> {
-    let failed = |error| Failure::failed(format!("cannot catch signals: {error}"));
-    // An agent that cannot hear a request has ended, which is noticed elsewhere.
-    let requests = host.requests();
-    on_report_request(move || {
-        let _ = requests.send(&ToAgent::ReportNow);
-    })
-    .map_err(failed)?;
-    let requests = host.requests();
-    Interrupt::catch(move || {
-        say("assay: stopping; the results so far follow");
-        let _ = requests.send(&ToAgent::Cancel);
-    })
-    .map_err(failed)
 }
 
 /// Progress is shown on standard output, as fio does it: never among results

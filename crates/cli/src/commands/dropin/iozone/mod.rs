@@ -5,15 +5,15 @@ mod ahead;
 mod listing;
 mod progress;
 
-use crate::args::StoreArgs;
 use crate::checks::admission::not_simulated;
+use crate::child;
 use crate::driver::host::Host;
+use crate::driver::runs::Done;
 use crate::driver::runs::{present, random};
-use crate::driver::works::{self, Done, Request};
+use crate::driver::works::{self, Request};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
-use crate::stored::lookup::write_file;
-use crate::targets::child;
+use crate::stored::lookup::{StoreArgs, write_file};
 use assay_dialects::iozone::banner::Moment;
 use assay_dialects::iozone::{
     self, Asked, Command, IozoneError, banner, blocks, marks, throughput,

@@ -1,8 +1,7 @@
 //! Flags of `assay compare`.
 
-use crate::args::StoreArgs;
-use crate::driver::rounds::args::RoundArgs;
-use crate::stored::formats::OutputArgs;
+use crate::judging::args::VerdictArgs;
+use crate::rounds::args::RoundArgs;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -49,46 +48,4 @@ pub struct CompareArgs {
     pub shown: VerdictArgs,
     #[command(flatten, next_help_heading = "With --paired-on")]
     pub rounds: RoundArgs,
-}
-
-/// What is asked of two sides, and how the answer is shown.
-#[derive(Args, Debug)]
-pub struct VerdictArgs {
-    #[command(flatten)]
-    pub terms: Terms,
-    /// End with 3 when a metric that decides is slower (with --qualify: fails).
-    #[arg(long)]
-    pub gate: bool,
-    /// Print the comparison as JSON on standard output, as --format json does.
-    #[arg(long, conflicts_with_all = ["output", "format"])]
-    pub json: bool,
-    #[command(flatten)]
-    pub output: OutputArgs,
-    #[command(flatten)]
-    pub store: StoreArgs,
-}
-
-/// What is asked of two sides.
-#[derive(Args, Debug, Default)]
-pub struct Terms {
-    /// Largest difference without a meaning, in percent [default: 5, or that of the
-    /// runs].
-    #[arg(long, value_name = "PERCENT", value_parser = parse_margin)]
-    pub margin: Option<f64>,
-    /// Most trials of a side: that may be asked for to settle it [default: 100], or that
-    /// --trials auto and --budget may make [default: 20 and 100].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1000))]
-    pub max_trials: Option<u32>,
-    /// May B take the place of A? pass, fail or inconclusive for each metric.
-    #[arg(long)]
-    pub qualify: bool,
-}
-
-/// Reads a margin such as `5`, `3%` or `2.5`; as a share.
-pub fn parse_margin(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim_end();
-    match number.parse::<f64>() {
-        Ok(percent) if percent > 0.0 && percent < 100.0 => Ok(percent / 100.0),
-        _ => Err("give a number of percent between 0 and 100, such as 5 or 2.5".to_owned()),
-    }
 }

@@ -1,6 +1,7 @@
 //! The words of `assay explain`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::stored::lookup::StoreArgs;
+use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
 

@@ -1,6 +1,8 @@
 //! The command line of `assay model`.
 
-use crate::args::{StoreArgs, parse_size};
+use crate::stored::lookup::StoreArgs;
+use crate::ui::values::parse_size;
+use assay_explain::on_bus::parse_rate;
 use assay_flash::policy::Policy;
 use assay_model::units::{Bytes, BytesPerSec};
 use clap::{Args, Subcommand, ValueEnum, value_parser};
@@ -195,50 +197,4 @@ pub enum Pattern {
     /// Reads and writes, half and half, at random places.
     #[value(name = "randrw")]
     RandRw,
-}
-
-/// Units of rates, in bytes per second.
-const RATES: [(&str, f64); 7] = [
-    ("KiB/s", 1024.0),
-    ("MiB/s", 1_048_576.0),
-    ("GiB/s", 1_073_741_824.0),
-    ("kB/s", 1e3),
-    ("MB/s", 1e6),
-    ("GB/s", 1e9),
-    ("B/s", 1.0),
-];
-
-/// Reads a rate such as `275MiB/s`.
-pub fn parse_rate(text: &str) -> Result<BytesPerSec, String> {
-    let of = |(unit, bytes): &(&str, f64)| {
-        let number = text.strip_suffix(unit)?.trim();
-        let number: f64 = number.parse().ok()?;
-        (number.is_finite() && number > 0.0).then_some(BytesPerSec(number * bytes))
-    };
-    let rate = RATES.iter().find_map(of);
-    rate.ok_or_else(|| "give a number and its unit, such as 275MiB/s or 288MB/s".to_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rates_are_read_with_their_units() {
-        assert_eq!(parse_rate("54.3MiB/s"), Ok(BytesPerSec(54.3 * 1_048_576.0)));
-        assert_eq!(parse_rate("5866 KiB/s"), Ok(BytesPerSec(5866.0 * 1024.0)));
-        assert_eq!(parse_rate("100B/s"), Ok(BytesPerSec(100.0)));
-        for bad in [
-            "",
-            "275",
-            "MB/s",
-            "-1MB/s",
-            "0MB/s",
-            "nanMB/s",
-            "infMB/s",
-            "3 parsecs",
-        ] {
-            assert!(parse_rate(bad).is_err(), "{bad}");
-        }
-    }
 }

@@ -1,9 +1,9 @@
 //! `assay model check`: what a policy can break, and how.
 
 use super::args::CheckArgs;
-use super::table::paragraph;
 use crate::exit::{DONE, Failure, MISSED};
 use crate::output::print;
+use crate::ui::paragraph;
 use assay_flash::check::{Checked, Hole, Rule, check};
 use assay_flash::policy::Policy;
 use serde_json::{Value, json};

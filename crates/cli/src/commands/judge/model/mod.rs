@@ -5,9 +5,7 @@ mod check;
 mod compare;
 pub mod fit;
 pub mod limits;
-pub mod on_bus;
 pub mod simulate;
-pub mod table;
 
 pub use args::ModelArgs;
 

@@ -1,9 +1,9 @@
 //! `assay model simulate`: a job on a simulated part.
 
 use super::args::{Pattern, SimulateArgs};
-use super::table;
 use crate::exit::{DONE, Failure};
 use crate::output::print;
+use assay_explain::table;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::device::{Device, Phase};
 use assay_flash::part::Part;
@@ -43,8 +43,8 @@ fn list() -> Result<ExitCode, Failure> {
     print(|out| {
         for part in &parts {
             writeln!(out, "{}", part.name)?;
-            table::paragraph(&part.about, 2, out)?;
-            table::paragraph(&format!("Figures: {}.", part.source), 2, out)?;
+            crate::ui::paragraph(&part.about, 2, out)?;
+            crate::ui::paragraph(&format!("Figures: {}.", part.source), 2, out)?;
         }
         Ok(())
     })?;
@@ -63,7 +63,7 @@ pub fn find(word: &str) -> Result<Part, Failure> {
         ))
     })?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is no file, or longer than 1 MiB".to_owned()));
+        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
     }
     let text = fs::read_to_string(word).map_err(|error| refused(error.to_string()))?;
     Part::parse(&text).map_err(|error| refused(error.to_string()))
@@ -141,7 +141,7 @@ impl Figures {
 
     fn write(&self, part: &Part, args: &SimulateArgs, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{}: simulated, {}", clean(&part.name), args.policy)?;
-        table::paragraph(&format!("Figures: {}.", clean(&part.source)), 2, out)?;
+        crate::ui::paragraph(&format!("Figures: {}.", clean(&part.source)), 2, out)?;
         let (iops, rate) = (Iops(self.iops), BytesPerSec(self.rate));
         let mean = three_digits(self.timed.mean_us());
         writeln!(

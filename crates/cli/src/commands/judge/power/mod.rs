@@ -1,10 +1,10 @@
 //! `assay power`: which differences so many trials can show.
 
-use crate::args::StoreArgs;
-use crate::commands::judge::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
+use crate::stored::lookup::StoreArgs;
 use crate::stored::sources::Source;
+use crate::ui::values::parse_margin;
 use assay_report::comparison::Power;
 use assay_report::json;
 use assay_report::terminal::write_power;

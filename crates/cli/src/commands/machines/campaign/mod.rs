@@ -3,9 +3,9 @@
 mod file;
 mod part;
 
-use crate::commands::judge::compare;
-use crate::commands::judge::compare::args::VerdictArgs;
 use crate::exit::{DATA_MISMATCH, DONE, Failure, LOST, MISSED};
+use crate::judging::args::VerdictArgs;
+use crate::judging::written;
 use crate::output::{print, say};
 use crate::stored::lookup::store_path;
 use crate::targets::lab;
@@ -60,7 +60,7 @@ pub struct CampaignArgs {
 /// Runs a campaign.
 pub fn run(args: &CampaignArgs) -> Result<ExitCode, Failure> {
     let campaign = Campaign::read(&args.file)?;
-    let format = compare::wanted(&args.shown)?;
+    let format = written::wanted(&args.shown)?;
     let asks = format.is_some() || args.shown.gate || args.shown.terms.qualify;
     if asks && campaign.parts.len() < 2 {
         return Err(Failure::usage(
@@ -120,7 +120,7 @@ fn boards(part: &PartOfFile, places: &[Place]) -> Result<Vec<Board>, Failure> {
     let wanted = part.boards.unwrap_or(1);
     match boards.len() < wanted {
         true => Err(Failure::usage(format!(
-            "part {}: {} boards are wanted, and there are {}",
+            "part {}: {} boards are needed, and there are {}",
             part.name,
             wanted,
             boards.len()
@@ -375,7 +375,7 @@ impl<'a> Running<'a> {
         let worst = crew.signalled().or(lacking);
         let compared = match (parts.as_slice(), crew.signalled()) {
             ([a, b], None) if !a.runs().is_empty() && !b.runs().is_empty() => {
-                compare::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
+                written::of_units([a, b].map(|part| (part.name(), part.runs())), shown)?
             }
             (parts, _) => {
                 say_how_to_compare(parts, store.path());

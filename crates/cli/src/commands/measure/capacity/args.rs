@@ -1,7 +1,7 @@
 //! The command line of `assay capacity`.
 
-use crate::args::{StoreArgs, parse_size};
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
+use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
@@ -50,19 +50,11 @@ pub struct CapacityArgs {
     /// How often all of it is repeated.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Repeat the marks of an earlier probe.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Write over the block device.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl CapacityArgs {

@@ -1,7 +1,8 @@
 //! The command line of `assay disks`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
+use crate::exit::EXIT_CODES;
+use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::Args;
 use std::path::PathBuf;
@@ -33,17 +34,9 @@ pub struct DisksArgs {
     /// How often all of it is repeated.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: u32,
-    /// Repeat the random places of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Allow --write on a block device. Data is lost if it fails in between.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }

@@ -1,7 +1,7 @@
 //! Flags of `assay mark`.
 
-use crate::args::{StoreArgs, parse_size};
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
+use crate::ui::values::parse_size;
 use assay_dialects::mark::SdClass;
 use assay_model::units::Bytes;
 use clap::Args;
@@ -38,19 +38,11 @@ pub struct MarkArgs {
     /// whole device].
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub size: Option<Bytes>,
-    /// Repeat the order, offsets and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Overwrite the block device. All data on it is lost.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 fn parse_class(text: &str) -> Result<SdClass, String> {

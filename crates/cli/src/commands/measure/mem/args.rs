@@ -1,8 +1,7 @@
 //! The command line of `assay mem`.
 
-use crate::args::{StoreArgs, parse_size};
-use crate::commands::measure::watch::args::parse_time;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
+use crate::ui::values::{parse_size, parse_time};
 use assay_model::units::{Bytes, Nanos};
 use assay_model::work::memory::Bit;
 use clap::{Args, ValueEnum};
@@ -57,19 +56,11 @@ pub struct MemArgs {
     /// How often all of it is repeated [default: 5, with stress 1].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub trials: Option<u32>,
-    /// Repeat the orders and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// For tests of assay: flip that bit under the stress, as BYTE.BIT.
     #[arg(long, value_name = "BYTE.BIT", hide = true, value_parser = parse_bit)]
     pub flip_bit: Option<Bit>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 impl MemArgs {

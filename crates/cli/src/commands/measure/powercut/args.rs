@@ -1,10 +1,10 @@
 //! The command line of `assay powercut`.
 
-use super::cut::Method;
-use crate::args::StoreArgs;
-use crate::commands::measure::watch::args::parse_time;
+use super::cut::{Method, Words, words};
 use crate::exit::Failure;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_time;
 use assay_model::units::Nanos;
 use assay_model::work::powercut::{Kind, Mounting};
 use clap::Args;
@@ -98,18 +98,6 @@ impl PowercutArgs {
     pub fn cut(&self) -> Result<&Method, Failure> {
         let cut = self.cut.as_ref();
         cut.ok_or_else(|| Failure::usage("--cut says how the power is cut"))
-    }
-}
-
-/// A command and its arguments.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Words(pub Vec<String>);
-
-/// Words as a shell would split them; nothing else of a shell.
-pub fn words(text: &str) -> Result<Words, String> {
-    match shlex::split(text) {
-        Some(words) if !words.is_empty() => Ok(Words(words)),
-        _ => Err("no command: write its words as for a shell".to_owned()),
     }
 }
 

@@ -8,12 +8,13 @@ mod journal;
 mod resume;
 mod session;
 
-use crate::checks::admission::{admit, can_be_stored};
+use crate::checks::admission::{Need, admit, can_be_stored};
 use crate::driver::host::Host;
-use crate::driver::owner;
-use crate::driver::runs::{self, header, run_id};
+use crate::driver::runs;
+use crate::driver::runs::{header, run_id};
 use crate::exit::Failure;
 use crate::stored::lookup::store_path;
+use crate::stored::owner;
 use args::PowercutArgs;
 use assay_model::condition::Restore;
 use assay_model::job::{Job, Rw};
@@ -45,7 +46,7 @@ pub fn run(args: &PowercutArgs, target: &mut dyn Target) -> Result<ExitCode, Fai
     let path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let mut inspection = host.inspect(to)?;
-    let place = admit(&inspection, args.destroy_data)?;
+    let place = admit(&inspection, Need::written(args.destroy_data))?;
     if let Some(mount) = &args.mount {
         // What is tested is not there before it is mounted.
         inspection = host.inspect(&mount.device)?;
@@ -95,16 +96,7 @@ fn cycles<'a>(
 
 /// What is written.
 fn work(args: &PowercutArgs, place: &Place) -> Result<Powercut, Failure> {
-    let device = match place {
-        Place::Device { .. } => true,
-        Place::Directory { .. } => false,
-        other => {
-            return Err(Failure::usage(format!(
-                "{} is neither a folder nor a block device: name the folder that it is in",
-                other.path().display()
-            )));
-        }
-    };
+    let device = matches!(place, Place::Device { .. });
     let fits = |kind: &Kind| !device || kind.on_device();
     let mut kinds = args.ways.clone();
     if kinds.is_empty() {

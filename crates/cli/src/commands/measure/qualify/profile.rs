@@ -1,17 +1,18 @@
 //! `assay qualify --profile`: the suite, then what a product with such a part does, then
 //! for an eMCP its memory; one run, so that two of them are compared in every dimension.
 
-use super::suite;
-use crate::args::QualifyArgs;
+use super::QualifyArgs;
 use crate::checks::estimate;
 use crate::commands::measure::mem;
 use crate::commands::measure::scenario::{self, Built};
 use crate::driver::host::Host;
 use crate::driver::runs;
-use crate::driver::works::{self, Done, Request};
+use crate::driver::runs::Done;
+use crate::driver::step_progress::{Counted, StepTalk};
+use crate::driver::works::{self, Request};
 use crate::exit::Failure;
+use crate::jobs::suite;
 use crate::output::say;
-use crate::ui::step_progress::{Counted, StepTalk};
 use assay_lang::tr;
 use assay_model::plan::{Place, PlannedJob};
 use assay_model::run::{Run, RunStatus};
@@ -95,23 +96,24 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
     };
     let planned = |job| PlannedJob {
         job,
-        trials: suite::trials(args),
+        trials: suite::trials(&args.suite()),
     };
     let (mut works, mut once_ns) = (Vec::new(), 0);
     for name in names {
         let Built {
-            work,
+            scenario,
             steps,
             written,
             time,
         } = scenario::built(name, scale, place)?;
-        scenario::tools::are_there(host, &work)?;
+        scenario::tools::are_there(host, &scenario)?;
         say(&clean(&tr!(
             "then the scenario {name}, which writes up to {written} each time",
             name,
             written
         )));
         once_ns += time.0;
+        let work = Work::Scenario(Box::new(scenario));
         works.push((work, steps.into_iter().map(planned).collect()));
     }
     if profile == Profile::Emcp {
@@ -119,7 +121,7 @@ pub fn more(args: &QualifyArgs, place: &Place, host: &mut Host) -> Result<More, 
         once_ns += estimate::of_memory(steps.len()).0;
         works.push((work, steps.into_iter().map(planned).collect()));
     }
-    let time = Nanos(once_ns.saturating_mul(suite::trials(args).into()));
+    let time = Nanos(once_ns.saturating_mul(suite::trials(&args.suite()).into()));
     Ok(More { works, time })
 }
 
@@ -161,7 +163,7 @@ impl More {
             let request = Request {
                 steps: jobs.into_iter().map(|planned| planned.job).collect(),
                 work,
-                trials: suite::trials(args),
+                trials: suite::trials(&args.suite()),
                 seed,
                 destroy_data: args.destroy_data,
                 place: done.run.header.plan.place.clone(),

@@ -1,7 +1,9 @@
 //! The command line of `assay replay`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::exit::EXIT_CODES;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_size;
 use assay_model::units::Bytes;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;

@@ -6,11 +6,11 @@ mod place;
 
 use crate::checks::admission::can_be_stored;
 use crate::checks::input;
-use crate::commands::measure::run::Asked;
-use crate::commands::measure::run::records::entries;
 use crate::driver::host::Host;
 use crate::driver::runs;
 use crate::exit::{DONE, Failure};
+use crate::jobs::load_trials::RepeatedLoad;
+use crate::jobs::records::entries;
 use crate::output::{print, say, style};
 use crate::stored::guard::keep_apart;
 use crate::stored::lookup::store_path;
@@ -71,7 +71,7 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
     let replay = load::step(args, &described, &fitted, recorded_extent, trims);
     if replay.shrunk.is_some() {
         say(&tr!(
-            "assay: the trace reaches to {recorded}, there are {size}: {moved} I/Os are at other offsets",
+            "assay: the trace spans {recorded}, the storage has {size}: {moved} I/Os were moved to other offsets",
             recorded = Bytes(recorded_extent),
             size = Bytes(size),
             moved = replay.moved
@@ -85,11 +85,10 @@ pub fn run(args: &ReplayArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
             args.trace.display()
         )));
     }
-    let asked = Asked {
+    let asked = RepeatedLoad {
         load,
         entries,
         replay: Some(replay),
-        place: found.place(),
         inspection: found.inspection,
         trials: args.trials,
         json: args.json,

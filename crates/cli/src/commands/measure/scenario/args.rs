@@ -1,7 +1,6 @@
 //! The command line of `assay scenario`.
 
-use crate::args::StoreArgs;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
 use clap::{ArgGroup, Args};
 use std::path::PathBuf;
 
@@ -51,21 +50,13 @@ pub struct ScenarioArgs {
     /// Write over the block device.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Repeat the orders and contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }
 
 fn parse_scale(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(scale) if (0.0001..=100.0).contains(&scale) => Ok(scale),
-        _ => Err("a number from 0.0001 to 100 is wanted".to_owned()),
+        _ => Err("give a number from 0.0001 to 100".to_owned()),
     }
 }

@@ -1,8 +1,7 @@
 //! The command line of `assay soak`.
 
-use crate::args::{StoreArgs, parse_size};
-use crate::commands::measure::watch::args::parse_time;
-use crate::targets::on::OnArgs;
+use crate::driver::measuring::MeasureArgs;
+use crate::ui::values::{parse_size, parse_time};
 use assay_model::units::{Bytes, Nanos};
 use clap::Args;
 use std::path::PathBuf;
@@ -60,17 +59,9 @@ pub struct SoakArgs {
         conflicts_with_all = ["path", "size", "duration", "passes", "block", "checkpoint", "memory", "keep", "seed"]
     )]
     pub resume: Option<String>,
-    /// Repeat the order and the contents of an earlier run.
-    #[arg(long, value_name = "N")]
-    pub seed: Option<u64>,
     /// Write over the block device.
     #[arg(long)]
     pub destroy_data: bool,
-    /// Print the run as JSON on standard output.
-    #[arg(long)]
-    pub json: bool,
     #[command(flatten)]
-    pub store: StoreArgs,
-    #[command(flatten)]
-    pub on: OnArgs,
+    pub shared: MeasureArgs,
 }

@@ -1,10 +1,10 @@
 //! Flags of `assay sweep`.
 
-use crate::args::{EXIT_CODES, StoreArgs};
-use crate::commands::judge::compare::args::parse_margin;
-use crate::commands::measure::watch::args::parse_time;
-use crate::driver::rounds::args::RoundArgs;
+use crate::exit::EXIT_CODES;
+use crate::rounds::args::RoundArgs;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::{parse_margin, parse_time};
 use assay_model::units::Nanos;
 use clap::Args;
 use std::ffi::OsString;

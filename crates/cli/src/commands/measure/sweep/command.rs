@@ -1,16 +1,14 @@
 //! The command behind `--`: what of other tools can be swept.
 
 use super::jobs::Source;
-use crate::args;
-use crate::commands::dropin::androbench;
+use crate::commands;
 use crate::commands::dropin::androbench::args::AndroBenchArgs;
-use crate::commands::dropin::dd;
-use crate::commands::dropin::iozone;
-use crate::commands::measure::disks;
+use crate::commands::dropin::{androbench, dd, iozone};
 use crate::commands::measure::disks::DisksArgs;
 use crate::commands::measure::scenario::{self, ScenarioArgs};
+use crate::commands::measure::{disks, mark};
+use crate::commands::usage;
 use crate::exit::Failure;
-use crate::ui::usage;
 use assay_model::job::Job;
 use assay_model::wire::Inspection;
 use assay_model::work::Work;
@@ -88,12 +86,16 @@ fn of_assay(tool: &str, words: &[OsString], path: &Path) -> Result<Command, Fail
         ))
     })?;
     match parsed.map(|cli| cli.command) {
-        Some(args::Command::Androbench(args)) => Ok(Command::Work(Tool::AndroBench(args))),
-        Some(args::Command::Disks(args)) => Ok(Command::Work(Tool::Disks(Box::new(args)))),
-        Some(args::Command::Scenario(args)) if args.scenario.is_some() => {
+        Some(commands::Command::Androbench(args)) => Ok(Command::Work(Tool::AndroBench(args))),
+        Some(commands::Command::Disks(args)) => Ok(Command::Work(Tool::Disks(Box::new(args)))),
+        Some(commands::Command::Scenario(args)) if args.scenario.is_some() => {
             Ok(Command::Work(Tool::Scenario(args)))
         }
-        Some(args::Command::Mark(args)) => Ok(Command::Jobs(Source::Marks(Box::new(args)))),
+        Some(commands::Command::Mark(args)) => {
+            Ok(Command::Jobs(Source::Made(Box::new(move |inspection| {
+                mark::swept(&args, inspection)
+            }))))
+        }
         _ => Err(Failure::usage(format!("{tool}: there is nothing to sweep"))),
     }
 }
@@ -103,7 +105,7 @@ fn refusal(tool: &str) -> Failure {
     let why = match tool {
         "fio" | "run" => "give the job file itself: assay sweep PATH FILE.fio",
         "qualify" => "its jobs are swept without a command; --only names them",
-        "watch" => "it looks on while another command runs, and has no figures to compare",
+        "watch" => "it shows I/O while another command runs, and has no figures to compare",
         "capacity" => "whether storage holds what it says depends on no setting",
         _ => "only dd, iozone, androbench, disks, mark and scenario can",
     };
@@ -134,18 +136,9 @@ impl Tool {
                 let work = iozone::swept(words, bench)?;
                 Ok((Work::Iozone(Box::new(work)), Vec::new()))
             }
-            Self::AndroBench(args) => {
-                let (work, steps) = androbench::work(args, &bench.path)?;
-                Ok((Work::AndroBench(Box::new(work)), steps))
-            }
-            Self::Disks(args) => {
-                let (work, steps) = disks::work(args, bench)?;
-                Ok((Work::Extent(Box::new(work)), steps))
-            }
-            Self::Scenario(args) => {
-                let (work, steps) = scenario::swept(args, bench)?;
-                Ok((Work::Scenario(Box::new(work)), steps))
-            }
+            Self::AndroBench(args) => androbench::work(args, &bench.path),
+            Self::Disks(args) => disks::work(args, bench),
+            Self::Scenario(args) => scenario::swept(args, bench),
         }
     }
 }

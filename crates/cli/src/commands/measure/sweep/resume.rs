@@ -1,19 +1,19 @@
 //! `assay sweep --resume RUN`: the trials that are missing.
 
 use super::args::SweepArgs;
-use super::command::{self, Command, Tool};
-use super::repeated::{self, Bed};
-use super::{conditions, execute};
-use crate::args;
-use crate::checks::admission;
-use crate::checks::estimate;
+use super::command::{Command, Tool};
+use super::repeated::Bed;
+use super::{command, conditions, execute, repeated};
+use crate::checks::admission::Need;
+use crate::checks::{admission, estimate};
+use crate::commands;
+use crate::commands::resume;
 use crate::driver::host::Host;
 use crate::driver::leftovers;
-use crate::driver::owner;
-use crate::driver::resume;
 use crate::exit::Failure;
 use crate::output::say;
 use crate::stored::lookup::{run_id, store_path, whole_run};
+use crate::stored::owner;
 use assay_model::run::{Run, RunStatus};
 use assay_model::trial::Outcome;
 use assay_model::units::Nanos;
@@ -50,7 +50,7 @@ pub fn run(args: &SweepArgs, name: &str, target: &mut dyn Target) -> Result<Exit
         .map(|t| t.0)
         .sum();
     say(&format!(
-        "assay: goes on with run {id}: {missing} of {} trials are missing, about {}",
+        "assay: resumes run {id}: {missing} of {} trials are missing, about {}",
         plan.order.len(),
         Nanos(left)
     ));
@@ -78,8 +78,7 @@ fn resume_work(
         place: plan.place.clone(),
         conditions: plan.conditions.clone(),
     };
-    let done = repeated::go_on(began, tool, &bed, (run, store), host, target)?;
-    repeated::present(args.json, done)
+    repeated::go_on(began, tool, &bed, (run, store), host, target)?.present(args.json)
 }
 
 /// The words that a sweep of a work was begun with, and the work; `None` when it is
@@ -88,7 +87,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
     if !run.header.command.iter().any(|word| word == "--") {
         return Ok(None);
     }
-    let Some(args::Command::Sweep(began)) = resume::began(run)? else {
+    let Some(commands::Command::Sweep(began)) = resume::began(run)? else {
         return Ok(None);
     };
     let path = run.header.plan.place.path();
@@ -102,7 +101,7 @@ fn of_command(run: &Run) -> Result<Option<(SweepArgs, Tool)>, Failure> {
 fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, Failure> {
     let (id, plan) = (&done.header.id, &done.header.plan);
     let inspection = host.inspect(plan.place.path())?;
-    admission::admit(&inspection, args.rounds.destroy_data)?;
+    admission::admit(&inspection, Need::anything(args.rounds.destroy_data))?;
     admission::is_that_of(done, &inspection)?;
     if done.header.system.kernel != inspection.system.kernel {
         say(&format!(
@@ -117,7 +116,7 @@ fn inspect(args: &SweepArgs, done: &Run, host: &mut Host) -> Result<Inspection, 
 fn finished(mut run: Run) -> Result<Run, Failure> {
     if run.header.plan.conditions.is_empty() {
         return Err(Failure::usage(format!(
-            "run {} is no sweep: only sweeps are gone on with",
+            "run {} is not a sweep: only sweeps can be resumed",
             run.header.id
         )));
     }
@@ -129,7 +128,7 @@ fn finished(mut run: Run) -> Result<Run, Failure> {
     match in_order {
         true => Ok(run),
         false => Err(Failure::failed(format!(
-            "run {} has gaps between its trials: it cannot be gone on with",
+            "run {} has gaps between its trials: it cannot be resumed",
             run.header.id
         ))),
     }

@@ -1,7 +1,9 @@
 //! The words of `assay traits`.
 
-use crate::args::{EXIT_CODES, StoreArgs, parse_size};
+use crate::exit::EXIT_CODES;
+use crate::stored::lookup::StoreArgs;
 use crate::targets::on::OnArgs;
+use crate::ui::values::parse_size;
 use assay_flash::traits::Trait;
 use assay_model::units::Bytes;
 use clap::Args;

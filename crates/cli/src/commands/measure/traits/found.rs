@@ -1,9 +1,8 @@
 //! What a stored run says about each trait.
 
 use super::is_asked;
-use crate::args::Command;
-use crate::checks::medium;
-use crate::driver::resume;
+use crate::commands::{Command, resume};
+use assay_explain::medium;
 use assay_flash::traits::ask::Asked;
 use assay_flash::traits::series::Answers;
 use assay_flash::traits::{Finding, Trait, find};

@@ -1,7 +1,7 @@
 //! What the traits are of: the run, the device, and how much of it was asked.
 
 use super::found::Found;
-use crate::commands::judge::model::table::paragraph;
+use crate::ui::paragraph;
 use assay_flash::traits::Trait;
 use assay_flash::traits::ask::Asked;
 use assay_lang::{counted, tr, translated};

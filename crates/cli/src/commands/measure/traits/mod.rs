@@ -7,18 +7,17 @@ mod head;
 mod show;
 mod words;
 
-use crate::checks::admission;
-use crate::checks::estimate;
+use crate::checks::admission::Need;
 use crate::checks::free_space::file_size;
+use crate::checks::{admission, estimate};
+use crate::driver::announce::announce;
 use crate::driver::host::Host;
-use crate::driver::leftovers;
-use crate::driver::owner;
-use crate::driver::plans;
 use crate::driver::runs::{header, random, run_id};
+use crate::driver::{leftovers, plans};
 use crate::exit::{DONE, Failure};
 use crate::output::print;
 use crate::stored::lookup::{Stored, load, store_path};
-use crate::ui::announce::announce;
+use crate::stored::owner;
 use args::TraitsArgs;
 use assay_flash::traits::Trait;
 use assay_flash::traits::ask::{Asked, Scope};
@@ -54,7 +53,7 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     let store_path = store_path(&args.store)?;
     let mut host = Host::start(target)?;
     let inspection = host.inspect(path)?;
-    let place = admission::admit(&inspection, args.destroy_data)?;
+    let place = admission::admit(&inspection, Need::anything(args.destroy_data))?;
     is_on_device(&inspection)?;
     let mut store = Store::open(&store_path)?;
     leftovers::clear(&mut host, &mut store, &place)?;
@@ -67,11 +66,12 @@ fn measure(args: &TraitsArgs, path: &Path, target: &mut dyn Target) -> Result<Ex
     announce(&plan, &inspection, host.target(), duration, store.path());
     let header = header(plan, inspection, host.names());
     store.begin_run(&header, &owner::this_process())?;
-    let expected = estimate::of_trials(&header.plan);
     let all = |_: &[_], _: &_| false;
-    let executed = plans::execute(&mut host, &header, &expected, &mut store, Vec::new(), all);
-    let done = plans::close(header, &mut store, executed, target);
-    present(&done.run, args)?;
+    let executed = plans::execute(&mut host, &header, &mut store, Vec::new(), all);
+    let done = plans::close(header, &mut store, executed, target)?;
+    if done.stored {
+        present(&done.run, args)?;
+    }
     done.conclude()
 }
 

@@ -3,7 +3,7 @@
 use super::found::{Found, Said};
 use super::head;
 use super::words::{sentence, title};
-use crate::commands::judge::model::table::paragraph;
+use crate::ui::paragraph;
 use assay_flash::traits::series::Series as Measured;
 use assay_flash::traits::{Finding, Trait};
 use assay_lang::in_english;

@@ -1,6 +1,6 @@
 //! The command line of `assay import`.
 
-use crate::args::StoreArgs;
+use crate::stored::lookup::StoreArgs;
 use assay_dialects::import::Format;
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};

@@ -1,20 +1,19 @@
 //! `assay import FILE...`: results that were made elsewhere.
 
 pub mod args;
-mod text;
 
 use crate::driver::runs::{run_id, unix_ms};
 use crate::exit::{DONE, Failure};
 use crate::output::{print, style};
+use crate::stored::files::{name, only_once, read_file};
 use crate::stored::lookup::store_path;
 use args::ImportArgs;
-use assay_dialects::import::{Format, Taken, read, together};
+use assay_dialects::import::together;
 use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_report::import::write_json;
 use assay_report::terminal::write_import;
 use assay_store::Store;
-use std::path::Path;
 use std::process::ExitCode;
 
 /// Takes files in: all of them or none.
@@ -34,7 +33,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
 }
 
 fn take(args: &ImportArgs) -> Result<Import, Failure> {
-    text::only_once(&args.files)?;
+    only_once(&args.files)?;
     let mut taken = Vec::new();
     for file in &args.files {
         taken.push(read_file(file, args.format)?);
@@ -48,21 +47,4 @@ fn take(args: &ImportArgs) -> Result<Import, Failure> {
         files: args.files.iter().map(|file| name(file)).collect(),
         results,
     })
-}
-
-/// What one file has. `format`: `None` looks for itself.
-pub fn read_file(file: &Path, format: Option<Format>) -> Result<Taken, Failure> {
-    let text = text::of(file)?;
-    let mut taken = read(&text.text, format)
-        .map_err(|error| Failure::usage(format!("{}: {error}", name(file))))?;
-    taken.results.notes.extend(text.note);
-    Ok(taken)
-}
-
-/// What a file is called.
-fn name(file: &Path) -> String {
-    if file == Path::new(text::STDIN) {
-        return "standard input".to_owned();
-    }
-    file.to_string_lossy().into_owned()
 }

@@ -1,11 +1,10 @@
 //! `assay plot`: one chart, in the terminal or as a file.
 
-use crate::args::StoreArgs;
-use crate::commands::judge::compare::Judged;
-use crate::commands::judge::rank;
 use crate::exit::{DONE, Failure};
+use crate::judging::comparison::Judged;
+use crate::judging::ranking;
 use crate::output::{print, say, style};
-use crate::stored::lookup::{Stored, load, write_file};
+use crate::stored::lookup::{StoreArgs, Stored, load, write_file};
 use assay_lang::{in_english, tr};
 use assay_model::run::Run;
 use assay_report::chart::{self, Chart};
@@ -113,7 +112,7 @@ fn of_one(args: &PlotArgs) -> Result<Wanted, Failure> {
         }
         (Stored::Run(run), None) => Gallery::of(&run),
         (Stored::Import(import), None) => {
-            let verdicts = rank::verdicts_of_import(&import, None);
+            let verdicts = ranking::verdicts_of_import(&import, None);
             Gallery::of_import(&import, verdicts.as_ref())
         }
     };

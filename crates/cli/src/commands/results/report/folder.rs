@@ -1,10 +1,9 @@
 //! A folder of pages: one for each stored run and import, and one that lists them.
 
-use crate::args::StoreArgs;
-use crate::commands::judge::rank;
 use crate::exit::{DONE, Failure};
+use crate::judging::ranking;
 use crate::output::say;
-use crate::stored::lookup::{Stored, load_from, store_path, write_file};
+use crate::stored::lookup::{StoreArgs, Stored, load_from, store_path, write_file};
 use crate::ui::progress::Voice;
 use assay_lang::{counted, tr};
 use assay_report::html::{self, Entry};
@@ -112,7 +111,7 @@ fn page(folder: &Path, stored: &Stored, file: String) -> Result<Entry, Failure> 
             Ok(Entry::of(run, file))
         }
         Stored::Import(import) => {
-            let verdicts = rank::verdicts_of_import(import, None);
+            let verdicts = ranking::verdicts_of_import(import, None);
             write_file(&path, |out| {
                 html::write_import(import, verdicts.as_ref(), out)
             })?;

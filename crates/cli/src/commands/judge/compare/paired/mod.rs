@@ -4,18 +4,19 @@ mod session;
 mod setup;
 
 use super::args::CompareArgs;
-use super::{NamedSide, present};
 use crate::checks::estimate;
-use crate::driver::owner;
-use crate::driver::plans::{self, Done, Executed, Recorder};
-use crate::driver::rounds::outlook::Spread;
-use crate::driver::rounds::stopper::{Found, Stopper};
+use crate::driver::announce::tell;
+use crate::driver::plans::{self, Executed, Recorder};
+use crate::driver::runs::Done;
 use crate::driver::runs::Ending;
 use crate::exit::{DONE, Failure};
+use crate::judging::comparison::NamedSide;
+use crate::judging::written::present;
 use crate::output::say;
-use crate::stored::lookup;
+use crate::rounds::outlook::Spread;
+use crate::rounds::stopper::{Found, Stopper};
 use crate::stored::sources::Source;
-use crate::ui::announce::tell;
+use crate::stored::{lookup, owner};
 use crate::ui::progress::{Progress, Step, Voice, steps};
 use assay_lang::tr;
 use assay_model::run::{Run, RunHeader};
@@ -61,8 +62,8 @@ pub fn run(
     } = setup;
     let [a, b] = headers;
     let [of_a, of_b] = executed;
-    let a = plans::close(a, &mut store, of_a, target);
-    let b = plans::close(b, &mut store, of_b, target);
+    let a = plans::close(a, &mut store, of_a, target)?;
+    let b = plans::close(b, &mut store, of_b, target)?;
     conclude(args, a, b)
 }
 

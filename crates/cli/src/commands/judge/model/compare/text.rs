@@ -1,8 +1,9 @@
 //! The experiment for people.
 
 use super::super::check;
-use super::super::table::{self, paragraph};
 use super::{Outcome, Table};
+use crate::ui::paragraph;
+use assay_explain::table;
 use assay_flash::device::Phase;
 use assay_flash::experiment::{Cell, Parameter, SOURCE};
 use assay_flash::policy::Policy;
@@ -102,7 +103,7 @@ fn errors(outcome: &Outcome, out: &mut dyn Write) -> io::Result<()> {
 
 fn parameters(parameters: &[Parameter], out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nParameters, fitted to all published figures")?;
-    table::write_parameters(parameters, out)?;
+    table::write_parameters(parameters, crate::output::style().width, out)?;
     paragraph(
         "Not fitted: 5.05 µs for a block that is read, as on the wire of SDR104; ramps of 16 KiB \
          (read) and 64 KiB (write); 150 ms until the timer ends a transfer; requests of 512 KiB.",
@@ -131,7 +132,7 @@ fn changes(base: &Table, other: &Table, out: &mut dyn Write) -> io::Result<()> {
     let rows: Vec<Vec<String>> = rows.collect();
     let head = ["tool", "workload", "bs", "before", "after", "change"];
     let notes: Vec<String> = pairs.map(|(before, after)| parts(before, after)).collect();
-    table::write_noted(&head, &rows, &notes, 3, out)?;
+    table::write_noted(&head, &rows, &notes, (3, crate::output::style().width), out)?;
     for sentence in MEANINGS {
         paragraph(sentence, 2, out)?;
     }

@@ -2,7 +2,6 @@
 
 mod rates;
 mod show;
-pub mod stored;
 
 use super::args::FitArgs;
 use super::simulate::find;
@@ -10,34 +9,19 @@ use crate::exit::{DONE, Failure};
 use crate::output::{print, say};
 use crate::stored::lookup::{Stored, load, write_file};
 use crate::stored::sources::split_condition;
+use assay_explain::fit_input::{self, FittedRate, LeftOut, is_told};
 use assay_flash::estimate::{Estimated, Observation, estimate};
-use assay_flash::experiment::Parameter;
 use assay_flash::part::Part;
 use assay_flash::policy::Policy;
 use assay_model::storage::DeviceKind;
-pub use show::parameters;
 use std::path::Path;
 use std::process::ExitCode;
-use stored::LeftOut;
-
-/// A rate that is fitted, in the words of where it comes from.
-#[derive(Clone, Debug)]
-pub struct Line {
-    /// The job, of a run.
-    pub job: Option<String>,
-    /// Pattern, in fio's words.
-    pub pattern: String,
-    /// Size of an I/O.
-    pub size: String,
-    /// The rate.
-    pub seen: Observation,
-}
 
 /// What is fitted.
 struct Source {
     /// Its name.
     name: String,
-    lines: Vec<Line>,
+    lines: Vec<FittedRate>,
     left_out: Vec<LeftOut>,
     start: Part,
     policy: Policy,
@@ -99,9 +83,9 @@ fn of_store(args: &FitArgs) -> Result<Source, Failure> {
     let (name, condition) = split_condition(&args.source);
     let run = match load(&args.store, name).map_err(|failure| no_source(&args.source, &failure))? {
         Stored::Run(run) => run,
-        Stored::Import(import) => return Err(Failure::usage(stored::of_imports(&import.id))),
+        Stored::Import(import) => return Err(Failure::usage(fit_input::of_imports(&import.id))),
     };
-    let chosen = stored::Chosen {
+    let chosen = fit_input::Chosen {
         condition,
         only: &args.only,
     };
@@ -110,8 +94,8 @@ fn of_store(args: &FitArgs) -> Result<Source, Failure> {
         args,
         device.map_or(&DeviceKind::Sd, |layer| &layer.identity.kind),
     )?;
-    let fitted = stored::of_run(&run, chosen, start, args.policy);
-    let stored::Measured {
+    let fitted = fit_input::of_run(&run, chosen, start, args.policy);
+    let fit_input::Measured {
         lines,
         left_out,
         start,
@@ -128,18 +112,9 @@ fn of_store(args: &FitArgs) -> Result<Source, Failure> {
 
 fn no_source(word: &str, failure: &Failure) -> Failure {
     match failure.is_usage() {
-        true => Failure::usage(format!("{word} is no file of rates, and {failure}")),
+        true => Failure::usage(format!("{word} is not a file of rates, and {failure}")),
         false => Failure::failed(failure.to_string()),
     }
-}
-
-/// With a standard error above this part of its value, a parameter tells nothing.
-const MOST_ERROR: f64 = 0.5;
-
-/// Whether rates tell a parameter.
-pub fn is_told(parameter: &Parameter) -> bool {
-    let error = parameter.error;
-    error.is_some_and(|error| error <= MOST_ERROR * parameter.value)
 }
 
 impl Fit<'_> {
@@ -172,7 +147,7 @@ impl Fit<'_> {
             ..self.estimated.part.clone()
         };
         part.check()
-            .map_err(|error| Failure::failed(format!("what was fitted is no part: {error}")))?;
+            .map_err(|error| Failure::failed(format!("the fitted part is not valid: {error}")))?;
         Ok(part)
     }
 }

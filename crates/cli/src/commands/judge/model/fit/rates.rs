@@ -1,9 +1,9 @@
 //! A file of rates.
 
-use super::Line;
-use crate::args::parse_size;
-use crate::commands::judge::model::args::parse_rate;
 use crate::exit::Failure;
+use crate::ui::values::parse_size;
+use assay_explain::fit_input::FittedRate;
+use assay_explain::on_bus::parse_rate;
 use assay_flash::BLOCK_BYTES;
 use assay_flash::estimate::Observation;
 use assay_model::job::Direction;
@@ -14,11 +14,11 @@ use std::path::Path;
 const MOST_BYTES: u64 = 1 << 20;
 
 /// Reads it.
-pub fn read(file: &Path) -> Result<Vec<Line>, Failure> {
+pub fn read(file: &Path) -> Result<Vec<FittedRate>, Failure> {
     let refused = |why: String| Failure::usage(format!("{}: {why}", file.display()));
     let meta = fs::metadata(file).map_err(|error| refused(error.to_string()))?;
     if !meta.is_file() || meta.len() > MOST_BYTES {
-        return Err(refused("it is no file, or longer than 1 MiB".to_owned()));
+        return Err(refused("it is not a file, or longer than 1 MiB".to_owned()));
     }
     let text = fs::read_to_string(file).map_err(|error| refused(error.to_string()))?;
     let mut lines = Vec::new();
@@ -40,7 +40,7 @@ pub fn read(file: &Path) -> Result<Vec<Line>, Failure> {
 /// The first line, which may be there.
 const HEAD: &str = "rw,bs,rate";
 
-fn line(text: &str) -> Result<Line, String> {
+fn line(text: &str) -> Result<FittedRate, String> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let [pattern, size, rate] = fields[..] else {
         return Err(format!("it must have three fields, {HEAD}"));
@@ -58,10 +58,10 @@ fn line(text: &str) -> Result<Line, String> {
     };
     let bytes = parse_size(size).map_err(|error| error.to_string())?.0;
     if bytes == 0 || bytes % BLOCK_BYTES != 0 {
-        return Err(format!("'{size}' is no multiple of 512 bytes"));
+        return Err(format!("'{size}' is not a multiple of 512 bytes"));
     }
     let rate = parse_rate(rate)?.0;
-    Ok(Line {
+    Ok(FittedRate {
         job: None,
         pattern: pattern.to_owned(),
         size: size.to_owned(),

@@ -1,28 +1,16 @@
 //! What was fitted, for people and for programs.
 
-use super::{Fit, Line};
-use crate::commands::judge::model::table::{paragraph, write as write_table, write_parameters};
-use assay_flash::experiment::Parameter;
+use super::Fit;
+use crate::ui::paragraph;
+use assay_explain::fit_input::{FittedRate, parameters};
+use assay_explain::table::{write as write_table, write_parameters};
 use assay_model::units::BytesPerSec;
 use serde_json::{Value, json};
 use std::io::{self, Write};
 
 /// By how much a rate of the model is off.
-fn off_percent(line: &Line, rate: f64) -> f64 {
+fn off_percent(line: &FittedRate, rate: f64) -> f64 {
     (rate / line.seen.rate - 1.0) * 100.0
-}
-
-/// Parameters for programs.
-pub fn parameters(all: &[Parameter]) -> Vec<Value> {
-    let one = |parameter: &Parameter| {
-        json!({
-            "name": parameter.name,
-            "unit": parameter.unit,
-            "value": parameter.value,
-            "std_error": parameter.error,
-        })
-    };
-    all.iter().map(one).collect()
 }
 
 impl Fit<'_> {
@@ -69,7 +57,11 @@ impl Fit<'_> {
             },
             source.start.name
         )?;
-        write_parameters(&self.estimated.parameters, out)?;
+        write_parameters(
+            &self.estimated.parameters,
+            crate::output::style().width,
+            out,
+        )?;
         writeln!(out)?;
         self.write_rates(out)?;
         writeln!(out)?;

@@ -1,0 +1,137 @@
+//! Flags of whatever repeats jobs in rounds: `assay sweep` and
+//! `assay compare --paired-on`.
+
+use super::schedule::{Trials, USUAL};
+use crate::exit::Failure;
+use crate::jobs::suite::SuiteOptions;
+use crate::ui::values::{parse_size, parse_time};
+use assay_model::condition::{Restore, TemperatureWindow};
+use assay_model::units::{Bytes, Nanos};
+use clap::Args;
+
+/// Which jobs are repeated, how often, and what is done around each trial.
+#[derive(Args, Clone, Debug)]
+pub struct RoundArgs {
+    /// How often each job is measured under each condition, or on each side; one more
+    /// round before is thrown away. auto: until all comparisons have a verdict, which
+    /// is looked at after 6, 10 and 20 trials, by a level that allows for looking
+    /// again [default: 6, or as many as --budget has room for].
+    #[arg(long, value_name = "N|auto", alias = "rounds", value_parser = Trials::parse)]
+    pub trials: Option<Trials>,
+    /// Take no longer than this, for example 30m: fewer trials are made if need be.
+    /// Says beforehand how many there is room for and which difference they show.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub budget: Option<Nanos>,
+    /// Wait so long before each trial, for example 2s or 500ms.
+    #[arg(long, value_name = "TIME", value_parser = parse_time)]
+    pub idle: Option<Nanos>,
+    /// Empty the page cache of the whole system before each trial.
+    #[arg(long)]
+    pub drop_caches: bool,
+    /// Discard the free blocks of the file system before each trial (fstrim).
+    #[arg(long)]
+    pub trim: bool,
+    /// Wait before each trial until the temperature is within so many kelvin of that
+    /// before the first one: of the device where it has a sensor, else of the board.
+    #[arg(long, value_name = "K", value_parser = parse_kelvin)]
+    pub temperature: Option<u32>,
+    /// How long it is waited for that; then the trial has failed.
+    #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "5min")]
+    pub temperature_limit: Nanos,
+    /// Short trials, with a test file of 256 MiB.
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// Longer trials, with a test file larger than the memory where there is room.
+    #[arg(long)]
+    pub thorough: bool,
+    /// Size of the test file, for example 512M or 4G.
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub size: Option<Bytes>,
+    /// Run these jobs of assay qualify, separated by commas; a name may end in *
+    /// [default: read-buffered, seq-read-1m, seq-write-1m, rand-read-4k,
+    /// rand-write-4k, append-4k-fsync].
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Repeat the order, offsets and contents of an earlier run.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Overwrite the block device. All data on it is lost.
+    #[arg(long)]
+    pub destroy_data: bool,
+}
+
+impl RoundArgs {
+    /// All that says what is run: nothing that does not begin a run takes any.
+    pub const NAMES: [&str; 11] = [
+        "trials",
+        "budget",
+        "idle",
+        "drop_caches",
+        "trim",
+        "temperature",
+        "quick",
+        "thorough",
+        "size",
+        "only",
+        "seed",
+    ];
+
+    /// How many trials, where none can be left out.
+    ///
+    /// # Errors
+    /// When they are to end early.
+    pub fn number(&self) -> Result<u32, Failure> {
+        match self.trials {
+            Some(Trials::Auto) => Err(Failure::usage(
+                "--trials auto is for jobs; a command is repeated so many times: give a number",
+            )),
+            _ if self.budget.is_some() => Err(Failure::usage(
+                "--budget is for jobs: how long a command takes shows only when it has run; give \
+                 --trials",
+            )),
+            Some(Trials::Number(number)) => Ok(number),
+            None => Ok(USUAL),
+        }
+    }
+
+    /// What is done before each trial.
+    pub fn restore(&self) -> Restore {
+        Restore {
+            idle: self.idle.unwrap_or_default(),
+            drop_caches: self.drop_caches,
+            trim: self.trim,
+            temperature: self.temperature.map(|width_mk| TemperatureWindow {
+                width_mk,
+                limit: self.temperature_limit,
+                around: None,
+            }),
+        }
+    }
+
+    /// Options of the suite of `assay qualify`, with the jobs of these names.
+    pub fn suite(&self, only: Vec<String>) -> SuiteOptions {
+        SuiteOptions {
+            quick: self.quick,
+            thorough: self.thorough,
+            // The schedule decides how often jobs are repeated.
+            trials: None,
+            size: self.size,
+            only,
+        }
+    }
+}
+
+/// Reads kelvin, as thousandths.
+fn parse_kelvin(text: &str) -> Result<u32, String> {
+    let kelvin = text.parse::<f64>().ok();
+    let kelvin = kelvin.filter(|kelvin| (0.1..=100.0).contains(kelvin));
+    let wrong = || format!("{text} is not a number of kelvin from 0.1 to 100");
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "within the range above"
+    )]
+    kelvin
+        .map(|kelvin| (kelvin * 1e3).round() as u32)
+        .ok_or_else(wrong)
+}

@@ -1,0 +1,256 @@
+//! Whether a run ends before all rounds of its plan were run: at a look that finds
+//! everything settled, or when its time is over.
+
+use super::outlook::{Held, Spread};
+use crate::driver::announce::minutes;
+use crate::ui::progress::Voice;
+use assay_lang::tr;
+use assay_model::run::Stopping;
+use assay_model::units::Nanos;
+use assay_stats::verdict::sequential::Standing;
+use std::time::Instant;
+
+/// What the figures say so far.
+pub struct Found {
+    /// How many comparisons have a verdict.
+    pub standing: Standing,
+    /// How much trials vary.
+    pub spread: Spread,
+}
+
+/// What was decided.
+#[derive(Default)]
+struct Decision {
+    enough: bool,
+    /// A line for the user.
+    says: Option<String>,
+}
+
+/// Decides after each round.
+pub struct Stopper<'a> {
+    stopping: &'a Stopping,
+    /// Level of each test.
+    alpha: f64,
+    /// Rounds of the plan.
+    planned: u32,
+    /// Rounds that belong together: time is looked at after these.
+    step: u32,
+    /// What was used before.
+    used: Nanos,
+    began: Instant,
+    /// The first time that it was asked: how many rounds there were, and when.
+    origin: Option<(u32, Nanos)>,
+    /// Rounds that fit into the budget, as said last.
+    told: Option<u32>,
+}
+
+impl<'a> Stopper<'a> {
+    /// For a plan of so many rounds, of which `step` belong together, and tests at
+    /// `alpha`. The clock starts now, with so much `used` by an earlier part of the run.
+    pub fn new(stopping: &'a Stopping, alpha: f64, planned: u32, step: u32, used: Nanos) -> Self {
+        Self {
+            stopping,
+            alpha,
+            planned,
+            step,
+            used,
+            began: Instant::now(),
+            origin: None,
+            told: None,
+        }
+    }
+
+    /// After so many whole rounds; 0 after those that condition the storage.
+    pub fn is_enough(&mut self, rounds: u32, voice: &Voice, found: impl Fn() -> Found) -> bool {
+        let own = u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        let now = Nanos(own.saturating_add(self.used.0));
+        let decision = self.decide(rounds, now, found);
+        if let Some(line) = decision.says {
+            voice.say(&line);
+        }
+        decision.enough
+    }
+
+    fn decide(&mut self, rounds: u32, now: Nanos, found: impl Fn() -> Found) -> Decision {
+        let (first, then) = *self.origin.get_or_insert((rounds, now));
+        if rounds >= self.planned {
+            return Decision::default();
+        }
+        let look = self.look(rounds, &found);
+        if look.enough || rounds == first || !rounds.is_multiple_of(self.step) {
+            return look;
+        }
+        let round = Nanos((now.0 - then.0) / u64::from(rounds - first));
+        let time = self.look_at_time(rounds, now, round, &found);
+        Decision {
+            enough: time.enough,
+            says: match (look.says, time.says) {
+                (Some(look), Some(time)) => Some(format!("{look}\n{time}")),
+                (look, time) => look.or(time),
+            },
+        }
+    }
+
+    /// Whether everything is settled, where there is a look.
+    fn look(&self, rounds: u32, found: &impl Fn() -> Found) -> Decision {
+        let looks = self.stopping.looks.as_ref();
+        let Some(looks) = looks.filter(|looks| looks.at.contains(&rounds)) else {
+            return Decision::default();
+        };
+        let standing = found().standing;
+        let Standing { settled, of } = standing;
+        let next = looks.at.iter().find(|look| **look > rounds);
+        let then = match next {
+            _ if standing.is_settled() => tr!("no more trials are needed").to_owned(),
+            Some(next) => tr!("the next look is after {next}", next),
+            None => tr!("there is no further look").to_owned(),
+        };
+        Decision {
+            enough: standing.is_settled(),
+            says: Some(tr!(
+                "look after {rounds} trials: {settled} of {of} comparisons have a verdict; {then}",
+                rounds,
+                settled,
+                of,
+                then
+            )),
+        }
+    }
+
+    /// Whether there is time for more, at so much a round.
+    fn look_at_time(
+        &mut self,
+        rounds: u32,
+        now: Nanos,
+        round: Nanos,
+        found: &impl Fn() -> Found,
+    ) -> Decision {
+        let Some(budget) = self.stopping.budget else {
+            return Decision::default();
+        };
+        let more = budget.0.saturating_sub(now.0) / round.0.max(1);
+        let more = u32::try_from(more).unwrap_or(u32::MAX) / self.step * self.step;
+        let fits = rounds.saturating_add(more).min(self.planned);
+        let enough = fits == rounds;
+        let says = match enough {
+            true => Some(tr!(
+                "the budget of {budget} is used up after {rounds} of {planned} trials",
+                budget = minutes(budget),
+                rounds,
+                planned = self.planned
+            )),
+            false if self.told == Some(fits) => None,
+            false => Some(self.outlook(fits, round, &found().spread)),
+        };
+        self.told = Some(fits);
+        Decision { enough, says }
+    }
+
+    fn outlook(&self, fits: u32, round: Nanos, spread: &Spread) -> String {
+        let shows = spread.shows(fits, Held::to(self.alpha, self.stopping));
+        let shows = shows.map_or_else(String::new, |shows| tr!("; they show {shows}", shows));
+        tr!(
+            "a round takes {round}: {fits} of {planned} trials fit into the budget{shows}",
+            round,
+            fits,
+            planned = self.planned,
+            shows
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::run::Looks;
+
+    const OPEN: Standing = Standing { settled: 1, of: 2 };
+    const SETTLED: Standing = Standing { settled: 2, of: 2 };
+
+    fn found(standing: Standing) -> impl Fn() -> Found {
+        move || Found {
+            standing,
+            spread: Spread::default(),
+        }
+    }
+
+    fn looks() -> Option<Looks> {
+        Some(Looks {
+            at: vec![6, 12],
+            alpha: 0.0294,
+            margin: 0.05,
+        })
+    }
+
+    /// The rounds after which a run ends, and what was said.
+    fn run(stopping: &Stopping, step: u32, round: Nanos, standing: Standing) -> (u32, String) {
+        let mut stopper = Stopper::new(stopping, 0.05, 12, step, Nanos(0));
+        let mut said = String::new();
+        for rounds in 0..=12 {
+            let now = Nanos(u64::from(rounds + 1) * round.0);
+            let Decision { enough, says } = stopper.decide(rounds, now, found(standing));
+            said.extend(says.map(|line| line + "\n"));
+            if enough {
+                return (rounds, said);
+            }
+        }
+        (12, said)
+    }
+
+    #[test]
+    fn it_ends_at_the_first_look_that_settles_all() {
+        let stopping = Stopping {
+            looks: looks(),
+            budget: None,
+        };
+        let (rounds, said) = run(&stopping, 1, Nanos::secs(1), SETTLED);
+        assert_eq!(rounds, 6);
+        assert_eq!(
+            said,
+            "look after 6 trials: 2 of 2 comparisons have a verdict; no more trials are needed\n"
+        );
+        let (rounds, said) = run(&stopping, 1, Nanos::secs(1), OPEN);
+        assert_eq!(rounds, 12, "{said}");
+        assert!(said.contains("1 of 2 comparisons have a verdict; the next look is after 12"));
+    }
+
+    #[test]
+    fn without_looks_verdicts_end_nothing() {
+        let (rounds, said) = run(&Stopping::default(), 1, Nanos::secs(1), SETTLED);
+        assert_eq!((rounds, said.as_str()), (12, ""));
+    }
+
+    #[test]
+    fn it_ends_before_a_round_that_would_pass_the_budget() {
+        let stopping = Stopping {
+            looks: None,
+            budget: Some(Nanos::secs(58)),
+        };
+        // Conditioning and 4 rounds take 50 s of 58.
+        let (rounds, said) = run(&stopping, 1, Nanos::secs(10), OPEN);
+        assert_eq!(rounds, 4);
+        assert_eq!(
+            said,
+            "a round takes 10.0 s: 4 of 12 trials fit into the budget\n\
+             the budget of 58 s is used up after 4 of 12 trials\n"
+        );
+        // Blocks of two: a third one has no room.
+        assert_eq!(run(&stopping, 2, Nanos::secs(9), OPEN).0, 4);
+        // Quick ones are all made.
+        assert_eq!(run(&stopping, 1, Nanos::secs(1), OPEN).0, 12);
+    }
+
+    #[test]
+    fn what_an_earlier_part_used_counts() {
+        let stopping = Stopping {
+            looks: None,
+            budget: Some(Nanos::secs(60)),
+        };
+        let mut resumed = Stopper::new(&stopping, 0.05, 12, 1, Nanos(0));
+        assert!(
+            !resumed.decide(5, Nanos::secs(50), found(OPEN)).enough,
+            "no round is known"
+        );
+        assert!(resumed.decide(6, Nanos::secs(60), found(OPEN)).enough);
+    }
+}
