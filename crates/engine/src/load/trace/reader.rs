@@ -223,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_device_is_found_by_its_number() {
-        let mut nodes = std::fs::read_dir("/dev").unwrap().flatten();
+        let mut nodes = fs::read_dir("/dev").unwrap().flatten();
         let Some((path, rdev)) = nodes.find_map(|entry| {
             let metadata = entry.metadata().ok()?;
             metadata
