@@ -2,8 +2,8 @@
 //! slowly never holds up a trial or the evidence around it.
 
 use crate::frame::{FrameError, encode};
-use crate::inbox::Ending;
-use assay_model::wire::{FromAgent, LoadNote, NoteWeight};
+use crate::inbox::{Ending, Event, Inbox};
+use assay_model::wire::{FromAgent, LoadNote, NoteWeight, ToAgent};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -49,6 +49,22 @@ impl Outbox {
             shared,
             writer: Some(writer),
         })
+    }
+
+    /// Has the host store the trials up to a position, and waits for it: its writing must not
+    /// fall into the next trial. A cancel and the end of the session end the wait.
+    pub(crate) fn keep(&self, inbox: &mut Inbox, position: u32) -> Result<(), FrameError> {
+        self.send(&FromAgent::KeepTrials { position })?;
+        while let Some(event) = inbox.next() {
+            match event {
+                Event::Request(ToAgent::Stored { position: stored }) if stored == position => {
+                    break;
+                }
+                Event::Request(ToAgent::Cancel) => break,
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// Sends a message; all of them arrive, in this order.

@@ -262,7 +262,7 @@ impl<'a> Runner<'a> {
         record.condition = condition.map(|found| found.name.clone());
         let position = record.position;
         self.outbox.send(&FromAgent::TrialDone(Box::new(record)))?;
-        self.inbox.keep(self.outbox, position)
+        self.outbox.keep(self.inbox, position)
     }
 
     fn planned(&self, slot: &Slot) -> Result<&'a PlannedJob, Abort> {

@@ -391,7 +391,7 @@ impl Observer for Steps<'_> {
         }
         self.unkept = false;
         let position = self.position - 1;
-        if let Err(error) = self.inbox.keep(self.outbox, position) {
+        if let Err(error) = self.outbox.keep(self.inbox, position) {
             self.unsent.get_or_insert(error);
         }
     }

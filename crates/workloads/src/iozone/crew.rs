@@ -2,7 +2,6 @@
 
 use super::buffers::Buffers;
 use super::child::{Came, Child, Shared};
-use super::gate::Gate;
 use super::step::{Step, Together};
 use crate::pulse::EVERY;
 use crate::{Context, WorkError};
@@ -10,6 +9,7 @@ use assay_engine::own_file_table;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 /// Where children wait.
@@ -171,5 +171,55 @@ fn lost() -> WorkError {
         message: "a child ended before it was done: this is a bug in assay, please report it"
             .to_owned(),
         errno: None,
+    }
+}
+
+/// Closed until it is opened, once, for all that wait or will come. Unlike at a
+/// barrier nobody is counted, so a child that never came holds up nobody.
+#[derive(Debug, Default)]
+pub(super) struct Gate {
+    /// `None`: still closed.
+    goes: Mutex<Option<bool>>,
+    opened: Condvar,
+}
+
+impl Gate {
+    /// Lets all pass. `goes` is what they are told: whether there is something
+    /// to be done behind the gate.
+    pub(super) fn open(&self, goes: bool) {
+        let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
+        word.get_or_insert(goes);
+        self.opened.notify_all();
+    }
+
+    /// Waits until it is open.
+    pub(super) fn pass(&self) -> bool {
+        let mut word = self.goes.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match *word {
+                Some(goes) => return goes,
+                None => {
+                    let woken = self.opened.wait(word);
+                    word = woken.unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn those_that_wait_and_those_that_come_later_pass_with_the_first_word() {
+        let gate = Gate::default();
+        std::thread::scope(|scope| {
+            let waiting = [0; 3].map(|_| scope.spawn(|| gate.pass()));
+            gate.open(false);
+            assert_eq!(waiting.map(|thread| thread.join().unwrap()), [false; 3]);
+        });
+        gate.open(true);
+        assert!(!gate.pass());
     }
 }

@@ -10,7 +10,6 @@ mod buffers;
 mod child;
 mod crew;
 mod files;
-mod gate;
 mod latencies;
 mod order;
 mod remount;

@@ -3,7 +3,6 @@
 
 mod bandwidth;
 mod latency;
-mod meeting;
 pub(crate) mod stress;
 
 use crate::{Context, Step, StepOutcome, WorkError};
