@@ -5,7 +5,7 @@ use crate::host::Host;
 use crate::on::OnArgs;
 use crate::output::{print, style};
 use assay_model::checkup::Severity;
-use assay_report::doctor::findings;
+use assay_report::checkup::findings;
 use assay_report::json;
 use assay_report::terminal::write_checkup;
 use assay_target::Target;

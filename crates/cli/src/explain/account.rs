@@ -6,7 +6,7 @@ use super::observed::{Observed, as_f64};
 use super::requests::flushes;
 use super::words::{basis, untold};
 use assay_model::job::OpenSync;
-use assay_report::placed::Bus;
+use assay_report::reference::Bus;
 
 /// The time of an I/O and its flush.
 #[derive(Clone, Debug, Default, PartialEq)]

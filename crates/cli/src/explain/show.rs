@@ -10,7 +10,7 @@ use crate::model::table::{paragraph, write_parameters};
 use crate::output::style;
 use assay_lang::{counted, tr};
 use assay_report::describe;
-use assay_report::placed::of_bus;
+use assay_report::reference::of_bus;
 use assay_report::text::{clean, pad, pad_left, width, wrap};
 use serde_json::{Value, json};
 use std::io::{self, Write};

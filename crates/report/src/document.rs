@@ -1,0 +1,1 @@
+//! Documents that people read, independent of any format.

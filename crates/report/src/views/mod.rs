@@ -1,0 +1,1 @@
+//! Documents: what a person reads, laid out once for all formats.
