@@ -12,12 +12,12 @@ pub mod render;
 pub mod results;
 #[cfg(test)]
 mod testing;
-mod views;
+pub mod views;
 pub mod watch;
 pub mod words;
 
 pub use machine::{csv, gate, import, json};
-pub use render::{html, mail, terminal, xlsx};
+pub use render::{html, terminal, xlsx};
 pub use results::{
     cache_edge, checkup, comparison, describe, devices, findings, matrix, reference, stopping,
     summary, sweep, warnings,

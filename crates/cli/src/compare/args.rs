@@ -59,6 +59,9 @@ pub struct VerdictArgs {
     /// End with 3 when a metric that decides is slower (with --qualify: fails).
     #[arg(long)]
     pub gate: bool,
+    /// Show every metric with the reasons of its verdict.
+    #[arg(long, conflicts_with_all = ["json", "output", "format"])]
+    pub explain: bool,
     /// Print the comparison as JSON on standard output, as --format json does.
     #[arg(long, conflicts_with_all = ["output", "format"])]
     pub json: bool,

@@ -16,8 +16,9 @@ use args::{CompareArgs, Terms, VerdictArgs};
 use assay_lang::counted;
 use assay_model::run::Run;
 use assay_report::comparison::{self, Compared};
+use assay_report::document::Detail;
 use assay_report::gate::{Status, Suite};
-use assay_report::terminal::{write_comparison, write_qualification};
+use assay_report::{terminal, views};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Options;
 use assay_target::Target;
@@ -87,8 +88,14 @@ fn present(args: &VerdictArgs, sides: (NamedSide, NamedSide)) -> Result<ExitCode
     let compared = judged.compared();
     match wanted {
         Some(format) => written::write(&judged, format, &args.output)?,
-        None if compared.qualify => print(|out| write_qualification(&compared, style(), out))?,
-        None => print(|out| write_comparison(&compared, style(), out))?,
+        None => {
+            let detail = match args.explain {
+                true => Detail::Full,
+                false => Detail::Brief,
+            };
+            let document = views::comparison::document(&compared, detail);
+            print(|out| terminal::write(&document, style(), &[], out))?;
+        }
     }
     let closed = || Suite::of_comparison(&compared).count(Status::Fail) > 0;
     Ok(match args.gate && closed() {

@@ -4,8 +4,8 @@ use super::Judged;
 use crate::exit::Failure;
 use crate::formats::{Format, OutputArgs};
 use assay_report::gate::{Suite, junit, kcidb, lava, tap};
-use assay_report::mail::{self, Form};
-use assay_report::{html, json, xlsx};
+use assay_report::render::{Form, write_mail};
+use assay_report::{html, json, views, xlsx};
 use std::io::{self, Write};
 
 /// What a comparison can be written as.
@@ -59,7 +59,7 @@ fn writer_for(format: Format) -> Result<Writer, Failure> {
 }
 
 fn mail(judged: &Judged, form: Form, out: &mut dyn Write) -> io::Result<()> {
-    mail::write_comparison(&judged.compared(), form, out)
+    write_mail(&views::comparison::mail(&judged.compared()), form, out)
 }
 
 fn suite(judged: &Judged) -> Suite {

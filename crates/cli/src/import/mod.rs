@@ -12,7 +12,7 @@ use assay_dialects::import::{Format, Taken, read, together};
 use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_report::import::write_json;
-use assay_report::terminal::write_import;
+use assay_report::{terminal, views};
 use assay_store::Store;
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,7 +29,7 @@ pub fn run(args: &ImportArgs) -> Result<ExitCode, Failure> {
     }
     let id = &import.id;
     let closing = [tr!("Stored as import {id}: assay show {id}", id)];
-    print(|out| write_import(&import, style(), &closing, out))?;
+    print(|out| terminal::write(&views::import::document(&import), style(), &closing, out))?;
     Ok(DONE)
 }
 

@@ -7,7 +7,7 @@ use crate::figures::Source;
 use crate::output::{print, style};
 use assay_report::comparison::Power;
 use assay_report::json;
-use assay_report::terminal::write_power;
+use assay_report::{terminal, views};
 use assay_stats::verdict::arm::Arm;
 use assay_stats::verdict::line::Options;
 use clap::Args;
@@ -60,7 +60,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
         let value = json::power(&tables);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_power(&tables, style(), out))?;
+        print(|out| terminal::write(&views::ranking::power(&tables), style(), &[], out))?;
     }
     Ok(DONE)
 }

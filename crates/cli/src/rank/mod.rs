@@ -12,7 +12,7 @@ use assay_report::comparison::Ranked;
 use assay_report::json;
 use assay_report::stopping::looked_at;
 use assay_report::sweep::Verdicts;
-use assay_report::terminal::write_ranking;
+use assay_report::{terminal, views};
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use clap::Args;
@@ -60,7 +60,7 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         let value = json::ranking(&ranked);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_ranking(&ranked, style(), out))?;
+        print(|out| terminal::write(&views::ranking::document(&ranked), style(), &[], out))?;
     }
     for note in &source.notes {
         say(&format!("assay: {}: {note}", source.name));

@@ -1,9 +1,11 @@
 //! Jobs, metrics and the course of a trial in plain words.
 
-use crate::results::summary::{Figure, JobSummary, JudgedTrial};
+use crate::results::summary::{Figure, JobSummary, JudgedTrial, Summary};
+use crate::words::format::utc;
 use crate::words::format::{quantity, range};
+use crate::words::identity;
 use crate::words::labels::DIFFERS;
-use crate::words::text::clean;
+use crate::words::text::{Fact, clean};
 use assay_lang::{counted, tr, translated};
 use assay_model::job::{CacheState, Direction, FlushCall, Job, OpenSync, RateLimit, Rw};
 use assay_model::metric::Unit;
@@ -271,6 +273,53 @@ pub fn levels(levels: &[Level]) -> String {
         steps = steps.join(", "),
         last = rate(last)
     )
+}
+
+/// The run itself.
+#[must_use]
+pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
+    let run = summary.run;
+    let header = &run.header;
+    identity::known([
+        (tr!("run"), Some(clean(&header.id))),
+        (tr!("started"), Some(utc(header.started_unix_ms))),
+        (
+            tr!("took"),
+            identity::took(run).map(|nanos| nanos.to_string()),
+        ),
+        (
+            tr!("status"),
+            Some(translated(run.status.word()).to_owned()),
+        ),
+        (tr!("trials"), Some(trials(summary))),
+        (tr!("command"), Some(clean(&header.command.join(" ")))),
+        (tr!("target"), header.target.as_deref().map(clean)),
+        (tr!("test file"), Some(header.plan.file_size.to_string())),
+        (tr!("seed"), Some(header.plan.seed.to_string())),
+        ("assay", Some(clean(&header.assay_version))),
+    ])
+}
+
+/// `21 completed, 3 skipped`, or how many of the planned ones there are.
+#[must_use]
+pub fn trials(summary: &Summary<'_>) -> String {
+    let outcomes = summary.outcomes();
+    let words: Vec<String> = outcomes
+        .iter()
+        .map(|(word, n)| tr!("{n} {outcome}", n, outcome = translated(word)))
+        .collect();
+    let planned: usize = summary.jobs.iter().map(|job| job.planned).sum();
+    let missing = planned.saturating_sub(summary.run.trials.len());
+    match (words.is_empty(), missing) {
+        (true, 0) => tr!("none").to_owned(),
+        (true, missing) => tr!("none of {missing}", missing),
+        (false, 0) => words.join(", "),
+        (false, missing) => tr!(
+            "{outcomes}, {missing} not run",
+            outcomes = words.join(", "),
+            missing
+        ),
+    }
 }
 
 #[cfg(test)]

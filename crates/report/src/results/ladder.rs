@@ -2,7 +2,7 @@
 //! measured. The four ways of dd to write, and their counterpart for reads.
 
 use crate::results::summary::{Group, JobSummary, Summary};
-use crate::results::write_mode::Way;
+use crate::results::write_mode::WriteMode;
 use crate::words::format::percent;
 use crate::words::labels::Labels;
 use assay_lang::tr;
@@ -94,7 +94,7 @@ impl Ladder {
 
     /// One sentence on what a step measured, from its evidence.
     #[must_use]
-    pub fn meaning(self, way: Way, labels: &Labels, shares: Option<(f64, f64)>) -> String {
+    pub fn meaning(self, way: WriteMode, labels: &Labels, shares: Option<(f64, f64)>) -> String {
         let (_, most) = shares.unwrap_or((0.0, 0.0));
         let fixed = match labels.agreed() {
             Some("page-cache") => return self.memory(most),
@@ -144,24 +144,24 @@ impl Ladder {
         }
     }
 
-    fn device(self, way: Way) -> &'static str {
+    fn device(self, way: WriteMode) -> &'static str {
         match (self, way) {
-            (Self::Write, Way::FlushAtEnd) => {
+            (Self::Write, WriteMode::FlushAtEnd) => {
                 tr!("The device: memory first, then the wait until all of it was stored.")
             }
-            (Self::Write, Way::Direct) => {
+            (Self::Write, WriteMode::Direct) => {
                 tr!("The device, past the page cache; nothing volatile holds the data.")
             }
-            (Self::Write, Way::EachBlock) => {
+            (Self::Write, WriteMode::EachBlock) => {
                 tr!("The device with every block made durable before the next one.")
             }
             (Self::Write, _) => {
                 tr!("The device: the kernel had written all of it before the clock stopped.")
             }
-            (Self::Read, Way::Cached) => {
+            (Self::Read, WriteMode::Cached) => {
                 tr!("The device: the data was to be in memory, but was read again.")
             }
-            (Self::Read, Way::Direct) => {
+            (Self::Read, WriteMode::Direct) => {
                 tr!("The device, past the page cache, one block at a time.")
             }
             (Self::Read, _) => {
@@ -196,7 +196,7 @@ mod tests {
             ladder.meaning(way, &labels, None)
         };
         for ladder in Ladder::ALL {
-            for way in [Way::Direct, Way::Buffered, Way::EachBlock] {
+            for way in [WriteMode::Direct, WriteMode::Buffered, WriteMode::EachBlock] {
                 let memory = words(ladder, way, Measured::PageCache);
                 assert!(memory.starts_with("The speed of memory"), "{memory}");
                 let unknown = words(
@@ -209,7 +209,11 @@ mod tests {
                 assert_eq!(unknown, "Not known: x.");
             }
         }
-        let unflushed = words(Ladder::Write, Way::EachBlock, Measured::DeviceUnflushed);
+        let unflushed = words(
+            Ladder::Write,
+            WriteMode::EachBlock,
+            Measured::DeviceUnflushed,
+        );
         assert!(unflushed.contains("never flushed"), "{unflushed}");
     }
 }

@@ -2,7 +2,7 @@
 //! order, each with its figures, their spread, and what they measured.
 
 use crate::results::derived::Derived;
-use crate::results::write_mode::Way;
+use crate::results::write_mode::WriteMode;
 use crate::words::labels::Labels;
 use assay_lang::tr;
 use assay_model::job::{Direction, Job, Purpose, Rw};
@@ -242,14 +242,14 @@ fn complete_read_ladder(jobs: &mut [JobSummary<'_>]) {
 /// Groups first; within one a ladder by its steps, others reads before
 /// writes, small blocks before large ones, shallow queues before deep ones; of
 /// memory small working sets before large ones.
-fn reading_key(group: Group, job: &Job) -> (Group, Option<Way>, bool, u64, u32) {
+fn reading_key(group: Group, job: &Job) -> (Group, Option<WriteMode>, bool, u64, u32) {
     if group == Group::Memory {
         return (group, None, false, memory_rank(job), job.numjobs);
     }
     if group == Group::Act {
         return (group, None, false, 0, 0);
     }
-    let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| Way::of(job));
+    let way = matches!(group, Group::WriteLadder | Group::ReadLadder).then(|| WriteMode::of(job));
     (group, way, job.rw.writes(), job.bs.0, job.iodepth)
 }
 

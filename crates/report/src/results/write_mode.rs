@@ -4,7 +4,7 @@ use assay_model::job::{CacheState, Job, OpenSync};
 
 /// A step of a ladder, in reading order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum WriteMode {
     /// Write, and nothing else.
     Plain,
     /// dd's `conv=fdatasync` (or fsync): one flush at the end.
@@ -19,7 +19,7 @@ pub enum Way {
     EachBlock,
 }
 
-impl Way {
+impl WriteMode {
     /// The way a job goes.
     #[must_use]
     pub fn of(job: &Job) -> Self {
@@ -63,24 +63,24 @@ mod tests {
     #[test]
     fn a_way_is_known_by_what_its_job_does() {
         let write = Job::new("any", Rw::Write, Bytes::mib(1), Bytes::mib(8));
-        assert_eq!(Way::of(&write), Way::Plain);
+        assert_eq!(WriteMode::of(&write), WriteMode::Plain);
         let dsync = Job {
             sync: OpenSync::Dsync,
             direct: true,
             ..write
         };
-        assert_eq!(Way::of(&dsync), Way::EachBlock);
+        assert_eq!(WriteMode::of(&dsync), WriteMode::EachBlock);
         let cold = Job::new("any", Rw::Read, Bytes::mib(1), Bytes::mib(8));
-        assert_eq!(Way::of(&cold), Way::Buffered);
+        assert_eq!(WriteMode::of(&cold), WriteMode::Buffered);
         let warm = Job {
             cache_state: CacheState::Warm,
             ..cold
         };
-        assert_eq!(Way::of(&warm), Way::Cached);
+        assert_eq!(WriteMode::of(&warm), WriteMode::Cached);
         let direct = Job {
             direct: true,
             ..warm
         };
-        assert_eq!(Way::of(&direct), Way::Direct);
+        assert_eq!(WriteMode::of(&direct), WriteMode::Direct);
     }
 }

@@ -4,11 +4,12 @@
 use crate::machine::csv;
 use crate::machine::json;
 use crate::render::html;
-use crate::render::mail::{self, Form};
 use crate::render::terminal::{Style, write_summary};
 use crate::render::xlsx;
+use crate::render::{Form, write_mail};
 use crate::results::summary::Summary;
 use crate::testing::fixture;
+use crate::views;
 use crate::words::format::{quantity, spread};
 use assay_model::run::Run;
 use proptest::prelude::*;
@@ -53,10 +54,13 @@ fn shown(run: &Run) -> [(&'static str, String); 4] {
     [
         ("terminal", text(|out| write_summary(run, style, &[], out))),
         ("page", text(|out| html::write(run, out))),
-        ("mail", text(|out| mail::write_run(run, Form::Text, out))),
+        (
+            "mail",
+            text(|out| write_mail(&views::run::mail(run), Form::Text, out)),
+        ),
         (
             "ticket",
-            text(|out| mail::write_run(run, Form::Markdown, out)),
+            text(|out| write_mail(&views::run::mail(run), Form::Markdown, out)),
         ),
     ]
 }

@@ -1,17 +1,19 @@
 //! Everything once more in Chinese: nothing is left in English, nothing becomes wider than
 //! it may be, and what programs read stays as it is.
 
+use crate::document::Detail;
 use crate::machine::csv;
 use crate::machine::gate::{Suite, junit};
 use crate::machine::json;
 use crate::render::html;
-use crate::render::mail::{self, Form};
 use crate::render::terminal::{self, Style};
+use crate::render::{Form, write_mail};
 use crate::results::comparison::{Power, Side};
 use crate::results::sweep::by_condition;
 use crate::testing::comparison_fixture::{Sides, ranked, ranking, swept};
 use crate::testing::fixture;
 use crate::testing::samples;
+use crate::views;
 use crate::words::text::width;
 use assay_lang::{Language, within};
 use assay_model::figures::Figure;
@@ -65,15 +67,18 @@ fn texts() -> Vec<String> {
     }
     let sides = Sides::new();
     texts.push(chinese(|out| {
-        terminal::write_comparison(&sides.compared(), STYLE, out)
+        let document = views::comparison::document(&sides.compared(), Detail::Full);
+        terminal::write(&document, STYLE, &[], out)
     }));
     texts.push(chinese(|out| {
-        terminal::write_qualification(&sides.compared(), STYLE, out)
+        let document = views::comparison::document(&sides.compared(), Detail::Brief);
+        terminal::write(&document, STYLE, &[], out)
     }));
     let options = Options::default();
     let ranking = ranking(&swept(), &options);
     texts.push(chinese(|out| {
-        terminal::write_ranking(&ranked(&ranking, &options), STYLE, out)
+        let document = views::ranking::document(&ranked(&ranking, &options));
+        terminal::write(&document, STYLE, &[], out)
     }));
     let power = [Power {
         name: "CV".to_owned(),
@@ -82,7 +87,9 @@ fn texts() -> Vec<String> {
         margin: 0.05,
         rows: Vec::new(),
     }];
-    texts.push(chinese(|out| terminal::write_power(&power, STYLE, out)));
+    texts.push(chinese(|out| {
+        terminal::write(&views::ranking::power(&power), STYLE, &[], out)
+    }));
     texts
 }
 
@@ -92,15 +99,17 @@ fn mails() -> Vec<String> {
     let ranking = ranking(&swept(), &options);
     for form in [Form::Text, Form::Markdown] {
         for run in runs() {
-            mails.push(chinese(|out| mail::write_run(&run, form, out)));
+            mails.push(chinese(|out| {
+                write_mail(&views::run::mail(&run), form, out)
+            }));
         }
         let sides = Sides::new();
         mails.push(chinese(|out| {
-            mail::write_comparison(&sides.compared(), form, out)
+            write_mail(&views::comparison::mail(&sides.compared()), form, out)
         }));
         let ranked = ranked(&ranking, &options);
         mails.push(chinese(|out| {
-            mail::write_sweep(&swept(), &ranked, form, out)
+            write_mail(&views::ranking::mail(&swept(), &ranked), form, out)
         }));
     }
     mails

@@ -23,6 +23,27 @@ pub fn quantity(unit: Unit, value: f64) -> String {
     }
 }
 
+/// A value in a unit as a source writes it; assay's own units in words that
+/// people read.
+#[must_use]
+pub fn value(unit: &str, value: f64) -> String {
+    // Shares and numbers of others are not known to be counted as ours are.
+    let own = Unit::of_symbol(unit).filter(|own| !matches!(own, Unit::Ratio | Unit::Count));
+    match own {
+        Some(own) => quantity(own, value),
+        None => format!("{} {unit}", three_digits(value))
+            .trim_end()
+            .to_owned(),
+    }
+}
+
+/// A change as `-3.9 %`.
+#[must_use]
+pub fn change(percent: f64) -> String {
+    // The sum makes +0.0 of -0.0.
+    format!("{:+.1} %", (10.0 * percent).round() / 10.0 + 0.0)
+}
+
 /// Two values with their unit once: `87.9 .. 88.4 MB/s`, `550 .. 6230 MB/s`;
 /// with both units where one would need too many digits, and a single value
 /// when both print alike.

@@ -1,17 +1,12 @@
 //! Device, path, machine and run in words; what is not known is left out.
 
-use crate::results::summary::Summary;
-use crate::words::format::utc;
 use crate::words::registers;
-use crate::words::text::clean;
-use assay_lang::{tr, translated};
+use crate::words::text::{Fact, clean};
+use assay_lang::tr;
 use assay_model::run::Run;
 use assay_model::storage::{Backing, DeviceIdentity, DeviceKind, Layer, LayerRole, Storage};
 use assay_model::units::{Bytes, Nanos};
 use std::path::Path;
-
-/// A named fact, safe to show.
-pub type Fact = (&'static str, String);
 
 /// The device that a person would name: the whole disk of a partition, else
 /// the top of the stack.
@@ -158,28 +153,6 @@ pub fn system_facts(run: &Run) -> Vec<Fact> {
     ])
 }
 
-/// The run itself.
-#[must_use]
-pub fn run_facts(summary: &Summary<'_>) -> Vec<Fact> {
-    let run = summary.run;
-    let header = &run.header;
-    known([
-        (tr!("run"), Some(clean(&header.id))),
-        (tr!("started"), Some(utc(header.started_unix_ms))),
-        (tr!("took"), took(run).map(|nanos| nanos.to_string())),
-        (
-            tr!("status"),
-            Some(translated(run.status.word()).to_owned()),
-        ),
-        (tr!("trials"), Some(trials(summary))),
-        (tr!("command"), Some(clean(&header.command.join(" ")))),
-        (tr!("target"), header.target.as_deref().map(clean)),
-        (tr!("test file"), Some(header.plan.file_size.to_string())),
-        (tr!("seed"), Some(header.plan.seed.to_string())),
-        ("assay", Some(clean(&header.assay_version))),
-    ])
-}
-
 /// From start to end; `None` when it has no end.
 #[must_use]
 pub fn took(run: &Run) -> Option<Nanos> {
@@ -187,28 +160,6 @@ pub fn took(run: &Run) -> Option<Nanos> {
         .finished_unix_ms?
         .checked_sub(run.header.started_unix_ms)?;
     Some(Nanos(ms.saturating_mul(1_000_000)))
-}
-
-/// `21 completed, 3 skipped`, or how many of the planned ones there are.
-#[must_use]
-pub fn trials(summary: &Summary<'_>) -> String {
-    let outcomes = summary.outcomes();
-    let words: Vec<String> = outcomes
-        .iter()
-        .map(|(word, n)| tr!("{n} {outcome}", n, outcome = translated(word)))
-        .collect();
-    let planned: usize = summary.jobs.iter().map(|job| job.planned).sum();
-    let missing = planned.saturating_sub(summary.run.trials.len());
-    match (words.is_empty(), missing) {
-        (true, 0) => tr!("none").to_owned(),
-        (true, missing) => tr!("none of {missing}", missing),
-        (false, 0) => words.join(", "),
-        (false, missing) => tr!(
-            "{outcomes}, {missing} not run",
-            outcomes = words.join(", "),
-            missing
-        ),
-    }
 }
 
 /// Whether the layer is a device of its own, rather than a part of one.
@@ -221,7 +172,7 @@ fn path(path: &Path) -> String {
     clean(&path.to_string_lossy())
 }
 
-fn known<const N: usize>(facts: [(&'static str, Option<String>); N]) -> Vec<Fact> {
+pub(crate) fn known<const N: usize>(facts: [(&'static str, Option<String>); N]) -> Vec<Fact> {
     let facts = facts.into_iter();
     facts
         .filter_map(|(name, value)| Some((name, value?)))

@@ -5,4 +5,5 @@ pub mod health;
 pub mod identity;
 pub mod labels;
 pub mod registers;
+pub mod style;
 pub mod text;

@@ -1,7 +1,7 @@
 //! What registers and logs of flash say, in words.
 
 use crate::words::format::celsius;
-use crate::words::identity::Fact;
+use crate::words::text::Fact;
 use assay_lang::{counted, tr};
 use assay_model::device::bus::ceiling;
 use assay_model::device::register::{

@@ -7,6 +7,12 @@ use std::borrow::Cow;
 use textwrap::core::{Word, display_width};
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
+/// Columns of a mail: RFC 2822 asks for 78, and quoting takes some.
+pub(crate) const MAIL_COLUMNS: usize = 72;
+
+/// A name with a value, safe to show.
+pub type Fact = (&'static str, String);
+
 /// Breaks `text` at spaces, and between the characters of a script without
 /// spaces, into lines of at most `width` columns; a longer word stands on a line
 /// of its own.

@@ -1,6 +1,5 @@
 //! Charts: what is drawn ([`Chart`]), and the ways to draw it. Each way knows
-//! both bodies, a plane with axes and a grid of cells, and nothing of storage;
-//! [`crate::charts::data`] says which charts a run has.
+//! both bodies, a plane with axes and a grid of cells, and nothing of storage.
 
 pub mod csv;
 pub mod gnuplot;

@@ -4,7 +4,7 @@ use super::run::lost;
 use super::{Case, Kernel, Measurement, Status, Suite};
 use crate::results::comparison::Compared;
 use crate::results::summary::Summary;
-use crate::words::identity;
+use crate::words::text::Fact;
 use crate::words::text::clean;
 use assay_lang::in_english;
 use assay_model::verdict::Verdict;
@@ -134,7 +134,7 @@ fn known(detail: Value) -> Map<String, Value> {
     }
 }
 
-fn facts(compared: &Compared<'_>) -> Vec<identity::Fact> {
+fn facts(compared: &Compared<'_>) -> Vec<Fact> {
     let [a, b] = compared.known_by();
     let mut facts = vec![
         ("A", a),

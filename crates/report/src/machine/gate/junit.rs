@@ -118,7 +118,7 @@ fn write_case(case: &Case, xml: &mut Xml<'_>) -> io::Result<()> {
 /// What there is no field for.
 fn text(case: &Case) -> String {
     let figure = case.measurement.as_ref();
-    let figure = figure.map(|figure| crate::results::comparison::value(&figure.unit, figure.value));
+    let figure = figure.map(|figure| crate::words::format::value(&figure.unit, figure.value));
     let measured = case
         .measured
         .as_ref()

@@ -22,7 +22,7 @@ mod tests;
 
 pub use comparison::status;
 
-use crate::words::identity::Fact;
+use crate::words::text::Fact;
 use serde_json::{Map, Value};
 
 /// How a case ended.

@@ -2,11 +2,13 @@
 //! nothing of good or bad, but where data was not kept.
 
 use super::{Case, Kernel, Measurement, Status, Suite};
+use crate::results::describe;
 use crate::results::findings::losses;
 use crate::results::summary::{Figure, JobSummary, Summary};
 use crate::results::warnings::{self, NAMES};
 use crate::words::format::quantity;
-use crate::words::identity::{self, Fact};
+use crate::words::identity;
+use crate::words::text::Fact;
 use crate::words::text::clean;
 use assay_lang::{counted, in_english};
 use assay_model::run::Run;
@@ -32,7 +34,7 @@ impl Suite {
         let warnings = warnings::collect(&summary);
         let warnings = warnings.iter().map(|warning| warning.message(NAMES));
         let mut facts = place_facts(run);
-        facts.extend(identity::run_facts(&summary));
+        facts.extend(describe::run_facts(&summary));
         Self {
             name: format!("assay {}", clean(&run.header.id)),
             id: clean(&run.header.id),

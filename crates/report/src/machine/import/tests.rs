@@ -2,13 +2,14 @@
 
 use super::{moments, write_csv, write_json};
 use crate::render::html;
-use crate::render::mail::{self, Form};
-use crate::render::terminal::{Style, write_import};
+use crate::render::terminal::{self, Style};
 use crate::render::xlsx;
+use crate::render::{Form, write_mail};
 use crate::results::comparison::Ranked;
 use crate::results::sweep::Verdicts;
 use crate::testing::comparison_fixture::ranked;
 use crate::testing::samples::HOSTILE;
+use crate::views;
 use assay_model::figures::{Better, Figure, Import, Results, Sample};
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::rank_figures;
@@ -113,7 +114,13 @@ fn the_terminal_shows_a_line_for_each_figure() {
         ascii: false,
     };
     let mut out = Vec::new();
-    write_import(&import(), style, &["Stored".to_owned()], &mut out).unwrap();
+    terminal::write(
+        &views::import::document(&import()),
+        style,
+        &["Stored".to_owned()],
+        &mut out,
+    )
+    .unwrap();
     insta::assert_snapshot!(String::from_utf8(out).unwrap());
 }
 
@@ -194,7 +201,7 @@ fn a_mail_has_each_figure_and_is_no_wider_than_a_mail() {
         for form in [Form::Text, Form::Markdown] {
             let mut out = Vec::new();
             with_ranking(&import, |ranked| {
-                mail::write_import(&import, ranked, form, &mut out).unwrap();
+                write_mail(&views::import::mail(&import, ranked), form, &mut out).unwrap();
             });
             let text = String::from_utf8(out).unwrap();
             assert!(text.contains("seq") || text.contains("read"), "{text}");

@@ -2,20 +2,18 @@
 
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
-use super::{figure, method, parts, storage};
+use super::{blocks, figure, method, storage};
 use crate::charts::data::comparison::Gallery;
 use crate::charts::draw::Chart;
+use crate::document::Detail;
 use crate::machine::json;
-use crate::results::comparison::{Compared, SharedNotes, Side as Shown, ends, percent, value};
+use crate::results::comparison::{Compared, Side as Shown};
 use crate::results::key_figures::Digest;
 use crate::results::summary::Summary;
 use crate::results::warnings;
-use crate::words::format::percent_points;
-use crate::words::text::{clean, enumerate, sentence};
+use crate::views;
+use crate::words::text::clean;
 use assay_lang::{Language, current, in_english, key, tr, translated};
-use assay_stats::verdict::line;
-use assay_stats::verdict::line::Line;
-use assay_stats::verdict::note::{Note, Side};
 use assay_stats::verdict::units::MIN_UNITS;
 use maud::{Markup, html};
 use std::io;
@@ -39,11 +37,7 @@ pub fn page(compared: &Compared<'_>, a: &Shown<'_>, b: &Shown<'_>) -> io::Result
     let runs = a.runs.first().or(b.runs.first());
     let new = Section::new;
     Ok(Page {
-        title: tr!(
-            "{b} compared with {a}",
-            b = clean(compared.b),
-            a = clean(compared.a)
-        ),
+        title: views::comparison::title(compared),
         subtitle: html! { "A: " (clean(compared.a)) ". B: " (clean(compared.b)) "." },
         sections: vec![
             new("verdict", tr!("Verdict"), Some(verdict(compared, &gallery))),
@@ -93,128 +87,17 @@ const LATENCIES: &str =
 
 fn verdict(compared: &Compared<'_>, gallery: &Gallery) -> Markup {
     html! {
-        p.conclusion { (clean(&compared.conclusion())) }
-        p.soft {
-            (tr!("Margin {margin} %: smaller differences have no meaning. Intervals are unadjusted, verdicts hold for all metrics together. It holds for {scope}.",
-                margin = percent_points(compared.options.margin), scope = compared.comparison.scope))
-        }
+        (blocks::blocks(&views::comparison::page_blocks(compared)))
         @if let Some(chart) = &gallery.changes { div.charts.wide { (figure::wide(chart)) } }
-        @let notes = notes(compared);
-        @if !notes.is_empty() {
-            ul.warnings { @for note in &notes { li.note { strong { (tr!("Note: ")) } (sentence(&clean(note))) } } }
-        }
     }
-}
-
-/// Metrics that are named where only one side has them.
-const NAMES: usize = 8;
-
-/// What concerns all of it; metrics that only one side has are named together.
-fn notes(compared: &Compared<'_>) -> Vec<String> {
-    let (mut only_a, mut only_b, mut notes) = (
-        Vec::new(),
-        Vec::new(),
-        compared
-            .warnings
-            .iter()
-            .map(ToString::to_string)
-            .collect::<Vec<_>>(),
-    );
-    for note in &compared.comparison.notes {
-        match note {
-            Note::Missing(Side::B, metric) => only_a.push(metric.as_str()),
-            Note::Missing(Side::A, metric) => only_b.push(metric.as_str()),
-            other => notes.push(other.to_string()),
-        }
-    }
-    for (side, metrics) in [("A", only_a), ("B", only_b)] {
-        let mut named: Vec<String> = metrics
-            .iter()
-            .take(NAMES)
-            .map(|name| (*name).to_owned())
-            .collect();
-        if metrics.len() > NAMES {
-            named.push(tr!("{n} more", n = metrics.len() - NAMES));
-        }
-        if !named.is_empty() {
-            let names = enumerate(&named);
-            notes.push(tr!(
-                "only {side} has these, so they are not compared: {names}",
-                side,
-                names
-            ));
-        }
-    }
-    notes.extend(compared.doubts());
-    notes
 }
 
 fn metrics(compared: &Compared<'_>) -> Markup {
-    let comparison = compared.comparison;
-    let shared = SharedNotes::of(comparison);
-    let of = |primary: bool| {
-        let lines = comparison
-            .lines
-            .iter()
-            .filter(move |line| line.primary == primary);
-        lines
-            .chain(comparison.composite.iter().filter(move |_| primary))
-            .collect::<Vec<&Line>>()
-    };
+    let sections = views::comparison::metrics(compared, Detail::Full);
     html! {
-        @for note in shared.told() { p.note { (sentence(&clean(&note))) } }
-        @for (title, lines) in [(tr!("Metrics that decide"), of(true)), (tr!("Exploratory"), of(false))] {
-            @if !lines.is_empty() {
-                h3 { (title) }
-                (table(compared, &lines, &shared))
-            }
-        }
-    }
-}
-
-fn table(compared: &Compared<'_>, lines: &[&Line], shared: &SharedNotes) -> Markup {
-    html! {
-        div.scroll.narrow.stack tabindex="0" {
-            table {
-                thead {
-                    tr {
-                        th scope="col" { (tr!("Metric")) }
-                        th.n scope="col" { "A" }
-                        th.n scope="col" { "B" }
-                        th.n scope="col" { (tr!("Change")) }
-                        th.n scope="col" { (tr!("95 % interval")) }
-                        th scope="col" { (tr!("Verdict")) }
-                    }
-                }
-                tbody { @for line in lines { (row(compared, line, shared)) } }
-            }
-        }
-    }
-}
-
-fn row(compared: &Compared<'_>, line: &Line, shared: &SharedNotes) -> Markup {
-    let figure = |side: &Option<line::Summary>| match side {
-        Some(side) if !line.unit.is_empty() => {
-            format!(
-                "{} ({})",
-                value(&line.unit, side.centre),
-                compared.counted(side.n)
-            )
-        }
-        _ => "\u{2013}".to_owned(),
-    };
-    let notes = shared.not_among(&line.notes);
-    html! {
-        tr {
-            th scope="row" { (clean(translated(&line.metric))) }
-            td.n data-name="A" { (figure(&line.a)) }
-            td.n data-name="B" { (figure(&line.b)) }
-            td.n.main data-name=(tr!("Change")) { (line.change.map_or_else(|| "\u{2013}".to_owned(), percent)) }
-            td.n data-name=(tr!("95 % interval")) { (line.change.and_then(ends).unwrap_or_else(|| "\u{2013}".to_owned())) }
-            td.words data-name=(tr!("Verdict")) {
-                (parts::verdict(&line.verdict))
-                @if !notes.is_empty() { div.soft { (clean(&notes.join("; "))) } }
-            }
+        @for section in &sections {
+            h3 { (section.title) }
+            (blocks::blocks(&section.blocks))
         }
     }
 }

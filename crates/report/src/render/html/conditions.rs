@@ -4,7 +4,7 @@ use super::{figure, parts};
 use crate::charts::data::Gallery;
 use crate::results::summary::Summary;
 use crate::words::format::celsius;
-use crate::words::identity::Fact;
+use crate::words::text::Fact;
 use crate::words::text::{clean, enumerate};
 use assay_lang::tr;
 use assay_model::evidence::{Evidence, QueueSettings, Snapshot};

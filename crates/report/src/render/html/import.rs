@@ -3,15 +3,16 @@
 
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
-use super::{figure, method, ranking};
+use super::{blocks, figure, method};
 use crate::charts::data::Gallery;
 use crate::charts::draw::Chart;
-use crate::machine::import::{HEADER, cells, write_json};
+use crate::machine::import::write_json;
 use crate::results::sweep::Verdicts;
+use crate::views;
 use crate::words::format::utc;
 use crate::words::text::clean;
-use assay_lang::{counted, tr, translated};
-use assay_model::figures::Import;
+use assay_lang::{counted, tr};
+use assay_model::figures::{Figure, Import};
 use maud::{Markup, html};
 use std::io;
 
@@ -33,7 +34,9 @@ pub fn page(import: &Import, verdicts: Option<&Verdicts>) -> io::Result<Page> {
             new(
                 "verdict",
                 tr!("Conditions against each other"),
-                verdicts.map(|verdicts| ranking::markup(verdicts, &gallery)),
+                verdicts.map(|verdicts| {
+                    blocks::blocks(&views::ranking::page_blocks(verdicts, &gallery))
+                }),
             ),
             new("results", tr!("Results"), Some(table(import))),
             new(
@@ -60,33 +63,13 @@ fn subtitle(import: &Import) -> Markup {
 }
 
 fn table(import: &Import) -> Markup {
-    /// Columns of numbers.
-    const NUMBERS: std::ops::RangeInclusive<usize> = 2..=4;
+    let figures: Vec<&Figure> = import.results.figures.iter().collect();
     html! {
         p.soft {
             (tr!("Made elsewhere, and taken in as it was: assay measured nothing of this and has no evidence of what \
              reached the device. What a figure measured stands in the last column where the results tell it."))
         }
-        div.scroll tabindex="0" {
-            table {
-                thead {
-                    tr {
-                        @for (at, name) in HEADER.iter().enumerate() {
-                            th.n[NUMBERS.contains(&at)] scope="col" { (translated(name)) }
-                        }
-                    }
-                }
-                tbody {
-                    @for figure in &import.results.figures {
-                        tr {
-                            @for (at, cell) in cells(figure).iter().enumerate() {
-                                td.n[NUMBERS.contains(&at)] { (cell) }
-                            }
-                        }
-                    }
-                }
-            }
-        }
+        (blocks::blocks(&views::import::results(&figures, "").blocks))
     }
 }
 

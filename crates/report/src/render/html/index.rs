@@ -1,6 +1,7 @@
 //! The page that leads to the pages of many runs.
 
 use super::page::{Page, Section};
+use crate::results::describe;
 use crate::results::key_figures::{Belief, Digest};
 use crate::results::summary::Summary;
 use crate::results::warnings;
@@ -41,7 +42,7 @@ impl Entry {
             device: identity::name(&header.storage),
             path: clean(&header.storage.path.to_string_lossy()),
             status: translated(run.status.word()).to_owned(),
-            trials: identity::trials(&summary),
+            trials: describe::trials(&summary),
             lines: digest
                 .lines
                 .iter()

@@ -4,7 +4,7 @@ use super::charts::share;
 use super::parts;
 use crate::results::ladder::Ladder;
 use crate::results::summary::{JobSummary, Summary};
-use crate::results::write_mode::Way;
+use crate::results::write_mode::WriteMode;
 use crate::words::format::{percent, quantity, range};
 use assay_lang::tr;
 use assay_model::metric::Unit;
@@ -19,7 +19,7 @@ pub fn markup(ladder: Ladder, summary: &Summary<'_>) -> Option<Markup> {
             table {
                 thead {
                     tr {
-                        th scope="col" { (tr!("Way")) }
+                        th scope="col" { (tr!("WriteMode")) }
                         th.n scope="col" { (tr!("Median")) }
                         th.n scope="col" { (tr!("Lowest .. highest")) }
                         th scope="col" { (share_header(ladder)) }
@@ -57,7 +57,7 @@ fn share_header(ladder: Ladder) -> &'static str {
 }
 
 fn step(ladder: Ladder, job: &JobSummary<'_>) -> Markup {
-    let way = Way::of(job.job);
+    let way = WriteMode::of(job.job);
     let labels = job.labels(Some(ladder.direction()));
     let shares = ladder.device_shares(job);
     html! {

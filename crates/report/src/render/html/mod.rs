@@ -6,6 +6,7 @@
 //! `index` put them in order, `page` is the frame. maud escapes all text; control
 //! characters are spelled out by [`crate::words::text::clean`] before.
 
+mod blocks;
 mod charts;
 mod comparison;
 mod conditions;
@@ -14,7 +15,6 @@ mod data;
 mod evidence;
 mod extent;
 mod figure;
-mod found;
 mod import;
 mod index;
 mod ladder;
@@ -24,7 +24,6 @@ mod method;
 mod overview;
 mod page;
 mod parts;
-mod ranking;
 mod results;
 mod run;
 mod scenario;

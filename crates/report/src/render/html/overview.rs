@@ -1,6 +1,7 @@
 //! What a reader must know first: how many trials there are, what was
 //! measured, and the warnings.
 
+use crate::results::describe;
 use crate::results::key_figures::{Belief, Digest};
 use crate::results::summary::Summary;
 use crate::results::warnings::{self, Warning};
@@ -20,7 +21,7 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
     html! {
         @if let Some(words) = unfinished(&summary.run.status) { p.unfinished { strong { (tr!("Not finished: ")) } (words) } }
         (in_short(&digest))
-        p.soft { (tr!("Trials: {trials}{took}.", trials = identity::trials(summary), took)) }
+        p.soft { (tr!("Trials: {trials}{took}.", trials = describe::trials(summary), took)) }
         @if !warnings.is_empty() {
             ul.warnings {
                 @for warning in &warnings { (item(warning)) }

@@ -2,11 +2,10 @@
 
 use crate::results::summary::Figure;
 use crate::words::format;
-use crate::words::identity::Fact;
 use crate::words::labels::Labels;
-use assay_lang::{counted, translated};
+use crate::words::text::Fact;
+use assay_lang::counted;
 use assay_model::label::Measured;
-use assay_model::verdict::Verdict;
 use maud::{Markup, html};
 
 /// The label of one trial; its border differs by label, not only its colour.
@@ -29,19 +28,6 @@ pub fn labels(labels: &Labels) -> Markup {
                 " "
             }
         }
-    }
-}
-
-/// One of the four words, with a sign before it: none is told by its colour alone.
-pub fn verdict(verdict: &Verdict) -> Markup {
-    let class = match verdict {
-        Verdict::Faster(_) => "faster",
-        Verdict::Slower(_) => "slower",
-        Verdict::Equivalent(_) => "equivalent",
-        Verdict::NoConclusion { .. } => "open",
-    };
-    html! {
-        span class={ "verdict " (class) } { (translated(verdict.word())) }
     }
 }
 

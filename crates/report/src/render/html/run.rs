@@ -3,8 +3,8 @@
 use super::data::{Archive, Document, Way};
 use super::page::{Page, Section};
 use super::{
-    conditions, course, evidence, extent, figure, found, ladder, latency, matrices, method,
-    overview, ranking, results, scenario, storage, unfinished,
+    blocks, conditions, course, evidence, extent, figure, ladder, latency, matrices, method,
+    overview, results, scenario, storage, unfinished,
 };
 use crate::charts::data::Gallery;
 use crate::charts::draw::Chart;
@@ -13,6 +13,7 @@ use crate::results::derived::Derived;
 use crate::results::ladder::Ladder;
 use crate::results::summary::Summary;
 use crate::results::sweep::{Verdicts, by_condition};
+use crate::views;
 use crate::words::format::utc;
 use crate::words::identity;
 use crate::words::text::clean;
@@ -53,8 +54,8 @@ pub fn page(run: &Run) -> io::Result<Page> {
 }
 
 fn sections(summary: &Summary<'_>, gallery: &Gallery, verdicts: Option<&Verdicts>) -> Vec<Section> {
-    let found = crate::results::findings::sections(summary).into_iter();
-    let found = found.map(|one| Section::new(one.id, one.title, Some(found::markup(&one))));
+    let found = views::findings::sections(summary).into_iter();
+    let found = found.map(|one| Section::new(one.id, one.title, Some(blocks::blocks(&one.blocks))));
     let mut all = of_figures(summary, gallery, verdicts);
     all.extend(found);
     all.extend(of_evidence(summary, gallery));
@@ -72,7 +73,8 @@ fn of_figures(
         new(
             "verdict",
             tr!("Conditions against each other"),
-            verdicts.map(|verdicts| ranking::markup(verdicts, gallery)),
+            verdicts
+                .map(|verdicts| blocks::blocks(&views::ranking::page_blocks(verdicts, gallery))),
         ),
         new("summary", tr!("Summary"), Some(overview::markup(summary))),
         of_ladder("ladder", Ladder::Write, summary),
@@ -88,7 +90,11 @@ fn of_figures(
             scenario::markup(summary),
         ),
         new("results", tr!("Results"), results::markup(summary)),
-        new("limits", tr!("Beside what can be"), placed(summary)),
+        new(
+            "limits",
+            tr!("Compared with bus and datasheet"),
+            limits(summary),
+        ),
         new(
             "trials",
             tr!("Trials and intervals"),
@@ -138,8 +144,8 @@ fn of_ladder(anchor: &'static str, ladder: Ladder, summary: &Summary<'_>) -> Sec
     Section::new(anchor, title.unwrap_or_default(), markup)
 }
 
-/// Rates beside the bus and a datasheet.
-fn placed(summary: &Summary<'_>) -> Option<Markup> {
+/// Rates relative to the ceiling of the bus and to a datasheet.
+fn limits(summary: &Summary<'_>) -> Option<Markup> {
     let sentences = crate::results::reference::sentences(summary);
     (!sentences.is_empty()).then(|| {
         html! { ul { @for line in &sentences { li { (line) } } } }

@@ -1,6 +1,7 @@
 //! Who the device is, where the path leads, which run and machine it was.
 
 use super::parts;
+use crate::results::describe;
 use crate::results::summary::Summary;
 use crate::words::identity;
 use crate::words::text::clean;
@@ -39,7 +40,7 @@ pub fn markup(summary: &Summary<'_>) -> Markup {
             }
             div {
                 h3 { (tr!("Run")) }
-                (parts::facts(&identity::run_facts(summary)))
+                (parts::facts(&describe::run_facts(summary)))
             }
             div {
                 h3 { (tr!("Machine")) }

@@ -1,10 +1,11 @@
 //! The list of a machine's disks, and all that is known of one.
 
-use super::style::Tone;
 use super::{Page, Style};
 use crate::results::devices::{is_idle_memory, lines};
 use crate::words::health;
-use crate::words::identity::{Fact, device_facts, maker_and_model};
+use crate::words::identity::{device_facts, maker_and_model};
+use crate::words::style::Tone;
+use crate::words::text::Fact;
 use crate::words::text::clean;
 use assay_lang::{counted, in_english};
 use assay_model::device::{DeviceList, ListedDevice};
@@ -36,7 +37,7 @@ fn list_devices(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { style, out };
+    let mut page = Page::to(style, out);
     let hidden = |device: &&ListedDevice| !all && is_idle_memory(device);
     let idle = list.devices.iter().filter(hidden).count();
     let shown: Vec<&ListedDevice> = list.devices.iter().filter(|d| !hidden(d)).collect();
@@ -79,7 +80,7 @@ fn show_device(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { style, out };
+    let mut page = Page::to(style, out);
     page.paragraph("".into(), &clean(&device.layer.name), Some(Tone::Strong))?;
     let mut facts: Vec<Fact> = device_facts(&device.layer);
     if !device.partitions.is_empty() {

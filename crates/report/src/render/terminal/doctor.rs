@@ -1,10 +1,10 @@
 //! What would spoil a measurement, for a person.
 
 use super::devices::heading;
-use super::style::Tone;
 use super::{Page, Style};
 use crate::results::checkup::words;
 use crate::words::identity;
+use crate::words::style::Tone;
 use crate::words::text::clean;
 use assay_lang::{counted, in_english};
 use assay_model::checkup::{Checkup, Finding, Severity};
@@ -32,7 +32,7 @@ fn show_findings(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { style, out };
+    let mut page = Page::to(style, out);
     heading(&checkup.system, target, &mut page)?;
     match checkup.place.as_deref() {
         Some(place) => {

@@ -1,8 +1,8 @@
 //! The list of stored runs.
 
 use super::Style;
-use super::style::Tone;
 use crate::words::format::utc;
+use crate::words::style::Tone;
 use crate::words::text::{beginning, clean, pad, shorten, width};
 use assay_lang::{key, tr, translated};
 use std::io::{self, Write};

@@ -1,10 +1,13 @@
 //! Disk marks, checks of a class, and rounds until a steady state, as tables.
 
-use super::table::{Column, Row, Table};
 use super::{Page, Style};
+use crate::document::{Cell, Column, Keep, Table, TableRow};
 use crate::results::describe;
 use crate::results::summary::{Figure, JobSummary, Summary};
+use crate::views;
 use crate::words::format::{quantity, spread};
+use crate::words::identity;
+use crate::words::style::Tone;
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::metric::Unit;
@@ -22,15 +25,15 @@ use std::io::{self, Write};
 /// When `out` cannot be written.
 pub fn write_marks(run: &Run, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let summary = Summary::of(run);
-    let mut page = Page { style, out };
-    page.heading(&summary)?;
+    let mut page = Page::to(style, out);
+    origin(run, &summary, &mut page)?;
     page.title(tr!(
         "Marks (MB = 1000000 bytes; best of the trials after the first)"
     ))?;
-    let left = |head| Column { head, right: false };
-    let right = |head| Column { head, right: true };
+    let left = |head: &str| Column::text(head);
+    let right = |head: &str| Column::number(head);
     let table = Table {
-        columns: [
+        columns: vec![
             left(tr!("test")),
             left(""),
             right(tr!("best MB/s")),
@@ -38,6 +41,7 @@ pub fn write_marks(run: &Run, style: Style, out: &mut dyn Write) -> io::Result<(
             right(tr!("latency")),
             right(tr!("median")),
             right(tr!("range")),
+            left(tr!("measured")).keep(Keep::IfRoom),
         ],
         rows: run
             .header
@@ -53,11 +57,17 @@ pub fn write_marks(run: &Run, style: Style, out: &mut dyn Write) -> io::Result<(
             .map(mark)
             .collect(),
     };
-    table.write(&mut page)
+    page.table(&table)
+}
+
+fn origin(run: &Run, summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
+    let name = identity::name(&run.header.storage);
+    page.paragraph("".into(), &name, Some(Tone::Strong))?;
+    page.section(&views::run::origin(summary))
 }
 
 /// One test in one direction.
-fn mark(job: &JobSummary<'_>) -> Row {
+fn mark(job: &JobSummary<'_>) -> TableRow {
     let direction = if job.job.rw.writes() { "write" } else { "read" };
     let figure = |metric: &str| job.figure(&format!("{direction}_{metric}"));
     let name = mark_name(job.job);
@@ -65,37 +75,31 @@ fn mark(job: &JobSummary<'_>) -> Row {
     let (Some(bandwidth), Some(iops), Some(latency)) =
         (figure("bw"), figure("iops"), figure("lat_mean"))
     else {
-        let cells = vec![
+        let cells = [
             name,
             tr!(
                 "{direction}: no trial was completed",
                 direction = describe::operation(direction)
             ),
         ];
-        return Row {
-            cells,
-            labels,
-            sentence: None,
-        };
+        return TableRow::new(cells.map(Cell::Text).into());
     };
     let counted = after_the_first(&bandwidth);
     let best = counted.iter().copied().fold(0.0, f64::max);
     let at = |figure: &Figure| trial_of(&bandwidth, best).and_then(|n| value_of(figure, n));
     let (low, high) = (counted.iter().copied().fold(f64::INFINITY, f64::min), best);
     let median = median(counted);
-    Row {
-        cells: vec![
-            name,
-            describe::operation(direction).to_owned(),
-            format!("{:.1}", best / 1e6),
-            at(&iops).map_or(String::new(), |iops| format!("{iops:.0}")),
-            at(&latency).map_or(String::new(), |ns| quantity(Unit::Nanos, ns)),
-            quantity(Unit::BytesPerSec, median),
-            spread(Unit::BytesPerSec, median, low, high),
-        ],
-        labels,
-        sentence: None,
-    }
+    let cells = [
+        name,
+        describe::operation(direction).to_owned(),
+        format!("{:.1}", best / 1e6),
+        at(&iops).map_or(String::new(), |iops| format!("{iops:.0}")),
+        at(&latency).map_or(String::new(), |ns| quantity(Unit::Nanos, ns)),
+        quantity(Unit::BytesPerSec, median),
+        spread(Unit::BytesPerSec, median, low, high),
+    ];
+    let cells = cells.map(Cell::Text).into_iter();
+    TableRow::new(cells.chain([Cell::Labels(labels)]).collect())
 }
 
 /// The values that count: all but the first trial's, unless it is the only one.
@@ -175,8 +179,8 @@ pub fn write_class(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let summary = Summary::of(run);
-    let mut page = Page { style, out };
-    page.heading(&summary)?;
+    let mut page = Page::to(style, out);
+    origin(run, &summary, &mut page)?;
     page.title(&tr!(
         "Class {class}: {finding}",
         class = class.name,
@@ -212,8 +216,8 @@ pub fn write_class(
 /// When `out` cannot be written.
 pub fn write_rounds(run: &Run, round: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
     let summary = Summary::of(run);
-    let mut page = Page { style, out };
-    page.heading(&summary)?;
+    let mut page = Page::to(style, out);
+    origin(run, &summary, &mut page)?;
     let job = summary.jobs.iter().find(|job| job.job.name == round);
     let figure = job.and_then(|job| job.figure("write_iops"));
     let values = figure.map_or(Vec::new(), |figure| figure.values);

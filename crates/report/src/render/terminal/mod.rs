@@ -1,55 +1,46 @@
-//! The summary of a run that a person reads in ten seconds, and the list of
-//! stored runs. Plain lines within the given width; labels are words, colour
-//! only repeats them.
+//! Documents on a terminal: plain lines within the given width. Colour only repeats
+//! what the words say.
 
-mod compared;
-mod course;
+mod curve;
 mod devices;
-mod digest;
 mod doctor;
-mod extent;
-mod found;
-mod import;
-mod ladder;
 mod list;
 mod mark;
-mod ranked;
 mod recordings;
-pub(crate) mod results;
-mod scenario;
-mod style;
-mod sweep;
-pub(crate) mod table;
-mod tails;
-mod warned;
+mod table;
 
-use assay_lang::{counted, tr};
-pub use compared::{write_comparison, write_qualification};
+pub use crate::words::style::Style;
 pub use devices::{write_device, write_devices};
 pub use doctor::write_checkup;
-pub use import::write_import;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
-pub use ranked::{write_power, write_ranking};
 pub use recordings::write_recordings;
-pub use style::Style;
 
-use crate::results::key_figures::Digest;
-use crate::results::ladder::Ladder;
-use crate::results::stopping;
-use crate::results::summary::{Group, Summary};
-use crate::results::sweep::{Sweep, by_condition};
-use crate::results::warnings;
-use crate::words::identity;
-use crate::words::text::{clean, width, wrap};
-use assay_model::plan::Place;
+use crate::charts::draw;
+use crate::document::{Block, Document, Fact, Section};
+use crate::results::findings::Finding;
+use crate::views;
+use crate::words::style::Tone;
+use crate::words::text::{break_long, clean, pad, shorten, width, wrap};
 use assay_model::run::Run;
-use assay_model::storage::Backing;
 use std::io::{self, Write};
-use style::Tone;
 
-/// Writes the summary. `closing` lines come last: where the run is stored, how
-/// to see more.
+/// Writes a document. `closing` lines come last: where a run is stored, how to see more.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write(
+    document: &Document,
+    style: Style,
+    closing: &[String],
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut page = Page::to(style, out);
+    page.document(document)?;
+    page.closing(closing)
+}
+
+/// Writes the summary of a run.
 ///
 /// # Errors
 /// When `out` cannot be written.
@@ -59,57 +50,18 @@ pub fn write_summary(
     closing: &[String],
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let summary = Summary::of(run);
-    let mut page = Page { style, out };
-    page.heading(&summary)?;
-    if !run.header.plan.conditions.is_empty() {
-        sweep::write(&Sweep::of(run), &mut page)?;
-        // Trials of one job differ between conditions: each is a job of its own.
-        let apart = by_condition(run.clone());
-        let warnings = warnings::collect(&Summary::of(&apart));
-        warned::write(&warnings, &mut page)?;
-        return page.closing(closing);
-    }
-    for ladder in Ladder::ALL {
-        ladder::write(ladder, &summary, &mut page)?;
-    }
-    scenario::write(&summary, &mut page)?;
-    results::write(&summary, &mut page)?;
-    placed(&summary, &mut page)?;
-    tails::write(&summary, &mut page)?;
-    extent::write(&summary, &mut page)?;
-    found::write(&summary, &mut page)?;
-    for job in summary.group(Group::Sustained) {
-        course::write(job, &mut page)?;
-    }
-    let warnings = warnings::collect(&summary);
-    warned::write(&warnings, &mut page)?;
-    // Its lines are about storage.
-    if !summary.is_of_memory() {
-        digest::write(&Digest::of(&summary, &warnings), &mut page)?;
-    }
-    page.closing(closing)
+    write(&views::run::document(run), style, closing, out)
 }
 
-/// Rates beside the bus and a datasheet.
-fn placed(summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let sentences = crate::results::reference::sentences(summary);
-    if sentences.is_empty() {
-        return Ok(());
-    }
-    page.title(tr!("Beside what can be"))?;
-    sentences
-        .iter()
-        .try_for_each(|line| page.paragraph("  ".into(), line, None))
-}
-
-/// Where lines go.
+/// Lines that are written in a style.
 pub(crate) struct Page<'a> {
     pub(crate) style: Style,
+    /// Whether no line may be wider than the page, even if a word is cut.
+    strict: bool,
     pub(crate) out: &'a mut dyn Write,
 }
 
-/// What stands before a paragraph.
+/// Text before a paragraph.
 #[derive(Clone, Copy)]
 pub(crate) struct Mark<'a> {
     text: &'a str,
@@ -122,7 +74,132 @@ impl<'a> From<&'a str> for Mark<'a> {
     }
 }
 
+/// Longest name of a fact in a mail.
+const LONGEST_NAME: usize = 28;
+
+impl<'a> Page<'a> {
+    pub(crate) fn to(style: Style, out: &'a mut dyn Write) -> Self {
+        Self {
+            style,
+            strict: false,
+            out,
+        }
+    }
+
+    /// A page on which no line is wider than its style says.
+    pub(crate) fn strict(style: Style, out: &'a mut dyn Write) -> Self {
+        Self {
+            strict: true,
+            ..Self::to(style, out)
+        }
+    }
+}
+
 impl Page<'_> {
+    /// Writes all sections below the title.
+    pub(crate) fn document(&mut self, document: &Document) -> io::Result<()> {
+        self.paragraph("".into(), &document.title, Some(Tone::Strong))?;
+        let mut sections = document.sections.iter();
+        sections.try_for_each(|section| self.section(section))
+    }
+
+    pub(crate) fn section(&mut self, section: &Section) -> io::Result<()> {
+        if !section.title.is_empty() {
+            self.title(&section.title)?;
+        }
+        let mut table = false;
+        for block in &section.blocks {
+            // A table stands apart from what is said above it.
+            let below = matches!(block, Block::Paragraph { .. } | Block::List(_));
+            if table && below {
+                self.blank()?;
+            }
+            table = matches!(block, Block::Table(_));
+            self.block(block)?;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self, block: &Block) -> io::Result<()> {
+        match block {
+            Block::Paragraph { text, tone } => self.paragraph("  ".into(), text, *tone),
+            Block::Heading(title) => self.title(title),
+            Block::Facts(facts) => self.facts(facts),
+            Block::List(points) => points
+                .iter()
+                .try_for_each(|point| self.paragraph("  - ".into(), point, None)),
+            Block::Lines(lines) => lines
+                .iter()
+                .try_for_each(|line| self.line(&format!("  {line}"))),
+            Block::Findings(findings) => findings
+                .iter()
+                .try_for_each(|finding| self.finding(finding)),
+            Block::Table(table) => self.table(table),
+            Block::Chart(chart) if self.strict => {
+                self.paragraph("  ".into(), &chart.description, None)
+            }
+            Block::Chart(chart) => draw::terminal::write(chart, self.style, self.out),
+            Block::Warning {
+                message,
+                remedy,
+                severe,
+            } => self.warning(message, remedy.as_deref(), *severe),
+            Block::Details(section) => self.section(section),
+            Block::Curve { .. } if self.strict => Ok(()),
+            Block::Curve { name, values, end } => self.curve(name, values, end),
+        }
+    }
+
+    fn facts(&mut self, facts: &[Fact]) -> io::Result<()> {
+        let widths = facts.iter().map(|fact| width(&fact.name));
+        let columns = widths.max().unwrap_or_default().min(LONGEST_NAME);
+        for fact in facts {
+            let name = pad(&shorten(&fact.name, columns), columns);
+            let name = format!("  {name}  ");
+            let mark = Mark {
+                text: &name,
+                tone: fact.tone.map(|_| Tone::Strong),
+            };
+            self.paragraph(mark, &fact.text, fact.tone)?;
+        }
+        Ok(())
+    }
+
+    /// The conclusion about a trial stands behind its name.
+    fn finding(&mut self, finding: &Finding) -> io::Result<()> {
+        let (name, indent) = match &finding.subject {
+            Some(subject) => (format!("  {subject:<11}"), "             "),
+            None => ("  ".to_owned(), "  "),
+        };
+        let mut before = name.as_str();
+        for (index, sentence) in finding.sentences.iter().enumerate() {
+            let concludes = index == 0 && finding.subject.is_some();
+            let tone = match sentence.bad {
+                true => Some(Tone::Bad),
+                false => concludes.then_some(Tone::Good),
+            };
+            self.paragraph(before.into(), &sentence.text, tone)?;
+            before = indent;
+        }
+        Ok(())
+    }
+
+    fn warning(&mut self, message: &str, remedy: Option<&str>, severe: bool) -> io::Result<()> {
+        let tone = if severe { Tone::Bad } else { Tone::Care };
+        let mark = Mark {
+            text: "  ! ",
+            tone: Some(tone),
+        };
+        self.paragraph(mark, message, None)?;
+        let arrow = Mark {
+            text: "    -> ",
+            tone: Some(Tone::Soft),
+        };
+        remedy.map_or(Ok(()), |remedy| {
+            self.paragraph(arrow, remedy, Some(Tone::Soft))
+        })
+    }
+
     pub(crate) fn line(&mut self, text: &str) -> io::Result<()> {
         writeln!(self.out, "{}", text.trim_end())
     }
@@ -133,7 +210,11 @@ impl Page<'_> {
 
     pub(crate) fn title(&mut self, text: &str) -> io::Result<()> {
         self.blank()?;
-        let text = self.style.paint(Tone::Strong, text);
+        let text = match self.strict {
+            true => shorten(text, self.style.columns()),
+            false => text.to_owned(),
+        };
+        let text = self.style.paint(Tone::Strong, &text);
         self.line(&text)
     }
 
@@ -157,7 +238,9 @@ impl Page<'_> {
         tone: Option<Tone>,
     ) -> io::Result<()> {
         let indent = width(first.text);
-        let lines = wrap(text, self.style.columns().saturating_sub(indent));
+        let room = self.style.columns().saturating_sub(indent);
+        let cut = self.strict.then(|| break_long(text, room));
+        let lines = wrap(cut.as_deref().unwrap_or(text), room);
         let paint = |text: &str, tone: Option<Tone>| match tone {
             Some(tone) => self.style.paint(tone, text),
             None => text.to_owned(),
@@ -169,82 +252,6 @@ impl Page<'_> {
         }
         Ok(())
     }
-
-    /// What was measured, where, and when.
-    fn heading(&mut self, summary: &Summary<'_>) -> io::Result<()> {
-        let run = summary.run;
-        let storage = &run.header.storage;
-        let name = identity::name(storage);
-        self.paragraph("".into(), &name, Some(Tone::Strong))?;
-        if let Some(device) = identity::device(storage) {
-            let facts = identity::device_facts(device);
-            let wanted = [
-                tr!("bus"),
-                tr!("firmware"),
-                tr!("made"),
-                tr!("life time used"),
-                tr!("file behind it"),
-            ];
-            let words = facts.iter().filter(|(name, _)| wanted.contains(name));
-            let words: Vec<String> = words
-                .map(|(name, value)| format!("{name} {value}"))
-                .collect();
-            self.paragraph("  ".into(), &words.join("; "), None)?;
-        }
-        self.paragraph("  ".into(), &place(summary), None)?;
-        self.paragraph("  ".into(), &machine(run), None)?;
-        let trials = tr!("trials: {trials}", trials = identity::trials(summary));
-        let took = identity::took(run).map_or(String::new(), |took| tr!(", in {took}", took));
-        let when = crate::words::format::utc(run.header.started_unix_ms);
-        let id = clean(&run.header.id);
-        self.paragraph(
-            "  ".into(),
-            &tr!("run {id}, {when}, {trials}{took}", id, when, trials, took),
-            None,
-        )?;
-        for sentence in stopping::sentences(run) {
-            self.paragraph("  ".into(), &clean(&sentence), None)?;
-        }
-        Ok(())
-    }
-}
-
-/// Path, file system, device node.
-fn place(summary: &Summary<'_>) -> String {
-    let storage = &summary.run.header.storage;
-    let path = clean(&storage.path.to_string_lossy());
-    match &storage.mount {
-        _ if storage.backing == Backing::MainMemory => tr!("no storage takes part").to_owned(),
-        Some(mount) => tr!(
-            "{path} on {file_system} ({options}), {source}",
-            path,
-            file_system = clean(&mount.fs_type),
-            options = clean(&mount.options.join(",")),
-            source = clean(&mount.source)
-        ),
-        None if matches!(summary.run.header.plan.place, Place::Device { .. }) => {
-            tr!("{path}, the device itself", path)
-        }
-        None if matches!(summary.run.header.plan.place, Place::Simulated { .. }) => {
-            tr!("{path}: figures are computed, not measured", path)
-        }
-        None => tr!("{path}, mount not known", path),
-    }
-}
-
-fn machine(run: &Run) -> String {
-    let system = &run.header.system;
-    let board = system.board.as_ref().or(system.hostname.as_ref());
-    let mut words: Vec<String> = board.map(|board| clean(board)).into_iter().collect();
-    words.push(format!(
-        "Linux {} {}",
-        clean(&system.kernel),
-        clean(&system.machine)
-    ));
-    words.push(counted!(system.cpus, "{n} CPU", "{n} CPUs"));
-    words.push(tr!("{memory} RAM", memory = system.memory));
-    words.extend(run.header.target.as_deref().map(clean));
-    words.join(", ")
 }
 
 #[cfg(test)]

@@ -22,7 +22,7 @@ pub fn write_recordings(
     style: Style,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    let mut page = Page { style, out };
+    let mut page = Page::to(style, out);
     let columns: Vec<Vec<(String, String)>> =
         all.iter().map(|(_, trace)| rows(trace, style)).collect();
     let head = all.iter().map(|(name, _)| clean(name)).collect();

@@ -1,11 +1,10 @@
-//! Figures in columns, each row with what it measured at its end. Columns are
-//! as wide as their widest cell; what does not fit goes below its row.
+//! Tables on a terminal. A last cell that is too wide goes below its row.
 
 use super::Page;
-use super::style::Tone;
-use crate::words::labels::Labels;
-use crate::words::text::{pad, width};
-use assay_lang::tr;
+use crate::document::Table;
+use crate::render::columns::{Room, TextRow, TextTable};
+use crate::words::style::Tone;
+use crate::words::text::width;
 use std::io;
 
 /// Blanks before a row.
@@ -13,140 +12,71 @@ const INDENT: usize = 2;
 /// Blanks between columns.
 const GAP: usize = 2;
 
-/// Head of the labels.
-/// One column before the labels.
-#[derive(Clone, Copy)]
-pub(crate) struct Column {
-    pub(crate) head: &'static str,
-    /// Numbers stand right.
-    pub(crate) right: bool,
-}
-
-/// One row.
-pub(crate) struct Row {
-    /// One per column; a row without a figure has fewer, the last of which is
-    /// as wide as it is.
-    pub(crate) cells: Vec<String>,
-    pub(crate) labels: Labels,
-    /// What the row means.
-    pub(crate) sentence: Option<String>,
-}
-
-/// All of them.
-pub(crate) struct Table<const N: usize> {
-    pub(crate) columns: [Column; N],
-    pub(crate) rows: Vec<Row>,
-}
-
-impl<const N: usize> Table<N> {
-    pub(crate) fn write(&self, page: &mut Page<'_>) -> io::Result<()> {
-        let widths = self.widths();
-        let width = INDENT + widths.iter().sum::<usize>() + GAP * (N - 1);
-        let in_columns = width <= page.style.columns();
-        if in_columns {
-            self.header(&widths, page)?;
+impl Page<'_> {
+    /// Writes a table; where even its narrowest form does not fit, each row is a name with
+    /// its figures below.
+    pub(crate) fn table(&mut self, table: &Table) -> io::Result<()> {
+        let room = Room {
+            columns: self.style.columns(),
+            width,
+            around: |cells| INDENT + GAP * cells.saturating_sub(1),
+            shortens: self.strict,
+            spills: true,
+        };
+        let table = TextTable::fitting(table, &room);
+        if table.fits {
+            let heads = table.heads.iter().zip(&table.heads);
+            let heads: Vec<(&str, Option<Tone>)> =
+                heads.map(|(head, _)| (head.as_str(), None)).collect();
+            let line = line(self, &heads, &table);
+            let line = self.style.paint(Tone::Soft, line.trim_end());
+            self.line(&line)?;
         }
-        for row in &self.rows {
-            if in_columns {
-                let line = self.line(&row.cells, &widths);
-                labelled(&line, width, row, page)?;
+        for row in &table.rows {
+            if table.fits {
+                self.row(row, &table)?;
             } else {
-                self.stacked(row, page)?;
+                self.stacked(row, &table)?;
             }
-            if let Some(sentence) = &row.sentence {
-                page.paragraph("      ".into(), sentence, Some(Tone::Soft))?;
+            if let Some(note) = &row.note {
+                self.paragraph("      ".into(), note, Some(Tone::Soft))?;
             }
         }
         Ok(())
     }
 
-    /// Columns that a row takes beside its first cell.
-    pub(crate) fn width_without_names(&self) -> usize {
-        let [_, others @ ..] = &self.widths()[..] else {
-            return INDENT;
-        };
-        INDENT + others.iter().sum::<usize>() + GAP * others.len()
+    fn row(&mut self, row: &TextRow, table: &TextTable) -> io::Result<()> {
+        let cells = row.cells.iter().zip(&row.tones);
+        let cells: Vec<(&str, Option<Tone>)> =
+            cells.map(|(cell, tone)| (cell.as_str(), *tone)).collect();
+        let line = line(self, &cells, table);
+        self.line(&line)
     }
 
-    fn widths(&self) -> [usize; N] {
-        let mut widths = self.columns.map(|column| width(column.head));
-        for row in self.rows.iter().filter(|row| row.cells.len() == N) {
-            for (widest, cell) in widths.iter_mut().zip(&row.cells) {
-                *widest = (*widest).max(width(cell));
-            }
-        }
-        // A row without a figure needs room for its name only, a heading none.
-        let unfinished = |row: &&Row| (2..N).contains(&row.cells.len());
-        for row in self.rows.iter().filter(unfinished) {
-            let name = row.cells.first().map_or(0, |name| width(name));
-            widths[0] = widths[0].max(name);
-        }
-        widths
-    }
-
-    fn header(&self, widths: &[usize; N], page: &mut Page<'_>) -> io::Result<()> {
-        let mut heads = self.columns.map(|column| column.head.to_owned()).to_vec();
-        let columns = width(&self.line(&heads, widths));
-        let measured = tr!("measured");
-        let labelled = self.rows.iter().any(|row| !row.labels.is_empty());
-        if labelled && columns + GAP + width(measured) <= page.style.columns() {
-            heads.push(measured.to_owned());
-        }
-        let header = page.style.paint(Tone::Soft, &self.line(&heads, widths));
-        page.line(&header)
-    }
-
-    fn line(&self, cells: &[String], widths: &[usize; N]) -> String {
-        let mut line = " ".repeat(INDENT);
-        for (index, cell) in cells.iter().enumerate() {
-            if index > 0 {
-                line.push_str(&" ".repeat(GAP));
-            }
-            let blanks = widths
-                .get(index)
-                .map_or(0, |columns| columns.saturating_sub(width(cell)));
-            let right = self.columns.get(index).is_some_and(|column| column.right);
-            let (before, after) = if right { (blanks, 0) } else { (0, blanks) };
-            line.push_str(&" ".repeat(before));
-            line.push_str(cell);
-            line.push_str(&" ".repeat(after));
-        }
-        line
-    }
-
-    /// For narrow terminals: the name, and its figures below.
-    fn stacked(&self, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
+    fn stacked(&mut self, row: &TextRow, table: &TextTable) -> io::Result<()> {
         let name = row.cells.first().map_or("", String::as_str);
-        page.paragraph("  ".into(), name, None)?;
-        let named = row.cells.iter().zip(&self.columns).skip(1);
+        self.paragraph("  ".into(), name, None)?;
+        let named = row.cells.iter().zip(&table.heads).skip(1);
         let figures = named.filter(|(cell, _)| !cell.is_empty());
-        let figures = figures.map(|(cell, column)| format!("{} {cell}", column.head));
+        let figures = figures.map(|(cell, head)| format!("{head} {cell}"));
         let figures: Vec<String> = figures.collect();
-        page.paragraph("    ".into(), &figures.join("; "), None)?;
-        if row.labels.is_empty() {
-            return Ok(());
+        self.paragraph("    ".into(), &figures.join("; "), None)
+    }
+}
+
+fn line(page: &Page<'_>, cells: &[(&str, Option<Tone>)], table: &TextTable) -> String {
+    let mut line = " ".repeat(INDENT);
+    for (index, (cell, tone)) in cells.iter().enumerate() {
+        if index > 0 {
+            line.push_str(&" ".repeat(GAP));
         }
-        label_below(row, page)
+        let columns = table.widths.get(index).copied().unwrap_or_default();
+        let blanks = " ".repeat(columns.saturating_sub(width(cell)));
+        let painted = tone.map_or_else(|| (*cell).to_owned(), |tone| page.style.paint(tone, cell));
+        match table.right.get(index) {
+            Some(true) => line.push_str(&format!("{blanks}{painted}")),
+            _ => line.push_str(&format!("{painted}{blanks}")),
+        }
     }
-}
-
-/// A line with its label in the last column, or below where it does not fit.
-fn labelled(line: &str, columns: usize, row: &Row, page: &mut Page<'_>) -> io::Result<()> {
-    if row.labels.is_empty() {
-        return page.line(line);
-    }
-    let label = row.labels.to_string();
-    if columns + GAP + width(&label) > page.style.columns() {
-        page.line(line)?;
-        return label_below(row, page);
-    }
-    let tone = Tone::of_label(row.labels.agreed());
-    let label = page.style.paint(tone, &label);
-    page.line(&format!("{}{}{label}", pad(line, columns), " ".repeat(GAP)))
-}
-
-fn label_below(row: &Row, page: &mut Page<'_>) -> io::Result<()> {
-    let tone = Tone::of_label(row.labels.agreed());
-    let before = format!("    {}: ", tr!("measured"));
-    page.paragraph(before.as_str().into(), &row.labels.to_string(), Some(tone))
+    line
 }

@@ -1,16 +1,17 @@
 //! The sheets of a comparison: verdicts first, then the trials that they rest on.
 
 use super::figures::{self, Heads, Row, Said};
-use super::{conditions, evidence, look, trials};
+use super::{conditions, evidence, look, table, trials};
 use crate::results::comparison::{Compared, Source};
 use crate::results::jobs;
 use crate::results::summary::Summary;
+use crate::views;
 use crate::words::text::clean;
 use assay_lang::{key, tr, translated};
 use assay_model::figures::Figure;
 use assay_model::run::Run;
 use assay_model::verdict::Change;
-use assay_stats::verdict::line::{self, Line};
+use assay_stats::verdict::line::Line;
 use rust_xlsxwriter::{Workbook, Worksheet, XlsxError};
 
 /// What is said of a metric on the sheet of its group, behind the figures of B.
@@ -24,23 +25,6 @@ const HEADS: Heads = Heads {
         (key!("Because"), 40),
     ],
 };
-
-const VERDICTS: [(&str, u16); 14] = [
-    (key!("Metric"), 36),
-    (key!("Decides"), 9),
-    ("A", 16),
-    ("B", 16),
-    (key!("Change"), 10),
-    (key!("95 % low"), 10),
-    (key!("95 % high"), 10),
-    (key!("Verdict"), 14),
-    (key!("May B replace A"), 15),
-    (key!("n of A"), 7),
-    (key!("n of B"), 7),
-    (key!("Measured"), 22),
-    (key!("p, adjusted"), 11),
-    (key!("Because"), 80),
-];
 
 /// Makes all sheets.
 ///
@@ -94,8 +78,7 @@ fn runs<'a>(sources: &[&Source<'a>]) -> Vec<&'a Run> {
 fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), XlsxError> {
     sheet.set_name(look::SUMMARY)?;
     look::on_paper(sheet);
-    let [a, b] = compared.known_by();
-    let head = tr!("B: {b}, compared with A: {a}", b, a);
+    let head = views::comparison::title(compared);
     sheet.write_string_with_format(0, 0, head, &look::title())?;
     let conclusion = clean(&compared.conclusion());
     sheet.write_string_with_format(1, 0, conclusion, &look::name())?;
@@ -110,67 +93,11 @@ fn write_summary(sheet: &mut Worksheet, compared: &Compared<'_>) -> Result<(), X
                verdicts hold for all metrics together."
     );
     sheet.write_string(3, 0, how)?;
-    look::heads(sheet, 5, &VERDICTS)?;
-    let mut row = 5;
-    let groups = compared
-        .jobs()
-        .grouped(compared.comparison.lines.iter(), |line| &line.metric);
-    let lines = groups.into_iter().flat_map(|(_, group)| group);
-    let (deciding, exploratory): (Vec<&Line>, Vec<&Line>) = lines.partition(|line| line.primary);
-    let composite = compared.comparison.composite.iter();
-    for line in deciding.into_iter().chain(composite).chain(exploratory) {
-        row += 1;
-        write_line(sheet, row, line, compared)?;
-    }
-    sheet.autofilter(
-        5,
-        0,
-        row,
-        u16::try_from(VERDICTS.len() - 1).unwrap_or(u16::MAX),
-    )?;
-    row += 2;
+    let mut row = table::write(sheet, 5, &views::comparison::workbook(compared))? + 1;
     for warning in compared.all_warnings() {
         sheet.write_string(row, 0, format!("! {warning}"))?;
         row += 1;
     }
-    Ok(())
-}
-
-fn write_line(
-    sheet: &mut Worksheet,
-    row: u32,
-    line: &Line,
-    compared: &Compared<'_>,
-) -> Result<(), XlsxError> {
-    sheet.write_string(row, 0, clean(translated(&line.metric)))?;
-    sheet.write_string(row, 1, if line.primary { tr!("yes") } else { tr!("no") })?;
-    let format = look::quantity(&line.unit);
-    for (column, side) in [(2, &line.a), (3, &line.b)] {
-        let centre = side.as_ref().map(|side| side.centre);
-        // The composite has no unit, and no centre that means anything.
-        if let Some(centre) = centre.filter(|value| value.is_finite() && !line.unit.is_empty()) {
-            sheet.write_number_with_format(row, column, centre, &format)?;
-        }
-    }
-    for (column, value) in (4..).zip(percents(line.change)) {
-        if let Some(value) = value {
-            sheet.write_number_with_format(row, column, value, &look::percent())?;
-        }
-    }
-    let word = line.verdict.word();
-    sheet.write_string_with_format(row, 7, translated(word), &look::verdict(word))?;
-    sheet.write_string(row, 8, translated(line.qualification.word()))?;
-    for (column, side) in [(9, &line.a), (10, &line.b)] {
-        let n = side
-            .as_ref()
-            .and_then(|side: &line::Summary| u32::try_from(side.n).ok());
-        sheet.write_number_with_format(row, column, n.unwrap_or_default(), &look::count())?;
-    }
-    sheet.write_string(row, 11, compared.measured(&line.metric).unwrap_or_default())?;
-    if let Some(p) = line.p_adjusted.filter(|p| p.is_finite()) {
-        sheet.write_number_with_format(row, 12, p, &look::probability())?;
-    }
-    sheet.write_string(row, 13, clean(&because(line)))?;
     Ok(())
 }
 

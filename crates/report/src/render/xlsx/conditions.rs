@@ -3,8 +3,10 @@
 
 use super::look;
 use crate::results::comparison::{Compared, Source};
+use crate::results::describe;
 use crate::results::summary::Summary;
-use crate::words::identity::{self, Fact};
+use crate::words::identity;
+use crate::words::text::Fact;
 use crate::words::text::clean;
 use assay_lang::{counted, key, tr};
 use assay_model::condition::Condition;
@@ -138,7 +140,7 @@ fn facts(source: &Source<'_>) -> Vec<(&'static str, Fact)> {
     let storage = &run.header.storage;
     let device = identity::device(storage).map_or_else(Vec::new, identity::device_facts);
     let parts = [
-        (tr!("Run"), identity::run_facts(&Summary::of(run))),
+        (tr!("Run"), describe::run_facts(&Summary::of(run))),
         (tr!("Storage"), identity::path_facts(storage)),
         (tr!("Device"), device),
         (tr!("Machine"), identity::system_facts(run)),

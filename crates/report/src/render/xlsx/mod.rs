@@ -16,13 +16,13 @@ mod matrix;
 mod run;
 mod summary;
 mod surface;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trials;
 
 use crate::results::comparison::{Compared, Ranked};
 use crate::results::matrix::{Matrix, matrices};
-use assay_lang::tr;
 use assay_model::figures::Import;
 use assay_model::run::Run;
 use rust_xlsxwriter::{DocProperties, ExcelDateTime, Workbook, XlsxError};
@@ -90,8 +90,7 @@ pub fn write_import(
 /// When it does not fit a workbook, or `out` cannot be written.
 pub fn write_comparison(compared: &Compared<'_>, out: &mut dyn Write) -> io::Result<()> {
     let newest = compared.b_sources.iter().find_map(|source| source.run);
-    let [a, b] = compared.known_by();
-    let title = tr!("{b} compared with {a}", b, a);
+    let title = crate::views::comparison::title(compared);
     let properties = newest.map_or_else(|| Ok(DocProperties::new().set_author(AUTHOR)), properties);
     let properties = properties.map(|properties| properties.set_title(title));
     save(properties, out, |workbook| {

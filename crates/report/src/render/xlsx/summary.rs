@@ -3,8 +3,9 @@
 use super::look::{self, SHADES};
 use crate::results::describe;
 use crate::results::summary::{JobSummary, Summary};
-use crate::words::identity::{self, Fact};
+use crate::words::identity;
 use crate::words::labels;
+use crate::words::text::Fact;
 use crate::words::text::clean;
 use assay_lang::{key, tr, translated};
 use rust_xlsxwriter::{Worksheet, XlsxError};
@@ -29,7 +30,7 @@ pub fn write(
     let mut row = 2;
     let device = identity::device(&header.storage).map_or_else(Vec::new, identity::device_facts);
     let parts = [
-        (tr!("Run"), identity::run_facts(summary)),
+        (tr!("Run"), describe::run_facts(summary)),
         (tr!("Storage"), identity::path_facts(&header.storage)),
         (tr!("Device"), device),
         (tr!("Machine"), identity::system_facts(summary.run)),

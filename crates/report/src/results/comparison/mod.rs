@@ -4,7 +4,7 @@ mod contradiction;
 mod words;
 
 use assay_lang::{Told, counted, tr, translated};
-pub use words::{SharedNotes, drift, ends, pairs, percent, places, tallied, value};
+pub use words::{SharedNotes, drift, ends, pairs, percent, places, tallied};
 
 use crate::results::jobs::Jobs;
 use crate::results::summary::Summary;

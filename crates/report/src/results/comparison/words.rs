@@ -1,10 +1,9 @@
 //! What a comparison says, in words that every output uses.
 
-use crate::words::format::quantity;
+use crate::results::jobs::{is_alone, spoken};
+use crate::words::format;
 use crate::words::text::{clean, enumerate, sentence};
 use assay_lang::{counted, tr, translated};
-use assay_model::metric::Unit;
-use assay_model::units::three_digits;
 use assay_model::verdict::{Change, Verdict};
 use assay_stats::verdict::compare::Comparison;
 use assay_stats::verdict::line::Line;
@@ -15,8 +14,7 @@ use std::collections::BTreeMap;
 /// A change as `-3.9 %`.
 #[must_use]
 pub fn percent(change: Change) -> String {
-    // The sum makes +0.0 of -0.0.
-    format!("{:+.1} %", (10.0 * change.percent).round() / 10.0 + 0.0)
+    format::change(change.percent)
 }
 
 /// Its interval as `-11.7 .. +4.6 %`.
@@ -24,20 +22,6 @@ pub fn percent(change: Change) -> String {
 pub fn ends(change: Change) -> Option<String> {
     let (low, high) = change.interval?;
     Some(format!("{low:+.1} .. {high:+.1} %"))
-}
-
-/// A value in a unit as a source writes it; assay's own units in words that
-/// people read.
-#[must_use]
-pub fn value(unit: &str, value: f64) -> String {
-    // Shares and numbers of others are not known to be counted as ours are.
-    let own = Unit::of_symbol(unit).filter(|own| !matches!(own, Unit::Ratio | Unit::Count));
-    match own {
-        Some(own) => quantity(own, value),
-        None => format!("{} {unit}", three_digits(value))
-            .trim_end()
-            .to_owned(),
-    }
 }
 
 /// How often each word is there: `2 faster, 5 equivalent`.
@@ -79,6 +63,9 @@ pub fn drift(comparison: &Comparison) -> Option<String> {
     }
 }
 
+/// More metrics than this are counted instead of named.
+const NAMED: usize = 3;
+
 /// The conclusion in a sentence or two.
 #[must_use]
 pub(super) fn in_short(comparison: &Comparison) -> String {
@@ -97,9 +84,11 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
         }
         .to_owned();
     }
+    let all = || primary.iter().map(|line| line.metric.as_str());
     let with = |wanted: fn(&Verdict) -> bool| {
         let found = primary.iter().filter(|line| wanted(&line.verdict));
-        found.map(|line| line.metric.as_str()).collect::<Vec<_>>()
+        let names = found.map(|line| spoken(&line.metric, is_alone(&line.metric, all())));
+        names.collect::<Vec<_>>()
     };
     let words = [
         ("faster", with(|v| matches!(v, Verdict::Faster(_)))),
@@ -108,7 +97,10 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
     ];
     let found = words.iter().filter(|(_, metrics)| !metrics.is_empty());
     let found = found.map(|(word, metrics)| {
-        let metrics = enumerate(metrics);
+        let metrics = match metrics.len() {
+            few if few <= NAMED => enumerate(metrics),
+            many => tr!("{n} of {all} metrics", n = many, all = primary.len()),
+        };
         tr!("B is {word} in {metrics}", word = translated(word), metrics)
     });
     let mut said: Vec<String> = found.collect();
@@ -173,6 +165,13 @@ impl SharedNotes {
                 note
             ),
         })
+    }
+
+    /// Whether a note is said once for all.
+    #[must_use]
+    pub fn has(&self, note: &Note) -> bool {
+        let note = note.to_string();
+        self.notes.iter().any(|(known, _)| *known == note)
     }
 
     /// What is left to be said of a metric alone.

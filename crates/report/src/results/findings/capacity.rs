@@ -21,10 +21,7 @@ pub fn finding(step: &CapacityStep) -> Option<Finding> {
         (None, Some(found)) => of_check(step, &found),
         (None, None) => of_writing(step)?,
     };
-    Some(Finding {
-        bad: step.differs(),
-        lines,
-    })
+    Some(Finding::concluding(step.differs(), lines))
 }
 
 fn of_writing(step: &CapacityStep) -> Option<Vec<String>> {
@@ -272,9 +269,9 @@ mod tests {
     #[test]
     fn all_well_is_one_sentence() {
         let found = finding(&step(vec![part("1.h2w", 0, &[Class::Ok; 4])])).unwrap();
-        assert!(!found.bad);
+        assert!(!found.sentences[0].bad);
         assert_eq!(
-            found.lines,
+            found.texts(),
             ["all of 2 KiB is as it was written: 4 sectors"]
         );
     }
@@ -289,9 +286,9 @@ mod tests {
             part("2.h2w", 1 << 30, &[Class::Ok]),
         ];
         let found = finding(&step(parts)).unwrap();
-        assert!(found.bad);
+        assert!(found.sentences[0].bad);
         assert_eq!(
-            found.lines,
+            found.texts(),
             [
                 "1 KiB OK, 1 KiB DATA LOST: sectors 1 overwritten, 1 corrupted",
                 "the first difference is at offset 0 (1.h2w, byte 0)",
@@ -309,8 +306,8 @@ mod tests {
             ..step(vec![part("2.h2w", 1 << 30, &[Class::Ok])])
         };
         let found = finding(&missing).unwrap();
-        assert!(found.bad);
-        assert_eq!(found.lines[1], "1 file missing: 1.h2w");
+        assert!(found.sentences[0].bad);
+        assert_eq!(found.texts()[1], "1 file missing: 1.h2w");
     }
 
     #[test]
@@ -333,15 +330,16 @@ mod tests {
         };
         let found = finding(&step).unwrap();
         assert!(
-            found.bad
-                && found.lines[0].starts_with("FAKE (wraparound): it says 64 MiB and holds 16 MiB")
+            found.sentences[0].bad
+                && found.texts()[0]
+                    .starts_with("FAKE (wraparound): it says 64 MiB and holds 16 MiB")
         );
         assert_eq!(
-            found.lines[1],
+            found.texts()[1],
             "256 blocks (1 MiB) were written, and not all of them put back as they were"
         );
         assert_eq!(
-            found.lines[2],
+            found.texts()[2],
             "1 block could not be put back, the first at offset 8192"
         );
     }

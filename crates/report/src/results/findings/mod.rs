@@ -1,4 +1,4 @@
-//! What was found that is no figure: sentences below headings, of each trial or of a run.
+//! Findings that are no figures: sentences about each trial or a whole run.
 
 pub mod capacity;
 pub mod memory;
@@ -12,81 +12,102 @@ use crate::words::text::clean;
 use assay_lang::tr;
 use assay_model::work::StepDetail;
 
-/// What was found, one sentence a line.
+/// A sentence about the data of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Something is not as it has to be: what was written is not there.
+pub struct Sentence {
+    /// Data is not as it was written, or a promise was broken.
     pub bad: bool,
-    /// The sentences, the conclusion first.
-    pub lines: Vec<String>,
-}
-
-/// A line of what was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
-    /// Something is not as it has to be: what was written is not there.
-    pub bad: bool,
-    /// In words.
+    /// The sentence, safe to show.
     pub text: String,
 }
 
-impl Line {
-    /// One that says nothing bad.
+impl Sentence {
+    /// A sentence that says nothing bad.
     #[must_use]
     pub const fn plain(text: String) -> Self {
         Self { bad: false, text }
     }
 }
 
-/// What was found of one thing.
+/// Sentences about a trial or about the whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Of which, the conclusion first; `None`: of the whole run.
-    pub of: Option<String>,
+pub struct Finding {
+    /// The trial, whose conclusion comes first; `None` for the whole run.
+    pub subject: Option<String>,
     /// The sentences.
-    pub lines: Vec<Line>,
+    pub sentences: Vec<Sentence>,
 }
 
-impl Item {
-    fn new(of: String, found: Finding) -> Self {
-        let lines = found.lines.into_iter().enumerate();
-        let line = |(index, text)| Line {
-            bad: found.bad && index == 0,
+impl Finding {
+    /// Sentences of which only the first, the conclusion, can be `bad`.
+    #[must_use]
+    pub fn concluding(bad: bool, sentences: Vec<String>) -> Self {
+        let sentences = sentences.into_iter().enumerate();
+        let sentence = |(index, text)| Sentence {
+            bad: bad && index == 0,
             text,
         };
         Self {
-            of: Some(of),
-            lines: lines.map(line).collect(),
+            subject: None,
+            sentences: sentences.map(sentence).collect(),
+        }
+    }
+
+    #[cfg(test)]
+    fn texts(&self) -> Vec<&str> {
+        let sentences = self.sentences.iter();
+        sentences.map(|sentence| sentence.text.as_str()).collect()
+    }
+
+    fn about(self, subject: String) -> Self {
+        Self {
+            subject: Some(subject),
+            ..self
         }
     }
 }
 
 /// Findings of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Section {
-    /// For links.
+pub struct Topic {
+    /// Anchor for links.
     pub id: &'static str,
-    /// Its heading.
+    /// Heading.
     pub title: &'static str,
-    /// What was found.
-    pub items: Vec<Item>,
+    /// Findings in the order of their trials.
+    pub findings: Vec<Finding>,
 }
 
-impl Section {
-    /// Of the whole run; `None` without any line.
-    pub(crate) fn of_run(id: &'static str, title: &'static str, lines: Vec<Line>) -> Option<Self> {
-        let items = vec![Item { of: None, lines }];
-        (!items[0].lines.is_empty()).then_some(Self { id, title, items })
+impl Topic {
+    /// A topic of the whole run; `None` without sentences.
+    pub(crate) fn of_run(
+        id: &'static str,
+        title: &'static str,
+        sentences: Vec<Sentence>,
+    ) -> Option<Self> {
+        let finding = Finding {
+            subject: None,
+            sentences,
+        };
+        (!finding.sentences.is_empty()).then(|| Self {
+            id,
+            title,
+            findings: vec![finding],
+        })
     }
 
-    fn of_items(id: &'static str, title: &'static str, items: Vec<Item>) -> Option<Self> {
-        (!items.is_empty()).then_some(Self { id, title, items })
+    fn of_trials(id: &'static str, title: &'static str, findings: Vec<Finding>) -> Option<Self> {
+        (!findings.is_empty()).then_some(Self {
+            id,
+            title,
+            findings,
+        })
     }
 }
 
-/// All that a run has.
+/// Topics of a run in reading order.
 #[must_use]
-pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
+pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let capacity = of_each(summary, |detail| match detail {
         StepDetail::Capacity(step) => capacity::finding(step),
         _ => None,
@@ -96,15 +117,15 @@ pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
         _ => None,
     });
     let cuts = powercut::finding(summary.run);
-    let cuts = cuts.map(|finding| Item::new(tr!("all cuts").to_owned(), finding));
+    let cuts = cuts.map(|finding| finding.about(tr!("all cuts").to_owned()));
     let of_trials = [
-        Section::of_items("capacity", tr!("Capacity"), capacity),
-        Section::of_items("replay", tr!("Replay"), replay),
-        Section::of_items("powercut", tr!("Power cuts"), cuts.into_iter().collect()),
+        Topic::of_trials("capacity", tr!("Capacity"), capacity),
+        Topic::of_trials("replay", tr!("Replay"), replay),
+        Topic::of_trials("powercut", tr!("Power cuts"), cuts.into_iter().collect()),
     ];
-    let mut all: Vec<Section> = of_trials.into_iter().flatten().collect();
-    all.extend(memory::sections(summary));
-    all.extend(soak::sections(summary));
+    let mut all: Vec<Topic> = of_trials.into_iter().flatten().collect();
+    all.extend(memory::topics(summary));
+    all.extend(soak::topics(summary));
     all
 }
 
@@ -116,7 +137,7 @@ pub fn loss(detail: &StepDetail) -> Option<String> {
         return None;
     }
     Some(match detail {
-        StepDetail::Capacity(step) => capacity::finding(step)?.lines.into_iter().next()?,
+        StepDetail::Capacity(step) => capacity::finding(step)?.sentences.into_iter().next()?.text,
         StepDetail::Memory(step) => memory::flips(step)?,
         StepDetail::Powercut(_) => {
             tr!("after a cut of the power something was not as it was promised").to_owned()
@@ -153,7 +174,7 @@ pub struct Loss {
 }
 
 /// Of each trial, in their order.
-fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>) -> Vec<Item> {
+fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>) -> Vec<Finding> {
     let mut trials: Vec<_> = summary.jobs.iter().flat_map(|job| &job.trials).collect();
     trials.sort_by_key(|trial| trial.record.position);
     let name = |trial: &JudgedTrial<'_>| {
@@ -161,7 +182,7 @@ fn of_each(summary: &Summary<'_>, found: impl Fn(&StepDetail) -> Option<Finding>
     };
     let each = |trial: &JudgedTrial<'_>| {
         let detail = trial.record.detail.as_deref()?;
-        Some(Item::new(name(trial), found(detail)?))
+        Some(found(detail)?.about(name(trial)))
     };
     trials.into_iter().filter_map(each).collect()
 }
@@ -172,11 +193,12 @@ mod tests {
     use crate::machine::gate::{Status, Suite, junit, lava, tap};
     use crate::machine::json;
     use crate::render::html;
-    use crate::render::mail::{Form, write_run};
     use crate::render::terminal::{Style, write_summary};
+    use crate::render::{Form, write_mail};
     use crate::results::key_figures::{Belief, Digest};
     use crate::results::warnings;
     use crate::testing::samples;
+    use crate::views;
     use std::io::{self, Write};
 
     fn written(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
@@ -221,8 +243,8 @@ mod tests {
             ascii: false,
         };
         for text in [
-            written(|out| write_run(&run, Form::Text, out)),
-            written(|out| write_run(&run, Form::Markdown, out)),
+            written(|out| write_mail(&views::run::mail(&run), Form::Text, out)),
+            written(|out| write_mail(&views::run::mail(&run), Form::Markdown, out)),
             written(|out| write_summary(&run, style, &[], out)),
             written(|out| html::write(&run, out)),
         ] {

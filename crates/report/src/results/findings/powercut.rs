@@ -184,10 +184,7 @@ pub fn finding(run: &Run) -> Option<Finding> {
             line = clean(line)
         ));
     }
-    Some(Finding {
-        bad: total.bad > 0,
-        lines,
-    })
+    Some(Finding::concluding(total.bad > 0, lines))
 }
 
 fn of_stream(found: &StreamFound) -> String {

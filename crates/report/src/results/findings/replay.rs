@@ -56,7 +56,7 @@ pub fn finding(step: &ReplayStep) -> Finding {
             trims = step.trims_left_out
         ));
     }
-    Finding { bad: false, lines }
+    Finding::concluding(false, lines)
 }
 
 fn ios_of(ios: u64) -> String {

@@ -6,7 +6,7 @@ use crate::results::describe;
 use crate::results::findings::losses;
 use crate::results::findings::scenario;
 use crate::results::summary::{Figure, Group, JobSummary, JudgedTrial, Summary};
-use crate::results::write_mode::Way;
+use crate::results::write_mode::WriteMode;
 use crate::words::format::quantity;
 use crate::words::labels::Labels;
 use crate::words::text::clean;
@@ -73,7 +73,7 @@ fn direct_write(view: &View<'_>) -> Option<Figure> {
 fn flushed_write(view: &View<'_>) -> Option<Figure> {
     let is_durable = |figure: &Figure| figure.labels.agreed() == Some("device");
     let flushed = group(view, Group::WriteLadder)
-        .find(|job| Way::of(job.job) == Way::FlushAtEnd)?
+        .find(|job| WriteMode::of(job.job) == WriteMode::FlushAtEnd)?
         .figure("write_bw")?;
     let is_news = !direct_write(view).is_some_and(|written| is_durable(&written));
     (is_durable(&flushed) && is_news).then_some(flushed)

@@ -5,7 +5,7 @@ use super::{Stalled, Warning};
 use crate::results::describe;
 use crate::results::findings::{Loss, losses};
 use crate::results::summary::{Group, JobSummary, JudgedTrial, Summary};
-use crate::results::write_mode::Way;
+use crate::results::write_mode::WriteMode;
 use crate::words::text::clean;
 use assay_lang::tr;
 use assay_model::job::Direction;
@@ -160,7 +160,7 @@ fn memory(summary: &Summary<'_>) -> Option<Warning> {
 /// The plain way of the ladder is there to show the page cache; a job that
 /// wants a warm cache is too.
 fn means_the_device(job: &JobSummary<'_>) -> bool {
-    let shows_cache = job.group == Group::WriteLadder && Way::of(job.job) == Way::Plain;
+    let shows_cache = job.group == Group::WriteLadder && WriteMode::of(job.job) == WriteMode::Plain;
     !shows_cache && job.job.cache_state != assay_model::job::CacheState::Warm
 }
 

@@ -1,7 +1,7 @@
 //! A grid as a table: each value behind a shade that is as dark as it is high.
 
 use crate::charts::draw::Grid;
-use crate::render::terminal::Style;
+use crate::words::style::Style;
 use crate::words::text::{clean, shorten, width as width_of};
 use std::io::{self, Write};
 

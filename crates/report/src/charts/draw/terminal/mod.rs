@@ -7,7 +7,7 @@ mod rows;
 
 use super::scale::Ruler;
 use super::{Axis, Body, Chart, Mark, Panel, Plane, Scale, Series};
-use crate::render::terminal::Style;
+use crate::words::style::Style;
 use crate::words::text::{clean, shorten, wrap};
 use canvas::Canvas;
 use std::io::{self, Write};

@@ -6,7 +6,7 @@ mod stress;
 
 pub use stress::flips;
 
-use crate::results::findings::{Line, Section};
+use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::{JobSummary, Summary};
 use crate::words::format::quantity;
 use assay_lang::{counted, tr};
@@ -20,20 +20,20 @@ use assay_stats::hierarchy::{Point, Rise, rises};
 
 /// What a run found about main memory; nothing for one of storage.
 #[must_use]
-pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
+pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let (bandwidth, latency) = (plain(bandwidth(summary)), plain(latency(summary)));
     let (stress, machine) = (stress::lines(summary), plain(evidence::lines(summary)));
     let all = [
-        Section::of_run("bandwidth", tr!("Bandwidth of memory"), bandwidth),
-        Section::of_run("memory-latency", tr!("Latency of memory"), latency),
-        Section::of_run("stress", tr!("Memory under stress"), stress),
-        Section::of_run("machine", tr!("The machine meanwhile"), machine),
+        Topic::of_run("bandwidth", tr!("Bandwidth of memory"), bandwidth),
+        Topic::of_run("memory-latency", tr!("Latency of memory"), latency),
+        Topic::of_run("stress", tr!("Memory under stress"), stress),
+        Topic::of_run("machine", tr!("The machine meanwhile"), machine),
     ];
     all.into_iter().flatten().collect()
 }
 
-fn plain(lines: Vec<String>) -> Vec<Line> {
-    lines.into_iter().map(Line::plain).collect()
+fn plain(lines: Vec<String>) -> Vec<Sentence> {
+    lines.into_iter().map(Sentence::plain).collect()
 }
 
 /// What the steps of a run found, in the order in which they were taken.

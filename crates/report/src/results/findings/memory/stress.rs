@@ -1,7 +1,7 @@
 //! Whether memory kept what was written to it.
 
 use super::steps;
-use crate::results::findings::Line;
+use crate::results::findings::Sentence;
 use crate::results::summary::Summary;
 use assay_lang::{counted, tr};
 use assay_model::units::Bytes;
@@ -10,7 +10,7 @@ use assay_model::work::memory::{BitFlip, Found, MemoryStep, StressStep};
 /// So many flips are told one by one.
 const FLIPS_TOLD: usize = 10;
 
-pub(super) fn lines(summary: &Summary<'_>) -> Vec<Line> {
+pub(super) fn lines(summary: &Summary<'_>) -> Vec<Sentence> {
     let all: Vec<&StressStep> = steps(summary)
         .into_iter()
         .filter_map(|step| match &step.found {
@@ -22,7 +22,7 @@ pub(super) fn lines(summary: &Summary<'_>) -> Vec<Line> {
         return Vec::new();
     };
     let flips: u64 = all.iter().map(|step| step.flips).sum();
-    let line = |bad, text| Line { bad, text };
+    let line = |bad, text| Sentence { bad, text };
     let mut lines = vec![line(flips > 0, verdict(&all, flips))];
     let found = all
         .iter()

@@ -1,25 +1,25 @@
 //! Blocks that did not hold what was written to them, one by one.
 
 use super::Taken;
-use crate::results::findings::Line;
+use crate::results::findings::Sentence;
 use assay_lang::{counted, tr};
 use assay_model::work::soak::{Fault, Held};
 
 /// So many are told.
 const TOLD: usize = 16;
 
-pub(super) fn lines(steps: &[Taken<'_>]) -> Vec<Line> {
+pub(super) fn lines(steps: &[Taken<'_>]) -> Vec<Sentence> {
     let faults = steps.iter().flat_map(|(_, step)| &step.faults);
-    let line = |fault| Line {
+    let line = |fault| Sentence {
         bad: true,
         text: sentence(fault),
     };
-    let mut lines: Vec<Line> = faults.clone().take(TOLD).map(line).collect();
+    let mut lines: Vec<Sentence> = faults.clone().take(TOLD).map(line).collect();
     let more = faults.count().saturating_sub(TOLD);
     if more > 0 {
         let more = counted!(more, "{n} block", "{n} blocks");
         let text = tr!("and {more} more", more);
-        lines.push(Line { bad: true, text });
+        lines.push(Sentence { bad: true, text });
     }
     lines
 }

@@ -4,7 +4,7 @@
 mod faults;
 
 use crate::results::describe;
-use crate::results::findings::{Line, Section};
+use crate::results::findings::{Sentence, Topic};
 use crate::results::summary::Summary;
 use crate::words::format::quantity;
 use crate::words::text::clean;
@@ -21,22 +21,22 @@ const PARTS: usize = 10;
 
 /// What a soak found; nothing for other runs.
 #[must_use]
-pub fn sections(summary: &Summary<'_>) -> Vec<Section> {
+pub fn topics(summary: &Summary<'_>) -> Vec<Topic> {
     let steps = steps(summary);
     let Some((_, last)) = steps.last() else {
         return Vec::new();
     };
     let mut result = vec![verdict(summary, last)];
     result.extend(faults::lines(&steps));
-    result.extend(counters(&steps, last).into_iter().map(Line::plain));
+    result.extend(counters(&steps, last).into_iter().map(Sentence::plain));
     let rates = rates(&steps).into_iter().chain(temperature(&steps));
-    let rates = rates.map(Line::plain).collect();
+    let rates = rates.map(Sentence::plain).collect();
     let health = health(summary, &steps);
-    let health = health.into_iter().map(Line::plain).collect();
+    let health = health.into_iter().map(Sentence::plain).collect();
     let all = [
-        Section::of_run("soak", tr!("Soak"), result),
-        Section::of_run("soak-rate", tr!("Rate over time and fill level"), rates),
-        Section::of_run("life", tr!("Life of the device"), health),
+        Topic::of_run("soak", tr!("Soak"), result),
+        Topic::of_run("soak-rate", tr!("Rate over time and fill level"), rates),
+        Topic::of_run("life", tr!("Life of the device"), health),
     ];
     all.into_iter().flatten().collect()
 }
@@ -52,7 +52,7 @@ pub(crate) fn steps<'a>(summary: &Summary<'a>) -> Vec<Taken<'a>> {
 }
 
 /// The sentence that counts.
-fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Line {
+fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Sentence {
     let state = &last.checkpoint;
     let (verified, written) = (Bytes(state.verified_bytes), Bytes(state.written_bytes));
     let time = Nanos(state.elapsed_ns);
@@ -80,7 +80,7 @@ fn verdict(summary: &Summary<'_>, last: &SoakStep) -> Line {
             time
         ),
     };
-    Line { bad, text }
+    Sentence { bad, text }
 }
 
 fn counters(steps: &[Taken<'_>], last: &SoakStep) -> Vec<String> {

@@ -14,7 +14,7 @@ pub struct Style {
 
 /// Meaning of a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     /// A heading.
     Strong,
     /// Beside the point.
@@ -29,7 +29,7 @@ pub(crate) enum Tone {
 
 impl Tone {
     /// The tone of a label.
-    pub(super) fn of_label(label: Option<&str>) -> Self {
+    pub(crate) fn of_label(label: Option<&str>) -> Self {
         match label {
             Some("device" | "memory") => Self::Good,
             Some("page-cache" | "simulated") => Self::Bad,
@@ -52,7 +52,7 @@ impl Tone {
 
 impl Style {
     /// The text in a tone.
-    pub(super) fn paint(self, tone: Tone, text: &str) -> String {
+    pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         if self.color && !text.is_empty() {
             format!("\u{1b}[{}m{text}\u{1b}[0m", tone.sgr())
         } else {

@@ -1,19 +1,21 @@
-use super::{COLUMNS, Form, write_comparison, write_run, write_sweep};
+use super::{Form, write_mail};
 use crate::testing::comparison_fixture::{Sides, ranked, ranking, swept};
 use crate::testing::fixture;
 use crate::testing::samples;
+use crate::views;
+use crate::words::text::MAIL_COLUMNS;
 use assay_model::run::Run;
 use assay_stats::verdict::line::Options;
 
 fn of_comparison(sides: &Sides, form: Form) -> String {
     let mut out = Vec::new();
-    write_comparison(&sides.compared(), form, &mut out).unwrap();
+    write_mail(&views::comparison::mail(&sides.compared()), form, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 fn of_run(run: &Run, form: Form) -> String {
     let mut out = Vec::new();
-    write_run(run, form, &mut out).unwrap();
+    write_mail(&views::run::mail(run), form, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -21,7 +23,8 @@ fn of_sweep(run: &Run, form: Form) -> String {
     let options = Options::default();
     let ranking = ranking(run, &options);
     let mut out = Vec::new();
-    write_sweep(run, &ranked(&ranking, &options), form, &mut out).unwrap();
+    let document = views::ranking::mail(run, &ranked(&ranking, &options));
+    write_mail(&document, form, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
@@ -84,7 +87,7 @@ fn nothing_is_wider_than_a_mail() {
     }
     for text in texts {
         for line in text.lines() {
-            assert!(line.chars().count() <= COLUMNS, "too wide: {line}");
+            assert!(line.chars().count() <= MAIL_COLUMNS, "too wide: {line}");
         }
     }
 }

@@ -1,28 +1,29 @@
-//! Where and how it was measured: what a reader of figures asks for next.
+//! Where and how figures were measured: device, kernel, command and jobs.
 
-use super::{Sheet, command};
+use crate::document::{Block, Section};
 use crate::results::comparison::Source;
+use crate::results::describe;
 use crate::results::jobs::Jobs;
 use crate::results::summary::Summary;
 use crate::words::format::utc;
 use crate::words::identity;
-use crate::words::text::clean;
+use crate::words::text::{Fact, MAIL_COLUMNS as COLUMNS, break_long, clean, width, wrap};
 use assay_lang::{counted, key, tr, translated};
 use assay_model::run::Run;
-use std::io;
 
 /// Lines that are shown of what others tell of their results.
 const CIRCUMSTANCES: usize = 12;
 
-type Fact = (&'static str, fn(&Run) -> Option<String>);
+/// A name and what a run says under it.
+type FactOfRun = (&'static str, fn(&Run) -> Option<String>);
 
 /// What is the same for a whole run.
-const FACTS: [Fact; 9] = [
+const FACTS: [FactOfRun; 9] = [
     (key!("tool"), |run| {
         Some(format!("assay {}", clean(&run.header.assay_version)))
     }),
     (key!("run"), |run| {
-        let trials = identity::trials(&Summary::of(run));
+        let trials = describe::trials(&Summary::of(run));
         let started = utc(run.header.started_unix_ms);
         Some(tr!(
             "{id}, {started}, trials: {trials}",
@@ -86,29 +87,29 @@ fn path(run: &Run, wanted: &str) -> Option<String> {
     fact(identity::path_facts(&run.header.storage), wanted)
 }
 
-fn fact(facts: Vec<identity::Fact>, wanted: &str) -> Option<String> {
+fn fact(facts: Vec<Fact>, wanted: &str) -> Option<String> {
     let found = facts.into_iter().find(|(name, _)| *name == wanted);
     found.map(|(_, value)| value)
 }
 
-/// Of one run.
-pub(super) fn write(run: &Run, sheet: &mut impl Sheet) -> io::Result<()> {
-    sheet.heading(tr!("Where"))?;
+/// Provenance of one run.
+#[must_use]
+pub fn of_run(run: &Run) -> Vec<Section> {
+    let mut place = Section::new("where", tr!("Where"));
     let facts = FACTS
         .into_iter()
         .filter_map(|(name, of)| Some((translated(name).to_owned(), of(run)?)));
-    sheet.facts(&facts.collect::<Vec<_>>())?;
-    sheet.heading(tr!("Command"))?;
-    sheet.lines(&command::lines(&run.header.command))?;
-    jobs(&[run], sheet)
+    place.facts(facts.collect());
+    let mut command = Section::new("command", tr!("Command"));
+    command
+        .blocks
+        .push(Block::Lines(command_lines(&run.header.command)));
+    vec![place, command, jobs(&[run])]
 }
 
-/// Of two sides: what both share is said once.
-pub(super) fn write_both(
-    a: &[Source<'_>],
-    b: &[Source<'_>],
-    sheet: &mut impl Sheet,
-) -> io::Result<()> {
+/// Provenance of two sides; facts that both share are said once.
+#[must_use]
+pub fn of_both(a: &[Source<'_>], b: &[Source<'_>]) -> Vec<Section> {
     let (of_a, of_b) = (runs(a), runs(b));
     let mut facts = Vec::new();
     for (name, of) in FACTS {
@@ -121,15 +122,15 @@ pub(super) fn write_both(
             facts.extend(b.map(|b| (format!("{name} B"), b)));
         }
     }
-    if !facts.is_empty() {
-        sheet.heading(tr!("Where"))?;
-        sheet.facts(&facts)?;
-    }
-    write_commands(&of_a, &of_b, sheet)?;
+    let mut place = Section::new("where", tr!("Where"));
+    place.facts(facts);
+    let mut all = vec![place];
+    all.extend(of_commands(&of_a, &of_b));
     for (name, side) in [("A", a), ("B", b)] {
-        elsewhere(name, side, sheet)?;
+        all.extend(elsewhere(name, side));
     }
-    jobs(&[of_a, of_b].concat(), sheet)
+    all.push(jobs(&[of_a, of_b].concat()));
+    all
 }
 
 fn runs<'a>(side: &[Source<'a>]) -> Vec<&'a Run> {
@@ -154,30 +155,36 @@ fn commands(runs: &[&Run]) -> Vec<String> {
     for run in runs {
         let words = run.header.command.as_slice();
         if !seen.contains(&words) {
-            lines.extend(command::lines(words));
+            lines.extend(command_lines(words));
             seen.push(words);
         }
     }
     lines
 }
 
-fn write_commands(of_a: &[&Run], of_b: &[&Run], sheet: &mut impl Sheet) -> io::Result<()> {
+fn of_commands(of_a: &[&Run], of_b: &[&Run]) -> Vec<Section> {
     let (a, b) = (commands(of_a), commands(of_b));
     let told = match a == b {
-        true => vec![(tr!("Command of both"), a)],
-        false => vec![(tr!("Command of A"), a), (tr!("Command of B"), b)],
+        true => vec![("command", tr!("Command of both"), a)],
+        false => vec![
+            ("command-a", tr!("Command of A"), a),
+            ("command-b", tr!("Command of B"), b),
+        ],
     };
-    for (heading, lines) in told.into_iter().filter(|(_, lines)| !lines.is_empty()) {
-        sheet.heading(heading)?;
-        sheet.lines(&lines)?;
-    }
-    Ok(())
+    let told = told.into_iter().filter(|(.., lines)| !lines.is_empty());
+    told.map(|(id, title, lines)| Section {
+        id,
+        title: title.to_owned(),
+        blocks: vec![Block::Lines(lines)],
+    })
+    .collect()
 }
 
-/// What others tell of their results.
-fn elsewhere(name: &str, side: &[Source<'_>], sheet: &mut impl Sheet) -> io::Result<()> {
-    for source in side.iter().filter(|source| source.run.is_none()) {
-        sheet.heading(&tr!("{name} was made elsewhere", name))?;
+/// Circumstances that results from elsewhere tell.
+fn elsewhere(name: &str, side: &[Source<'_>]) -> Vec<Section> {
+    let sources = side.iter().filter(|source| source.run.is_none());
+    let sections = sources.map(|source| {
+        let mut section = Section::new("elsewhere", tr!("{name} was made elsewhere", name));
         let told = source.circumstances.iter().map(|line| clean(line));
         let mut told: Vec<String> = std::iter::once(clean(source.name)).chain(told).collect();
         let more = told.len().saturating_sub(CIRCUMSTANCES);
@@ -191,17 +198,83 @@ fn elsewhere(name: &str, side: &[Source<'_>], sheet: &mut impl Sheet) -> io::Res
                 lines = counted!(more, "{n} line", "{n} lines")
             ));
         }
-        sheet.list(&told)?;
-    }
-    Ok(())
+        section.list(told);
+        section
+    });
+    sections.collect()
 }
 
 /// Block size, engine and all else that a name does not tell.
-fn jobs(runs: &[&Run], sheet: &mut impl Sheet) -> io::Result<()> {
-    let jobs = Jobs::of(runs.iter().copied()).described();
-    if jobs.is_empty() {
-        return Ok(());
+fn jobs(runs: &[&Run]) -> Section {
+    let mut section = Section::new("jobs", tr!("Jobs"));
+    section.facts(Jobs::of(runs.iter().copied()).described());
+    section
+}
+
+/// Columns before a preformatted line.
+const INDENT: usize = 2;
+
+/// `$ assay qualify /mnt`, broken between words where it is too long.
+fn command_lines(command: &[String]) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    let mut line = "$".to_owned();
+    for word in command {
+        let word = quoted(word);
+        // Room for what says that the command goes on.
+        let room = COLUMNS - INDENT - " \\".len();
+        if width(&line) + 1 + width(&word) > room && line.trim() != "$" {
+            lines.push(format!("{line} \\"));
+            line = "   ".to_owned();
+        }
+        line.push(' ');
+        line.push_str(&word);
     }
-    sheet.heading(tr!("Jobs"))?;
-    sheet.facts(&jobs)
+    lines.push(line);
+    lines.iter().flat_map(|line| within(line)).collect()
+}
+
+/// Only a word that is longer than a mail is wide is cut.
+fn within(line: &str) -> Vec<String> {
+    match width(line) > COLUMNS - INDENT {
+        true => {
+            let cut = break_long(line, COLUMNS - INDENT - 4);
+            wrap(&cut, COLUMNS - INDENT)
+        }
+        false => vec![line.to_owned()],
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let word = clean(word);
+    match shlex::try_quote(&word) {
+        Ok(quoted) => quoted.into_owned(),
+        // Only a NUL cannot be quoted, and none is left.
+        Err(_) => word,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split('|').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn a_command_is_quoted_for_a_shell() {
+        let found = command_lines(&words("assay|compare|my file|a;b"));
+        assert_eq!(found, ["$ assay compare 'my file' 'a;b'"]);
+    }
+
+    #[test]
+    fn a_long_command_goes_on_in_the_next_line() {
+        let found = command_lines(&words(
+            "assay|sweep|/mnt/disk|--vary|scheduler=none,bfq,mq-deadline|--vary|read_ahead_kb=128",
+        ));
+        let first = "$ assay sweep /mnt/disk --vary 'scheduler=none,bfq,mq-deadline' \\";
+        assert_eq!(found, [first, "    --vary 'read_ahead_kb=128'"]);
+        let long = command_lines(&words(&format!("assay|{}", "x".repeat(200))));
+        assert!(long.len() > 2 && long.iter().all(|line| line.len() <= COLUMNS - INDENT));
+    }
 }
