@@ -127,6 +127,8 @@ pub enum Keep {
     Always,
     /// Where it fits; elsewhere its cells go below their rows.
     IfRoom,
+    /// Where it fits; left out elsewhere.
+    Spare,
     /// In workbooks.
     Full,
 }
@@ -335,7 +337,7 @@ impl Cell {
             Self::Text(text) => text.clone(),
             Self::Quantity { value, unit } => format::value(unit, *value),
             Self::Change(percent) => format::change(*percent),
-            Self::Interval(low, high) => format!("{low:+.1} .. {high:+.1}"),
+            Self::Interval(low, high) => format!("{low:+.1}..{high:+.1}"),
             Self::Count(n) => n.to_string(),
             Self::Probability(p) => format!("{p:.4}"),
             Self::Verdict(word) => translated(word).to_owned(),

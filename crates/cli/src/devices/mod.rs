@@ -5,9 +5,8 @@ use crate::host::Host;
 use crate::on::OnArgs;
 use crate::output::{print, style};
 use assay_model::device::{DeviceList, ListedDevice};
-use assay_report::json;
-use assay_report::terminal::{write_device, write_devices};
 use assay_report::text::{clean, enumerate};
+use assay_report::{json, terminal, views};
 use assay_target::Target;
 use clap::Args;
 use std::path::Path;
@@ -46,18 +45,12 @@ pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
     if args.json {
         let value = json::devices(&list, host.target());
         print(|out| writeln!(out, "{value:#}"))?;
-    } else if args.devices.is_empty() {
-        print(|out| write_devices(&list, host.target(), args.all, style(), out))?;
     } else {
-        print(|out| {
-            for (at, device) in list.devices.iter().enumerate() {
-                if at > 0 {
-                    writeln!(out)?;
-                }
-                write_device(device, &list.system, style(), out)?;
-            }
-            Ok(())
-        })?;
+        let document = match args.devices.is_empty() {
+            true => views::devices::list(&list, host.target(), args.all),
+            false => views::devices::details(&list.devices, &list.system, host.target()),
+        };
+        print(|out| terminal::write(&document, style(), &[], out))?;
     }
     Ok(DONE)
 }

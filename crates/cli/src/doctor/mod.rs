@@ -6,8 +6,7 @@ use crate::on::OnArgs;
 use crate::output::{print, style};
 use assay_model::checkup::Severity;
 use assay_report::checkup::findings;
-use assay_report::json;
-use assay_report::terminal::write_checkup;
+use assay_report::{json, terminal, views};
 use assay_target::Target;
 use clap::Args;
 use std::path::PathBuf;
@@ -47,7 +46,8 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         let value = json::doctor(&checkup, &findings, host.target());
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| write_checkup(&checkup, &findings, host.target(), style(), out))?;
+        let document = views::checkup::document(&checkup, &findings, host.target());
+        print(|out| terminal::write(&document, style(), &[], out))?;
     }
     let matters = |severity: Severity| severity >= Severity::Disturbs;
     let ill = findings.iter().any(|finding| matters(finding.severity()));

@@ -13,8 +13,10 @@ pub(super) struct Room {
     pub(super) columns: usize,
     /// Columns that a text takes.
     pub(super) width: fn(&str) -> usize,
-    /// Columns beside the texts of so many cells.
-    pub(super) around: fn(usize) -> usize,
+    /// Columns beside the texts of so many cells, with so many blanks between two.
+    pub(super) around: fn(usize, usize) -> usize,
+    /// Blanks between two cells, where there is room and where there is not.
+    pub(super) gaps: &'static [usize],
     /// Whether names may be shortened to make a table fit.
     pub(super) shortens: bool,
     /// Whether a long text in the last column may go below its row alone.
@@ -26,6 +28,8 @@ pub(super) struct TextTable {
     pub(super) heads: Vec<String>,
     pub(super) right: Vec<bool>,
     pub(super) widths: Vec<usize>,
+    /// Blanks between two cells.
+    pub(super) gap: usize,
     pub(super) rows: Vec<TextRow>,
     /// Whether it fits the page.
     pub(super) fits: bool,
@@ -52,14 +56,26 @@ impl TextTable {
         let shown = columns.filter(|(at, column)| column.keep != Keep::Full && filled(*at));
         let mut shown: Vec<usize> = shown.map(|(at, _)| at).collect();
         let mut dropped = Vec::new();
-        let mut found = Self::of(table, &shown, &dropped, room);
+        let of = |shown: &[usize], dropped: &[usize]| {
+            let gaps = room.gaps.iter();
+            let mut found = gaps.map(|gap| Self::of(table, shown, dropped, room, *gap));
+            let narrow = found.find(|found| found.fits);
+            narrow.unwrap_or_else(|| Self::of(table, shown, dropped, room, 1))
+        };
+        let mut found = of(&shown, &dropped);
         while !found.fits {
-            let spare = |at: &usize| table.columns[*at].keep == Keep::IfRoom;
-            let Some(last) = shown.iter().rposition(spare) else {
-                break;
+            let last = |keep: Keep| {
+                let mut shown = shown.iter();
+                shown.rposition(|at| table.columns[*at].keep == keep)
             };
-            dropped.insert(0, shown.remove(last));
-            found = Self::of(table, &shown, &dropped, room);
+            if let Some(spare) = last(Keep::Spare) {
+                shown.remove(spare);
+            } else if let Some(last) = last(Keep::IfRoom) {
+                dropped.insert(0, shown.remove(last));
+            } else {
+                break;
+            }
+            found = of(&shown, &dropped);
         }
         if !found.fits && room.shortens {
             found.shorten_names(room);
@@ -67,7 +83,7 @@ impl TextTable {
         found
     }
 
-    fn of(table: &Table, shown: &[usize], dropped: &[usize], room: &Room) -> Self {
+    fn of(table: &Table, shown: &[usize], dropped: &[usize], room: &Room, gap: usize) -> Self {
         let columns: Vec<&Column> = shown.iter().map(|at| &table.columns[*at]).collect();
         let rows = table.rows.iter();
         let mut rows: Vec<TextRow> = rows
@@ -91,18 +107,19 @@ impl TextTable {
             .filter(|last| last.keep == Keep::IfRoom && !last.right);
         if let (Some(last), true) = (last, room.spills) {
             let widest = widths.pop().unwrap_or_default();
-            let taken = widths.iter().sum::<usize>() + (room.around)(shown.len());
+            let taken = widths.iter().sum::<usize>() + (room.around)(shown.len(), gap);
             let left = room.columns.saturating_sub(taken);
             for row in rows.iter_mut().filter(|row| row.cells.len() == shown.len()) {
                 row.spill(&last.head, left, room.width);
             }
             widths.push(widest.min(left.max((room.width)(&last.head))));
         }
-        let taken = widths.iter().sum::<usize>() + (room.around)(shown.len());
+        let taken = widths.iter().sum::<usize>() + (room.around)(shown.len(), gap);
         Self {
             right: columns.iter().map(|column| column.right).collect(),
             heads,
             fits: taken <= room.columns,
+            gap,
             widths,
             rows,
         }
@@ -110,7 +127,7 @@ impl TextTable {
 
     fn shorten_names(&mut self, room: &Room) {
         let others: usize = self.widths[1..].iter().sum();
-        let taken = others + (room.around)(self.widths.len());
+        let taken = others + (room.around)(self.widths.len(), self.gap);
         let names = room.columns.saturating_sub(taken);
         if names < SHORTEST_NAME {
             return;

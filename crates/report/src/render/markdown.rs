@@ -108,13 +108,8 @@ impl Markdown<'_> {
     }
 
     fn table(&mut self, table: &Table) -> io::Result<()> {
-        let mut grid = TextTable::fitting(table, &ROOMY);
-        let mut gap = " ";
-        if !grid.fits || grid.heads.len() < table.columns.len() {
-            // `|a|b|` in the place of `| a | b |`.
-            grid = TextTable::fitting(table, &NARROW);
-            gap = "";
-        }
+        let grid = TextTable::fitting(table, &ROOM);
+        let gap = if grid.gap > 1 { " " } else { "" };
         // Notes name their rows, and a heading within a table would be cut.
         let rows = grid.rows.iter().filter(|row| !row.is_heading);
         let said = rows.clone().filter_map(|row| {
@@ -149,17 +144,14 @@ impl Markdown<'_> {
     }
 }
 
-const ROOMY: Room = Room {
+const ROOM: Room = Room {
     columns: COLUMNS,
     width: escaped_width,
-    around: |cells| 3 * cells + 1,
-    shortens: false,
-    spills: false,
-};
-const NARROW: Room = Room {
-    around: |cells| cells + 1,
+    // `| a | b |`, or `|a|b|` where there is little room.
+    around: |cells, gap| cells * (1 + 2 * (gap - 1)) + 1,
+    gaps: &[2, 1],
     shortens: true,
-    ..ROOMY
+    spills: false,
 };
 
 /// A column has room for its rule.

@@ -37,7 +37,7 @@ fn a_comparison_answers_what_maintainers_ask() {
         "$ assay qualify /data/assay --quick",
         "assay 0.1.0",
         "kernel B",
-        "n 6 and 6",
+        " a side",
         "95 % interval",
     ] {
         assert!(text.contains(asked), "{asked}: {text}");

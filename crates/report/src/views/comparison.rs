@@ -33,7 +33,11 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
     let mut answer = answer(compared);
     answer.say(terms(compared), Some(Tone::Soft));
     document.push(answer);
-    for section in metrics(compared, detail) {
+    let interval = match detail {
+        Detail::Brief => Keep::Spare,
+        Detail::Full => Keep::IfRoom,
+    };
+    for section in metrics(compared, detail, interval) {
         document.push(section);
     }
     document.push(notes(compared, detail));
@@ -48,8 +52,10 @@ pub fn document(compared: &Compared<'_>, detail: Detail) -> Document {
 #[must_use]
 pub fn mail(compared: &Compared<'_>) -> Document {
     let mut document = Document::new(title(compared));
-    document.push(answer(compared));
-    for section in metrics(compared, Detail::Brief) {
+    let mut answer = answer(compared);
+    answer.say(terms(compared), None);
+    document.push(answer);
+    for section in metrics(compared, Detail::Brief, Keep::IfRoom) {
         document.push(section);
     }
     document.push(notes(compared, Detail::Full));
@@ -154,12 +160,15 @@ fn terms(compared: &Compared<'_>) -> String {
             margin,
             confidence = percent_points(1.0 - compared.options.alpha)
         ),
-        false => tr!("equivalent: within {margin} %", margin),
+        false => tr!("equivalent means within {margin} %", margin),
     };
-    let numbers = common_numbers(compared).map(|(a, b)| match compared.is_of_means() {
-        true => tr!("by {a} and {b}", a, b = compared.counted(b)),
-        false => tr!("n {a} and {b}", a, b),
-    });
+    let numbers = match common_numbers(compared) {
+        Some((a, b)) if compared.is_of_means() => {
+            Some(tr!("by {a} and {b}", a, b = compared.counted(b)))
+        }
+        Some((a, b)) => Some(tr!("n {a} and {b}", a, b)),
+        None => range_of_numbers(compared),
+    };
     let words: Vec<String> = numbers.into_iter().chain([asked]).collect();
     tr!(
         "{terms}; {scope}",
@@ -176,6 +185,15 @@ fn common_numbers(compared: &Compared<'_>) -> Option<(usize, usize)> {
     numbers.all(|other| other == first).then_some(first)
 }
 
+/// Fewest and most values of a side.
+fn range_of_numbers(compared: &Compared<'_>) -> Option<String> {
+    let lines = compared.comparison.lines.iter().filter(|line| line.primary);
+    let numbers: Vec<usize> = lines.flat_map(|line| [n(&line.a), n(&line.b)]).collect();
+    let (low, high) = (numbers.iter().min()?, numbers.iter().max()?);
+    let high = compared.counted(*high);
+    Some(tr!("{low} to {high} a side", low, high))
+}
+
 fn n(side: &Option<Summary>) -> usize {
     side.as_ref().map_or(0, |side| side.n)
 }
@@ -183,14 +201,14 @@ fn n(side: &Option<Summary>) -> usize {
 /// Deciding metrics, then the exploratory ones: in brief those that differ, for there are
 /// many.
 #[must_use]
-pub fn metrics(compared: &Compared<'_>, detail: Detail) -> Vec<Section> {
+pub fn metrics(compared: &Compared<'_>, detail: Detail, interval: Keep) -> Vec<Section> {
     let lines = compared.comparison.lines.iter();
     let (primary, exploratory): (Vec<&Line>, Vec<&Line>) = lines.partition(|line| line.primary);
     let shared = SharedNotes::of(compared.comparison);
     let mut deciding = Section::new("metrics", tr!("Metrics that decide"));
-    let mut table = table(compared, &primary, &shared, detail);
+    let layout = (detail, interval);
+    let mut table = table(compared, &primary, &shared, layout);
     if let (Some(composite), false) = (&compared.comparison.composite, compared.qualify) {
-        table.rows.push(TableRow::heading(tr!("All together")));
         table.rows.push(row(
             compared,
             composite,
@@ -202,16 +220,17 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail) -> Vec<Section> {
     if exploratory.is_empty() || compared.qualify {
         return vec![deciding];
     }
+    // At a terminal only metrics that decide unless they measured something else.
     let is_told = |line: &&&Line| {
         let differs = matches!(line.verdict, Verdict::Faster(_) | Verdict::Slower(_));
-        differs || compared.is_kept_by_label(line)
+        differs && interval == Keep::IfRoom || compared.is_kept_by_label(line)
     };
     let told = exploratory.iter().filter(is_told).copied();
     let told: Vec<&Line> = match detail {
         Detail::Brief => told.take(EXPLORED).collect(),
         Detail::Full => exploratory.clone(),
     };
-    explored.table(self::table(compared, &told, &shared, detail));
+    explored.table(self::table(compared, &told, &shared, layout));
     let words = exploratory.iter().map(|line| line.verdict.word());
     let counts = tallied(words, &["faster", "slower", "equivalent", "no conclusion"]);
     let of = counted!(
@@ -219,12 +238,17 @@ pub fn metrics(compared: &Compared<'_>, detail: Detail) -> Vec<Section> {
         "{n} exploratory metric",
         "{n} exploratory metrics"
     );
-    let tally = tr!("of {of}: {counts}", of, counts);
+    let tally = match detail {
+        Detail::Brief if interval == Keep::Spare => {
+            tr!("{of}: {counts}; --explain lists them", of, counts)
+        }
+        _ => tr!("of {of}: {counts}", of, counts),
+    };
     explored.say(tally, Some(Tone::Soft));
     vec![deciding, explored]
 }
 
-fn columns(compared: &Compared<'_>) -> Vec<Column> {
+fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
     let shown = |is_shown| if is_shown { Keep::Always } else { Keep::Full };
     vec![
         Column::text(tr!("metric")),
@@ -232,7 +256,7 @@ fn columns(compared: &Compared<'_>) -> Vec<Column> {
         Column::number("A"),
         Column::number("B"),
         Column::number(tr!("change")),
-        Column::number(tr!("95 % interval")).keep(Keep::IfRoom),
+        Column::number(tr!("95 % interval")).keep(interval),
         Column::text(tr!("verdict")).keep(shown(!compared.qualify)),
         Column::text(tr!("may B replace A")).keep(shown(compared.qualify)),
         Column::number(tr!("n of A")).keep(Keep::Full),
@@ -247,7 +271,7 @@ fn columns(compared: &Compared<'_>) -> Vec<Column> {
 fn table(compared: &Compared<'_>, lines: &[&Line], shared: &SharedNotes, detail: Detail) -> Table {
     let jobs = compared.jobs();
     let groups = jobs.grouped(lines.iter().copied(), |line| &line.metric);
-    let several = groups.len() > 1;
+    let several = groups.len() > 1 && detail == Detail::Full;
     let mut rows = Vec::new();
     for (title, group) in groups {
         rows.extend(several.then(|| TableRow::heading(title)));
@@ -260,7 +284,7 @@ fn table(compared: &Compared<'_>, lines: &[&Line], shared: &SharedNotes, detail:
         }
     }
     Table {
-        columns: columns(compared),
+        columns: columns(compared, interval),
         rows,
     }
 }

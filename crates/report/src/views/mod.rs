@@ -1,6 +1,8 @@
 //! Documents of what assay finds, laid out once for all formats.
 
+pub mod checkup;
 pub mod comparison;
+pub mod devices;
 pub mod findings;
 pub mod import;
 mod provenance;

@@ -182,7 +182,7 @@ fn columns() -> Vec<Column> {
         Column::number("CV"),
         Column::number(tr!("delta")),
         Column::text(tr!("letters")),
-        Column::number(tr!("rank")).keep(Keep::IfRoom),
+        Column::number(tr!("rank")).keep(Keep::Spare),
     ]
 }
 

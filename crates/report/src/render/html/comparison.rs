@@ -5,7 +5,7 @@ use super::page::{Page, Section};
 use super::{blocks, figure, method, storage};
 use crate::charts::data::comparison::Gallery;
 use crate::charts::draw::Chart;
-use crate::document::Detail;
+use crate::document::{Detail, Keep};
 use crate::machine::json;
 use crate::results::comparison::{Compared, Side as Shown};
 use crate::results::key_figures::Digest;
@@ -93,7 +93,7 @@ fn verdict(compared: &Compared<'_>, gallery: &Gallery) -> Markup {
 }
 
 fn metrics(compared: &Compared<'_>) -> Markup {
-    let sections = views::comparison::metrics(compared, Detail::Full);
+    let sections = views::comparison::metrics(compared, Detail::Full, Keep::IfRoom);
     html! {
         @for section in &sections {
             h3 { (section.title) }

@@ -2,16 +2,12 @@
 //! what the words say.
 
 mod curve;
-mod devices;
-mod doctor;
 mod list;
 mod mark;
 mod recordings;
 mod table;
 
 pub use crate::words::style::Style;
-pub use devices::{write_device, write_devices};
-pub use doctor::write_checkup;
 pub use list::{ListRow, write_list};
 pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
 pub use recordings::write_recordings;

@@ -9,8 +9,6 @@ use std::io;
 
 /// Blanks before a row.
 const INDENT: usize = 2;
-/// Blanks between columns.
-const GAP: usize = 2;
 
 impl Page<'_> {
     /// Writes a table; where even its narrowest form does not fit, each row is a name with
@@ -19,7 +17,8 @@ impl Page<'_> {
         let room = Room {
             columns: self.style.columns(),
             width,
-            around: |cells| INDENT + GAP * cells.saturating_sub(1),
+            around: |cells, gap| INDENT + gap * cells.saturating_sub(1),
+            gaps: &[2, 1],
             shortens: self.strict,
             spills: true,
         };
@@ -68,7 +67,7 @@ fn line(page: &Page<'_>, cells: &[(&str, Option<Tone>)], table: &TextTable) -> S
     let mut line = " ".repeat(INDENT);
     for (index, (cell, tone)) in cells.iter().enumerate() {
         if index > 0 {
-            line.push_str(&" ".repeat(GAP));
+            line.push_str(&" ".repeat(table.gap));
         }
         let columns = table.widths.get(index).copied().unwrap_or_default();
         let blanks = " ".repeat(columns.saturating_sub(width(cell)));

@@ -1,6 +1,7 @@
 use super::*;
 use crate::machine::json;
-use crate::render::terminal::{Style, write_checkup};
+use crate::render::terminal::{Style, write};
+use crate::views;
 use assay_model::checkup::{
     CoolingDevice, CpuSpeed, DiskUse, HeatZone, Limits, Others, PowerKind, PowerSaving, Severity,
     SwapArea, Writeback,
@@ -355,14 +356,8 @@ fn the_findings_read_well() {
     };
     let checkup = ill();
     let mut out = Vec::new();
-    write_checkup(
-        &checkup,
-        &findings(&checkup),
-        Some("ssh://b"),
-        style,
-        &mut out,
-    )
-    .unwrap();
+    let document = views::checkup::document(&checkup, &findings(&checkup), Some("ssh://b"));
+    write(&document, style, &[], &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert!(
         text.lines().all(|line| line.chars().count() <= 80),

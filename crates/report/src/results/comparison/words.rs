@@ -101,9 +101,13 @@ pub(super) fn in_short(comparison: &Comparison) -> String {
             few if few <= NAMED => enumerate(metrics),
             many => tr!("{n} of {all} metrics", n = many, all = primary.len()),
         };
-        tr!("B is {word} in {metrics}", word = translated(word), metrics)
+        tr!("{word} in {metrics}", word = translated(word), metrics)
     });
-    let mut said: Vec<String> = found.collect();
+    let found: Vec<String> = found.collect();
+    let mut said = Vec::new();
+    if !found.is_empty() {
+        said.push(tr!("B is {found}", found = found.join("; ")));
+    }
     let open = with(|v| matches!(v, Verdict::NoConclusion { .. })).len();
     if open > 0 {
         let of = counted!(primary.len(), "{n} metric", "{n} metrics");

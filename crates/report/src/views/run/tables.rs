@@ -64,7 +64,7 @@ pub(super) fn results(summary: &Summary<'_>) -> Section {
         Column::number(tr!("median")),
         Column::number(tr!("low .. high")),
         Column::number(tr!("median p99")).keep(Keep::IfRoom),
-        Column::number("n").keep(Keep::IfRoom),
+        Column::number("n").keep(Keep::Spare),
     ];
     section.table(measured(columns, rows.collect()));
     section
