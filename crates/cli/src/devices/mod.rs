@@ -1,12 +1,13 @@
 //! `assay devices`: the disks of a machine, and what of them may be tested.
 
 use crate::exit::{DONE, Failure};
+use crate::formats::DocumentArgs;
 use crate::host::Host;
 use crate::on::OnArgs;
-use crate::output::{print, style};
+use crate::output::print;
 use assay_model::device::{DeviceList, ListedDevice};
 use assay_report::text::{clean, enumerate};
-use assay_report::{json, terminal, views};
+use assay_report::{json, views};
 use assay_target::Target;
 use clap::Args;
 use std::path::Path;
@@ -32,6 +33,8 @@ pub struct DevicesArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub on: OnArgs,
 }
 
@@ -50,7 +53,7 @@ pub fn run(args: &DevicesArgs, target: &mut dyn Target) -> Result<ExitCode, Fail
             true => views::devices::list(&list, host.target(), args.all),
             false => views::devices::details(&list.devices, &list.system, host.target()),
         };
-        print(|out| terminal::write(&document, style(), &[], out))?;
+        args.output.show(&document)?;
     }
     Ok(DONE)
 }

@@ -1,12 +1,13 @@
 //! `assay doctor`: what would spoil a measurement here, and what to do.
 
 use crate::exit::{DONE, Failure, MISSED};
+use crate::formats::DocumentArgs;
 use crate::host::Host;
 use crate::on::OnArgs;
-use crate::output::{print, style};
+use crate::output::print;
 use assay_model::checkup::Severity;
 use assay_report::checkup::findings;
-use assay_report::{json, terminal, views};
+use assay_report::{json, views};
 use assay_target::Target;
 use clap::Args;
 use std::path::PathBuf;
@@ -34,6 +35,8 @@ pub struct DoctorArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub on: OnArgs,
 }
 
@@ -47,7 +50,7 @@ pub fn run(args: &DoctorArgs, target: &mut dyn Target) -> Result<ExitCode, Failu
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
         let document = views::checkup::document(&checkup, &findings, host.target());
-        print(|out| terminal::write(&document, style(), &[], out))?;
+        args.output.show(&document)?;
     }
     let matters = |severity: Severity| severity >= Severity::Disturbs;
     let ill = findings.iter().any(|finding| matters(finding.severity()));

@@ -4,10 +4,11 @@ use crate::args::StoreArgs;
 use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::Source;
-use crate::output::{print, style};
+use crate::formats::DocumentArgs;
+use crate::output::print;
 use assay_report::comparison::Power;
 use assay_report::json;
-use assay_report::{terminal, views};
+use assay_report::views;
 use assay_stats::verdict::arm::Arm;
 use assay_stats::verdict::line::Options;
 use clap::Args;
@@ -45,6 +46,8 @@ pub struct PowerArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
@@ -60,7 +63,7 @@ pub fn run(args: &PowerArgs) -> Result<ExitCode, Failure> {
         let value = json::power(&tables);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| terminal::write(&views::ranking::power(&tables), style(), &[], out))?;
+        args.output.show(&views::ranking::power(&tables))?;
     }
     Ok(DONE)
 }

@@ -4,7 +4,8 @@ use crate::args::StoreArgs;
 use crate::compare::args::parse_margin;
 use crate::exit::{DONE, Failure};
 use crate::figures::{Source, held_to};
-use crate::output::{print, say, style};
+use crate::formats::DocumentArgs;
+use crate::output::{print, say};
 use assay_lang::Told;
 use assay_model::figures::Import;
 use assay_model::run::Run;
@@ -12,7 +13,7 @@ use assay_report::comparison::Ranked;
 use assay_report::json;
 use assay_report::stopping::looked_at;
 use assay_report::sweep::Verdicts;
-use assay_report::{terminal, views};
+use assay_report::views;
 use assay_stats::verdict::line::Options;
 use assay_stats::verdict::ranking::{RankError, Ranking, rank_figures};
 use clap::Args;
@@ -46,6 +47,8 @@ pub struct RankArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
+    pub output: DocumentArgs,
+    #[command(flatten)]
     pub store: StoreArgs,
 }
 
@@ -60,7 +63,7 @@ pub fn run(args: &RankArgs) -> Result<ExitCode, Failure> {
         let value = json::ranking(&ranked);
         print(|out| writeln!(out, "{value:#}"))?;
     } else {
-        print(|out| terminal::write(&views::ranking::document(&ranked), style(), &[], out))?;
+        args.output.show(&views::ranking::document(&ranked))?;
     }
     for note in &source.notes {
         say(&format!("assay: {}: {note}", source.name));

@@ -76,7 +76,7 @@ pub fn workbook(compared: &Compared<'_>) -> Table {
     let composite = compared.comparison.composite.iter();
     let lines = deciding.into_iter().chain(composite).chain(exploratory);
     Table {
-        columns: columns(compared),
+        columns: columns(compared, Keep::IfRoom),
         rows: lines
             .map(|line| row(compared, line, clean(translated(&line.metric))))
             .collect(),
@@ -268,7 +268,12 @@ fn columns(compared: &Compared<'_>, interval: Keep) -> Vec<Column> {
 }
 
 /// Metrics below the titles of their groups, where there are several.
-fn table(compared: &Compared<'_>, lines: &[&Line], shared: &SharedNotes, detail: Detail) -> Table {
+fn table(
+    compared: &Compared<'_>,
+    lines: &[&Line],
+    shared: &SharedNotes,
+    (detail, interval): (Detail, Keep),
+) -> Table {
     let jobs = compared.jobs();
     let groups = jobs.grouped(lines.iter().copied(), |line| &line.metric);
     let several = groups.len() > 1 && detail == Detail::Full;

@@ -5,6 +5,8 @@ pub mod comparison;
 pub mod devices;
 pub mod findings;
 pub mod import;
+pub mod marks;
 mod provenance;
 pub mod ranking;
+pub mod recordings;
 pub mod run;

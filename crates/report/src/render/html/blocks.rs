@@ -1,12 +1,36 @@
 //! The blocks of a document as markup.
 
+use super::page::{Page, Section};
 use super::{figure, parts};
-use crate::document::{Block, Cell, Column, Keep, Table, TableRow};
+use crate::document::{Block, Cell, Column, Document, Keep, Table, TableRow};
 use crate::results::findings::{Finding, Sentence};
 use crate::words::style::Tone;
 use crate::words::text::sentence;
 use assay_lang::{tr, translated};
 use maud::{Markup, html};
+
+/// A page of a document alone. The section below the title has no heading of its own.
+pub fn page(document: &Document) -> Page {
+    let sections = document.sections.iter().enumerate().map(|(at, section)| {
+        let title = match section.title.is_empty() {
+            true => tr!("Summary"),
+            false => section.title.as_str(),
+        };
+        // Sections of one kind share an id.
+        Section::new(
+            format!("{}-{at}", section.id),
+            title,
+            Some(blocks(&section.blocks)),
+        )
+    });
+    Page {
+        title: document.title.clone(),
+        subtitle: Markup::default(),
+        sections: sections.collect(),
+        data: None,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    }
+}
 
 /// Blocks in their order.
 pub fn blocks(blocks: &[Block]) -> Markup {

@@ -30,6 +30,7 @@ mod scenario;
 mod storage;
 mod unfinished;
 
+use crate::document::Document;
 use crate::results::comparison::{Compared, Side};
 use crate::results::sweep::Verdicts;
 use assay_model::figures::Import;
@@ -72,6 +73,15 @@ pub fn write_comparison(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let page = comparison::page(compared, a, b)?.markup();
+    out.write_all(page.into_string().as_bytes())
+}
+
+/// Writes a document as a page.
+///
+/// # Errors
+/// When `out` cannot be written.
+pub fn write_document(document: &Document, out: &mut dyn Write) -> io::Result<()> {
+    let page = blocks::page(document).markup();
     out.write_all(page.into_string().as_bytes())
 }
 

@@ -28,7 +28,7 @@ pub struct Page {
 /// One section: its anchor, its heading, what is in it.
 pub struct Section {
     /// Its anchor.
-    pub anchor: &'static str,
+    pub anchor: String,
     /// Its heading.
     pub title: String,
     /// What is in it; `None` when there is nothing to show.
@@ -37,9 +37,9 @@ pub struct Section {
 
 impl Section {
     /// A section.
-    pub fn new(anchor: &'static str, title: impl Into<String>, body: Option<Markup>) -> Self {
+    pub fn new(anchor: impl Into<String>, title: impl Into<String>, body: Option<Markup>) -> Self {
         Self {
-            anchor,
+            anchor: anchor.into(),
             title: title.into(),
             body,
         }

@@ -3,14 +3,10 @@
 
 mod curve;
 mod list;
-mod mark;
-mod recordings;
 mod table;
 
 pub use crate::words::style::Style;
 pub use list::{ListRow, write_list};
-pub use mark::{CheckedClass, write_class, write_marks, write_rounds};
-pub use recordings::write_recordings;
 
 use crate::charts::draw;
 use crate::document::{Block, Document, Fact, Section};

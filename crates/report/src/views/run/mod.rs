@@ -111,7 +111,7 @@ fn limits(summary: &Summary<'_>) -> Section {
 }
 
 /// Device, place, machine and time of a run.
-pub(crate) fn origin(summary: &Summary<'_>) -> Section {
+pub(super) fn origin(summary: &Summary<'_>) -> Section {
     let run = summary.run;
     let mut section = Section::new("origin", "");
     if let Some(device) = identity::device(&run.header.storage) {

@@ -1,56 +1,48 @@
-//! What recordings are made of, one or two side by side.
+//! Properties of recordings, one or two side by side.
 
-use super::{Page, Style};
-use crate::words::text::{clean, pad, width};
+use crate::document::{Cell, Column, Document, Section, Table, TableRow};
+use crate::words::text::clean;
 use assay_lang::tr;
 use assay_model::load::Ddir;
 use assay_model::units::{Bytes, Nanos};
 use assay_trace::describe::{Description, Rate};
-use std::io::{self, Write};
 
 /// So many lengths of each direction are named.
 const SIZES: usize = 4;
 const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 const ASCII: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '%', '#'];
 
-/// Writes what recordings are made of, each under its name.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write_recordings(
-    all: &[(String, Description)],
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let mut page = Page::to(style, out);
-    let columns: Vec<Vec<(String, String)>> =
-        all.iter().map(|(_, trace)| rows(trace, style)).collect();
-    let head = all.iter().map(|(name, _)| clean(name)).collect();
-    let mut lines = vec![(String::new(), head)];
-    for at in 0..columns.first().map_or(0, Vec::len) {
-        let values: Vec<String> = columns.iter().map(|rows| rows[at].1.clone()).collect();
-        // What no trace has is not shown.
+/// Properties of recordings, a column for each. `ascii`: curves are drawn with ASCII only.
+#[must_use]
+pub fn document(all: &[(String, Description)], ascii: bool) -> Document {
+    let recordings: Vec<Vec<(String, String)>> =
+        all.iter().map(|(_, trace)| rows(trace, ascii)).collect();
+    let mut names = all.iter().map(|(name, _)| clean(name));
+    let mut table = Table::default();
+    table.columns.push(Column::text(""));
+    table.columns.extend(names.clone().map(Column::text));
+    for at in 0..recordings.first().map_or(0, Vec::len) {
+        let values = recordings.iter().map(|rows| rows[at].1.clone());
+        let values: Vec<String> = values.collect();
+        // A row that no recording has is left out.
         if values.iter().any(|value| value != NONE) {
-            lines.push((columns[0][at].0.clone(), values));
+            let name = recordings[0][at].0.clone();
+            let cells = std::iter::once(name).chain(values).map(Cell::Text);
+            table.rows.push(TableRow::new(cells.collect()));
         }
     }
-    let widest = |widths: &mut dyn Iterator<Item = usize>| widths.max().unwrap_or(0) + 2;
-    let first = widest(&mut lines.iter().map(|(label, _)| width(label)));
-    let second = widest(&mut lines.iter().map(|(_, values)| width(&values[0])));
-    for (label, values) in &lines {
-        let mut line = pad(label, first);
-        line.push_str(&pad(&values[0], second));
-        line.extend(values.get(1).map(String::as_str));
-        page.line(&line)?;
-    }
-    Ok(())
+    let mut document = Document::new(names.by_ref().collect::<Vec<_>>().join(", "));
+    let mut section = Section::new("recordings", "");
+    section.table(table);
+    document.push(section);
+    document
 }
 
 /// In the place of what there is not.
 const NONE: &str = "-";
 
 /// What is said of a recording: the same rows in the same order for each.
-fn rows(trace: &Description, style: Style) -> Vec<(String, String)> {
+fn rows(trace: &Description, ascii: bool) -> Vec<(String, String)> {
     let directions = &trace.directions;
     let ios: u64 = directions.iter().map(|(_, usage)| usage.ios).sum();
     let bytes = directions.read.bytes + directions.write.bytes;
@@ -90,11 +82,11 @@ fn rows(trace: &Description, style: Style) -> Vec<(String, String)> {
         ),
         (
             tr!("I/Os over time").to_owned(),
-            line(&trace.rate, style, |rate| rate.ios),
+            line(&trace.rate, ascii, |rate| rate.ios),
         ),
         (
             tr!("bytes over time").to_owned(),
-            line(&trace.rate, style, |rate| rate.bytes),
+            line(&trace.rate, ascii, |rate| rate.bytes),
         ),
     ];
     for ddir in Ddir::ALL {
@@ -148,16 +140,12 @@ fn files(trace: &Description) -> String {
 }
 
 /// A block for each part of the time, as high as its share of the highest.
-fn line(rates: &[Rate], style: Style, of: impl Fn(&Rate) -> u64) -> String {
+fn line(rates: &[Rate], ascii: bool, of: impl Fn(&Rate) -> u64) -> String {
     let most = rates.iter().map(&of).max().unwrap_or(0).max(1);
     let block = |rate: &Rate| {
         let height = (u128::from(of(rate)) * 8).div_ceil(u128::from(most));
         let height = usize::try_from(height).unwrap_or(8).min(8);
-        if style.ascii {
-            ASCII[height]
-        } else {
-            BLOCKS[height]
-        }
+        if ascii { ASCII[height] } else { BLOCKS[height] }
     };
     format!("|{}|", rates.iter().map(block).collect::<String>())
 }
@@ -173,6 +161,7 @@ fn as_f64(count: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::render::terminal::{Style, write};
     use assay_trace::describe::describe;
     use assay_trace::recording::Recording;
 
@@ -198,10 +187,13 @@ mod tests {
             width: 100,
             ascii: true,
         };
-        write_recordings(&all, style, &mut out).unwrap();
+        write(&document(&all, true), style, &[], &mut out).unwrap();
         let text = String::from_utf8(out).unwrap();
         let words = |label: &str| {
-            let line = text.lines().find(|line| line.starts_with(label)).unwrap();
+            let line = text
+                .lines()
+                .find(|line| line.trim_start().starts_with(label))
+                .unwrap();
             line.split("  ")
                 .map(str::trim)
                 .filter(|word| !word.is_empty())

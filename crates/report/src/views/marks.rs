@@ -1,13 +1,11 @@
 //! Disk marks, checks of a class, and rounds until a steady state, as tables.
 
-use super::{Page, Style};
-use crate::document::{Cell, Column, Keep, Table, TableRow};
+use super::run::origin;
+use crate::document::{Block, Cell, Column, Document, Keep, Section, Table, TableRow};
 use crate::results::describe;
 use crate::results::summary::{Figure, JobSummary, Summary};
-use crate::views;
 use crate::words::format::{quantity, spread};
 use crate::words::identity;
-use crate::words::style::Tone;
 use assay_lang::tr;
 use assay_model::job::Job;
 use assay_model::metric::Unit;
@@ -15,55 +13,43 @@ use assay_model::run::Run;
 use assay_model::units::{BytesPerSec, Iops};
 use assay_stats::requirement::{Finding, RequiredFigure, Requirement};
 use assay_stats::rounds::Window;
-use std::io::{self, Write};
 
-/// Writes the marks of a run: of each test the best trial, as disk marks show
-/// it, beside the median and the range, which say what can be expected. The
-/// first trial is a warm-up and left out.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write_marks(run: &Run, style: Style, out: &mut dyn Write) -> io::Result<()> {
+/// Marks of a run: of each test the best trial, as disk marks show it, beside the median
+/// and the range, which say what can be expected. The first trial is a warm-up and left
+/// out.
+#[must_use]
+pub fn marks(run: &Run) -> Document {
     let summary = Summary::of(run);
-    let mut page = Page::to(style, out);
-    origin(run, &summary, &mut page)?;
-    page.title(tr!(
-        "Marks (MB = 1000000 bytes; best of the trials after the first)"
-    ))?;
-    let left = |head: &str| Column::text(head);
-    let right = |head: &str| Column::number(head);
-    let table = Table {
+    let mut document = headed(run, &summary);
+    let mut section = Section::new(
+        "marks",
+        tr!("Marks (MB = 1000000 bytes; best of the trials after the first)"),
+    );
+    let tests = run.header.plan.jobs.iter().filter_map(|planned| {
+        let mut jobs = summary.jobs.iter();
+        jobs.find(|job| job.job.name == planned.job.name)
+    });
+    section.table(Table {
         columns: vec![
-            left(tr!("test")),
-            left(""),
-            right(tr!("best MB/s")),
-            right("IOPS"),
-            right(tr!("latency")),
-            right(tr!("median")),
-            right(tr!("range")),
-            left(tr!("measured")).keep(Keep::IfRoom),
+            Column::text(tr!("test")),
+            Column::text(""),
+            Column::number(tr!("best MB/s")),
+            Column::number("IOPS"),
+            Column::number(tr!("latency")),
+            Column::number(tr!("median")),
+            Column::number(tr!("range")),
+            Column::text(tr!("measured")).keep(Keep::IfRoom),
         ],
-        rows: run
-            .header
-            .plan
-            .jobs
-            .iter()
-            .filter_map(|planned| {
-                summary
-                    .jobs
-                    .iter()
-                    .find(|job| job.job.name == planned.job.name)
-            })
-            .map(mark)
-            .collect(),
-    };
-    page.table(&table)
+        rows: tests.map(mark).collect(),
+    });
+    document.push(section);
+    document
 }
 
-fn origin(run: &Run, summary: &Summary<'_>, page: &mut Page<'_>) -> io::Result<()> {
-    let name = identity::name(&run.header.storage);
-    page.paragraph("".into(), &name, Some(Tone::Strong))?;
-    page.section(&views::run::origin(summary))
+fn headed(run: &Run, summary: &Summary<'_>) -> Document {
+    let mut document = Document::new(identity::name(&run.header.storage));
+    document.push(origin(summary));
+    document
 }
 
 /// One test in one direction.
@@ -168,24 +154,16 @@ impl CheckedClass {
     }
 }
 
-/// Writes whether a run shows a class.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write_class(
-    run: &Run,
-    class: &CheckedClass,
-    style: Style,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let summary = Summary::of(run);
-    let mut page = Page::to(style, out);
-    origin(run, &summary, &mut page)?;
-    page.title(&tr!(
+/// Verdict on a class, with every figure that it asks for.
+#[must_use]
+pub fn class(run: &Run, class: &CheckedClass) -> Document {
+    let mut document = headed(run, &Summary::of(run));
+    let title = tr!(
         "Class {class}: {finding}",
         class = class.name,
         finding = class.finding(run)
-    ))?;
+    );
+    let mut section = Section::new("class", title);
     for requirement in &class.requirements {
         let shown = |value: f64| match requirement.figure {
             RequiredFigure::ReadIops | RequiredFigure::WriteIops => Iops(value).to_string(),
@@ -204,33 +182,34 @@ pub fn write_class(
             },
             finding = requirement.finding(&run.trials)
         );
-        page.paragraph("  ".into(), &line, None)?;
+        section.say(line, None);
     }
     let conditions = tr!("conditions: {conditions}", conditions = class.conditions);
-    page.paragraph("  ".into(), &conditions, None)
+    section.say(conditions, None);
+    document.push(section);
+    document
 }
 
-/// Writes the rounds of a run, and whether they became steady.
-///
-/// # Errors
-/// When `out` cannot be written.
-pub fn write_rounds(run: &Run, round: &str, style: Style, out: &mut dyn Write) -> io::Result<()> {
+/// Rounds of a run, and whether they became steady.
+#[must_use]
+pub fn rounds(run: &Run, round: &str) -> Document {
     let summary = Summary::of(run);
-    let mut page = Page::to(style, out);
-    origin(run, &summary, &mut page)?;
+    let mut document = headed(run, &summary);
     let job = summary.jobs.iter().find(|job| job.job.name == round);
     let figure = job.and_then(|job| job.figure("write_iops"));
     let values = figure.map_or(Vec::new(), |figure| figure.values);
     let iops: Vec<f64> = values.iter().map(|(_, value)| *value).collect();
-    page.title(tr!("Rounds"))?;
-    for (number, value) in &values {
-        page.line(&format!("  {number:>3}  {}", Iops(*value)))?;
+    let mut section = Section::new("rounds", tr!("Rounds"));
+    section.say(steadiness(&iops), None);
+    let lines = values.iter();
+    let lines = lines.map(|(number, value)| format!("{number:>3}  {}", Iops(*value)));
+    section.blocks.push(Block::Lines(lines.collect()));
+    if let Some(labels) = job.map(|job| job.labels(None).to_string()) {
+        let measured = tr!("  measured: {labels}", labels);
+        section.say(measured.trim(), None);
     }
-    let labels = job.map(|job| job.labels(None).to_string());
-    if let Some(labels) = labels {
-        page.line(&tr!("  measured: {labels}", labels))?;
-    }
-    page.paragraph("".into(), &steadiness(&iops), None)
+    document.push(section);
+    document
 }
 
 fn steadiness(iops: &[f64]) -> String {
