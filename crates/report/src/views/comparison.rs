@@ -169,9 +169,12 @@ fn terms(compared: &Compared<'_>) -> String {
         Some((a, b)) => Some(tr!("n {a} and {b}", a, b)),
         None => range_of_numbers(compared),
     };
-    let words: Vec<String> = numbers.into_iter().chain([asked]).collect();
+    let measured = common_label(compared);
+    let measured = measured.map(|measured| tr!("measured {measured}", measured));
+    let words = numbers.into_iter().chain(measured).chain([asked]);
+    let words: Vec<String> = words.collect();
     tr!(
-        "{terms}; {scope}",
+        "{terms}; the verdict holds for {scope}",
         terms = words.join("; "),
         scope = compared.comparison.scope
     )
@@ -183,6 +186,15 @@ fn common_numbers(compared: &Compared<'_>) -> Option<(usize, usize)> {
     let mut numbers = lines.map(|line| (n(&line.a), n(&line.b)));
     let first = numbers.next()?;
     numbers.all(|other| other == first).then_some(first)
+}
+
+/// Label of all deciding metrics; `None` where they differ or it is not known.
+fn common_label(compared: &Compared<'_>) -> Option<String> {
+    let lines = compared.comparison.lines.iter().filter(|line| line.primary);
+    let mut labels = lines.map(|line| compared.measured(&line.metric));
+    let first = labels.next()??;
+    let all = labels.all(|label| label.as_ref() == Some(&first));
+    all.then_some(first)
 }
 
 /// Fewest and most values of a side.
@@ -281,9 +293,12 @@ fn table(
     for (title, group) in groups {
         rows.extend(several.then(|| TableRow::heading(title)));
         for line in group {
-            let note = (detail == Detail::Full).then(|| behind(compared, line, shared));
+            let note = match detail {
+                Detail::Full => behind(compared, line, shared),
+                Detail::Brief => kept_by_label(compared, line).unwrap_or_default(),
+            };
             rows.push(TableRow {
-                note: note.filter(|note| !note.is_empty()),
+                note: (!note.is_empty()).then_some(note),
                 ..row(compared, line, name(line, lines))
             });
         }
@@ -327,6 +342,13 @@ fn row(compared: &Compared<'_>, line: &Line, name: String) -> TableRow {
     ])
 }
 
+/// Reason why a metric does not decide although it would if it had measured the device.
+fn kept_by_label(compared: &Compared<'_>, line: &Line) -> Option<String> {
+    let mut notes = line.notes.iter().filter(|note| note.is_on_label());
+    let note = notes.next().filter(|_| compared.is_kept_by_label(line))?;
+    Some(clean(&note.to_string()))
+}
+
 /// Reasons of one verdict that are not those of all.
 fn behind(compared: &Compared<'_>, line: &Line, shared: &SharedNotes) -> String {
     let mut words = Vec::new();
@@ -335,7 +357,9 @@ fn behind(compared: &Compared<'_>, line: &Line, shared: &SharedNotes) -> String 
         words.push(tr!("n {a} and {b}", a, b));
     }
     let is_told = line.notes.iter().any(Note::is_on_label);
-    if let Some(measured) = compared.measured(&line.metric).filter(|_| !is_told) {
+    let common = common_label(compared);
+    let measured = compared.measured(&line.metric);
+    if let Some(measured) = measured.filter(|label| !is_told && Some(label) != common.as_ref()) {
         words.push(tr!("measured {measured}", measured));
     }
     words.extend(outliers(&line.notes));
@@ -393,9 +417,9 @@ fn reasons(compared: &Compared<'_>, shared: &SharedNotes) -> Vec<String> {
     let primary: Vec<&Line> = lines.filter(|line| line.primary).collect();
     let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
     for line in &primary {
-        // A trial that was kept has moved no verdict.
+        // A trial that was kept has moved no verdict, and the interval says by how much.
         let notes = line.notes.iter();
-        let notes = notes.filter(|note| !matches!(note, Note::Outlier(..)));
+        let notes = notes.filter(|note| !matches!(note, Note::Outlier(..) | Note::BeyondMargin(_)));
         for note in notes.filter(|note| !shared.has(note)) {
             let (note, name) = (note.to_string(), name(line, &primary));
             match reasons.iter_mut().find(|(known, _)| *known == note) {

@@ -221,8 +221,8 @@ mod tests {
 
         Notes
           1 RAM disk that nobody uses: --all shows them
-          without root: modes of card buses, registers and logs, and who keeps a
-          device open are not seen
+          without root: modes of card buses, registers and logs, and who keeps a device
+          open are not seen
         ");
     }
 
@@ -254,8 +254,8 @@ mod tests {
           whole                no: mmcblk0p1 is mounted on /mnt/sd, /boot
 
         Notes
-          without root: modes of card buses, registers and logs, and who keeps a
-          device open are not seen
+          without root: modes of card buses, registers and logs, and who keeps a device
+          open are not seen
         ");
     }
 

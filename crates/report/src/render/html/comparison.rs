@@ -8,7 +8,7 @@ use crate::charts::draw::Chart;
 use crate::document::{Detail, Keep};
 use crate::machine::json;
 use crate::results::comparison::{Compared, Side as Shown};
-use crate::results::key_figures::Digest;
+use crate::results::key_figures::KeyFigures;
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::views;
@@ -121,7 +121,7 @@ fn sides(a: &Shown<'_>, b: &Shown<'_>) -> Option<Markup> {
                 @if side.runs.is_empty() { p { (tr!("Results that were made elsewhere: nothing is known of the machine.")) } }
                 @for run in &side.runs {
                     @let summary = Summary::of(run);
-                    @let digest = Digest::of(&summary, &warnings::collect(&summary));
+                    @let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
                     dl.digest {
                         @for line in &digest.lines { dt { (line.subject) } dd { (line.text) } }
                         dt { (tr!("Believe it?")) }

@@ -2,7 +2,7 @@
 
 use super::page::{Page, Section};
 use crate::results::describe;
-use crate::results::key_figures::{Belief, Digest};
+use crate::results::key_figures::{Belief, KeyFigures};
 use crate::results::summary::Summary;
 use crate::results::warnings;
 use crate::words::format::utc;
@@ -33,7 +33,7 @@ impl Entry {
     #[must_use]
     pub fn of(run: &Run, file: String) -> Self {
         let summary = Summary::of(run);
-        let digest = Digest::of(&summary, &warnings::collect(&summary));
+        let digest = KeyFigures::of(&summary, &warnings::collect(&summary));
         let header = &run.header;
         Self {
             file,

@@ -2,7 +2,7 @@
 //! measured, and the warnings.
 
 use crate::results::describe;
-use crate::results::key_figures::{Belief, Digest};
+use crate::results::key_figures::{Belief, KeyFigures};
 use crate::results::summary::Summary;
 use crate::results::warnings::{self, Warning};
 use crate::words::identity;
@@ -16,7 +16,7 @@ const NAMES: usize = 8;
 
 pub fn markup(summary: &Summary<'_>) -> Markup {
     let warnings = warnings::collect(summary);
-    let digest = Digest::of(summary, &warnings);
+    let digest = KeyFigures::of(summary, &warnings);
     let took = identity::took(summary.run).map_or(String::new(), |took| tr!(", in {took}", took));
     html! {
         @if let Some(words) = unfinished(&summary.run.status) { p.unfinished { strong { (tr!("Not finished: ")) } (words) } }
@@ -41,7 +41,7 @@ fn unfinished(status: &RunStatus) -> Option<String> {
     Some(words)
 }
 
-fn in_short(digest: &Digest) -> Markup {
+fn in_short(digest: &KeyFigures) -> Markup {
     let class = match digest.belief {
         Belief::Yes => "yes",
         Belief::WithCare | Belief::InPart => "care",

@@ -195,7 +195,7 @@ mod tests {
     use crate::render::html;
     use crate::render::terminal::{Style, write_summary};
     use crate::render::{Form, write_mail};
-    use crate::results::key_figures::{Belief, Digest};
+    use crate::results::key_figures::{Belief, KeyFigures};
     use crate::results::warnings;
     use crate::testing::samples;
     use crate::views;
@@ -227,7 +227,7 @@ mod tests {
         let run = samples::with_lost_data();
         let summary = Summary::of(&run);
         let warnings = warnings::collect(&summary);
-        let digest = Digest::of(&summary, &warnings);
+        let digest = KeyFigures::of(&summary, &warnings);
         assert_eq!(digest.belief, Belief::No);
         assert_eq!(digest.lines[0].subject, "Data kept?");
         assert!(digest.lines[0].text.contains("DATA LOST"));

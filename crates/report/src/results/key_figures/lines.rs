@@ -1,6 +1,6 @@
 //! The lines: how fast the device is at what people ask for.
 
-use super::Line;
+use super::KeyFigure;
 use super::over::{Over, View, views};
 use crate::results::describe;
 use crate::results::findings::losses;
@@ -17,7 +17,7 @@ use assay_stats::course::Course;
 use std::cmp::Reverse;
 
 /// All lines that the run has figures for.
-pub fn all(summary: &Summary<'_>) -> Vec<Line> {
+pub fn all(summary: &Summary<'_>) -> Vec<KeyFigure> {
     let views = views(summary);
     let lines = [
         lost(summary),
@@ -32,7 +32,7 @@ pub fn all(summary: &Summary<'_>) -> Vec<Line> {
 }
 
 /// Data that was not kept, before any rate.
-fn lost(summary: &Summary<'_>) -> Option<Line> {
+fn lost(summary: &Summary<'_>) -> Option<KeyFigure> {
     let losses = losses(summary);
     let first = &losses.first()?.first;
     line(tr!("Data kept?"), &[tr!("no: {first}", first)])
@@ -45,7 +45,7 @@ fn group<'v, 'a>(view: &'v View<'a>, group: Group) -> impl Iterator<Item = &'v J
 
 /// The direct sequential transfers; for writes that are not flushed also the
 /// ladder's rate with a flush at the end.
-fn sequential(views: &[View<'_>]) -> Option<Line> {
+fn sequential(views: &[View<'_>]) -> Option<KeyFigure> {
     let read = Over::of(views, |view| direct(view, Rw::Read)?.figure("read_bw"));
     let written = Over::of(views, direct_write);
     let flushed = Over::of(views, flushed_write);
@@ -80,7 +80,7 @@ fn flushed_write(view: &View<'_>) -> Option<Figure> {
 }
 
 /// Random I/O of the smallest blocks, one at a time or at the largest depth.
-fn small_random(views: &[View<'_>], deep: bool) -> Option<Line> {
+fn small_random(views: &[View<'_>], deep: bool) -> Option<KeyFigure> {
     let mut subject = None;
     let mut words = Vec::new();
     for group in [Group::RandomRead, Group::RandomWrite] {
@@ -113,7 +113,7 @@ fn append<'v, 'a>(view: &'v View<'a>) -> Option<&'v JobSummary<'a>> {
     group(view, Group::Fsync).next()
 }
 
-fn durable_append(views: &[View<'_>]) -> Option<Line> {
+fn durable_append(views: &[View<'_>]) -> Option<KeyFigure> {
     let of = |percentile: &str| {
         // Runs from before that was measured have the flush alone.
         let found = |subject: &str| {
@@ -144,7 +144,7 @@ fn durable_append(views: &[View<'_>]) -> Option<Line> {
 }
 
 /// The one long write, or the median of several with the longest stall.
-fn sustained(views: &[View<'_>]) -> Option<Line> {
+fn sustained(views: &[View<'_>]) -> Option<KeyFigure> {
     let jobs = views
         .iter()
         .flat_map(|view| group(view, Group::Sustained).next());
@@ -188,7 +188,7 @@ fn sustained(views: &[View<'_>]) -> Option<Line> {
 }
 
 /// How long scenarios took as a whole, and where deadlines were missed.
-fn scenarios(summary: &Summary<'_>) -> Option<Line> {
+fn scenarios(summary: &Summary<'_>) -> Option<KeyFigure> {
     let totals = scenario::totals(summary);
     let all: Vec<String> = totals
         .iter()
@@ -205,8 +205,8 @@ fn scenarios(summary: &Summary<'_>) -> Option<Line> {
     line(tr!("Scenarios"), &words)
 }
 
-fn line(subject: &str, words: &[String]) -> Option<Line> {
-    (!words.is_empty()).then(|| Line {
+fn line(subject: &str, words: &[String]) -> Option<KeyFigure> {
+    (!words.is_empty()).then(|| KeyFigure {
         subject: subject.to_owned(),
         text: words.join("; "),
     })

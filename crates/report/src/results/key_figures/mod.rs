@@ -11,7 +11,7 @@ use crate::results::warnings::{Doubt, Warning};
 
 /// One line: its subject, and what is to be said about it. Safe to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct KeyFigure {
     /// For example `Sequential`.
     pub subject: String,
     /// For example `read 166 MB/s; write 15.9 MB/s flushed`.
@@ -33,9 +33,9 @@ pub enum Belief {
 
 /// The few lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Digest {
+pub struct KeyFigures {
     /// What was measured, one subject a line.
-    pub lines: Vec<Line>,
+    pub lines: Vec<KeyFigure>,
     /// Whether to believe it.
     pub belief: Belief,
     /// Why, in one sentence that begins with the answer.
@@ -45,7 +45,7 @@ pub struct Digest {
 /// Reasons named; the warnings tell all.
 const REASONS: usize = 3;
 
-impl Digest {
+impl KeyFigures {
     /// The digest of a run with its warnings.
     #[must_use]
     pub fn of(summary: &Summary<'_>, warnings: &[Warning]) -> Self {
@@ -136,12 +136,12 @@ mod tests {
     use assay_model::run::Run;
     use assay_model::storage::Backing;
 
-    fn digest(run: &Run) -> Digest {
+    fn digest(run: &Run) -> KeyFigures {
         let summary = Summary::of(run);
-        Digest::of(&summary, &collect(&summary))
+        KeyFigures::of(&summary, &collect(&summary))
     }
 
-    fn told<'d>(digest: &'d Digest, subject: &str) -> Option<&'d str> {
+    fn told<'d>(digest: &'d KeyFigures, subject: &str) -> Option<&'d str> {
         let line = digest.lines.iter().find(|line| line.subject == subject)?;
         Some(&line.text)
     }

@@ -5,7 +5,7 @@ mod tables;
 use super::{findings, provenance};
 use crate::document::{Document, Section};
 use crate::results::describe;
-use crate::results::key_figures::{Belief, Digest};
+use crate::results::key_figures::{Belief, KeyFigures};
 use crate::results::ladder::Ladder;
 use crate::results::reference;
 use crate::results::stopping;
@@ -40,7 +40,7 @@ pub fn document(run: &Run) -> Document {
     document.push(warnings_of(&found));
     // Key figures are about storage.
     if !summary.is_of_memory() {
-        document.push(in_short(&Digest::of(&summary, &found)));
+        document.push(in_short(&KeyFigures::of(&summary, &found)));
     }
     document
 }
@@ -51,7 +51,7 @@ pub fn mail(run: &Run) -> Document {
     let summary = Summary::of(run);
     let mut document = Document::new(identity::name(&run.header.storage));
     let found = warnings::collect(&summary);
-    document.push(in_short(&Digest::of(&summary, &found)));
+    document.push(in_short(&KeyFigures::of(&summary, &found)));
     figures(&summary, &mut document);
     document.push(warnings_of(&found));
     for section in provenance::of_run(run) {
@@ -83,7 +83,7 @@ pub(super) fn warnings_of(warnings: &[Warning]) -> Section {
 }
 
 /// The key figures and whether to believe them.
-fn in_short(digest: &Digest) -> Section {
+fn in_short(digest: &KeyFigures) -> Section {
     let mut section = Section::new("summary", tr!("In short"));
     let tone = match digest.belief {
         Belief::Yes => Tone::Good,
